@@ -1,0 +1,40 @@
+# What a person types. The work itself is in scripts/, CMakePresets.json and
+# ctest; every target may be repeated and does only what is missing.
+
+.PHONY: demo test test-all setup build format docs bench clean help
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+demo: setup ## build, then plan GPT-2 8.3B for eight GPUs
+	@scripts/build.sh release mtplan
+	@build/release/bin/mtplan examples/gpt2-8.3b.json --gpus 8 \
+	  --hardware dgx-2h
+
+test: setup ## build and run every test but the heavy ones
+	@scripts/build.sh release
+	@scripts/run_tests.sh build/release --label-exclude heavy
+
+test-all: setup ## also the heavy tests, sanitizers and FUZZ_SECONDS of fuzzing
+	@scripts/test_all.sh
+
+setup: ## install the Debian packages that are missing
+	@scripts/setup.sh
+
+build: setup ## build everything
+	@scripts/build.sh release
+
+format: setup ## clang-format every C++ file in place
+	@scripts/project_files.sh '*.cpp' '*.h' '*.cu' | \
+	  xargs -r clang-format-14 -i
+
+docs: setup ## regenerate docs/reference from the TableGen files
+	@scripts/build.sh release docs
+
+bench: setup ## build and run the benchmarks
+	@scripts/build.sh release mtplan_bench
+	@build/release/bin/mtplan_bench
+
+clean: ## remove all builds
+	@rm -rf build

@@ -1,0 +1,86 @@
+//===- attention_ops.td - Attention and rotary positions ------------------===//
+
+#ifndef MTPLAN_IR_ATTENTION_OPS
+#define MTPLAN_IR_ATTENTION_OPS
+
+include "compute_ops.td"
+
+def Mtp_AttentionOp : Mtp_ComputeOpBase<"attention"> {
+  let summary = "Softmax attention of all heads, the scores never stored";
+  let description = [{
+    Queries are `[b, s, heads * head_dim]`, keys and values
+    `[b, s, kv_heads * head_dim]`; heads are counted from the shapes, and
+    consecutive heads share a key/value head. Scores are scaled by `scale`,
+    masked to the past if `causal`, and their softmax dropped out with `rate`
+    (see `mtp.dropout` for `mask`; the element index runs over
+    [b, heads, query, key]). `lse` is the log of each row's sum of exponentials.
+
+    Splits: samples, key/value heads, query positions (keys and values then
+    whole; positions are global, so the causal mask is too).
+
+    Constraints:
+    - three dimensions each; keys and values have one type; same samples;
+    - widths are multiples of `head_dim`; the number of heads is a multiple of
+      that of key/value heads;
+    - the result has the type of the queries; `lse` is [b, s, heads];
+    - `rate` is at least 0 and below 1.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$query,
+                       AnyRankedTensor:$key, AnyRankedTensor:$value,
+                       I64Attr:$head_dim, BoolAttr:$causal, F64Attr:$scale,
+                       F64Attr:$rate, StrAttr:$mask);
+  let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$lse);
+  let assemblyFormat = [{
+    $label `(` $query `,` $key `,` $value `)` attr-dict `:`
+    functional-type(operands, results)
+  }];
+}
+
+def Mtp_AttentionGradOp : Mtp_ComputeOpBase<"attention_grad"> {
+  let summary = "Gradients of attention; the scores are made anew";
+  let description = [{
+    From queries, keys, values, the output, its `lse` and its gradient (Dao et
+    al. 2022, algorithm 4). With query positions split, the gradients of keys
+    and values are partial.
+
+    Constraints:
+    - as for `mtp.attention`; the gradient has the type of the queries, and the
+      results have the types of queries, keys and values.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$query,
+                       AnyRankedTensor:$key, AnyRankedTensor:$value,
+                       AnyRankedTensor:$output, AnyRankedTensor:$lse,
+                       AnyRankedTensor:$gradient,
+                       I64Attr:$head_dim, BoolAttr:$causal, F64Attr:$scale,
+                       F64Attr:$rate, StrAttr:$mask);
+  let results = (outs AnyRankedTensor:$query_gradient,
+                      AnyRankedTensor:$key_gradient,
+                      AnyRankedTensor:$value_gradient);
+  let assemblyFormat = [{
+    $label `(` $query `,` $key `,` $value `,` $output `,` $lse `,` $gradient `)`
+    attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Mtp_RopeOp : Mtp_ComputeOpBase<"rope", [SameOperandsAndResultType]> {
+  let summary = "Rotates pairs of features by the position";
+  let description = [{
+    The first `rotary_dim` features of every head of `head_dim` are taken in
+    pairs and rotated by position * theta^(-2i/rotary_dim) (Su et al. 2021):
+    pairs (2i, 2i + 1) if `interleaved` (GPT-J), else (i, i + rotary_dim/2)
+    (GPT-NeoX, Llama). `inverse` rotates back: the gradient. Linear.
+
+    Constraints:
+    - three dimensions, the last a multiple of `head_dim`;
+    - `rotary_dim` is even, positive and at most `head_dim`; `theta` is positive.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
+                       I64Attr:$head_dim, I64Attr:$rotary_dim, F64Attr:$theta,
+                       UnitAttr:$interleaved, UnitAttr:$inverse);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $label `(` $input `)` attr-dict `:` type($result)
+  }];
+}
+
+#endif // MTPLAN_IR_ATTENTION_OPS

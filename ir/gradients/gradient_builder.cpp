@@ -1,0 +1,32 @@
+//===- gradient_builder.cpp - Terms of a gradient, added up ---------------===//
+
+#include "ir/mtp.h"
+
+using namespace mlir;
+
+namespace mtplan::ir {
+
+bool GradientBuilder::wants(Value value) {
+  auto type = llvm::dyn_cast<RankedTensorType>(value.getType());
+  return type && llvm::isa<FloatType>(type.getElementType()) &&
+         !value.getDefiningOp<InputOp>();
+}
+
+void GradientBuilder::add(Value value, Value gradient, StringRef label) {
+  if (!wants(value))
+    return;
+  Value &total = gradients[value];
+  if (!total) {
+    total = gradient;
+    return;
+  }
+  // One operator may read a value twice (x * x): a second sum under its label
+  // gets a number, since labels are unique.
+  unsigned count = ++sums[label];
+  std::string name = label.str() + ".sum";
+  if (count > 1)
+    name += std::to_string(count);
+  total = builder.create<AddOp>(gradient.getLoc(), name, total, gradient);
+}
+
+} // namespace mtplan::ir

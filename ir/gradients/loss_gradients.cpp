@@ -1,0 +1,75 @@
+//===- loss_gradients.cpp - Where gradients begin -------------------------===//
+//
+// The cross entropy is differentiated as a whole: mtp.token_loss looks up the
+// three reductions it reads and builds one gradient, of the logits. The
+// reductions themselves contribute nothing: what they would pass on is in it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ir/gradients/no_gradient.h"
+
+using namespace mlir;
+
+namespace mtplan::ir {
+
+static constexpr llvm::StringLiteral kOnlyThroughLoss =
+    "is differentiated only as a part of mtp.token_loss";
+
+LogicalResult VocabMaxOp::buildGradient(GradientBuilder &gradients) {
+  return refuseGradient(*this, gradients, kOnlyThroughLoss);
+}
+
+LogicalResult VocabSumExpOp::buildGradient(GradientBuilder &gradients) {
+  return refuseGradient(*this, gradients, kOnlyThroughLoss);
+}
+
+LogicalResult VocabPickOp::buildGradient(GradientBuilder &gradients) {
+  return refuseGradient(*this, gradients, kOnlyThroughLoss);
+}
+
+// The loss is the end of the chain, so its own gradient is 1: anything that
+// computes on with it would need another.
+static LogicalResult checkReaders(TokenLossOp loss) {
+  for (Operation *reader : loss.getResult().getUsers())
+    if (!llvm::isa<AccumulateOp>(reader)) {
+      InFlightDiagnostic diagnostic = loss.emitOpError(
+          "may only be accumulated: its gradient is taken to be 1");
+      diagnostic.attachNote(reader->getLoc()) << "but it is also read here";
+      return diagnostic;
+    }
+  return success();
+}
+
+LogicalResult TokenLossOp::buildGradient(GradientBuilder &gradients) {
+  if (failed(checkReaders(*this)))
+    return failure();
+  auto maximum = getMaximum().getDefiningOp<VocabMaxOp>();
+  auto sumExp = getSumExp().getDefiningOp<VocabSumExpOp>();
+  auto picked = getPicked().getDefiningOp<VocabPickOp>();
+  if (!maximum || !sumExp || !picked)
+    return emitOpError("has no gradient unless it reads mtp.vocab_max, "
+                       "mtp.vocab_sum_exp and mtp.vocab_pick");
+  Value logits = picked.getLogits();
+  if (maximum.getLogits() != logits || sumExp.getLogits() != logits ||
+      sumExp.getMaximum() != getMaximum() ||
+      picked.getTargets() != getTargets())
+    return emitOpError("has no gradient: its maximum, sum_exp and picked are "
+                       "not of the same logits and targets");
+  if (maximum.getClasses() != sumExp.getClasses())
+    return emitOpError("has no gradient: its maximum is over ")
+           << maximum.getClasses() << " classes, its sum_exp over "
+           << sumExp.getClasses();
+  if (!GradientBuilder::wants(logits))
+    return success();
+  auto dlogits = gradients.builder.create<CrossEntropyGradOp>(
+      getLoc(), logits.getType(), getLabel().str() + ".grad", logits,
+      getMaximum(), getSumExp(), getTargets(), getCount(), sumExp.getClasses());
+  gradients.add(logits, dlogits.getResult(), getLabel());
+  return success();
+}
+
+LogicalResult CrossEntropyGradOp::buildGradient(GradientBuilder &gradients) {
+  return refuseGradient(*this, gradients, kSecondOrder);
+}
+
+} // namespace mtplan::ir

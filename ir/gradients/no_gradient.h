@@ -1,0 +1,31 @@
+//===- no_gradient.h - Operators that pass no gradient on -------*- C++ -*-===//
+//
+// Differentiation calls every operator, also those that no gradient reaches.
+// An operator without a gradient is an error only where one arrives.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_IR_GRADIENTS_NO_GRADIENT_H
+#define MTPLAN_IR_GRADIENTS_NO_GRADIENT_H
+
+#include "ir/mtp.h"
+
+namespace mtplan::ir {
+
+/// Fails if a gradient arrives at a result of `op`; `reason` ends the message.
+inline llvm::LogicalResult refuseGradient(mlir::Operation *op,
+                                          const GradientBuilder &gradients,
+                                          llvm::StringRef reason) {
+  for (mlir::OpResult result : op->getResults())
+    if (gradients.gradientOf(result))
+      return op->emitOpError("gets a gradient for result ")
+             << result.getResultNumber() << ", but " << reason;
+  return llvm::success();
+}
+
+inline constexpr llvm::StringLiteral kSecondOrder =
+    "is part of a backward half, which is not differentiated again";
+
+} // namespace mtplan::ir
+
+#endif // MTPLAN_IR_GRADIENTS_NO_GRADIENT_H

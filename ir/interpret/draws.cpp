@@ -1,0 +1,101 @@
+//===- draws.cpp - What is random in a step, and how it is drawn ----------===//
+
+#include "ir/interpret/draws.h"
+
+#include <cmath>
+#include <numbers>
+
+namespace mtplan::ir {
+namespace {
+
+constexpr double kWordScale = 1.0 / 4294967296.0; // 2^-32
+
+std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
+std::uint32_t high(std::uint64_t x) {
+  return static_cast<std::uint32_t>(x >> 32);
+}
+
+std::uint64_t splitMix(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15ULL;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31);
+}
+
+} // namespace
+
+std::uint64_t streamOf(Purpose purpose, llvm::StringRef label,
+                       std::int64_t copy, std::int64_t step,
+                       std::int64_t microBatch) {
+  std::uint64_t hash = 0xCBF29CE484222325ULL;
+  for (char c : label) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 0x100000001B3ULL;
+  }
+  for (std::int64_t number :
+       {static_cast<std::int64_t>(purpose), copy, step, microBatch})
+    hash = splitMix(hash ^ static_cast<std::uint64_t>(number));
+  return hash;
+}
+
+PhiloxCounter Stream::wordsAt(std::int64_t index) const {
+  const auto element = static_cast<std::uint64_t>(index);
+  return philox4x32({low(element), high(element), low(stream), high(stream)},
+                    {low(seed), high(seed)});
+}
+
+double Stream::uniformAt(std::int64_t index) const {
+  return wordsAt(index)[0] * kWordScale;
+}
+
+double Stream::normalAt(std::int64_t index) const {
+  const PhiloxCounter words = wordsAt(index);
+  // Half a unit up: the logarithm never sees zero.
+  const double radius =
+      std::sqrt(-2.0 * std::log((words[0] + 0.5) * kWordScale));
+  return radius * std::cos(2.0 * std::numbers::pi * words[1] * kWordScale);
+}
+
+std::int64_t Stream::integerAt(std::int64_t index, std::int64_t limit) const {
+  // The high half of word * limit; limits fit 32 bits, as vocabularies do.
+  const std::uint64_t word = wordsAt(index)[0];
+  return static_cast<std::int64_t>((word * static_cast<std::uint64_t>(limit)) >>
+                                   32);
+}
+
+Stream Stream::ofParameter(std::uint64_t seed, llvm::StringRef label,
+                           std::int64_t copy) {
+  return {seed, streamOf(Purpose::parameter, label, copy, 0, 0)};
+}
+
+Stream Stream::ofData(const Moment &moment, llvm::StringRef label) {
+  return {moment.seed,
+          streamOf(Purpose::data, label, 0, moment.step, moment.microBatch)};
+}
+
+Stream Stream::ofMask(const Moment &moment, llvm::StringRef mask) {
+  return {moment.seed, streamOf(Purpose::mask, mask, moment.copy, moment.step,
+                                moment.microBatch)};
+}
+
+double initialValue(const Stream &stream, llvm::StringRef init,
+                    std::int64_t index) {
+  const double normal = stream.normalAt(index);
+  if (init == "zeros")
+    return 0.1 * normal;
+  if (init == "ones")
+    return 1.0 + 0.1 * normal;
+  return 0.3 * normal;
+}
+
+double targetValue(const Stream &stream, std::int64_t index,
+                   std::int64_t limit) {
+  const bool absent = (stream.wordsAt(index)[1] >> 29) == 0;
+  return absent ? -1.0 : static_cast<double>(stream.integerAt(index, limit));
+}
+
+double maskValue(const Stream &stream, double rate, std::int64_t index) {
+  return stream.uniformAt(index) < rate ? 0.0 : 1.0 / (1.0 - rate);
+}
+
+} // namespace mtplan::ir

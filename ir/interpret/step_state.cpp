@@ -1,0 +1,273 @@
+//===- step_state.cpp - What outlives a micro-batch -----------------------===//
+
+#include "ir/interpret/step_state.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/interpret/collectives.h"
+#include "ir/interpret/draws.h"
+
+namespace mtplan::ir {
+namespace {
+
+std::vector<std::int64_t> shapeOf(mlir::Type type) {
+  return llvm::cast<mlir::RankedTensorType>(type).getShape().vec();
+}
+
+RankValues share(std::vector<HostTensor> values) {
+  return std::make_shared<const std::vector<HostTensor>>(std::move(values));
+}
+
+/// One piece of an input other than the count.
+HostTensor drawPiece(InputOp op, const Stream &stream,
+                     const std::vector<Span> &spans) {
+  HostTensor piece(shapeOf(op.getType()));
+  const bool integers = op.getLimit().has_value();
+  const auto limit = static_cast<std::int64_t>(op.getLimit().value_or(0));
+  const bool targets = op.getLabel() == kTargetsLabel;
+  forEachIndex(piece.shape, [&](std::size_t i, const auto &index) {
+    const std::int64_t element = globalIndex(spans, index);
+    if (!integers)
+      piece.data[i] = stream.normalAt(element);
+    else if (targets)
+      piece.data[i] = targetValue(stream, element, limit);
+    else
+      piece.data[i] = static_cast<double>(stream.integerAt(element, limit));
+  });
+  return piece;
+}
+
+} // namespace
+
+TensorKey keyOf(llvm::StringRef label, std::int64_t copy) {
+  return {label.str(), label.contains('*') ? copy : 0};
+}
+
+mlir::FailureOr<LayoutAttr> StepState::layoutOf(mlir::Operation *op,
+                                                LayoutAttr layout,
+                                                std::size_t tensorRank) const {
+  if (!distributed)
+    return LayoutAttr();
+  if (!mesh.fits(layout, tensorRank))
+    return op->emitOpError("has a layout that does not fit its tensor or mesh");
+  return layout;
+}
+
+//===----------------------------------------------------------------------===//
+// Data
+//===----------------------------------------------------------------------===//
+
+mlir::LogicalResult StepState::prepare(mlir::ModuleOp module) {
+  InputOp targets;
+  module.walk([&](InputOp op) {
+    if (op.getLabel() != kTargetsLabel)
+      return mlir::WalkResult::advance();
+    targets = op;
+    return mlir::WalkResult::interrupt();
+  });
+  if (!targets)
+    return mlir::success();
+  if (!targets.getLimit())
+    return targets.emitOpError("has no limit to draw targets below");
+  if (mlir::failed(layoutOf(targets, targets.getLayoutAttr(),
+                            targets.getType().getRank())))
+    return mlir::failure();
+  targetCount = countTargets(targets);
+  return mlir::success();
+}
+
+double StepState::countTargets(InputOp targets) const {
+  const LayoutAttr layout =
+      distributed ? targets.getLayoutAttr() : LayoutAttr();
+  std::int64_t elements = 1;
+  for (const Span &span : mesh.piecesOf(layout, 0, shapeOf(targets.getType())))
+    elements *= span.global;
+  const auto limit = static_cast<std::int64_t>(*targets.getLimit());
+  double count = 0.0;
+  for (int batch = 0; batch < options.microBatches; ++batch) {
+    const Stream stream = Stream::ofData({options.seed, options.step, batch, 0},
+                                         targets.getLabel());
+    for (std::int64_t i = 0; i < elements; ++i)
+      if (targetValue(stream, i, limit) >= 0)
+        ++count;
+  }
+  // A step without targets has no loss to divide: 0 rather than 0 / 0.
+  return std::max(count, 1.0);
+}
+
+mlir::FailureOr<RankValues> StepState::readInput(InputOp op,
+                                                 std::int64_t microBatch) {
+  const auto layout = layoutOf(op, op.getLayoutAttr(), op.getType().getRank());
+  if (mlir::failed(layout))
+    return mlir::failure();
+  const bool count = op.getLabel() == kCountLabel;
+  if (count && targetCount == 0.0)
+    return op.emitOpError("counts the targets of a module without '")
+           << kTargetsLabel << "'";
+  if (!count && !op.getLimit() &&
+      !llvm::isa<mlir::FloatType>(op.getType().getElementType()))
+    return op.emitOpError("has no limit to draw integers below");
+
+  const Stream stream = Stream::ofData(
+      {options.seed, options.step, microBatch, 0}, op.getLabel());
+  std::vector<HostTensor> ranks;
+  for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank) {
+    if (count) {
+      ranks.emplace_back(shapeOf(op.getType()));
+      std::fill(ranks.back().data.begin(), ranks.back().data.end(),
+                targetCount);
+      continue;
+    }
+    ranks.push_back(drawPiece(
+        op, stream, mesh.piecesOf(*layout, rank, shapeOf(op.getType()))));
+  }
+  return share(std::move(ranks));
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+HostTensor StepState::initialPiece(ParameterOp op, const TensorKey &key,
+                                   LayoutAttr layout, std::int64_t rank) {
+  HostTensor piece(shapeOf(op.getType()));
+  const Stream stream = Stream::ofParameter(options.seed, key.label, key.copy);
+  const auto &nudge = options.perturbation;
+  const bool nudged = nudge && keyOf(nudge->label, nudge->copy) == key;
+  const auto spans = mesh.piecesOf(layout, rank, piece.shape);
+  forEachIndex(piece.shape, [&](std::size_t i, const auto &index) {
+    const std::int64_t element = globalIndex(spans, index);
+    piece.data[i] = initialValue(stream, op.getInit(), element);
+    if (nudged && nudge->element == element) {
+      piece.data[i] += nudge->delta;
+      perturbed = true;
+    }
+  });
+  return piece;
+}
+
+mlir::FailureOr<RankValues> StepState::readParameter(ParameterOp op,
+                                                     std::int64_t copy) {
+  const auto layout = layoutOf(op, op.getLayoutAttr(), op.getType().getRank());
+  if (mlir::failed(layout))
+    return mlir::failure();
+  const TensorKey key = keyOf(op.getLabel(), copy);
+  auto [entry, isNew] = parameters.try_emplace(key);
+  DistributedTensor &parameter = entry->second;
+  if (isNew) {
+    parameter.layout = *layout;
+    for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank)
+      parameter.ranks.push_back(initialPiece(op, key, *layout, rank));
+  } else if (parameter.layout != *layout ||
+             parameter.ranks.front().shape != shapeOf(op.getType())) {
+    return op.emitOpError("stores '")
+           << key.name() << "' otherwise than another use of it";
+  }
+  return share(parameter.ranks);
+}
+
+/// AdamW after one step: moments start at zero, so that bias correction makes
+/// them the gradient and its square.
+static void updatePiece(HostTensor &parameter, const HostTensor &gradient,
+                        const AdamOptions &adam, bool decay) {
+  for (std::size_t i = 0; i < parameter.data.size(); ++i) {
+    const double slope = gradient.data[i];
+    const double mean = (1.0 - adam.beta1) * slope / (1.0 - adam.beta1);
+    const double square =
+        (1.0 - adam.beta2) * slope * slope / (1.0 - adam.beta2);
+    double &weight = parameter.data[i];
+    if (decay)
+      weight -= adam.learningRate * adam.decay * weight;
+    weight -= adam.learningRate * mean / (std::sqrt(square) + adam.epsilon);
+  }
+}
+
+mlir::LogicalResult StepState::update(AdamwOp op, std::int64_t copy,
+                                      const RankValues &gradient) {
+  const TensorKey key = keyOf(op.getLabel(), copy);
+  auto found = parameters.find(key);
+  if (found == parameters.end())
+    return op.emitOpError("updates '")
+           << key.name() << "', which no segment reads";
+  DistributedTensor &parameter = found->second;
+  if (parameter.ranks.front().shape != gradient->front().shape)
+    return op.emitOpError("updates '")
+           << key.name() << "' with a gradient of another shape";
+  if (!gradients.emplace(key, DistributedTensor{parameter.layout, *gradient})
+           .second)
+    return op.emitOpError("updates '") << key.name() << "' once more";
+  for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank)
+    updatePiece(parameter.ranks[rank], (*gradient)[rank], options.adam,
+                op.getDecay());
+  return mlir::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Accumulators and results
+//===----------------------------------------------------------------------===//
+
+mlir::LogicalResult StepState::accumulate(AccumulateOp op, std::int64_t copy,
+                                          const RankValues &term) {
+  const TensorKey key = keyOf(op.getLabel(), copy);
+  const auto layout =
+      layoutOf(op, op.getLayoutAttr(), term->front().shape.size());
+  if (mlir::failed(layout))
+    return mlir::failure();
+  auto [entry, isNew] =
+      accumulators.try_emplace(key, DistributedTensor{*layout, *term});
+  if (isNew)
+    return mlir::success();
+  DistributedTensor &total = entry->second;
+  if (total.layout != *layout ||
+      total.ranks.front().shape != term->front().shape)
+    return op.emitOpError("adds to '")
+           << key.name() << "' otherwise than another term of it";
+  for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank)
+    reduceInto(total.ranks[rank], (*term)[rank], /*max=*/false);
+  return mlir::success();
+}
+
+mlir::FailureOr<RankValues> StepState::readAccumulated(AccumulatedOp op,
+                                                       std::int64_t copy) {
+  auto found = accumulators.find(keyOf(op.getLabel(), copy));
+  if (found == accumulators.end())
+    return op.emitOpError("reads what nothing was added to");
+  if (found->second.ranks.front().shape != shapeOf(op.getType()))
+    return op.emitOpError("reads an accumulator of another shape");
+  return share(found->second.ranks);
+}
+
+void StepState::report(ResultOp op, std::int64_t copy,
+                       const RankValues &value) {
+  results.insert_or_assign(keyOf(op.getLabel(), copy),
+                           DistributedTensor{LayoutAttr(), *value});
+}
+
+std::vector<std::int64_t>
+StepState::accumulatedCopies(llvm::StringRef label) const {
+  std::vector<std::int64_t> copies;
+  for (const auto &[key, total] : accumulators)
+    if (key.label == label)
+      copies.push_back(key.copy);
+  return copies;
+}
+
+mlir::LogicalResult StepState::finish(mlir::ModuleOp module) const {
+  if (options.perturbation && !perturbed)
+    return module.emitError("no element ")
+           << options.perturbation->element << " of a parameter '"
+           << options.perturbation->label << "' to perturb";
+  return mlir::success();
+}
+
+void StepState::handOver(RunResult &result, bool updated) {
+  if (!updated)
+    for (auto &[key, total] : accumulators)
+      (parameters.count(key) ? gradients : results).emplace(key, total);
+  result.parameters = std::move(parameters);
+  result.gradients = std::move(gradients);
+  result.results = std::move(results);
+}
+
+} // namespace mtplan::ir

@@ -1,0 +1,135 @@
+//===- linear_ops.td - Products, sums and lookups -------------------------===//
+
+#ifndef MTPLAN_IR_LINEAR_OPS
+#define MTPLAN_IR_LINEAR_OPS
+
+include "compute_ops.td"
+
+def Mtp_EinsumOp : Mtp_ComputeOpBase<"einsum"> {
+  let summary = "Multiplies two tensors over named indices, adding a bias";
+  let description = [{
+    `equation` names the dimensions, one letter each, as in
+    `"bsi,io->bso"`: letters missing from the result are summed over. `bias`, if
+    given, runs along the last dimension of the result. `row` and `column` are
+    the letters that the field calls the input and output features of the
+    weight; `v` is the vocabulary.
+
+    Example:
+
+    ```mlir
+    %y = mtp.einsum "h.*.mlp.fc1" "bsi,io->bso" (%x, %w, %b)
+        : (tensor<8x64x32xbf16>, tensor<32x128xbf16>, tensor<128xbf16>) -> tensor<8x64x128xbf16>
+    ```
+
+    Constraints:
+    - the equation has two operands, whose letters match their ranks, and a
+      result, whose letters match its rank;
+    - every letter occurs in at least two of the three and at most once in each;
+    - dimensions with the same letter have the same size;
+    - the bias has one dimension, of the size of the result's last.
+  }];
+  let arguments = (ins StrAttr:$label, StrAttr:$equation,
+                       AnyRankedTensor:$lhs, AnyRankedTensor:$rhs,
+                       Optional<AnyRankedTensor>:$bias,
+                       DefaultValuedStrAttr<StrAttr, "i">:$row,
+                       DefaultValuedStrAttr<StrAttr, "o">:$column);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $label $equation `(` $lhs `,` $rhs (`,` $bias^)? `)` attr-dict `:`
+    functional-type(operands, results)
+  }];
+}
+
+def Mtp_SumOp : Mtp_ComputeOpBase<"sum"> {
+  let summary = "Sums a tensor down to its trailing dimensions";
+  let description = [{
+    Keeps the last dimensions, as many as the result has, and sums over the
+    others. The gradient of a bias.
+
+    Constraints:
+    - the result's shape is a suffix of the operand's.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$input);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $label `(` $input `)` attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Mtp_EmbeddingOp : Mtp_ComputeOpBase<"embedding"> {
+  let summary = "Looks rows of a table up by integer ids";
+  let description = [{
+    `result[b, s, :] = table[ids[b, s], :]`. A rank that holds a slice of the
+    rows gives zeros for ids outside it, so the split of the rows leaves a sum.
+
+    Constraints:
+    - ids are integers; the table has two dimensions;
+    - the result's shape is that of the ids followed by the table's width.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$ids,
+                       AnyRankedTensor:$table);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $label `(` $ids `,` $table `)` attr-dict `:`
+    functional-type(operands, results)
+  }];
+}
+
+def Mtp_EmbeddingGradOp : Mtp_ComputeOpBase<"embedding_grad"> {
+  let summary = "Adds rows of a gradient up by integer ids";
+  let description = [{
+    `result[v, :]` is the sum of `gradient[b, s, :]` over the positions whose id
+    is v.
+
+    Constraints:
+    - ids are integers; the result has two dimensions;
+    - the gradient's shape is that of the ids followed by the result's width.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$ids,
+                       AnyRankedTensor:$gradient);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $label `(` $ids `,` $gradient `)` attr-dict `:`
+    functional-type(operands, results)
+  }];
+}
+
+def Mtp_PositionEmbeddingOp : Mtp_ComputeOpBase<"position_embedding"> {
+  let summary = "Adds a learned vector per position";
+  let description = [{
+    `result[b, s, :] = input[b, s, :] + table[s, :]`. The table may have more
+    rows than there are positions; positions can be split only if it has not.
+
+    Constraints:
+    - the input has three dimensions and the result its type;
+    - the table has two: at least as many rows as positions, and the width of
+      the input.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
+                       AnyRankedTensor:$table);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $label `(` $input `,` $table `)` attr-dict `:`
+    functional-type(operands, results)
+  }];
+}
+
+def Mtp_PositionEmbeddingGradOp
+    : Mtp_ComputeOpBase<"position_embedding_grad"> {
+  let summary = "Sums a gradient over the samples, per position";
+  let description = [{
+    `result[s, :]` is the sum of `gradient[b, s, :]` over b, zero beyond the
+    last position.
+
+    Constraints:
+    - the gradient has three dimensions, the result two: at least as many rows
+      as positions, and the width of the gradient.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$gradient);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $label `(` $gradient `)` attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+#endif // MTPLAN_IR_LINEAR_OPS

@@ -1,0 +1,103 @@
+//===- loss_ops.td - Cross entropy in three small reductions --------------===//
+//
+// Softmax cross entropy over a vocabulary that may be split: maximum, sum of
+// exponentials and the target's logit are one number per token each, so a split
+// vocabulary costs three reductions of that size and no copy of the logits
+// (Shoeybi et al. 2019, section 3). Classes from `classes` on are padding and
+// take no part; tokens whose target is negative do not count.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_IR_LOSS_OPS
+#define MTPLAN_IR_LOSS_OPS
+
+include "compute_ops.td"
+
+def Mtp_VocabMaxOp : Mtp_ComputeOpBase<"vocab_max"> {
+  let summary = "Largest logit of each token";
+  let description = [{
+    Constraints:
+    - the result has the logits' shape without the last dimension;
+    - `classes` is at least 1.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$logits,
+                       I64Attr:$classes);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $label `(` $logits `)` attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Mtp_VocabSumExpOp : Mtp_ComputeOpBase<"vocab_sum_exp"> {
+  let summary = "Sum over the classes of exp(logit - maximum)";
+  let description = [{
+    Constraints:
+    - maximum and result have the logits' shape without the last dimension;
+    - `classes` is at least 1.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$logits,
+                       AnyRankedTensor:$maximum, I64Attr:$classes);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $label `(` $logits `,` $maximum `)` attr-dict `:`
+    functional-type(operands, results)
+  }];
+}
+
+def Mtp_VocabPickOp : Mtp_ComputeOpBase<"vocab_pick"> {
+  let summary = "Logit of each token's target; zero if it has none here";
+  let description = [{
+    Constraints:
+    - targets and result have the logits' shape without the last dimension.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$logits,
+                       AnyRankedTensor:$targets);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $label `(` $logits `,` $targets `)` attr-dict `:`
+    functional-type(operands, results)
+  }];
+}
+
+def Mtp_TokenLossOp : Mtp_ComputeOpBase<"token_loss"> {
+  let summary = "Cross entropy summed over tokens, over the step's token count";
+  let description = [{
+    `sum(log(sum_exp) + maximum - picked) / count` over the tokens with a
+    target. The three are read whole: they are what the reductions are for.
+
+    Constraints:
+    - maximum, sum_exp, picked and targets have one shape; count and the result
+      are scalars.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$maximum,
+                       AnyRankedTensor:$sum_exp, AnyRankedTensor:$picked,
+                       AnyRankedTensor:$targets, AnyRankedTensor:$count);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $label `(` $maximum `,` $sum_exp `,` $picked `,` $targets `,` $count `)`
+    attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Mtp_CrossEntropyGradOp : Mtp_ComputeOpBase<"cross_entropy_grad"> {
+  let summary = "Gradient of the cross entropy with respect to the logits";
+  let description = [{
+    `(exp(logit - maximum) / sum_exp - [class is target]) / count` where the
+    token has a target, else zero; zero for padding classes.
+
+    Constraints:
+    - the result has the logits' shape; maximum, sum_exp and targets that
+      without the last dimension; count is a scalar; `classes` is at least 1.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$logits,
+                       AnyRankedTensor:$maximum, AnyRankedTensor:$sum_exp,
+                       AnyRankedTensor:$targets, AnyRankedTensor:$count,
+                       I64Attr:$classes);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $label `(` $logits `,` $maximum `,` $sum_exp `,` $targets `,` $count `)`
+    attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+#endif // MTPLAN_IR_LOSS_OPS

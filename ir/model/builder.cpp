@@ -1,0 +1,188 @@
+//===- builder.cpp - Writing a model down as operators ----------*- C++ -*-===//
+
+#include "ir/model/builder.h"
+
+using namespace mlir;
+
+namespace mtplan::ir {
+
+namespace {
+
+using Shape = SmallVector<std::int64_t, 4>;
+
+// The shape of `value`, its last dimension `width` instead.
+Shape withWidth(Value value, std::int64_t width) {
+  Shape shape(shapeOf(value));
+  shape.back() = width;
+  return shape;
+}
+
+} // namespace
+
+llvm::ArrayRef<std::int64_t> shapeOf(Value value) {
+  return llvm::cast<RankedTensorType>(value.getType()).getShape();
+}
+
+ModelBuilder::ModelBuilder(MLIRContext &context, llvm::StringRef fileName,
+                           Type activationType)
+    : ops(&context), location(FileLineColLoc::get(&context, fileName, 0, 0)),
+      element(activationType), module(ModuleOp::create(location)) {
+  ops.setInsertionPointToEnd(module->getBody());
+}
+
+ValueRange ModelBuilder::beginSegment(llvm::StringRef name, std::int64_t repeat,
+                                      std::int64_t first) {
+  ops.setInsertionPointToEnd(module->getBody());
+  auto segment = ops.create<SegmentOp>(location, name, repeat, first,
+                                       /*layouts=*/nullptr);
+  Block &block = segment.getBody().emplaceBlock();
+  for (Type type : carried)
+    block.addArgument(type, location);
+  ops.setInsertionPointToEnd(&block);
+  return block.getArguments();
+}
+
+void ModelBuilder::endSegment(ValueRange values) {
+  ops.create<YieldOp>(location, values, /*layouts=*/nullptr);
+  carried.assign(values.getTypes().begin(), values.getTypes().end());
+}
+
+Value ModelBuilder::tokens(llvm::StringRef label, std::int64_t sequence,
+                           std::int64_t limit) {
+  auto type = RankedTensorType::get({1, sequence}, ops.getI32Type());
+  return ops.create<InputOp>(location, type, label,
+                             ops.getStrArrayAttr({"batch", "sequence"}),
+                             ops.getI64IntegerAttr(limit), LayoutAttr());
+}
+
+Value ModelBuilder::parameter(const llvm::Twine &label,
+                              llvm::ArrayRef<std::int64_t> shape,
+                              llvm::StringRef init) {
+  return ops.create<ParameterOp>(location, tensor(shape), label.str(), init,
+                                 LayoutAttr());
+}
+
+Value ModelBuilder::embedding(llvm::StringRef label, Value ids,
+                              std::int64_t rows, std::int64_t width) {
+  Value table = parameter(label + ".weight", {rows, width}, "normal");
+  Shape shape(shapeOf(ids));
+  shape.push_back(width);
+  return ops.create<EmbeddingOp>(location, tensor(shape), label, ids, table);
+}
+
+Value ModelBuilder::positions(llvm::StringRef label, Value input,
+                              std::int64_t rows) {
+  Value table =
+      parameter(label + ".weight", {rows, shapeOf(input).back()}, "normal");
+  return ops.create<PositionEmbeddingOp>(location, input.getType(), label,
+                                         input, table);
+}
+
+Value ModelBuilder::linear(llvm::StringRef label, Value input,
+                           std::int64_t width, bool bias,
+                           llvm::StringRef init) {
+  Value weight =
+      parameter(label + ".weight", {shapeOf(input).back(), width}, init);
+  Value addend = bias ? parameter(label + ".bias", {width}, "zeros") : Value();
+  return ops.create<EinsumOp>(location, tensor(withWidth(input, width)), label,
+                              "bsi,io->bso", input, weight, addend);
+}
+
+Value ModelBuilder::logits(llvm::StringRef label, Value input,
+                           std::int64_t vocabulary, llvm::StringRef table,
+                           bool bias) {
+  std::int64_t width = shapeOf(input).back();
+  bool tied = !table.empty();
+  Value weight =
+      tied ? parameter(table, {vocabulary, width}, "normal")
+           : parameter(label + ".weight", {width, vocabulary}, "normal");
+  Value addend =
+      bias ? parameter(label + ".bias", {vocabulary}, "zeros") : Value();
+  return ops.create<EinsumOp>(location, tensor(withWidth(input, vocabulary)),
+                              label, tied ? "bsi,vi->bsv" : "bsi,iv->bsv",
+                              input, weight, addend);
+}
+
+Value ModelBuilder::layerNorm(llvm::StringRef label, Value input,
+                              double epsilon) {
+  std::int64_t width = shapeOf(input).back();
+  Value gamma = parameter(label + ".weight", {width}, "ones");
+  Value beta = parameter(label + ".bias", {width}, "zeros");
+  return ops.create<LayerNormOp>(location, input.getType(),
+                                 ops.getStringAttr(label), input, gamma, beta,
+                                 ops.getF64FloatAttr(epsilon));
+}
+
+Value ModelBuilder::rmsNorm(llvm::StringRef label, Value input,
+                            double epsilon) {
+  Value gamma = parameter(label + ".weight", {shapeOf(input).back()}, "ones");
+  return ops.create<RmsNormOp>(location, input.getType(),
+                               ops.getStringAttr(label), input, gamma,
+                               ops.getF64FloatAttr(epsilon));
+}
+
+Value ModelBuilder::activation(llvm::StringRef label, Activation kind,
+                               Value input) {
+  return ops.create<ActivationOp>(location, input.getType(), label, kind,
+                                  input);
+}
+
+Value ModelBuilder::swiglu(llvm::StringRef label, Value gate, Value up) {
+  return ops.create<SwigluOp>(location, gate.getType(), label, gate, up);
+}
+
+Value ModelBuilder::add(llvm::StringRef label, Value lhs, Value rhs) {
+  return ops.create<AddOp>(location, lhs.getType(), label, lhs, rhs);
+}
+
+Value ModelBuilder::dropout(llvm::StringRef label, Value input, double rate) {
+  if (rate == 0.0)
+    return input;
+  return ops.create<DropoutOp>(
+      location, input.getType(), ops.getStringAttr(label), input,
+      ops.getF64FloatAttr(rate), ops.getStringAttr(label));
+}
+
+Value ModelBuilder::rope(llvm::StringRef label, Value input,
+                         std::int64_t headDim, std::int64_t rotaryDim,
+                         double theta, bool interleaved) {
+  return ops.create<RopeOp>(
+      location, input.getType(), ops.getStringAttr(label), input,
+      ops.getI64IntegerAttr(headDim), ops.getI64IntegerAttr(rotaryDim),
+      ops.getF64FloatAttr(theta), interleaved ? ops.getUnitAttr() : UnitAttr());
+}
+
+Value ModelBuilder::attention(llvm::StringRef label, Value query, Value key,
+                              Value value, std::int64_t headDim, bool causal,
+                              double scale, double rate) {
+  Shape lse = withWidth(query, shapeOf(query).back() / headDim);
+  return ops
+      .create<AttentionOp>(location, query.getType(),
+                           RankedTensorType::get(lse, ops.getF32Type()),
+                           ops.getStringAttr(label), query, key, value,
+                           ops.getI64IntegerAttr(headDim),
+                           ops.getBoolAttr(causal), ops.getF64FloatAttr(scale),
+                           ops.getF64FloatAttr(rate), ops.getStringAttr(label))
+      .getResult();
+}
+
+Value ModelBuilder::loss(Value logits, std::int64_t classes) {
+  // One number per token each, kept in float32 whatever the logits are.
+  auto perToken =
+      RankedTensorType::get(shapeOf(logits).drop_back(), ops.getF32Type());
+  auto scalar = RankedTensorType::get({}, ops.getF32Type());
+  Value targets = tokens("targets", perToken.getDimSize(1), classes);
+  Value count =
+      ops.create<InputOp>(location, scalar, "count", ops.getStrArrayAttr({}),
+                          IntegerAttr(), LayoutAttr());
+  Value maximum =
+      ops.create<VocabMaxOp>(location, perToken, "loss.max", logits, classes);
+  Value sumExp = ops.create<VocabSumExpOp>(location, perToken, "loss.sum_exp",
+                                           logits, maximum, classes);
+  Value picked =
+      ops.create<VocabPickOp>(location, perToken, "loss.pick", logits, targets);
+  return ops.create<TokenLossOp>(location, scalar, "loss", maximum, sumExp,
+                                 picked, targets, count);
+}
+
+} // namespace mtplan::ir

@@ -1,0 +1,90 @@
+//===- builder.h - Writing a model down as operators ------------*- C++ -*-===//
+//
+// A thin layer over OpBuilder: shapes follow from the operands, and parameters
+// are named after the operator that uses them (`label`.weight, `label`.bias).
+// Activations are [batch, sequence, features], weights [in, out].
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_IR_MODEL_BUILDER_H
+#define MTPLAN_IR_MODEL_BUILDER_H
+
+#include <cstdint>
+#include <string>
+
+#include "llvm/ADT/Twine.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include "ir/mtp.h"
+
+namespace mtplan::ir {
+
+class ModelBuilder {
+public:
+  ModelBuilder(mlir::MLIRContext &context, llvm::StringRef fileName,
+               mlir::Type activationType);
+
+  mlir::OpBuilder ops;
+  mlir::Location location;
+  mlir::Type element; ///< of activations and parameters
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+
+  /// Starts a segment; its arguments are what the previous one yielded.
+  mlir::ValueRange beginSegment(llvm::StringRef name, std::int64_t repeat = 1,
+                                std::int64_t first = 0);
+  /// Ends it, handing on `values`.
+  void endSegment(mlir::ValueRange values);
+
+  mlir::RankedTensorType tensor(llvm::ArrayRef<std::int64_t> shape) const {
+    return mlir::RankedTensorType::get(shape, element);
+  }
+  /// [batch, sequence] token numbers below `limit`.
+  mlir::Value tokens(llvm::StringRef label, std::int64_t sequence,
+                     std::int64_t limit);
+  mlir::Value parameter(const llvm::Twine &label,
+                        llvm::ArrayRef<std::int64_t> shape,
+                        llvm::StringRef init);
+
+  /// Rows of `label`.weight, [rows, width].
+  mlir::Value embedding(llvm::StringRef label, mlir::Value ids,
+                        std::int64_t rows, std::int64_t width);
+  mlir::Value positions(llvm::StringRef label, mlir::Value input,
+                        std::int64_t rows);
+  /// input times `label`.weight, plus `label`.bias if `bias`.
+  mlir::Value linear(llvm::StringRef label, mlir::Value input,
+                     std::int64_t width, bool bias,
+                     llvm::StringRef init = "normal");
+  /// Logits: input times the rows of the table `weight` [vocabulary, in], or,
+  /// without one, times `label`.weight [in, vocabulary].
+  mlir::Value logits(llvm::StringRef label, mlir::Value input,
+                     std::int64_t vocabulary, llvm::StringRef table, bool bias);
+  mlir::Value layerNorm(llvm::StringRef label, mlir::Value input,
+                        double epsilon);
+  mlir::Value rmsNorm(llvm::StringRef label, mlir::Value input, double epsilon);
+  mlir::Value activation(llvm::StringRef label, Activation kind,
+                         mlir::Value input);
+  mlir::Value swiglu(llvm::StringRef label, mlir::Value gate, mlir::Value up);
+  mlir::Value add(llvm::StringRef label, mlir::Value lhs, mlir::Value rhs);
+  /// `input` itself if `rate` is 0.
+  mlir::Value dropout(llvm::StringRef label, mlir::Value input, double rate);
+  mlir::Value rope(llvm::StringRef label, mlir::Value input,
+                   std::int64_t headDim, std::int64_t rotaryDim, double theta,
+                   bool interleaved);
+  mlir::Value attention(llvm::StringRef label, mlir::Value query,
+                        mlir::Value key, mlir::Value value,
+                        std::int64_t headDim, bool causal, double scale,
+                        double rate);
+  /// Cross entropy of `logits`, the mean over the step's target tokens.
+  mlir::Value loss(mlir::Value logits, std::int64_t classes);
+
+private:
+  llvm::SmallVector<mlir::Type> carried;
+};
+
+/// Sizes of a ranked tensor.
+llvm::ArrayRef<std::int64_t> shapeOf(mlir::Value value);
+
+} // namespace mtplan::ir
+
+#endif // MTPLAN_IR_MODEL_BUILDER_H

@@ -1,0 +1,239 @@
+//===- hf_config.cpp - What the families share ------------------*- C++ -*-===//
+
+#include "ir/model/hf_config.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mtplan::ir {
+
+namespace {
+
+// Rotary models state lengths that nobody trains from the start; without an
+// override a sample is at most this long.
+constexpr std::int64_t kDefaultLongest = 8192;
+
+// Padding to this many rows keeps the vocabulary's shape independent of how it
+// is split, up to this many ways.
+constexpr std::int64_t kVocabularyMultiple = 128;
+
+std::string str(std::int64_t value) { return std::to_string(value); }
+
+// The divisors of `whole` around `count`, as "16 and 24".
+std::string neighbouringDivisors(std::int64_t whole, std::int64_t count) {
+  std::int64_t below = 0, above = 0;
+  auto consider = [&](std::int64_t divisor) {
+    if (divisor < count)
+      below = std::max(below, divisor);
+    else if (divisor > count && (above == 0 || divisor < above))
+      above = divisor;
+  };
+  for (std::int64_t d = 1; d * d <= whole; ++d)
+    if (whole % d == 0) {
+      consider(d);
+      consider(whole / d);
+    }
+  if (below == 0 || above == 0)
+    return str(std::max(below, above));
+  return str(below) + " and " + str(above);
+}
+
+} // namespace
+
+void HfConfig::refuseHeads(const char *key, std::int64_t count,
+                           const std::string &of, std::int64_t whole) {
+  fields.error(key,
+               str(count) + " does not divide " + of + ' ' + str(whole) +
+                   "; nearest that do: " + neighbouringDivisors(whole, count));
+}
+
+void HfConfig::readBlockSizes(const char *hiddenKey, const char *headsKey,
+                              const char *layersKey, const char *kvKey) {
+  hidden = fields.size(hiddenKey);
+  heads = fields.size(headsKey);
+  model.hidden = hidden.value_or(1);
+  model.heads = model.kvHeads = heads.value_or(1);
+
+  std::optional<std::int64_t> layers = fields.size(layersKey, kMaxLayers);
+  model.layers = overrides.layers.value_or(layers.value_or(1));
+
+  if (*kvKey)
+    if (auto kvHeads = fields.sizeIfAny(kvKey)) {
+      model.kvHeads = *kvHeads;
+      if (heads && *heads % *kvHeads != 0)
+        refuseHeads(kvKey, *kvHeads, headsKey, *heads);
+    }
+
+  headDim = *kvKey ? fields.sizeIfAny("head_dim") : std::nullopt;
+  if (!headDim && hidden && heads) {
+    if (*hidden % *heads != 0)
+      refuseHeads(headsKey, *heads, hiddenKey, *hidden);
+    else
+      headDim = *hidden / *heads;
+  }
+  model.headDim = headDim.value_or(1);
+  model.attentionScale = 1.0 / std::sqrt(static_cast<double>(model.headDim));
+}
+
+void HfConfig::readInner(const char *key, bool required) {
+  auto inner = required ? fields.size(key) : fields.sizeIfAny(key);
+  model.inner = inner.value_or(4 * model.hidden);
+}
+
+void HfConfig::readVocabulary() {
+  auto vocabulary = fields.size("vocab_size");
+  auto padded = fields.sizeIfAny("padded_vocab_size");
+  model.vocabulary = vocabulary.value_or(1);
+  model.paddedVocabulary = (model.vocabulary + kVocabularyMultiple - 1) /
+                           kVocabularyMultiple * kVocabularyMultiple;
+  if (!padded)
+    return;
+  if (vocabulary && *padded < *vocabulary)
+    fields.error("padded_vocab_size",
+                 str(*padded) + " is less than vocab_size " + str(*vocabulary) +
+                     "; at least " + str(*vocabulary) +
+                     " is needed, a multiple of " + str(kVocabularyMultiple) +
+                     " such as " + str(model.paddedVocabulary) + " is usual");
+  model.paddedVocabulary = *padded;
+}
+
+void HfConfig::readLearnedPositions(const char *key, const char *olderKey) {
+  std::optional<std::int64_t> older =
+      *olderKey ? fields.sizeIfAny(olderKey) : std::nullopt;
+  bool onlyOlder = older && !fields.has(key);
+  std::optional<std::int64_t> rows = onlyOlder ? older : fields.size(key);
+  if (rows && older && *rows != *older)
+    fields.error(olderKey, str(*older) + " disagrees with " + key + ' ' +
+                               str(*rows) + "; remove one of them");
+  model.positionRows = rows.value_or(1);
+  model.sequence = overrides.sequence.value_or(model.positionRows);
+  if (overrides.sequence && rows && *overrides.sequence > *rows)
+    fields.error(onlyOlder ? olderKey : key,
+                 "a sequence of " + str(*overrides.sequence) +
+                     " was asked for, but there are learned positions for " +
+                     str(*rows) + "; at most " + str(*rows) + " is possible");
+}
+
+void HfConfig::readTheta(const char *key) {
+  constexpr double kLargest = 1.0e15;
+  model.theta = fields.number(key, 10000.0, 1.0e-3, kLargest);
+  const JsonValue *rope = fields.value("rope_parameters");
+  if (rope && rope->kind == JsonValue::Kind::object)
+    model.theta = Fields(*rope, fields.at("rope_parameters"), fields.findings)
+                      .number("rope_theta", model.theta, 1.0e-3, kLargest);
+}
+
+std::optional<std::int64_t> HfConfig::readRotaryShare(const char *key,
+                                                      double fallback) {
+  double share = fields.number(key, fallback, 0.0, 1.0 + 1.0e-9);
+  if (!headDim)
+    return std::nullopt;
+  return static_cast<std::int64_t>(share * static_cast<double>(*headDim));
+}
+
+// The longest sample that positions without rope scaling were made for: what
+// the scaling starts from, or all positions. Notes what is assumed.
+std::int64_t HfConfig::longestUnscaled(std::int64_t positions) {
+  std::int64_t longest = positions;
+  for (const char *key : {"rope_scaling", "rope_parameters"}) {
+    const JsonValue *value = fields.value(key);
+    if (!value)
+      continue;
+    if (value->kind != JsonValue::Kind::object) {
+      fields.error(key, "must be an object, but is " + value->describe());
+      continue;
+    }
+    Fields rope(*value, fields.at(key), fields.findings);
+    std::string type = rope.text("rope_type", rope.text("type", "default"));
+    double share = rope.number("partial_rotary_factor", 1.0, 0.0, 1.01);
+    if (share != 1.0)
+      rope.error("partial_rotary_factor", "is supported at the top level only");
+    double factor = rope.number("factor", 1.0, 1.0, 1.0e6);
+    std::optional<std::int64_t> original =
+        rope.sizeIfAny("original_max_position_embeddings");
+    if (type == "default")
+      continue;
+    longest = original.value_or(std::max<std::int64_t>(
+        1, static_cast<std::int64_t>(static_cast<double>(positions) / factor)));
+    fields.findings.note(std::string(key) + " \"" + type +
+                         "\" is left out: positions are rotated as for "
+                         "sequences up to " +
+                         str(longest));
+  }
+  return longest;
+}
+
+void HfConfig::readRotaryPositions(const char *key,
+                                   std::optional<std::int64_t> dim,
+                                   const char *windowKey) {
+  std::optional<std::int64_t> positions = fields.size(key);
+  std::int64_t stated = positions.value_or(1);
+  std::int64_t unscaled = longestUnscaled(stated);
+  // No window: one that no sample outgrows.
+  std::int64_t window = kSizeLimit;
+  if (*windowKey)
+    window = fields.sizeIfAny(windowKey).value_or(kSizeLimit);
+
+  std::int64_t usual = std::min({stated, unscaled, window, kDefaultLongest});
+  model.sequence = overrides.sequence.value_or(usual);
+  if (!overrides.sequence && usual < stated)
+    fields.findings.note("the sequence is " + str(usual) + ", not the " +
+                         str(stated) + " of " + key +
+                         "; ask for another length to change it");
+  if (model.sequence > stated && positions)
+    fields.findings.note("the sequence " + str(model.sequence) +
+                         " is longer than " + key + ' ' + str(stated));
+  if (model.sequence > unscaled && unscaled < stated)
+    fields.findings.error("", "a sequence of " + str(model.sequence) +
+                                  " needs rope scaling, which is not "
+                                  "supported; without it at most " +
+                                  str(unscaled) + " is possible");
+  if (model.sequence > window)
+    fields.error(windowKey,
+                 "a sequence of " + str(model.sequence) +
+                     " is longer than the window of " + str(window) +
+                     "; sliding-window attention is not supported, at most " +
+                     str(window) + " is possible");
+
+  model.rotaryDim = dim.value_or(model.headDim);
+  if (headDim && (model.rotaryDim % 2 != 0 || model.rotaryDim < 2 ||
+                  model.rotaryDim > *headDim))
+    fields.findings.error("", str(model.rotaryDim) +
+                                  " features of a head are to be rotated; it "
+                                  "must be an even number from 2 to the head's "
+                                  "width " +
+                                  str(*headDim));
+}
+
+void HfConfig::readActivation(const char *key, const char *fallback) {
+  struct Name {
+    const char *name;
+    Activation kind;
+  };
+  static constexpr Name kNames[] = {{"gelu", Activation::Gelu},
+                                    {"gelu_new", Activation::GeluTanh},
+                                    {"gelu_pytorch_tanh", Activation::GeluTanh},
+                                    {"gelu_fast", Activation::GeluTanh},
+                                    {"silu", Activation::Silu},
+                                    {"swish", Activation::Silu},
+                                    {"relu", Activation::Relu},
+                                    {"tanh", Activation::Tanh}};
+  std::string wanted = fields.text(key, fallback);
+  std::vector<std::string> known;
+  for (const Name &name : kNames) {
+    known.emplace_back(name.name);
+    if (wanted == name.name) {
+      model.activation = name.kind;
+      return;
+    }
+  }
+  fields.error(key, unknownName("activation", wanted, known));
+}
+
+void HfConfig::require(const char *key, bool value, const char *why) {
+  if (fields.flag(key, value) != value)
+    fields.error(key, std::string("only ") + (value ? "true" : "false") +
+                          " is supported: " + why);
+}
+
+} // namespace mtplan::ir

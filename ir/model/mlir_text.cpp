@@ -1,0 +1,145 @@
+//===- mlir_text.cpp - A model given as textual IR --------------*- C++ -*-===//
+
+#include "ir/model/mlir_text.h"
+
+#include <algorithm>
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+
+#include "ir/model/module_facts.h"
+#include "ir/mtp.h"
+
+using namespace mlir;
+
+namespace mtplan::ir {
+
+namespace {
+
+// MLIR's parser recurses at every bracket. Nothing we read or print comes near
+// this depth.
+constexpr int kMaxNesting = 256;
+
+// Offset of the bracket that is nested too deep, outside strings and comments.
+std::optional<std::size_t> tooDeepAt(llvm::StringRef text) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
+        if (text[i] == '\\')
+          ++i;
+    } else if (c == '/' && text.substr(i).starts_with("//")) {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (llvm::StringRef("([{<").contains(c)) {
+      if (++depth > kMaxNesting)
+        return i;
+    } else if (llvm::StringRef(")]}").contains(c) ||
+               (c == '>' && (i == 0 || text[i - 1] != '-'))) {
+      depth = std::max(0, depth - 1);
+    }
+  }
+  return std::nullopt;
+}
+
+// Positions per sample, from whichever input counts them.
+std::optional<std::int64_t> sequenceOf(ModuleOp module) {
+  std::optional<std::int64_t> sequence;
+  module.walk([&](InputOp input) {
+    auto type = llvm::cast<RankedTensorType>(input.getValue().getType());
+    for (auto [i, name] :
+         llvm::enumerate(input.getDims().getAsRange<StringAttr>()))
+      if (name.getValue() == "sequence" && !sequence)
+        sequence = type.getDimSize(static_cast<unsigned>(i));
+  });
+  return sequence;
+}
+
+void refuseLaterStages(ModuleOp module, Findings &findings) {
+  module.walk([&](Operation *op) {
+    if (llvm::isa<BackwardOp, UpdateOp>(op))
+      findings.errors.push_back(
+          describeLocation(op->getLoc()) + ": " +
+          op->getName().getStringRef().str() +
+          " found: this module is differentiated already; a model has forward "
+          "operators only");
+  });
+  if (module.getOps<SegmentOp>().empty())
+    findings.error("", "has no mtp.segment");
+}
+
+} // namespace
+
+bool looksLikeMlir(llvm::StringRef text) {
+  text = text.ltrim();
+  while (text.starts_with("//"))
+    text = text.substr(text.find('\n')).ltrim();
+  for (llvm::StringRef start :
+       {"module", "mtp.", "builtin.", "\"builtin.", "\"mtp.", "#", "!", "{-#"})
+    if (text.starts_with(start))
+      return true;
+  return false;
+}
+
+LoadedModel loadMlirText(MLIRContext &context, llvm::StringRef text,
+                         const ShapeOverrides &overrides, Findings &findings) {
+  LoadedModel loaded;
+  loaded.family = "mlir";
+  for (auto [asked, what] :
+       {std::pair(overrides.sequence.has_value(), "sequence"),
+        std::pair(overrides.layers.has_value(), "number of layers")})
+    if (asked)
+      findings.error("", std::string("textual IR fixes its shapes: the ") +
+                             what + " cannot be changed; edit the file");
+  if (text.size() > kMaxJsonBytes || tooDeepAt(text)) {
+    std::size_t at = tooDeepAt(text).value_or(0);
+    findings.error("", "larger than " + std::to_string(kMaxJsonBytes) +
+                           " bytes or nested more than " +
+                           std::to_string(kMaxNesting) +
+                           " levels deep, at line " +
+                           std::to_string(text.take_front(at).count('\n') + 1));
+  }
+  if (!findings.errors.empty())
+    return loaded;
+
+  OwningOpRef<ModuleOp> module;
+  {
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+      std::string where = describeLocation(diagnostic.getLocation());
+      findings.errors.push_back((where.empty() ? findings.file : where) + ": " +
+                                diagnostic.str());
+      return success();
+    });
+    // checkModule verifies, and reports more than one error.
+    ParserConfig config(&context, /*verifyAfterParse=*/false);
+    module = parseSourceString<ModuleOp>(text, config, findings.file);
+  }
+  if (!module && findings.errors.empty())
+    findings.error("", "is not a module");
+  if (!findings.errors.empty() || !checkModule(*module, findings))
+    return loaded;
+  refuseLaterStages(*module, findings);
+  if (!findings.errors.empty())
+    return loaded;
+
+  if (auto name = module->getSymName())
+    loaded.name = name->str();
+  loaded.sequence = sequenceOf(*module).value_or(1);
+  std::int64_t longest = 1;
+  for (auto segment : module->getOps<SegmentOp>())
+    longest = std::max(longest, static_cast<std::int64_t>(segment.getRepeat()));
+  Operation *op = *module;
+  if (!op->hasAttr(kLayersAttrName))
+    op->setAttr(kLayersAttrName, Builder(&context).getI64IntegerAttr(longest));
+  auto layers = op->getAttrOfType<IntegerAttr>(kLayersAttrName);
+  loaded.layers = layers ? layers.getInt() : 0;
+  if (loaded.layers < 1 || loaded.layers > kMaxLayers) {
+    findings.error("", "mtp.layers must be an integer from 1 to " +
+                           std::to_string(kMaxLayers));
+    return loaded;
+  }
+  loaded.module = std::move(module);
+  return loaded;
+}
+
+} // namespace mtplan::ir

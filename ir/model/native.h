@@ -1,0 +1,25 @@
+//===- native.h - mtplan's own model format ---------------------*- C++ -*-===//
+//
+// docs/model-format.md describes it. Dimensions have names, so an operator that
+// does not fit is reported by the names its reader knows.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_IR_MODEL_NATIVE_H
+#define MTPLAN_IR_MODEL_NATIVE_H
+
+#include "ir/model/fields.h"
+#include "ir/model/load.h"
+
+namespace mtplan::ir {
+
+inline constexpr std::int64_t kNativeVersion = 1;
+
+/// Builds the model of a parsed file. Adds to `findings`; on errors the
+/// result's module is null.
+LoadedModel loadNative(mlir::MLIRContext &context, const JsonValue &root,
+                       const ShapeOverrides &overrides, Findings &findings);
+
+} // namespace mtplan::ir
+
+#endif // MTPLAN_IR_MODEL_NATIVE_H

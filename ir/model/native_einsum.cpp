@@ -1,0 +1,247 @@
+//===- native_einsum.cpp - Equations over named dimensions ------*- C++ -*-===//
+//
+// A file may use any letters. The dialect's are fixed, because rules and people
+// read roles off them: b samples, s positions, v vocabulary; of a parameter, i
+// the features it reads and o those it makes.
+//
+//===----------------------------------------------------------------------===//
+
+#include <algorithm>
+#include <cctype>
+
+#include "ir/model/native_operators.h"
+
+using namespace mlir;
+
+namespace mtplan::ir {
+
+namespace {
+
+using Dims = std::vector<const NamedDim *>;
+
+struct Equation {
+  std::string lhs, rhs, result;
+};
+
+// Splits "bsi,io->bso"; nothing if it does not have that form.
+std::optional<Equation> split(std::string text) {
+  std::erase(text, ' ');
+  std::size_t comma = text.find(','), arrow = text.find("->");
+  if (comma == text.npos || arrow == text.npos || arrow < comma)
+    return std::nullopt;
+  Equation equation = {text.substr(0, comma),
+                       text.substr(comma + 1, arrow - comma - 1),
+                       text.substr(arrow + 2)};
+  for (const std::string *term :
+       {&equation.lhs, &equation.rhs, &equation.result})
+    for (char c : *term)
+      if (!std::isalpha(static_cast<unsigned char>(c)))
+        return std::nullopt;
+  return equation;
+}
+
+bool has(const std::string &letters, char letter) {
+  return letters.find(letter) != letters.npos;
+}
+
+// Checks the letters of an equation against operands and gives each its
+// dimension.
+class LetterTable {
+public:
+  LetterTable(const NativeOperator &nativeOp, const Equation &parts,
+              Findings &allFindings)
+      : op(nativeOp), equation(parts), findings(allFindings) {}
+
+  std::map<char, const NamedDim *> dims;
+
+  bool check() {
+    const std::size_t before = findings.errors.size();
+    bindTerm(equation.lhs, 0);
+    bindTerm(equation.rhs, 1);
+    for (const std::string *term :
+         {&equation.lhs, &equation.rhs, &equation.result})
+      checkTerm(*term);
+    if (op.operands.size() == 3 && findings.errors.size() == before)
+      checkBias();
+    return findings.errors.size() == before;
+  }
+
+private:
+  const NativeOperator &op;
+  const Equation &equation;
+  Findings &findings;
+
+  void fail(const std::string &what) {
+    findings.error(op.pointer + "/equation", what);
+  }
+
+  void bindTerm(const std::string &letters, std::size_t operand) {
+    const Dims &found = op.operands[operand].dims;
+    if (found.size() != letters.size()) {
+      fail('"' + letters + "\" names " + std::to_string(letters.size()) +
+           " dimensions, but \"" + op.operandNames[operand] + "\" has " +
+           std::to_string(found.size()) + ": " + dimNames(found));
+      return;
+    }
+    for (std::size_t i = 0; i < letters.size(); ++i) {
+      auto [entry, isNew] = dims.emplace(letters[i], found[i]);
+      if (!isNew && entry->second != found[i])
+        fail(std::string("letter '") + letters[i] + "' is " +
+             entry->second->name + " (" + std::to_string(entry->second->size) +
+             ") in one operand and " + found[i]->name + " (" +
+             std::to_string(found[i]->size) + ") in \"" +
+             op.operandNames[operand] + '"');
+    }
+  }
+
+  void checkTerm(const std::string &letters) {
+    for (std::size_t i = 0; i < letters.size(); ++i) {
+      char letter = letters[i];
+      if (letters.find(letter) != i) {
+        fail(("letter '" + llvm::Twine(letter)).str() + "' occurs twice in \"" +
+             letters + '"');
+        continue;
+      }
+      int terms = (has(equation.lhs, letter) ? 1 : 0) +
+                  (has(equation.rhs, letter) ? 1 : 0) +
+                  (has(equation.result, letter) ? 1 : 0);
+      if (terms < 2)
+        fail(("letter '" + llvm::Twine(letter)).str() +
+             "' occurs in 1 of the three "
+             "terms, but at least 2 are needed");
+    }
+  }
+
+  void checkBias() {
+    const Dims &bias = op.operands[2].dims;
+    Dims needed;
+    if (!equation.result.empty())
+      needed.push_back(dims[equation.result.back()]);
+    if (bias != needed || needed.empty())
+      findings.error(op.pointer + "/inputs/2",
+                     "bias \"" + op.operandNames[2] + "\" has " +
+                         dimNames(bias) + ", but needs the result's last, " +
+                         dimNames(needed));
+  }
+};
+
+// Renames letters to the dialect's.
+class Renaming {
+public:
+  Renaming(const Equation &parts, const LetterTable &letterTable,
+           const NativeOperator &op)
+      : equation(parts), table(letterTable) {
+    // Samples, positions and vocabulary first: their letters are promised.
+    for (char letter : equation.lhs + equation.rhs + equation.result)
+      switch (table.dims.at(letter)->role) {
+      case DimRole::batch:
+        claim(letter, 'b');
+        break;
+      case DimRole::sequence:
+        claim(letter, 's');
+        break;
+      case DimRole::vocabulary:
+        claim(letter, 'v');
+        break;
+      case DimRole::feature:
+        break;
+      }
+    if (op.operands[1].parameter)
+      nameFeatures(equation.rhs, equation.lhs);
+    else if (op.operands[0].parameter)
+      nameFeatures(equation.lhs, equation.rhs);
+    for (char letter : equation.lhs + equation.rhs + equation.result)
+      if (!names.count(letter))
+        claim(letter, freeLetter(letter));
+  }
+
+  std::string text() const {
+    return apply(equation.lhs) + ',' + apply(equation.rhs) + "->" +
+           apply(equation.result);
+  }
+
+private:
+  const Equation &equation;
+  const LetterTable &table;
+  std::map<char, char> names;
+
+  bool isTaken(char name) const {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const auto &entry) { return entry.second == name; });
+  }
+
+  // The first letter of a role gets its name, others of it a free one.
+  void claim(char letter, char name) {
+    if (!names.count(letter) && !isTaken(name))
+      names[letter] = name;
+  }
+
+  void nameFeatures(const std::string &weight, const std::string &other) {
+    for (char letter : weight) {
+      if (names.count(letter) ||
+          has(other, letter) == has(equation.result, letter))
+        continue;
+      claim(letter, has(other, letter) ? 'i' : 'o');
+    }
+  }
+
+  // The letter itself where it means nothing else, or the first that does not.
+  char freeLetter(char wanted) const {
+    auto isFree = [&](char name) {
+      return std::string_view("bsvio").find(name) == std::string_view::npos &&
+             !isTaken(name);
+    };
+    if (isFree(wanted))
+      return wanted;
+    for (char name = 'a'; name <= 'z'; ++name)
+      if (isFree(name))
+        return name;
+    char name = 'A';
+    while (!isFree(name))
+      ++name;
+    return name;
+  }
+
+  std::string apply(const std::string &letters) const {
+    std::string renamed;
+    for (char letter : letters)
+      renamed += names.at(letter);
+    return renamed;
+  }
+};
+
+} // namespace
+
+NamedValue makeEinsum(ModelBuilder &builder, const NativeOperator &op,
+                      const std::string &text, Findings &findings) {
+  const std::size_t before = findings.errors.size();
+  std::optional<Equation> equation = split(text);
+  if (!equation)
+    findings.error(op.pointer + "/equation",
+                   "must have two operands and a result, as in "
+                   "\"bsi,io->bso\", but is \"" +
+                       text + '"');
+  if (op.operands.size() != 2 && op.operands.size() != 3)
+    findings.error(op.pointer + "/inputs",
+                   std::to_string(op.operands.size()) +
+                       " given, but einsum takes 2, or 3 with a bias");
+  if (findings.errors.size() != before)
+    return {};
+  LetterTable table(op, *equation, findings);
+  if (!table.check())
+    return {};
+
+  NamedValue result;
+  for (char letter : equation->result)
+    result.dims.push_back(table.dims.at(letter));
+  auto element = llvm::cast<RankedTensorType>(op.operands[0].value.getType())
+                     .getElementType();
+  result.value = builder.ops.create<EinsumOp>(
+      builder.location, typeOf(result.dims, element), op.label,
+      Renaming(*equation, table, op).text(), op.operands[0].value,
+      op.operands[1].value,
+      op.operands.size() == 3 ? op.operands[2].value : Value());
+  return result;
+}
+
+} // namespace mtplan::ir

@@ -1,0 +1,78 @@
+//===- native_names.h - What a native model declares ------------*- C++ -*-===//
+
+#ifndef MTPLAN_IR_MODEL_NATIVE_NAMES_H
+#define MTPLAN_IR_MODEL_NATIVE_NAMES_H
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mlir/IR/BuiltinTypes.h"
+
+#include "ir/model/fields.h"
+#include "ir/model/load.h"
+
+namespace mtplan::ir {
+
+enum class DimRole : std::uint8_t { batch, sequence, vocabulary, feature };
+
+/// A named dimension; the same name is the same object.
+struct NamedDim {
+  std::string name;
+  std::int64_t size = 1;
+  std::int64_t used = 1; ///< without padding
+  DimRole role = DimRole::feature;
+};
+
+/// A tensor that is there before any operator: an input or a parameter.
+struct Declaration {
+  std::string name, pointer;
+  bool parameter = false;
+  bool valid = true; ///< all its dimensions are known
+  std::vector<const NamedDim *> dims;
+  mlir::Type element;
+  std::string init = "normal";       ///< of parameters
+  std::optional<std::int64_t> limit; ///< of integer inputs
+  mutable bool isUsed = false;
+};
+
+class NativeNames {
+public:
+  /// Reads `dimensions`, `inputs` and `parameters` of the root object.
+  NativeNames(mlir::MLIRContext &context, Fields &root,
+              const ShapeOverrides &overrides);
+
+  const NamedDim *findDim(std::string_view name) const;
+  const Declaration *find(std::string_view name) const;
+  std::vector<std::string> allNames() const;
+  /// Errors for what no operator reads.
+  void refuseUnused() const;
+
+  /// The dimensions called by a list of names; nothing, after an error, if one
+  /// is unknown.
+  std::optional<std::vector<const NamedDim *>> readDims(Fields &fields,
+                                                        std::string_view key);
+
+  std::int64_t sequence = 1;
+  std::optional<std::int64_t> globalBatch;
+  std::deque<Declaration> declarations; ///< in the file's order
+
+private:
+  Findings &findings;
+  std::map<std::string, NamedDim, std::less<>> dims;
+  std::map<std::string, const Declaration *, std::less<>> byName;
+  mlir::Type element; ///< the model's own
+  mlir::Type integers, singles;
+
+  void readDimensions(Fields &root, const ShapeOverrides &overrides);
+  void readInput(Fields &fields, Declaration &declared);
+  void readParameter(Fields &fields, Declaration &declared,
+                     const ShapeOverrides &overrides);
+};
+
+} // namespace mtplan::ir
+
+#endif // MTPLAN_IR_MODEL_NATIVE_NAMES_H

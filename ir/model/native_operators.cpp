@@ -1,0 +1,267 @@
+//===- native_operators.cpp - Operators by name -----------------*- C++ -*-===//
+
+#include "ir/model/native_operators.h"
+
+#include <cmath>
+#include <sstream>
+
+using namespace mlir;
+
+namespace mtplan::ir {
+
+std::string dimNames(const std::vector<const NamedDim *> &dims) {
+  std::string text = "[";
+  for (const NamedDim *dim : dims)
+    text += (text.size() > 1 ? ", " : "") + dim->name;
+  return text + ']';
+}
+
+RankedTensorType typeOf(const std::vector<const NamedDim *> &dims,
+                        Type element) {
+  SmallVector<std::int64_t, 4> shape;
+  for (const NamedDim *dim : dims)
+    shape.push_back(dim->size);
+  return RankedTensorType::get(shape, element);
+}
+
+namespace {
+
+using Dims = std::vector<const NamedDim *>;
+
+std::vector<std::string> wordsOf(const char *pattern) {
+  std::istringstream stream(pattern);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;)
+    words.push_back(word);
+  return words;
+}
+
+// What the words of an operator's patterns stand for so far.
+using Bindings = std::map<std::string, Dims>;
+
+// Fits one operand to its pattern. Returns what is wrong, or nothing.
+std::string bind(const OperandRule &rule, const NamedValue &operand,
+                 Bindings &bound) {
+  std::vector<std::string> words = wordsOf(rule.pattern);
+  bool integers = !words.empty() && words.front() == "#";
+  if (integers)
+    words.erase(words.begin());
+  Type element =
+      llvm::cast<RankedTensorType>(operand.value.getType()).getElementType();
+  if (element.isInteger() != integers)
+    return std::string("must be ") + (integers ? "integers" : "floats") +
+           ", but is " + (integers ? "floats" : "integers");
+
+  bool open = !words.empty() && words.front() == "...";
+  const std::size_t letters = words.size() - (open ? 1 : 0);
+  if (operand.dims.size() < letters ||
+      (!open && operand.dims.size() != letters))
+    return "has " + std::to_string(operand.dims.size()) + " dimensions, " +
+           dimNames(operand.dims) + ", but needs " +
+           (open ? "at least " : "exactly ") + std::to_string(letters);
+
+  auto next = operand.dims.begin();
+  for (const std::string &word : words) {
+    auto length = static_cast<std::ptrdiff_t>(
+        word == "..." ? operand.dims.size() - letters : 1);
+    Dims dims(next, next + length);
+    next += length;
+    auto [entry, isNew] = bound.emplace(word, dims);
+    if (!isNew && entry->second != dims)
+      return "has " + dimNames(dims) + " where earlier operands have " +
+             dimNames(entry->second);
+  }
+  return "";
+}
+
+// Reads and checks one operator's attributes, in the order of its rule.
+class AttributeReader {
+public:
+  AttributeReader(ModelBuilder &modelBuilder, const NativeOperator &nativeOp,
+                  Fields &attributeFields)
+      : builder(modelBuilder), op(nativeOp), fields(attributeFields) {}
+
+  /// Attributes of the operator, its label among them.
+  SmallVector<NamedAttribute, 8> attributes;
+  /// Trailing dimensions to keep, or -1.
+  std::int64_t keep = -1;
+
+  void read(const OperatorRule &rule) {
+    put("label", builder.ops.getStringAttr(op.label));
+    for (const AttributeRule &attribute : rule.attributes)
+      if (!attribute.required || fields.value(attribute.name, true))
+        read(attribute);
+    fields.refuseUnread();
+    if (rule.name == std::string_view("attention"))
+      checkHeads();
+    if (rule.name == std::string_view("rope"))
+      checkHeads();
+  }
+
+private:
+  ModelBuilder &builder;
+  const NativeOperator &op;
+  Fields &fields;
+  std::int64_t headDim = 0;
+
+  void put(llvm::StringRef name, Attribute value) {
+    attributes.push_back(builder.ops.getNamedAttr(name, value));
+  }
+  void putCount(llvm::StringRef name, std::int64_t value) {
+    put(name, builder.ops.getI64IntegerAttr(value));
+  }
+
+  void read(const AttributeRule &rule) {
+    switch (rule.kind) {
+    case AttributeKind::real: {
+      double fallback = rule.fallback;
+      if (rule.name == std::string_view("scale") && headDim > 0)
+        fallback = 1.0 / std::sqrt(static_cast<double>(headDim));
+      put(rule.name, builder.ops.getF64FloatAttr(fields.number(
+                         rule.name, fallback, rule.low, rule.high)));
+      return;
+    }
+    case AttributeKind::count: {
+      // What is absent spans the whole head.
+      std::int64_t count = fields.sizeIfAny(rule.name).value_or(headDim);
+      if (rule.name == std::string_view("head_dim"))
+        headDim = count;
+      putCount(rule.name, count);
+      return;
+    }
+    case AttributeKind::flag:
+      // `causal` is a Boolean, `interleaved` there or not.
+      if (bool flag = fields.flag(rule.name, false); rule.required)
+        put(rule.name, builder.ops.getBoolAttr(flag));
+      else if (flag)
+        put(rule.name, builder.ops.getUnitAttr());
+      return;
+    case AttributeKind::mask:
+      put(rule.name,
+          builder.ops.getStringAttr(fields.text(rule.name, op.label)));
+      return;
+    case AttributeKind::classes:
+      readClasses(rule.name);
+      return;
+    case AttributeKind::activation:
+      readActivation(rule.name);
+      return;
+    case AttributeKind::keep:
+      readKeep(rule.name);
+      return;
+    }
+  }
+
+  void readClasses(const char *name) {
+    const Dims &logits = op.operands.front().dims;
+    std::int64_t size = logits.empty() ? 1 : logits.back()->size;
+    std::int64_t used = logits.empty() ? 1 : logits.back()->used;
+    std::int64_t classes = fields.sizeIfAny(name).value_or(used);
+    if (classes > size)
+      fields.error(name, std::to_string(classes) + " classes, but only " +
+                             std::to_string(size) + " logits");
+    putCount(name, classes);
+  }
+
+  void readActivation(const char *name) {
+    std::string word = fields.name(name);
+    if (auto kind = symbolizeActivation(word)) {
+      put(name, ActivationAttr::get(builder.ops.getContext(), *kind));
+      return;
+    }
+    std::vector<std::string> known;
+    for (std::uint32_t i = 0; i <= getMaxEnumValForActivation(); ++i)
+      if (auto kind = symbolizeActivation(i))
+        known.push_back(stringifyActivation(*kind).str());
+    if (!word.empty())
+      fields.error(name, unknownName("activation", word, known));
+  }
+
+  void readKeep(const char *name) {
+    const JsonValue *value = fields.value(name, true);
+    auto rank = static_cast<std::int64_t>(op.operands.front().dims.size());
+    if (value && value->integer && *value->integer >= 0 &&
+        *value->integer <= rank)
+      keep = *value->integer;
+    else if (value)
+      fields.error(name, "must be an integer from 0 to the operand's " +
+                             std::to_string(rank) + " dimensions, but is " +
+                             value->describe());
+  }
+
+  void checkHeads() {
+    if (headDim < 1)
+      return;
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      const NamedDim *width = op.operands[i].dims.back();
+      if (width->size % headDim != 0)
+        fields.error("head_dim", std::to_string(headDim) +
+                                     " does not divide the width of \"" +
+                                     op.operandNames[i] + "\", " + width->name +
+                                     " = " + std::to_string(width->size));
+    }
+  }
+};
+
+} // namespace
+
+NamedValue makeOperator(ModelBuilder &builder, const OperatorRule &rule,
+                        const NativeOperator &op, Fields &attributes) {
+  Findings &findings = attributes.findings;
+  const std::size_t before = findings.errors.size();
+  if (op.operands.size() != rule.operands.size()) {
+    std::vector<std::string> names;
+    for (const OperandRule &operand : rule.operands)
+      names.emplace_back(operand.name);
+    findings.error(op.pointer + "/inputs",
+                   std::to_string(op.operands.size()) + " given, but " +
+                       rule.name + " takes " + std::to_string(names.size()) +
+                       ": " + listOf(names));
+    return {};
+  }
+  Bindings bound;
+  for (std::size_t i = 0; i < op.operands.size(); ++i)
+    if (std::string problem = bind(rule.operands[i], op.operands[i], bound);
+        !problem.empty())
+      findings.error(op.pointer + "/inputs/" + std::to_string(i),
+                     std::string(rule.operands[i].name) + " of " + rule.name +
+                         ", \"" + op.operandNames[i] + "\", " + problem);
+  if (findings.errors.size() != before)
+    return {};
+  AttributeReader reader(builder, op, attributes);
+  reader.read(rule);
+  if (findings.errors.size() != before)
+    return {};
+
+  NamedValue result;
+  for (const std::string &word : wordsOf(rule.result)) {
+    const Dims &dims = bound[word];
+    result.dims.insert(result.dims.end(), dims.begin(), dims.end());
+  }
+  if (reader.keep >= 0)
+    result.dims.erase(result.dims.begin(), result.dims.end() - reader.keep);
+
+  Type single = builder.ops.getF32Type();
+  Type element = rule.singles
+                     ? single
+                     : llvm::cast<RankedTensorType>(
+                           op.operands[rule.typeOperand].value.getType())
+                           .getElementType();
+  OperationState state(builder.location, "mtp." + std::string(rule.name));
+  for (const NamedValue &operand : op.operands)
+    state.addOperands(operand.value);
+  state.addAttributes(reader.attributes);
+  state.addTypes(typeOf(result.dims, element));
+  if (rule.name == std::string_view("attention")) {
+    // Its second result: a number per query and head.
+    SmallVector<std::int64_t, 4> lse(shapeOf(op.operands[0].value));
+    for (const NamedAttribute &attribute : reader.attributes)
+      if (attribute.getName() == "head_dim")
+        lse.back() /= llvm::cast<IntegerAttr>(attribute.getValue()).getInt();
+    state.addTypes(RankedTensorType::get(lse, single));
+  }
+  result.value = builder.ops.create(state)->getResult(0);
+  return result;
+}
+
+} // namespace mtplan::ir

@@ -1,0 +1,133 @@
+//===- transformer.cpp - The transformers we know, as one record *- C++ -*-===//
+//
+// The outputs that are added to the residual stream start smaller, by the
+// square root of twice the number of layers (`residual`), in every family.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ir/model/transformer.h"
+
+using namespace mlir;
+
+namespace mtplan::ir {
+
+namespace {
+
+Value norm(ModelBuilder &builder, const Transformer &model,
+           llvm::StringRef label, Value x) {
+  return model.rms ? builder.rmsNorm(label, x, model.epsilon)
+                   : builder.layerNorm(label, x, model.epsilon);
+}
+
+Value attentionBranch(ModelBuilder &builder, const Transformer &model,
+                      Value x) {
+  std::int64_t width = model.heads * model.headDim;
+  std::int64_t kvWidth = model.kvHeads * model.headDim;
+  Value query = builder.linear("h.*.attn.q", x, width, model.queryBias);
+  Value key = builder.linear("h.*.attn.k", x, kvWidth, model.queryBias);
+  Value value = builder.linear("h.*.attn.v", x, kvWidth, model.queryBias);
+  if (model.rotaryDim > 0) {
+    query = builder.rope("h.*.attn.q_rope", query, model.headDim,
+                         model.rotaryDim, model.theta, model.interleaved);
+    key = builder.rope("h.*.attn.k_rope", key, model.headDim, model.rotaryDim,
+                       model.theta, model.interleaved);
+  }
+  Value mixed = builder.attention("h.*.attn.core", query, key, value,
+                                  model.headDim, model.causal,
+                                  model.attentionScale, model.attentionDropout);
+  Value y = builder.linear("h.*.attn.proj", mixed, model.hidden, model.projBias,
+                           "residual");
+  return builder.dropout("h.*.attn.drop", y, model.residualDropout);
+}
+
+Value mlpBranch(ModelBuilder &builder, const Transformer &model, Value x) {
+  Value y;
+  if (model.gated) {
+    Value gate = builder.linear("h.*.mlp.gate", x, model.inner, model.mlpBias);
+    Value up = builder.linear("h.*.mlp.up", x, model.inner, model.mlpBias);
+    y = builder.linear("h.*.mlp.down", builder.swiglu("h.*.mlp.act", gate, up),
+                       model.hidden, model.mlpBias, "residual");
+  } else {
+    Value wide = builder.linear("h.*.mlp.fc1", x, model.inner, model.mlpBias);
+    Value bent = builder.activation("h.*.mlp.act", model.activation, wide);
+    y = builder.linear("h.*.mlp.fc2", bent, model.hidden, model.mlpBias,
+                       "residual");
+  }
+  return builder.dropout("h.*.mlp.drop", y, model.residualDropout);
+}
+
+Value block(ModelBuilder &builder, const Transformer &model, Value x) {
+  auto normed = [&](llvm::StringRef label, Value value) {
+    return norm(builder, model, label, value);
+  };
+  switch (model.form) {
+  case BlockForm::preNorm: {
+    Value attn = attentionBranch(builder, model, normed("h.*.ln_1", x));
+    x = builder.add("h.*.attn.add", x, attn);
+    Value mlp = mlpBranch(builder, model, normed("h.*.ln_2", x));
+    return builder.add("h.*.mlp.add", x, mlp);
+  }
+  case BlockForm::postNorm: {
+    Value attn = attentionBranch(builder, model, x);
+    x = normed("h.*.ln_1", builder.add("h.*.attn.add", x, attn));
+    Value mlp = mlpBranch(builder, model, x);
+    return normed("h.*.ln_2", builder.add("h.*.mlp.add", x, mlp));
+  }
+  case BlockForm::parallel:
+  case BlockForm::parallelTwoNorms: {
+    // The branches are added first: two partial sums then make one, and the
+    // residual stream, which is whole, joins last.
+    Value first = normed("h.*.ln_1", x);
+    Value second =
+        model.form == BlockForm::parallel ? first : normed("h.*.ln_2", x);
+    Value attn = attentionBranch(builder, model, first);
+    Value mlp = mlpBranch(builder, model, second);
+    return builder.add("h.*.mlp.add", x,
+                       builder.add("h.*.attn.add", attn, mlp));
+  }
+  }
+  llvm_unreachable("all forms are listed");
+}
+
+Value embed(ModelBuilder &builder, const Transformer &model) {
+  Value ids = builder.tokens("ids", model.sequence, model.vocabulary);
+  Value x = builder.embedding("wte", ids, model.paddedVocabulary, model.hidden);
+  if (model.typeRows > 0) {
+    Value types = builder.tokens("types", model.sequence, model.typeRows);
+    Value typed = builder.embedding("wtt", types, model.typeRows, model.hidden);
+    x = builder.add("embed.add", x, typed);
+  }
+  if (model.positionRows > 0)
+    x = builder.positions("wpe", x, model.positionRows);
+  if (model.embedNorm)
+    x = norm(builder, model, "embed.norm", x);
+  return builder.dropout("embed.drop", x, model.embedDropout);
+}
+
+Value head(ModelBuilder &builder, const Transformer &model, Value x) {
+  if (model.finalNorm)
+    x = norm(builder, model, "ln_f", x);
+  if (model.maskedHead) {
+    x = builder.linear("cls.transform", x, model.hidden, /*bias=*/true);
+    x = builder.activation("cls.act", model.activation, x);
+    x = norm(builder, model, "cls.norm", x);
+  }
+  Value logits = builder.logits("lm_head", x, model.paddedVocabulary,
+                                model.tied ? "wte.weight" : "", model.headBias);
+  return builder.loss(logits, model.vocabulary);
+}
+
+} // namespace
+
+void buildTransformer(ModelBuilder &builder, const Transformer &model) {
+  builder.beginSegment("embed");
+  builder.endSegment(embed(builder, model));
+  Value x = builder.beginSegment("h", model.layers)[0];
+  builder.endSegment(block(builder, model, x));
+  x = builder.beginSegment("head")[0];
+  builder.endSegment(head(builder, model, x));
+  (*builder.module)
+      ->setAttr(kLayersAttrName, builder.ops.getI64IntegerAttr(model.layers));
+}
+
+} // namespace mtplan::ir

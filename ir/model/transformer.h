@@ -1,0 +1,61 @@
+//===- transformer.h - The transformers we know, as one record --*- C++ -*-===//
+//
+// Families differ in a dozen choices; each reader fills this record in and one
+// builder writes the model down. Reading order for a new family: this file,
+// then one of gpt2.cpp, gptj.cpp, gpt_neox.cpp, bert.cpp, llama.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_IR_MODEL_TRANSFORMER_H
+#define MTPLAN_IR_MODEL_TRANSFORMER_H
+
+#include <cstdint>
+
+#include "ir/model/builder.h"
+
+namespace mtplan::ir {
+
+/// Where a block normalises, and what its two branches read.
+enum class BlockForm : std::uint8_t {
+  preNorm,         ///< x + attn(ln_1 x), then x + mlp(ln_2 x)
+  postNorm,        ///< ln_1(x + attn x), then ln_2(x + mlp x)
+  parallel,        ///< x + (attn(ln_1 x) + mlp(ln_1 x))
+  parallelTwoNorms ///< x + (attn(ln_1 x) + mlp(ln_2 x))
+};
+
+struct Transformer {
+  std::int64_t sequence = 1, layers = 1;
+  std::int64_t hidden = 1, inner = 1;
+  std::int64_t heads = 1, kvHeads = 1, headDim = 1;
+  std::int64_t vocabulary = 1, paddedVocabulary = 1;
+
+  std::int64_t positionRows = 0; ///< learned positions; 0: rotary instead
+  std::int64_t typeRows = 0;     ///< token types; 0: none
+  std::int64_t rotaryDim = 0;
+  double theta = 10000.0;
+  bool interleaved = false;
+
+  BlockForm form = BlockForm::preNorm;
+  bool causal = true;
+  bool rms = false;       ///< RMS norm instead of layer norm
+  bool embedNorm = false; ///< normalises the embedding
+  bool finalNorm = true;
+  double epsilon = 1.0e-5;
+
+  bool gated = false; ///< SwiGLU; else `activation`
+  Activation activation = Activation::GeluTanh;
+  bool queryBias = true, projBias = true, mlpBias = true;
+
+  bool maskedHead = false; ///< BERT's transform before the logits
+  bool tied = true, headBias = false;
+
+  double attentionScale = 1.0;
+  double attentionDropout = 0.0, residualDropout = 0.0, embedDropout = 0.0;
+};
+
+/// Writes embedding, blocks, head and loss.
+void buildTransformer(ModelBuilder &builder, const Transformer &model);
+
+} // namespace mtplan::ir
+
+#endif // MTPLAN_IR_MODEL_TRANSFORMER_H

@@ -1,0 +1,218 @@
+//===- mtp_attrs.cpp - Text and soundness of meshes, layouts, strategies --===//
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+
+#include "ir/mtp.h"
+
+#define GET_ATTRDEF_CLASSES
+#include "ir/mtp_attrs.cpp.inc"
+
+using namespace mlir;
+
+namespace mtplan::ir {
+
+void MtpDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "ir/mtp_attrs.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Mesh
+//===----------------------------------------------------------------------===//
+
+// "dp" = 2, "tp" = 8
+Attribute MeshAttr::parse(AsmParser &parser, Type) {
+  SmallVector<StringAttr> names;
+  SmallVector<int64_t> sizes;
+  auto entry = [&]() -> ParseResult {
+    std::string axis;
+    int64_t size = 0;
+    if (parser.parseString(&axis) || parser.parseEqual() ||
+        parser.parseInteger(size))
+      return failure();
+    names.push_back(StringAttr::get(parser.getContext(), axis));
+    sizes.push_back(size);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, entry))
+    return {};
+  return parser.getChecked<MeshAttr>(parser.getContext(), names, sizes);
+}
+
+void MeshAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  llvm::interleaveComma(
+      llvm::zip(getNames(), getSizes()), printer, [&](auto entry) {
+        printer << std::get<0>(entry) << " = " << std::get<1>(entry);
+      });
+  printer << '>';
+}
+
+// Checks, in this order:
+// - every size is at least 1;
+// - no axis is named twice.
+LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<StringAttr> names,
+                               ArrayRef<int64_t> sizes) {
+  llvm::StringSet<> seen;
+  for (auto [name, size] : llvm::zip_equal(names, sizes)) {
+    if (size < 1)
+      return emitError() << "axis " << name << " needs at least 1 rank, got "
+                         << size;
+    if (!seen.insert(name.getValue()).second)
+      return emitError() << "names axis " << name << " twice";
+  }
+  return success();
+}
+
+int64_t MeshAttr::sizeOf(StringRef axis) const {
+  for (auto [known, size] : llvm::zip_equal(getNames(), getSizes()))
+    if (known.getValue() == axis)
+      return size;
+  return 0;
+}
+
+int64_t MeshAttr::ranks() const {
+  int64_t product = 1;
+  for (int64_t size : getSizes())
+    product *= size;
+  return product;
+}
+
+//===----------------------------------------------------------------------===//
+// Layout
+//===----------------------------------------------------------------------===//
+
+// [["dp"], [], ["tp"]] (, partial = ["tp"] (, max)?)?
+Attribute LayoutAttr::parse(AsmParser &parser, Type) {
+  SmallVector<ArrayAttr> dims;
+  SmallVector<StringAttr> partial;
+  bool max = false;
+  auto dim = [&]() -> ParseResult {
+    ArrayAttr axes;
+    if (parser.parseAttribute(axes))
+      return failure();
+    dims.push_back(axes);
+    return success();
+  };
+  auto axis = [&]() -> ParseResult {
+    std::string name;
+    if (parser.parseString(&name))
+      return failure();
+    partial.push_back(StringAttr::get(parser.getContext(), name));
+    return success();
+  };
+  if (parser.parseLess() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, dim))
+    return {};
+  if (succeeded(parser.parseOptionalComma())) {
+    if (parser.parseKeyword("partial") || parser.parseEqual() ||
+        parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, axis))
+      return {};
+    if (succeeded(parser.parseOptionalComma())) {
+      if (parser.parseKeyword("max"))
+        return {};
+      max = true;
+    }
+  }
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<LayoutAttr>(parser.getContext(), dims, partial, max);
+}
+
+void LayoutAttr::print(AsmPrinter &printer) const {
+  printer << "<[";
+  llvm::interleaveComma(getDims(), printer);
+  printer << ']';
+  if (!getPartial().empty()) {
+    printer << ", partial = [";
+    llvm::interleaveComma(getPartial(), printer);
+    printer << ']';
+    if (getMax())
+      printer << ", max";
+  }
+  printer << '>';
+}
+
+// Checks, in this order:
+// - every entry is a list of axis names;
+// - an axis appears at most once over all dimensions and `partial` together;
+// - `max` appears only with a `partial` that is not empty.
+LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 ArrayRef<ArrayAttr> dims,
+                                 ArrayRef<StringAttr> partial, bool max) {
+  llvm::StringSet<> seen;
+  for (ArrayAttr dim : dims)
+    for (Attribute entry : dim) {
+      auto axis = llvm::dyn_cast<StringAttr>(entry);
+      if (!axis)
+        return emitError() << "needs axis names, got " << entry;
+      if (!seen.insert(axis.getValue()).second)
+        return emitError() << "names axis " << axis << " twice";
+    }
+  for (StringAttr axis : partial)
+    if (!seen.insert(axis.getValue()).second)
+      return emitError() << "names axis " << axis << " twice";
+  if (max && partial.empty())
+    return emitError() << "is a maximum over no axis";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Strategy
+//===----------------------------------------------------------------------===//
+
+// "dp" = "b", "tp" = "o"
+Attribute StrategyAttr::parse(AsmParser &parser, Type) {
+  SmallVector<StringAttr> axes, factors;
+  auto entry = [&]() -> ParseResult {
+    std::string axis, factor;
+    if (parser.parseString(&axis) || parser.parseEqual() ||
+        parser.parseString(&factor))
+      return failure();
+    axes.push_back(StringAttr::get(parser.getContext(), axis));
+    factors.push_back(StringAttr::get(parser.getContext(), factor));
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, entry))
+    return {};
+  return parser.getChecked<StrategyAttr>(parser.getContext(), axes, factors);
+}
+
+void StrategyAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  llvm::interleaveComma(
+      llvm::zip(getAxes(), getFactors()), printer, [&](auto entry) {
+        printer << std::get<0>(entry) << " = " << std::get<1>(entry);
+      });
+  printer << '>';
+}
+
+// Checks:
+// - no axis is named twice.
+LogicalResult StrategyAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   ArrayRef<StringAttr> axes,
+                                   ArrayRef<StringAttr> factors) {
+  if (axes.size() != factors.size())
+    return emitError() << "names " << axes.size() << " axes but "
+                       << factors.size() << " factors";
+  llvm::StringSet<> seen;
+  for (StringAttr axis : axes)
+    if (!seen.insert(axis.getValue()).second)
+      return emitError() << "names axis " << axis << " twice";
+  return success();
+}
+
+StringRef StrategyAttr::factorOf(StringRef axis) const {
+  for (auto [known, factor] : llvm::zip_equal(getAxes(), getFactors()))
+    if (known.getValue() == axis)
+      return factor.getValue();
+  return {};
+}
+
+} // namespace mtplan::ir

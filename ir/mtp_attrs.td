@@ -1,0 +1,96 @@
+//===- mtp_attrs.td - Meshes, layouts, strategies -------------------------===//
+
+#ifndef MTPLAN_IR_MTP_ATTRS
+#define MTPLAN_IR_MTP_ATTRS
+
+include "mlir/IR/AttrTypeBase.td"
+include "mtp_dialect.td"
+
+def Mtp_MeshAttr : Mtp_Attr<"Mesh", "mesh"> {
+  let summary = "Named axes over ranks, the innermost last";
+  let description = [{
+    The module attribute `mtp.mesh` names the axes of the machine and their
+    sizes. The last axis is innermost: its ranks are neighbours on the fastest
+    link. Rank numbers count the last axis fastest.
+
+    Example: 16 ranks, two data-parallel replicas of eight.
+
+    ```mlir
+    module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 8>} {}
+    ```
+
+    Constraints:
+    - every size is at least 1;
+    - no axis is named twice.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$names,
+                        ArrayRefParameter<"int64_t">:$sizes);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Number of ranks along `axis`, or 0 if the mesh has no such axis.
+    int64_t sizeOf(::llvm::StringRef axis) const;
+    /// Product of all sizes.
+    int64_t ranks() const;
+  }];
+}
+
+def Mtp_LayoutAttr : Mtp_Attr<"Layout", "layout"> {
+  let summary = "How one tensor lies over the axes of the mesh";
+  let description = [{
+    One entry per dimension: the axes that split it, major axis first; an empty
+    list leaves the dimension whole on every rank. `partial` names the axes over
+    which every rank holds only a term of the value: the value is the sum (or,
+    with `max`, the maximum) over those ranks.
+
+    Example:
+
+    ```mlir
+    // Rows split over dp; every rank of tp holds an addend.
+    #mtp.layout<[["dp"], []], partial = ["tp"]>
+    ```
+
+    Constraints:
+    - every entry is a list of axis names;
+    - an axis appears at most once over all dimensions and `partial` together;
+    - `max` appears only with a `partial` that is not empty.
+
+    That the entries fit a tensor and its mesh is checked by the op that carries
+    the layout.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::ArrayAttr">:$dims,
+                        ArrayRefParameter<"::mlir::StringAttr">:$partial,
+                        "bool":$max);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Mtp_StrategyAttr : Mtp_Attr<"Strategy", "strategy"> {
+  let summary = "One operator's assignment of mesh axes to factors";
+  let description = [{
+    Names the factor each axis splits. An axis that is not named repeats the
+    work on every rank. `+N` instead of a factor lets partial values of linear
+    group N pass through unreduced.
+
+    Example: samples over dp, output features over tp (the column split).
+
+    ```mlir
+    #mtp.strategy<"dp" = "b", "tp" = "o">
+    ```
+
+    Constraints:
+    - no axis is named twice.
+
+    That the factors are the operator's is checked by the layout gate.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axes,
+                        ArrayRefParameter<"::mlir::StringAttr">:$factors);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Factor given to `axis`, "+N" for a linear group, or "" if none.
+    ::llvm::StringRef factorOf(::llvm::StringRef axis) const;
+  }];
+}
+
+#endif // MTPLAN_IR_MTP_ATTRS

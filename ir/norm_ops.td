@@ -1,0 +1,112 @@
+//===- norm_ops.td - Norms and softmax: rows read whole -------------------===//
+
+#ifndef MTPLAN_IR_NORM_OPS
+#define MTPLAN_IR_NORM_OPS
+
+include "compute_ops.td"
+
+def Mtp_LayerNormOp : Mtp_ComputeOpBase<"layer_norm"> {
+  let summary = "Normalises rows to mean 0 and variance 1, scales and shifts";
+  let description = [{
+    Over the last dimension, which cannot be split.
+
+    Constraints:
+    - `gamma` and `beta` have one dimension, of the size of the input's last;
+    - the result has the input's type.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
+                       AnyRankedTensor:$gamma, AnyRankedTensor:$beta,
+                       DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $label `(` $input `,` $gamma `,` $beta `)` attr-dict `:`
+    functional-type(operands, results)
+  }];
+}
+
+def Mtp_LayerNormGradOp : Mtp_ComputeOpBase<"layer_norm_grad"> {
+  let summary = "Gradients of a layer norm; mean and variance are made anew";
+  let description = [{
+    Statistics of a row come from the row that is in registers anyway, so none
+    are saved.
+
+    Constraints:
+    - `gamma` has one dimension, of the size of the input's last;
+    - the gradient has the input's type; results are those of input and gamma,
+      twice.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
+                       AnyRankedTensor:$gamma, AnyRankedTensor:$gradient,
+                       DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
+  let results = (outs AnyRankedTensor:$input_gradient,
+                      AnyRankedTensor:$gamma_gradient,
+                      AnyRankedTensor:$beta_gradient);
+  let assemblyFormat = [{
+    $label `(` $input `,` $gamma `,` $gradient `)` attr-dict `:`
+    functional-type(operands, results)
+  }];
+}
+
+def Mtp_RmsNormOp : Mtp_ComputeOpBase<"rms_norm"> {
+  let summary = "Divides rows by their root mean square and scales";
+  let description = [{
+    Over the last dimension, which cannot be split (Zhang and Sennrich 2019).
+
+    Constraints:
+    - `gamma` has one dimension, of the size of the input's last;
+    - the result has the input's type.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
+                       AnyRankedTensor:$gamma,
+                       DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $label `(` $input `,` $gamma `)` attr-dict `:`
+    functional-type(operands, results)
+  }];
+}
+
+def Mtp_RmsNormGradOp : Mtp_ComputeOpBase<"rms_norm_grad"> {
+  let summary = "Gradients of an RMS norm";
+  let description = [{
+    Constraints:
+    - `gamma` has one dimension, of the size of the input's last;
+    - the gradient has the input's type; results are those of input and gamma.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
+                       AnyRankedTensor:$gamma, AnyRankedTensor:$gradient,
+                       DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
+  let results = (outs AnyRankedTensor:$input_gradient,
+                      AnyRankedTensor:$gamma_gradient);
+  let assemblyFormat = [{
+    $label `(` $input `,` $gamma `,` $gradient `)` attr-dict `:`
+    functional-type(operands, results)
+  }];
+}
+
+def Mtp_SoftmaxOp : Mtp_ComputeOpBase<"softmax", [SameOperandsAndResultType]> {
+  let summary = "Exponentiates and normalises rows to sum 1";
+  let description = [{
+    Over the last dimension, which cannot be split.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$input);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $label `(` $input `)` attr-dict `:` type($result)
+  }];
+  let hasVerifier = 0;
+}
+
+def Mtp_SoftmaxGradOp
+    : Mtp_ComputeOpBase<"softmax_grad", [SameOperandsAndResultType]> {
+  let summary = "Gradient of a softmax, from its output";
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$output,
+                       AnyRankedTensor:$gradient);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $label `(` $output `,` $gradient `)` attr-dict `:` type($result)
+  }];
+  let hasVerifier = 0;
+}
+
+#endif // MTPLAN_IR_NORM_OPS

@@ -1,0 +1,91 @@
+//===- attention_rules.cpp - Factors and work of attention and RoPE -------===//
+
+#include "ir/mtp.h"
+#include "ir/rules/shape.h"
+
+using namespace mlir;
+
+namespace mtplan::ir {
+
+// q [b, s, (g r d)], k and v [b, k, (g d)], lse [b, s, (g r)].
+namespace {
+struct AttentionDims {
+  FactorRule rule;
+  TensorFactors query, key, lse;
+};
+} // namespace
+
+static AttentionDims attentionDims(Value query, Value key, int64_t headDim,
+                                   bool causal) {
+  AttentionDims dims;
+  ArrayRef<int64_t> q = shapeOf(query), k = shapeOf(key);
+  FactorRule &rule = dims.rule;
+  int64_t groups = std::max<int64_t>(1, k[2] / headDim);
+  int b = rule.add("b", q[0]);
+  int s = rule.add("s", q[1]);
+  int g = rule.add("g", groups, FactorRole::head);
+  int r = rule.add("r", q[2] / headDim / groups);
+  int d = rule.add("d", headDim);
+  int keys = rule.add("k", k[1]);
+  rule.factors[r].divisible = rule.factors[d].divisible = false;
+  rule.factors[keys].divisible = false;
+  // The rank with the last queries looks back at all keys: over n ranks it has
+  // (2n - 1) / n times the mean work.
+  rule.factors[s].skew = causal ? 1.0 : 0.0;
+  dims.query = {{b}, {s}, {g, r, d}};
+  dims.key = {{b}, {keys}, {g, d}};
+  dims.lse = {{b}, {s}, {g, r}};
+  return dims;
+}
+
+FactorRule AttentionOp::getFactorRule() {
+  AttentionDims dims =
+      attentionDims(getQuery(), getKey(), getHeadDim(), getCausal());
+  dims.rule.operands = {dims.query, dims.key, dims.key};
+  dims.rule.results = {dims.query, dims.lse};
+  return dims.rule;
+}
+
+FactorRule AttentionGradOp::getFactorRule() {
+  AttentionDims dims =
+      attentionDims(getQuery(), getKey(), getHeadDim(), getCausal());
+  dims.rule.operands = {dims.query, dims.key, dims.key,
+                        dims.query, dims.lse, dims.query};
+  dims.rule.results = {dims.query, dims.key, dims.key};
+  return dims.rule;
+}
+
+// Two products over all pairs of positions forward, five backward (the scores
+// once more); a causal mask leaves half of the pairs.
+static double attentionFlops(Value query, Value key, bool causal,
+                             double products) {
+  double pairs = elementsOf(query) * static_cast<double>(shapeOf(key)[1]);
+  return products * 2.0 * pairs * (causal ? 0.5 : 1.0);
+}
+
+double AttentionOp::getFlops() {
+  return attentionFlops(getQuery(), getKey(), getCausal(), 2.0);
+}
+
+double AttentionGradOp::getFlops() {
+  return attentionFlops(getQuery(), getKey(), getCausal(), 5.0);
+}
+
+FactorRule RopeOp::getFactorRule() {
+  FactorRule rule;
+  ArrayRef<int64_t> shape = shapeOf(getInput());
+  int64_t headDim = getHeadDim();
+  int b = rule.add("b", shape[0]);
+  int s = rule.add("s", shape[1]);
+  int a = rule.add("a", shape[2] / headDim, FactorRole::head);
+  int d = rule.add("d", headDim);
+  rule.factors[d].divisible = false;
+  rule.operands = {{{b}, {s}, {a, d}}};
+  rule.results = rule.operands;
+  rule.linearGroups = {{0}};
+  return rule;
+}
+
+double RopeOp::getFlops() { return 3 * elementsOf(getInput()); }
+
+} // namespace mtplan::ir

@@ -1,0 +1,192 @@
+//===- structure_ops.td - Segments, parameters, data, gradients -----------===//
+
+#ifndef MTPLAN_IR_STRUCTURE_OPS
+#define MTPLAN_IR_STRUCTURE_OPS
+
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mtp_attrs.td"
+
+def Mtp_SegmentOp : Mtp_Op<"segment", [Symbol, SingleBlock]> {
+  let summary = "Holds one link of the chain, repeated in place";
+  let description = [{
+    The unit of repetition, of recompute and of pipeline cuts. The block's
+    arguments are what the previous segment carries over; `mtp.yield` hands on
+    to the next. `repeat` equal copies follow each other, the first of them
+    numbered `first`; a `*` in a name inside stands for that number. The
+    backward half, once built, is the last operation but one.
+
+    Example:
+
+    ```mlir
+    mtp.segment @h repeat 24 (%x : tensor<8x1024x1536xbf16>) {
+      %y = mtp.dropout "h.*.drop" (%x) {rate = 0.1 : f64, mask = "h.*.drop"} : tensor<8x1024x1536xbf16>
+      mtp.yield %y : tensor<8x1024x1536xbf16>
+    }
+    ```
+
+    Constraints:
+    - `repeat` is at least 1 and `first` at least 0;
+    - a segment that repeats yields the types of its arguments;
+    - the arguments are what the previous segment of the module yields;
+    - at most one `mtp.backward`, right before the `mtp.yield`;
+    - operator labels are unique within the module.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       DefaultValuedAttr<I64Attr, "1">:$repeat,
+                       DefaultValuedAttr<I64Attr, "0">:$first,
+                       OptionalAttr<TypedArrayAttrBase<Mtp_LayoutAttr,
+                         "layouts of the arguments">>:$layouts);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Block &getBlock() { return getBody().front(); }
+    /// The backward half, or null.
+    ::mtplan::ir::BackwardOp getBackward();
+    ::mtplan::ir::YieldOp getYield();
+  }];
+}
+
+def Mtp_BackwardOp : Mtp_Op<"backward",
+    [SingleBlock, HasParent<"SegmentOp">]> {
+  let summary = "Holds the backward half of a segment";
+  let description = [{
+    The block's arguments are the gradients of what the segment yields; its
+    `mtp.yield` hands on the gradients of the segment's arguments. Values of the
+    forward half that are used in here are the segment's saved activations.
+
+    Constraints:
+    - the arguments have the types the segment yields;
+    - it yields the types of the segment's arguments.
+
+    In a partitioned module a gradient may be split otherwise than its value;
+    there the types are those of the neighbouring backward halves.
+  }];
+  let arguments = (ins OptionalAttr<TypedArrayAttrBase<Mtp_LayoutAttr,
+                         "layouts of the arguments">>:$layouts);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Block &getBlock() { return getBody().front(); }
+    ::mtplan::ir::YieldOp getYield();
+  }];
+}
+
+def Mtp_YieldOp : Mtp_Op<"yield",
+    [Terminator, ParentOneOf<["SegmentOp", "BackwardOp"]>]> {
+  let summary = "Hands values to the neighbouring segment";
+  let arguments = (ins Variadic<AnyRankedTensor>:$values,
+                       OptionalAttr<TypedArrayAttrBase<Mtp_LayoutAttr,
+                         "layouts of the values">>:$layouts);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), [{}]>];
+}
+
+def Mtp_UpdateOp : Mtp_Op<"update", [SingleBlock, NoTerminator]> {
+  let summary = "Holds what happens once per step, after all micro-batches";
+  let description = [{
+    Reads accumulated gradients and updates parameters. `mtp.adamw` and
+    `mtp.result` end its chains; it has no terminator.
+
+    Constraints:
+    - a module has at most one.
+  }];
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Mtp_ParameterOp : Mtp_Op<"parameter", [Pure]> {
+  let summary = "Reads a parameter";
+  let description = [{
+    `label` is the parameter's global name; a `*` stands for the number of the
+    copy. The same label in two segments is one parameter used twice (tied
+    embeddings). `layout` is how it is stored, once planned.
+
+    Constraints:
+    - `init` is one of normal, residual, ones, zeros (`residual` is normal over
+      the square root of twice the number of layers);
+    - the type is the same wherever the label appears (in a partitioned module:
+      unless it has a `*`, as copies may be stored differently).
+  }];
+  let arguments = (ins StrAttr:$label,
+                       DefaultValuedStrAttr<StrAttr, "normal">:$init,
+                       OptionalAttr<Mtp_LayoutAttr>:$layout);
+  let results = (outs AnyRankedTensor:$value);
+  let assemblyFormat = "$label attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
+def Mtp_InputOp : Mtp_Op<"input", [Pure]> {
+  let summary = "Reads one micro-batch of training data";
+  let description = [{
+    Integers are drawn below `limit`. `dims` says what each dimension counts:
+    `batch`, `sequence` or `other`; every other tensor's samples and positions
+    are recognised from here. The input called `count` is the number of target
+    tokens of the whole step, the same number on every rank.
+
+    Example:
+
+    ```mlir
+    %ids = mtp.input "ids" dims ["batch", "sequence"] below 50257 : tensor<8x1024xi32>
+    ```
+
+    Constraints:
+    - one entry of `dims` per dimension, each batch, sequence or other.
+  }];
+  let arguments = (ins StrAttr:$label, StrArrayAttr:$dims,
+                       OptionalAttr<I64Attr>:$limit,
+                       OptionalAttr<Mtp_LayoutAttr>:$layout);
+  let results = (outs AnyRankedTensor:$value);
+  let assemblyFormat = [{
+    $label `dims` $dims (`below` $limit^)? attr-dict `:` type($value)
+  }];
+  let hasVerifier = 1;
+}
+
+def Mtp_AccumulateOp : Mtp_Op<"accumulate", []> {
+  let summary = "Adds one micro-batch's term to an accumulator";
+  let description = [{
+    `label` is a parameter (its gradient) or a reported scalar such as `loss`.
+    `layout` is how the accumulator lies over the mesh, once planned; over axes
+    in which it is partial the terms are summed once per step, not here.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$value,
+                       OptionalAttr<Mtp_LayoutAttr>:$layout);
+  let assemblyFormat = "$label `,` $value attr-dict `:` type($value)";
+}
+
+def Mtp_AccumulatedOp : Mtp_Op<"accumulated", [HasParent<"UpdateOp">]> {
+  let summary = "Reads an accumulator after the last micro-batch";
+  let description = [{
+    `copies` is the first copy and the number of copies meant by the `*` of the
+    label; absent, all of them.
+  }];
+  let arguments = (ins StrAttr:$label, OptionalAttr<Mtp_LayoutAttr>:$layout,
+                       OptionalAttr<DenseI64ArrayAttr>:$copies);
+  let results = (outs AnyRankedTensor:$value);
+  let assemblyFormat = "$label attr-dict `:` type($value)";
+}
+
+def Mtp_AdamwOp : Mtp_Op<"adamw", [HasParent<"UpdateOp">]> {
+  let summary = "Updates a parameter with its gradient";
+  let description = [{
+    AdamW with decoupled weight decay (Loshchilov and Hutter 2019), decay only
+    where `decay` is set: not on vectors. The state (master copy, two moments)
+    lies as the parameter does. `copies` as in `mtp.accumulated`.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$gradient,
+                       UnitAttr:$decay,
+                       OptionalAttr<DenseI64ArrayAttr>:$copies);
+  let assemblyFormat = "$label `,` $gradient attr-dict `:` type($gradient)";
+}
+
+def Mtp_ResultOp : Mtp_Op<"result", [HasParent<"UpdateOp">]> {
+  let summary = "Reports a scalar of the step";
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$value);
+  let assemblyFormat = "$label `,` $value attr-dict `:` type($value)";
+}
+
+#endif // MTPLAN_IR_STRUCTURE_OPS

@@ -1,0 +1,175 @@
+//===- collective_verifiers.cpp - Layouts, groups and pieces --------------===//
+
+#include "llvm/Support/MathExtras.h"
+
+#include "ir/mtp.h"
+#include "ir/verifiers/expect.h"
+
+using namespace mlir;
+
+namespace mtplan::ir {
+
+static MeshAttr meshOf(Operation *op) {
+  auto module = op->getParentOfType<ModuleOp>();
+  return module ? module->getAttrOfType<MeshAttr>(kMeshAttrName) : MeshAttr();
+}
+
+//===----------------------------------------------------------------------===//
+// Reshard
+//===----------------------------------------------------------------------===//
+
+static LogicalResult checkAxes(ReshardOp op, LayoutAttr layout) {
+  MeshAttr mesh = meshOf(op);
+  if (!mesh)
+    return success();
+  auto check = [&](StringAttr axis) -> LogicalResult {
+    if (mesh.sizeOf(axis.getValue()) == 0)
+      return op.emitOpError("the mesh has no axis ") << axis;
+    return success();
+  };
+  for (ArrayAttr dim : layout.getDims())
+    for (StringAttr axis : dim.getAsRange<StringAttr>())
+      if (failed(check(axis)))
+        return failure();
+  for (StringAttr axis : layout.getPartial())
+    if (failed(check(axis)))
+      return failure();
+  return success();
+}
+
+// Checks, in this order:
+// - both layouts have one entry per dimension of the tensor;
+// - they differ;
+// - the mesh, if the module has one, has their axes.
+LogicalResult ReshardOp::verify() {
+  int64_t rank = tensorOf(getInput()).getRank();
+  for (auto [name, layout] :
+       {std::pair<StringRef, LayoutAttr>("source", getSource()),
+        std::pair<StringRef, LayoutAttr>("target", getTarget())}) {
+    auto entries = static_cast<int64_t>(layout.getDims().size());
+    if (entries != rank)
+      return emitOpError() << name << " has " << entries
+                           << " entries, needs one for each of " << rank
+                           << " dimensions";
+  }
+  if (getSource() == getTarget())
+    return emitOpError("needs two layouts that differ, got ")
+           << getSource() << " twice";
+  if (failed(checkAxes(*this, getSource())))
+    return failure();
+  return checkAxes(*this, getTarget());
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+// Number of ranks along `axis`, or failure if the mesh has no such axis.
+static FailureOr<int64_t> groupSize(Operation *op, StringRef axis) {
+  MeshAttr mesh = meshOf(op);
+  if (!mesh)
+    return op->emitOpError("needs a mesh, but the module has no ")
+           << kMeshAttrName;
+  int64_t ranks = mesh.sizeOf(axis);
+  if (ranks == 0)
+    return op->emitOpError("the mesh has no axis \"") << axis << "\"";
+  return ranks;
+}
+
+static LogicalResult checkDim(Operation *op, StringRef name, uint64_t dim,
+                              Value value) {
+  auto signedDim = static_cast<int64_t>(dim);
+  int64_t rank = tensorOf(value).getRank();
+  if (signedDim < 0 || signedDim >= rank)
+    return op->emitOpError()
+           << name << " " << signedDim << " is none of the tensor's " << rank
+           << " dimensions";
+  return success();
+}
+
+// Makes a dimension `ranks` times as long; fails where no tensor can be.
+static LogicalResult lengthen(Operation *op, int64_t &size, int64_t ranks) {
+  if (llvm::MulOverflow(size, ranks, size))
+    return op->emitOpError("needs a dimension longer than any tensor's over ")
+           << ranks << " ranks";
+  return success();
+}
+
+// `whole` has the type of `piece` with `dim` longer by the ranks of `axis`.
+static LogicalResult checkPieces(Operation *op, StringRef axis, uint64_t dim,
+                                 Value piece, StringRef wholeName,
+                                 Value whole) {
+  FailureOr<int64_t> ranks = groupSize(op, axis);
+  if (failed(ranks) || failed(checkDim(op, "dim", dim, piece)))
+    return failure();
+  SmallVector<int64_t> shape(tensorOf(piece).getShape());
+  if (failed(lengthen(op, shape[dim], *ranks)))
+    return failure();
+  return expectType(op, wholeName, whole, tensorOf(piece).clone(shape));
+}
+
+// Checks:
+// - the mesh has the axis.
+LogicalResult AllReduceOp::verify() { return groupSize(*this, getAxis()); }
+
+// Checks:
+// - the mesh has the axis.
+LogicalResult MaskOp::verify() { return groupSize(*this, getAxis()); }
+
+// Checks, in this order:
+// - the mesh has the axis;
+// - `dim` is a dimension of the tensor;
+// - the result is the operand with `dim` as many times longer as the axis has
+//   ranks.
+LogicalResult AllGatherOp::verify() {
+  return checkPieces(*this, getAxis(), getDim(), getInput(), "result",
+                     getResult());
+}
+
+// Checks, in this order:
+// - the mesh has the axis;
+// - `dim` is a dimension of the tensor;
+// - the operand is the result with `dim` as many times longer as the axis has
+//   ranks.
+LogicalResult ReduceScatterOp::verify() {
+  return checkPieces(*this, getAxis(), getDim(), getResult(), "operand",
+                     getInput());
+}
+
+// Checks, in this order:
+// - the mesh has the axis;
+// - `dim` is a dimension of the tensor;
+// - the operand is the result with `dim` as many times longer as the axis has
+//   ranks.
+LogicalResult SliceOp::verify() {
+  return checkPieces(*this, getAxis(), getDim(), getResult(), "operand",
+                     getInput());
+}
+
+// Checks, in this order:
+// - the mesh has the axis;
+// - `split` and `join` are different dimensions of the tensor;
+// - the result is the operand with `split` divided and `join` multiplied by
+//   the number of ranks of the axis.
+LogicalResult AllToAllOp::verify() {
+  FailureOr<int64_t> ranks = groupSize(*this, getAxis());
+  if (failed(ranks) ||
+      failed(checkDim(*this, "split", getSplit(), getInput())) ||
+      failed(checkDim(*this, "join", getJoin(), getInput())))
+    return failure();
+  if (getSplit() == getJoin())
+    return emitOpError("splits and joins one dimension, ")
+           << getSplit() << ", needs two";
+  SmallVector<int64_t> shape(tensorOf(getInput()).getShape());
+  if (shape[getSplit()] % *ranks != 0)
+    return emitOpError("dimension ")
+           << getSplit() << " of " << shape[getSplit()]
+           << " cannot be split over " << *ranks << " ranks";
+  shape[getSplit()] /= *ranks;
+  if (failed(lengthen(*this, shape[getJoin()], *ranks)))
+    return failure();
+  return expectType(*this, "result", getResult(),
+                    tensorOf(getInput()).clone(shape));
+}
+
+} // namespace mtplan::ir

@@ -1,0 +1,78 @@
+//===- expect.cpp - Checks that verifiers share ---------------------------===//
+
+#include "ir/verifiers/expect.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+
+namespace mtplan::ir {
+
+std::string shapeText(ArrayRef<int64_t> shape) {
+  std::string text = "[";
+  llvm::raw_string_ostream stream(text);
+  llvm::interleaveComma(shape, stream);
+  stream << ']';
+  return stream.str();
+}
+
+RankedTensorType tensorOf(Value value) {
+  return llvm::cast<RankedTensorType>(value.getType());
+}
+
+LogicalResult expectRank(Operation *op, StringRef name, Value value,
+                         int64_t rank) {
+  int64_t found = tensorOf(value).getRank();
+  if (found != rank)
+    return op->emitOpError()
+           << name << " has " << found << " dimensions, needs " << rank;
+  return success();
+}
+
+LogicalResult expectAtLeastOneDim(Operation *op, StringRef name, Value value) {
+  if (tensorOf(value).getRank() == 0)
+    return op->emitOpError() << name << " has 0 dimensions, needs at least 1";
+  return success();
+}
+
+LogicalResult expectShape(Operation *op, StringRef name, Value value,
+                          ArrayRef<int64_t> shape) {
+  ArrayRef<int64_t> found = tensorOf(value).getShape();
+  if (found != shape)
+    return op->emitOpError() << name << " has shape " << shapeText(found)
+                             << ", needs " << shapeText(shape);
+  return success();
+}
+
+LogicalResult expectType(Operation *op, StringRef name, Value value,
+                         Type type) {
+  if (value.getType() != type)
+    return op->emitOpError()
+           << name << " has type " << value.getType() << ", needs " << type;
+  return success();
+}
+
+LogicalResult expectVectorOf(Operation *op, StringRef name, Value value,
+                             Value rows) {
+  return expectShape(op, name, value, tensorOf(rows).getShape().take_back());
+}
+
+LogicalResult expectIntegers(Operation *op, StringRef name, Value value) {
+  Type element = tensorOf(value).getElementType();
+  if (!element.isInteger())
+    return op->emitOpError()
+           << name << " needs integers, got elements of " << element;
+  return success();
+}
+
+LogicalResult expectRate(Operation *op, const llvm::APFloat &rate) {
+  double value = rate.convertToDouble();
+  if (!(value >= 0.0 && value < 1.0))
+    return op->emitOpError("needs a rate of at least 0 and below 1, got ")
+           << value;
+  return success();
+}
+
+} // namespace mtplan::ir

@@ -1,0 +1,53 @@
+//===- expect.h - Checks that verifiers share -------------------*- C++ -*-===//
+//
+// Each fails with a diagnostic on the operator that names the value and gives
+// both numbers, what was found and what was needed. Shapes are compared with
+// each other only, so the checks hold for global and for local shapes alike.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_IR_VERIFIERS_EXPECT_H
+#define MTPLAN_IR_VERIFIERS_EXPECT_H
+
+#include <cstdint>
+#include <string>
+
+#include "llvm/ADT/APFloat.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Operation.h"
+
+namespace mtplan::ir {
+
+/// "[8, 64]".
+std::string shapeText(llvm::ArrayRef<std::int64_t> shape);
+
+/// The tensor type of `value`.
+mlir::RankedTensorType tensorOf(mlir::Value value);
+
+llvm::LogicalResult expectRank(mlir::Operation *op, llvm::StringRef name,
+                               mlir::Value value, std::int64_t rank);
+
+llvm::LogicalResult expectAtLeastOneDim(mlir::Operation *op,
+                                        llvm::StringRef name,
+                                        mlir::Value value);
+
+llvm::LogicalResult expectShape(mlir::Operation *op, llvm::StringRef name,
+                                mlir::Value value,
+                                llvm::ArrayRef<std::int64_t> shape);
+
+llvm::LogicalResult expectType(mlir::Operation *op, llvm::StringRef name,
+                               mlir::Value value, mlir::Type type);
+
+/// One dimension, as long as the last of `rows`.
+llvm::LogicalResult expectVectorOf(mlir::Operation *op, llvm::StringRef name,
+                                   mlir::Value value, mlir::Value rows);
+
+llvm::LogicalResult expectIntegers(mlir::Operation *op, llvm::StringRef name,
+                                   mlir::Value value);
+
+/// A probability of dropping: at least 0 and below 1.
+llvm::LogicalResult expectRate(mlir::Operation *op, const llvm::APFloat &rate);
+
+} // namespace mtplan::ir
+
+#endif // MTPLAN_IR_VERIFIERS_EXPECT_H

@@ -1,0 +1,246 @@
+//===- structure_verifiers.cpp - Segments chain, halves mirror ------------===//
+//
+// A segment is verified before what it holds, so its checks read operations
+// that may still be malformed: hence lookups by attribute name, and terminators
+// that may be missing.
+//
+//===----------------------------------------------------------------------===//
+
+#include "llvm/ADT/MapVector.h"
+
+#include "ir/mtp.h"
+#include "ir/verifiers/expect.h"
+
+using namespace mlir;
+
+namespace mtplan::ir {
+
+// The yield that ends `block`, or null.
+static YieldOp yieldOf(Block &block) {
+  return block.empty() ? YieldOp() : llvm::dyn_cast<YieldOp>(block.back());
+}
+
+// The nearest segment before or after `op`, or null.
+static SegmentOp neighbour(Operation *op, bool before) {
+  auto step = [&] { return before ? op->getPrevNode() : op->getNextNode(); };
+  while ((op = step()))
+    if (auto segment = llvm::dyn_cast<SegmentOp>(op))
+      return segment;
+  return {};
+}
+
+// One type after the other; `what` and `from` say whose they are.
+static LogicalResult expectTypes(Operation *op, StringRef what, TypeRange found,
+                                 StringRef from, TypeRange needed,
+                                 Location other) {
+  auto fail = [&](const Twine &message) {
+    InFlightDiagnostic diagnostic = op->emitOpError(message);
+    diagnostic.attachNote(other) << from << " are here";
+    return diagnostic;
+  };
+  if (found.size() != needed.size())
+    return fail("has " + Twine(found.size()) + " " + what + ", " + from +
+                " are " + Twine(needed.size()));
+  for (size_t i = 0; i < found.size(); ++i)
+    if (found[i] != needed[i])
+      return fail(what + Twine(" have another type than ") + from)
+             << ": number " << i << " is " << found[i] << ", needs "
+             << needed[i];
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Segment
+//===----------------------------------------------------------------------===//
+
+static LogicalResult checkCopies(SegmentOp op, YieldOp yield) {
+  auto repeat = static_cast<int64_t>(op.getRepeat());
+  auto first = static_cast<int64_t>(op.getFirst());
+  if (repeat < 1)
+    return op.emitOpError("needs to repeat at least 1 time, got ") << repeat;
+  if (first < 0)
+    return op.emitOpError("needs a first copy of at least 0, got ") << first;
+  if (repeat == 1)
+    return success();
+  return expectTypes(op, "yielded values", yield.getValues().getTypes(),
+                     "the arguments of the next copy",
+                     op.getBlock().getArgumentTypes(), op.getLoc());
+}
+
+static LogicalResult checkChain(SegmentOp op) {
+  TypeRange arguments = op.getBlock().getArgumentTypes();
+  SegmentOp previous = neighbour(op, /*before=*/true);
+  if (!previous) {
+    if (!arguments.empty())
+      return op.emitOpError("is the first segment but has ")
+             << arguments.size() << " arguments, needs 0";
+    return success();
+  }
+  YieldOp yield = yieldOf(previous.getBlock());
+  if (!yield)
+    return success(); // Reported at the previous segment.
+  return expectTypes(op, "arguments", arguments,
+                     "the values of the previous segment",
+                     yield.getValues().getTypes(), yield.getLoc());
+}
+
+static LogicalResult checkBackward(SegmentOp op, YieldOp yield) {
+  for (BackwardOp backward : op.getBlock().getOps<BackwardOp>())
+    if (backward->getNextNode() != yield) {
+      InFlightDiagnostic diagnostic =
+          op.emitOpError("needs at most one mtp.backward, right before the "
+                         "mtp.yield");
+      diagnostic.attachNote(backward.getLoc()) << "but there is one here";
+      return diagnostic;
+    }
+  return success();
+}
+
+// Labels over both halves. Labels of different segments are compared by a gate,
+// which sees all of them.
+static LogicalResult checkLabels(SegmentOp op) {
+  llvm::MapVector<StringAttr, Operation *> seen;
+  WalkResult result = op.getBody().walk([&](ComputeOp operation) {
+    auto label = operation->getAttrOfType<StringAttr>("label");
+    if (!label)
+      return WalkResult::advance(); // Reported at the operator.
+    auto [entry, isNew] = seen.insert({label, operation});
+    if (isNew)
+      return WalkResult::advance();
+    InFlightDiagnostic diagnostic = operation->emitOpError("has the label ")
+                                    << label
+                                    << ", which is taken in its segment";
+    diagnostic.attachNote(entry->second->getLoc()) << "by this operator";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+// Checks, in this order:
+// - `repeat` is at least 1 and `first` at least 0;
+// - a segment that repeats yields the types of its arguments;
+// - the arguments are what the previous segment of the module yields;
+// - at most one `mtp.backward`, right before the `mtp.yield`;
+// - operator labels are unique, as far as this segment goes.
+LogicalResult SegmentOp::verify() {
+  YieldOp yield = yieldOf(getBlock());
+  if (!yield)
+    return emitOpError("needs to end in mtp.yield");
+  if (failed(checkCopies(*this, yield)) || failed(checkChain(*this)) ||
+      failed(checkBackward(*this, yield)))
+    return failure();
+  return checkLabels(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// Backward
+//===----------------------------------------------------------------------===//
+
+// Local types of one module: a gradient may be split another way than its
+// value, so the backward halves are a chain of their own.
+static LogicalResult checkBackwardChain(BackwardOp op, SegmentOp segment,
+                                        YieldOp yield) {
+  TypeRange arguments = op.getBlock().getArgumentTypes();
+  if (segment.getRepeat() > 1 &&
+      failed(expectTypes(op, "yielded gradients", yield.getValues().getTypes(),
+                         "the arguments of the copy before", arguments,
+                         op.getLoc())))
+    return failure();
+  SegmentOp next = neighbour(segment, /*before=*/false);
+  if (!next || next.getBody().empty())
+    return success();
+  for (BackwardOp other : next.getBlock().getOps<BackwardOp>())
+    if (YieldOp handed = yieldOf(other.getBlock()))
+      return expectTypes(op, "arguments", arguments,
+                         "the gradients of the next segment's arguments",
+                         handed.getValues().getTypes(), handed.getLoc());
+  return success();
+}
+
+// Checks, in this order:
+// - the arguments have the types the segment yields;
+// - it yields the types of the segment's arguments.
+// In a partitioned module, where layouts differ, the chain is checked instead.
+LogicalResult BackwardOp::verify() {
+  auto segment = llvm::cast<SegmentOp>((*this)->getParentOp());
+  YieldOp forward = yieldOf(segment.getBlock()), yield = yieldOf(getBlock());
+  if (!yield)
+    return emitOpError("needs to end in mtp.yield");
+  auto module = (*this)->getParentOfType<ModuleOp>();
+  if (module && module->hasAttr(kPartitionedAttrName))
+    return checkBackwardChain(*this, segment, yield);
+  if (forward &&
+      failed(expectTypes(*this, "arguments", getBlock().getArgumentTypes(),
+                         "the segment's yielded values",
+                         forward.getValues().getTypes(), forward.getLoc())))
+    return failure();
+  return expectTypes(*this, "yielded gradients", yield.getValues().getTypes(),
+                     "the segment's arguments",
+                     segment.getBlock().getArgumentTypes(), segment.getLoc());
+}
+
+//===----------------------------------------------------------------------===//
+// Update, parameters, inputs
+//===----------------------------------------------------------------------===//
+
+// Checks:
+// - a module has at most one.
+LogicalResult UpdateOp::verify() {
+  for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
+    if (llvm::isa<UpdateOp>(op)) {
+      InFlightDiagnostic diagnostic =
+          emitOpError("is the second of its module, which may have 1");
+      diagnostic.attachNote(op->getLoc()) << "the first is here";
+      return diagnostic;
+    }
+  return success();
+}
+
+// Checks, in this order:
+// - `init` is one of normal, residual, ones, zeros;
+// - the type is the same wherever the label appears (in a partitioned module:
+//   unless it has a `*`, as copies may be stored differently).
+LogicalResult ParameterOp::verify() {
+  StringRef init = getInit();
+  if (init != "normal" && init != "residual" && init != "ones" &&
+      init != "zeros")
+    return emitOpError("needs init normal, residual, ones or zeros, got \"")
+           << init << "\"";
+  auto module = (*this)->getParentOfType<ModuleOp>();
+  if (!module ||
+      (module->hasAttr(kPartitionedAttrName) && getLabel().contains('*')))
+    return success();
+  // Comparing with the first suffices: every other one does so too.
+  ParameterOp first = *this;
+  module->walk([&](ParameterOp other) {
+    if (other->getAttr("label") != getLabelAttr())
+      return WalkResult::advance();
+    first = other;
+    return WalkResult::interrupt();
+  });
+  if (first.getValue().getType() == getValue().getType())
+    return success();
+  InFlightDiagnostic diagnostic = emitOpError("parameter ")
+                                  << getLabelAttr() << " has type "
+                                  << getValue().getType() << ", but elsewhere "
+                                  << first.getValue().getType();
+  diagnostic.attachNote(first.getLoc()) << "it is first read here";
+  return diagnostic;
+}
+
+// Checks:
+// - one entry of `dims` per dimension, each batch, sequence or other.
+LogicalResult InputOp::verify() {
+  int64_t rank = tensorOf(getValue()).getRank();
+  if (static_cast<int64_t>(getDims().size()) != rank)
+    return emitOpError("has ") << getDims().size() << " entries of dims, needs "
+                               << "one for each of " << rank << " dimensions";
+  for (auto dim : getDims().getAsRange<StringAttr>()) {
+    StringRef name = dim.getValue();
+    if (name != "batch" && name != "sequence" && name != "other")
+      return emitOpError("needs dims of batch, sequence or other, got ") << dim;
+  }
+  return success();
+}
+
+} // namespace mtplan::ir

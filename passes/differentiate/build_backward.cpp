@@ -1,0 +1,138 @@
+//===- build_backward.cpp - The backward half of one segment --------------===//
+
+#include "passes/differentiate/build_backward.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace mtplan::passes {
+namespace {
+
+/// Parameters by the operator that reads them first: in reverse, that is where
+/// their gradients are complete. Each list is in the order of operands.
+using CompletedAt = llvm::DenseMap<Operation *, SmallVector<ir::ParameterOp>>;
+
+// Fails if one parameter is read by two operators: each would accumulate a part
+// of its gradient, and the parts belong together.
+LogicalResult checkReads(ir::SegmentOp segment) {
+  llvm::MapVector<StringAttr, ir::ParameterOp> seen;
+  for (auto parameter : segment.getBlock().getOps<ir::ParameterOp>()) {
+    auto [entry, isNew] = seen.insert({parameter.getLabelAttr(), parameter});
+    if (isNew)
+      continue;
+    InFlightDiagnostic diagnostic =
+        parameter.emitOpError("parameter ")
+        << parameter.getLabelAttr() << " is read a second time in @"
+        << segment.getSymName() << ", needs one mtp.parameter per segment";
+    diagnostic.attachNote(entry->second.getLoc()) << "the first is here";
+    return diagnostic;
+  }
+  return success();
+}
+
+CompletedAt findFirstReaders(Block &block) {
+  CompletedAt completed;
+  llvm::DenseSet<Operation *> seen;
+  for (Operation &op : block)
+    for (Value operand : op.getOperands())
+      if (auto parameter = operand.getDefiningOp<ir::ParameterOp>())
+        if (seen.insert(parameter).second)
+          completed[&op].push_back(parameter);
+  return completed;
+}
+
+// Fails unless every yielded value depends on an argument or a parameter. The
+// arguments do, for they were yielded by the segment before.
+LogicalResult checkYields(ir::SegmentOp segment) {
+  llvm::DenseSet<Value> trained;
+  for (BlockArgument argument : segment.getBlock().getArguments())
+    trained.insert(argument);
+  for (Operation &op : segment.getBlock())
+    if (llvm::isa<ir::ParameterOp>(op) ||
+        llvm::any_of(op.getOperands(),
+                     [&](Value value) { return trained.contains(value); }))
+      for (Value result : op.getResults())
+        trained.insert(result);
+  ir::YieldOp yield = segment.getYield();
+  for (auto [i, value] : llvm::enumerate(yield.getValues())) {
+    if (!ir::GradientBuilder::wants(value))
+      return yield.emitOpError("value ")
+             << i << " of @" << segment.getSymName() << ", of type "
+             << value.getType() << ", has no gradient";
+    if (!trained.contains(value))
+      return yield.emitOpError("value ") << i << " of @" << segment.getSymName()
+                                         << " depends on no parameter";
+  }
+  return success();
+}
+
+// Accumulates the gradients that are complete once `op` has built its own.
+LogicalResult accumulate(Operation *op, const CompletedAt &completed,
+                         ir::GradientBuilder &gradients) {
+  for (ir::ParameterOp parameter : completed.lookup(op)) {
+    Value gradient = gradients.gradientOf(parameter.getValue());
+    if (!gradient)
+      return parameter.emitOpError("parameter ")
+             << parameter.getLabelAttr() << " does not reach the loss";
+    gradients.builder.create<ir::AccumulateOp>(
+        parameter.getLoc(), parameter.getLabel(), gradient, ir::LayoutAttr());
+  }
+  return success();
+}
+
+LogicalResult buildGradients(ir::SegmentOp segment, const CompletedAt &ready,
+                             ir::GradientBuilder &gradients) {
+  for (Operation &op : llvm::reverse(segment.getBlock())) {
+    if (llvm::isa<ir::BackwardOp, ir::InputOp, ir::AccumulateOp>(op))
+      continue;
+    if (auto parameter = llvm::dyn_cast<ir::ParameterOp>(op)) {
+      if (parameter.getValue().use_empty())
+        return parameter.emitOpError("parameter ")
+               << parameter.getLabelAttr() << " does not reach the loss";
+      continue;
+    }
+    if (auto compute = llvm::dyn_cast<ir::ComputeOp>(op)) {
+      if (failed(compute.buildGradient(gradients)))
+        return failure();
+    } else if (!llvm::isa<ir::YieldOp>(op)) {
+      return op.emitOpError("has no gradient: differentiate before planning");
+    }
+    if (failed(accumulate(&op, ready, gradients)))
+      return failure();
+  }
+  return success();
+}
+
+} // namespace
+
+LogicalResult buildBackward(ir::SegmentOp segment) {
+  if (failed(checkReads(segment)) || failed(checkYields(segment)))
+    return failure();
+  Block &forward = segment.getBlock();
+  CompletedAt completed = findFirstReaders(forward);
+  ir::YieldOp yield = segment.getYield();
+  OpBuilder builder(yield);
+  auto backward = builder.create<ir::BackwardOp>(segment.getLoc(), ArrayAttr());
+  Block &block = backward.getBody().emplaceBlock();
+  builder.setInsertionPointToStart(&block);
+  ir::GradientBuilder gradients(builder);
+  for (Value value : yield.getValues())
+    gradients.add(value, block.addArgument(value.getType(), value.getLoc()),
+                  segment.getSymName());
+  if (failed(buildGradients(segment, completed, gradients)))
+    return failure();
+  SmallVector<Value> handedBack;
+  for (BlockArgument argument : forward.getArguments()) {
+    Value gradient = gradients.gradientOf(argument);
+    if (!gradient)
+      return segment.emitOpError("argument ")
+             << argument.getArgNumber() << " does not reach the loss";
+    handedBack.push_back(gradient);
+  }
+  builder.create<ir::YieldOp>(segment.getLoc(), handedBack, ArrayAttr());
+  return success();
+}
+
+} // namespace mtplan::passes

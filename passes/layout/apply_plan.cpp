@@ -1,0 +1,322 @@
+//===- apply_plan.cpp - Writing a plan into the module --------------------===//
+
+#include "mlir/IR/Builders.h"
+
+#include "passes/layout/bridge.h"
+#include "passes/layout/planner_op.h"
+
+using namespace mlir;
+
+namespace mtplan::passes {
+
+namespace {
+
+/// Applies one SegmentPlan to one SegmentOp whose operators are in the order of
+/// the graph's.
+class SegmentWriter {
+public:
+  SegmentWriter(ir::SegmentOp op, const planner::ModelGraph &model,
+                const planner::SegmentPlan &p, const planner::Mesh &m)
+      : segment(op), graph(model.segments[p.segment]), plan(p), mesh(m),
+        context(op.getContext()) {}
+
+  void write() {
+    number();
+    convert();
+    for (auto [index, op] : llvm::enumerate(ops))
+      writeOp(op, static_cast<int>(index));
+    writeBoundary();
+    writeAccumulations();
+    for (ir::InputOp input : inputs)
+      if (input->use_empty())
+        input.erase();
+  }
+
+private:
+  ir::LayoutAttr attr(const planner::Layout &layout) {
+    return toAttr(context, layout, mesh);
+  }
+  ArrayAttr attrs(const std::vector<planner::Layout> &layouts) {
+    SmallVector<Attribute> list;
+    for (const planner::Layout &layout : layouts)
+      list.push_back(attr(layout));
+    return ArrayAttr::get(context, list);
+  }
+
+  // Program order, as build_graph.cpp numbers operators and tensors.
+  void number() {
+    auto add = [&](Value value) {
+      indices[value] = static_cast<int>(values.size());
+      values.push_back(value);
+    };
+    for (Value argument : segment.getBlock().getArguments())
+      add(argument);
+    auto visit = [&](Block &block) {
+      for (Operation &op : block) {
+        if (!llvm::isa<ir::ComputeOp, ir::ParameterOp, ir::InputOp>(op))
+          continue;
+        for (Value result : op.getResults())
+          add(result);
+        if (auto compute = llvm::dyn_cast<ir::ComputeOp>(op))
+          ops.push_back(compute);
+        if (auto input = llvm::dyn_cast<ir::InputOp>(op))
+          inputs.push_back(input);
+      }
+    };
+    visit(segment.getBlock());
+    if (ir::BackwardOp backward = segment.getBackward()) {
+      for (Value argument : backward.getBlock().getArguments())
+        add(argument);
+      visit(backward.getBlock());
+    }
+    assert(values.size() == graph.tensors.size() &&
+           ops.size() == graph.ops.size() && "the graph is of this segment");
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Conversions
+  //===--------------------------------------------------------------------===//
+
+  struct Version {
+    int tensor;
+    planner::Phase phase;
+    planner::Layout layout;
+    Value value;
+  };
+
+  // The tensor as it is there in `phase` in `layout`.
+  Value find(int tensor, planner::Phase phase, const planner::Layout &layout) {
+    for (const Version &version : versions)
+      if (version.tensor == tensor && version.phase == phase &&
+          version.layout == layout)
+        return version.value;
+    return {};
+  }
+
+  void convert() {
+    for (std::size_t t = 0; t < values.size(); ++t)
+      if (plan.made[t])
+        for (auto phase : {planner::Phase::forward, planner::Phase::backward})
+          if (phase == planner::Phase::forward || !plan.saved[t])
+            versions.push_back(
+                {static_cast<int>(t), phase, *plan.made[t], values[t]});
+    // Forward conversions of every tensor come before its backward ones, so
+    // what is saved exists when backward starts from it.
+    for (const planner::PlannedConversion &conversion : plan.conversions) {
+      if (conversion.phase == planner::Phase::backward)
+        startBackward(conversion.tensor);
+      emit(conversion);
+    }
+    for (std::size_t t = 0; t < values.size(); ++t)
+      startBackward(static_cast<int>(t));
+  }
+
+  // Backward starts from the layout a value was saved in.
+  void startBackward(int t) {
+    if (!plan.saved[t] || find(t, planner::Phase::backward, *plan.saved[t]))
+      return;
+    Value value = find(t, planner::Phase::forward, *plan.saved[t]);
+    assert(value && "a saved layout is made in forward");
+    versions.push_back({t, planner::Phase::backward, *plan.saved[t], value});
+  }
+
+  void emit(const planner::PlannedConversion &conversion) {
+    int t = conversion.tensor;
+    Value from = find(t, conversion.phase, conversion.from);
+    assert(from && "conversions are in an order in which they can run");
+    OpBuilder builder(context);
+    place(builder, t, conversion.phase, from);
+    auto cause = builder.getStringAttr(graph.tensors[t].name);
+    Value to = builder.create<ir::ReshardOp>(from.getLoc(), from.getType(),
+                                             from, attr(conversion.from),
+                                             attr(conversion.to), cause);
+    versions.push_back({t, conversion.phase, conversion.to, to});
+  }
+
+  // Right after what is converted, or, for a value that comes from the other
+  // phase, right before its first reader in this one.
+  void place(OpBuilder &builder, int t, planner::Phase phase, Value from) {
+    Block *block = phase == planner::Phase::forward
+                       ? &segment.getBlock()
+                       : &segment.getBackward().getBlock();
+    Operation *definition = from.getDefiningOp();
+    if (from.getParentBlock() != block) {
+      builder.setInsertionPoint(firstReader(t, block));
+    } else if (definition) {
+      builder.setInsertionPointAfter(definition);
+    } else {
+      builder.setInsertionPointToStart(block);
+    }
+  }
+
+  Operation *firstReader(int t, Block *block) {
+    Operation *first = block->getTerminator();
+    for (Operation *user : values[t].getUsers())
+      if (user->getBlock() == block && user->isBeforeInBlock(first))
+        first = user;
+    return first;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Readers
+  //===--------------------------------------------------------------------===//
+
+  planner::Phase phaseOf(Operation *op) {
+    return op->getBlock() == &segment.getBlock() ? planner::Phase::forward
+                                                 : planner::Phase::backward;
+  }
+
+  void writeOp(ir::ComputeOp op, int index) {
+    const planner::Op &plain = graph.ops[index];
+    op->setAttr(ir::kStrategyAttrName,
+                toAttr(context, plan.strategies[index], plain, mesh));
+    for (auto [i, use] : llvm::enumerate(plain.operands)) {
+      planner::Layout layout =
+          planner::wanted(graph, plan, index, static_cast<int>(i));
+      OpOperand &operand = op->getOpOperand(i);
+      if (graph.tensors[use.tensor].kind == planner::TensorKind::input)
+        operand.set(inputIn(use.tensor, layout, op));
+      else
+        read(operand, use.tensor, layout);
+    }
+  }
+
+  void read(OpOperand &operand, int tensor, const planner::Layout &layout) {
+    Value value = find(tensor, phaseOf(operand.getOwner()), layout);
+    assert(value && "every layout read has been made");
+    operand.set(value);
+  }
+
+  // The loader hands every reader the piece it asks for.
+  Value inputIn(int tensor, const planner::Layout &layout, Operation *reader) {
+    planner::Phase phase = phaseOf(reader);
+    if (Value value = find(tensor, phase, layout))
+      return value;
+    OpBuilder builder(reader);
+    auto input =
+        llvm::cast<ir::InputOp>(builder.clone(*values[tensor].getDefiningOp()));
+    input.setLayoutAttr(attr(layout));
+    input->moveBefore(reader->getBlock(), reader->getBlock()->begin());
+    versions.push_back({tensor, phase, layout, input.getValue()});
+    return input.getValue();
+  }
+
+  void writeBoundary() {
+    segment.setLayoutsAttr(attrs(plan.carriedIn));
+    writeYield(segment.getYield(), graph.carriedOut, plan.carriedOut);
+    if (ir::BackwardOp backward = segment.getBackward()) {
+      backward.setLayoutsAttr(attrs(plan.gradientIn));
+      writeYield(backward.getYield(), graph.gradientOut, plan.gradientOut);
+    }
+  }
+
+  void writeYield(ir::YieldOp yield, const std::vector<int> &tensors,
+                  const std::vector<planner::Layout> &layouts) {
+    yield.setLayoutsAttr(attrs(layouts));
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      read(yield->getOpOperand(i), tensors[i], layouts[i]);
+  }
+
+  void writeAccumulations() {
+    for (std::size_t t = 0; t < values.size(); ++t)
+      if (auto parameter = values[t].getDefiningOp<ir::ParameterOp>())
+        parameter.setLayoutAttr(attr(*plan.made[t]));
+    segment.walk([&](ir::AccumulateOp op) {
+      int tensor = indexOf(op.getValue());
+      planner::Layout layout = *plan.made[tensor];
+      for (const planner::Accumulation &accumulation : graph.accumulations)
+        if (accumulation.tensor == tensor)
+          layout = planner::accumulatorLayout(
+              *plan.parameters[accumulation.parameter], mesh);
+      op.setLayoutAttr(attr(layout));
+      read(op->getOpOperand(0), tensor, layout);
+    });
+  }
+
+  int indexOf(Value value) {
+    while (auto reshard = value.getDefiningOp<ir::ReshardOp>())
+      value = reshard.getInput();
+    return indices.lookup(value);
+  }
+
+  ir::SegmentOp segment;
+  const planner::SegmentGraph &graph;
+  const planner::SegmentPlan &plan;
+  const planner::Mesh &mesh;
+  MLIRContext *context;
+  SmallVector<Value> values;
+  llvm::DenseMap<Value, int> indices;
+  SmallVector<ir::ComputeOp> ops;
+  SmallVector<ir::InputOp> inputs;
+  std::vector<Version> versions;
+};
+
+// Accumulators are reduced to the stored layout, once, before the update.
+void writeUpdate(ir::UpdateOp update, const planner::ModelGraph &graph,
+                 const std::vector<planner::SegmentPlan> &plans,
+                 const planner::Mesh &mesh) {
+  MLIRContext *context = update.getContext();
+  auto planOf = [&](ir::AccumulatedOp op)
+      -> std::pair<const planner::SegmentPlan *, int> {
+    for (const planner::SegmentPlan &plan : plans) {
+      if (op.getCopies() && (*op.getCopies())[0] != plan.first)
+        continue;
+      for (std::size_t p = 0; p < plan.parameters.size(); ++p)
+        if (plan.parameters[p] && graph.parameters[p].name == op.getLabel())
+          return {&plan, static_cast<int>(p)};
+    }
+    return {nullptr, -1};
+  };
+  auto reportedLayout = [&](StringRef) {
+    for (const planner::SegmentPlan &plan : plans)
+      for (int tensor : graph.segments[plan.segment].reported)
+        return *plan.made[tensor];
+    llvm_unreachable("a reported value is accumulated somewhere");
+  };
+  for (auto op : llvm::make_early_inc_range(
+           update.getBody().front().getOps<ir::AccumulatedOp>())) {
+    auto [plan, parameter] = planOf(op);
+    planner::Layout made, stored;
+    if (plan) {
+      made = planner::accumulatorLayout(*plan->parameters[parameter], mesh);
+      stored = plan->parameters[parameter]->stored;
+    } else {
+      made = reportedLayout(op.getLabel());
+      stored = planner::Layout::whole(made.dims.size());
+    }
+    op.setLayoutAttr(toAttr(context, made, mesh));
+    if (made == stored)
+      continue;
+    OpBuilder builder(context);
+    builder.setInsertionPointAfter(op);
+    auto reshard = builder.create<ir::ReshardOp>(
+        op.getLoc(), op.getType(), op.getValue(), toAttr(context, made, mesh),
+        toAttr(context, stored, mesh), op.getLabelAttr());
+    op.getValue().replaceAllUsesExcept(reshard.getResult(), reshard);
+  }
+}
+
+} // namespace
+
+void applyPlan(ModuleOp module, const planner::ModelGraph &graph,
+               const std::vector<planner::SegmentPlan> &plans,
+               const planner::Mesh &mesh) {
+  SmallVector<ir::SegmentOp> segments(module.getOps<ir::SegmentOp>());
+  std::size_t next = 0;
+  for (auto [index, segment] : llvm::enumerate(segments)) {
+    SmallVector<int> cuts;
+    for (++next;
+         next < plans.size() && plans[next].segment == static_cast<int>(index);
+         ++next)
+      cuts.push_back(plans[next].first);
+    splitSegment(segment, cuts);
+  }
+  for (auto [segment, plan] :
+       llvm::zip_equal(module.getOps<ir::SegmentOp>(), plans))
+    SegmentWriter(segment, graph, plan, mesh).write();
+  for (auto update : module.getOps<ir::UpdateOp>())
+    writeUpdate(update, graph, plans, mesh);
+  module->setAttr(ir::kMeshAttrName, toAttr(module.getContext(), mesh));
+}
+
+} // namespace mtplan::passes

@@ -1,0 +1,230 @@
+//===- build_graph.cpp - A module in the planner's words ------------------===//
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+#include "ir/dim_classes.h"
+#include "passes/layout/bridge.h"
+#include "passes/layout/planner_op.h"
+
+using namespace mlir;
+
+namespace mtplan::passes {
+
+namespace {
+
+class GraphBuilder {
+public:
+  explicit GraphBuilder(ModuleOp m) : module(m), dims(m) {}
+
+  planner::ModelGraph build() {
+    graph.name = module.getName().value_or("model").str();
+    countUses();
+    for (auto op : module.getOps<ir::SegmentOp>())
+      addSegment(op);
+    return std::move(graph);
+  }
+
+private:
+  // A parameter that several segments read is shared: one layout for all.
+  void countUses() {
+    for (auto reader : module.getOps<ir::SegmentOp>()) {
+      llvm::StringSet<> here;
+      reader.walk([&](ir::ParameterOp op) {
+        if (here.insert(op.getLabel()).second && !op.getLabel().contains('*'))
+          ++segmentsThatRead[op.getLabel()];
+      });
+    }
+  }
+
+  void addSegment(ir::SegmentOp op) {
+    graph.segments.push_back({});
+    segment = &graph.segments.back();
+    tensors.clear();
+    localParameters.clear();
+    segment->name = op.getSymName().str();
+    segment->repeat = static_cast<int>(op.getRepeat());
+    segment->first = static_cast<int>(op.getFirst());
+    for (Value argument : op.getBlock().getArguments())
+      segment->carriedIn.push_back(
+          addTensor(argument, "carried", planner::Phase::forward));
+    addBlock(op.getBlock(), planner::Phase::forward);
+    for (Value value : op.getYield().getValues())
+      segment->carriedOut.push_back(tensors.lookup(value));
+  }
+
+  void addBackward(ir::BackwardOp op) {
+    for (Value argument : op.getBlock().getArguments())
+      segment->gradientIn.push_back(
+          addTensor(argument, "carried.grad", planner::Phase::backward));
+    addBlock(op.getBlock(), planner::Phase::backward);
+    for (Value value : op.getYield().getValues())
+      segment->gradientOut.push_back(tensors.lookup(value));
+  }
+
+  void addBlock(Block &block, planner::Phase phase) {
+    for (Operation &op : block) {
+      if (auto parameter = llvm::dyn_cast<ir::ParameterOp>(op)) {
+        addParameter(parameter);
+      } else if (auto input = llvm::dyn_cast<ir::InputOp>(op)) {
+        int t = addTensor(input.getValue(), input.getLabel(), phase);
+        segment->tensors[t].kind = planner::TensorKind::input;
+        noteSequence(input);
+      } else if (auto compute = llvm::dyn_cast<ir::ComputeOp>(op)) {
+        addOp(compute, phase);
+      } else if (auto accumulate = llvm::dyn_cast<ir::AccumulateOp>(op)) {
+        addAccumulation(accumulate);
+      } else if (auto backward = llvm::dyn_cast<ir::BackwardOp>(op)) {
+        addBackward(backward);
+      }
+    }
+  }
+
+  void noteSequence(ir::InputOp input) {
+    auto type = llvm::cast<RankedTensorType>(input.getValue().getType());
+    for (auto [d, size] : llvm::enumerate(type.getShape()))
+      if (dims.of(input.getValue(), d).sequence)
+        graph.sequence = std::max<std::int64_t>(graph.sequence, size);
+  }
+
+  int addTensor(Value value, StringRef name, planner::Phase phase) {
+    auto type = llvm::cast<RankedTensorType>(value.getType());
+    planner::Tensor tensor;
+    tensor.name = name.str();
+    tensor.shape.assign(type.getShape().begin(), type.getShape().end());
+    tensor.elementBytes =
+        static_cast<int>((type.getElementTypeBitWidth() + 7) / 8);
+    tensor.phase = phase;
+    for (unsigned d = 0; d < tensor.shape.size(); ++d)
+      if (dims.of(value, d).batch)
+        tensor.batchDim = static_cast<int>(d);
+    int index = static_cast<int>(segment->tensors.size());
+    segment->tensors.push_back(std::move(tensor));
+    tensors[value] = index;
+    return index;
+  }
+
+  void addParameter(ir::ParameterOp op) {
+    int t = addTensor(op.getValue(), op.getLabel(), planner::Phase::forward);
+    planner::Tensor &tensor = segment->tensors[t];
+    tensor.kind = planner::TensorKind::parameter;
+    std::string key = op.getLabel().str();
+    bool shared = segmentsThatRead.lookup(key) > 1;
+    auto [entry, isNew] = (shared ? sharedParameters : localParameters)
+                              .try_emplace(key, graph.parameters.size());
+    tensor.parameter = static_cast<int>(entry->second);
+    if (!isNew)
+      return;
+    planner::Parameter parameter;
+    parameter.name = key;
+    parameter.shape = tensor.shape;
+    parameter.elementBytes = tensor.elementBytes;
+    parameter.copies = segment->repeat;
+    parameter.shared = shared;
+    for (unsigned d = 0; d < tensor.shape.size(); ++d)
+      parameter.splits.push_back(splitOfParameter(op.getValue(), d));
+    graph.parameters.push_back(std::move(parameter));
+  }
+
+  // A stored split goes by the name that the reader's factor gives it.
+  planner::Split splitOfParameter(Value value, unsigned dim) {
+    planner::Split split = planner::Split::feature;
+    for (OpOperand &use : value.getUses()) {
+      auto compute = llvm::dyn_cast<ir::ComputeOp>(use.getOwner());
+      if (!compute)
+        continue;
+      ir::FactorRule rule = compute.getFactorRule();
+      const ir::DimFactors &factors =
+          rule.operands[use.getOperandNumber()][dim];
+      if (factors.empty())
+        continue;
+      planner::Split named = splitOf(compute, rule, factors.front());
+      if (split == planner::Split::feature || named == planner::Split::vocab)
+        split = named;
+    }
+    return split;
+  }
+
+  planner::Split splitOf(ir::ComputeOp op, const ir::FactorRule &rule,
+                         int factor) {
+    switch (rule.factors[factor].role) {
+    case ir::FactorRole::row:
+      return planner::Split::row;
+    case ir::FactorRole::column:
+      return planner::Split::column;
+    case ir::FactorRole::head:
+      return planner::Split::head;
+    case ir::FactorRole::vocab:
+      return planner::Split::vocab;
+    case ir::FactorRole::data:
+      break;
+    }
+    const ir::DimClass &dim = dims.all()[dims.indexOf(op, factor)];
+    return dim.batch      ? planner::Split::batch
+           : dim.sequence ? planner::Split::sequence
+           : dim.whole    ? planner::Split::hidden
+                          : planner::Split::feature;
+  }
+
+  void addOp(ir::ComputeOp op, planner::Phase phase) {
+    ir::FactorRule rule = op.getFactorRule();
+    planner::Op plain = toPlanner(op);
+    plain.phase = phase;
+    for (std::size_t f = 0; f < plain.factors.size(); ++f) {
+      planner::Factor &factor = plain.factors[f];
+      factor.split = splitOf(op, rule, static_cast<int>(f));
+    }
+    for (auto [use, operand] :
+         llvm::zip_equal(plain.operands, op->getOperands()))
+      use.tensor = tensors.lookup(operand);
+    for (auto [i, result] : llvm::enumerate(op->getResults())) {
+      std::string name = op.getLabel().str();
+      if (i > 0)
+        (name += '#') += std::to_string(i);
+      plain.results[i].tensor = addTensor(result, name, phase);
+    }
+    countModelFlops(op, plain);
+    segment->ops.push_back(std::move(plain));
+  }
+
+  // Products count as they are; attention over all pairs, backward twice the
+  // forward: what the field divides by, whatever a kernel skips or repeats.
+  void countModelFlops(ir::ComputeOp op, const planner::Op &plain) {
+    double flops = 0.0;
+    if (llvm::isa<ir::EinsumOp>(op.getOperation()))
+      flops = plain.flops.value;
+    else if (auto attention =
+                 llvm::dyn_cast<ir::AttentionOp>(op.getOperation()))
+      flops = 3.0 * plain.flops.value * (attention.getCausal() ? 2.0 : 1.0);
+    graph.modelFlops.value += flops * segment->repeat;
+  }
+
+  void addAccumulation(ir::AccumulateOp op) {
+    int tensor = tensors.lookup(op.getValue());
+    for (auto *parameters : {&localParameters, &sharedParameters}) {
+      auto entry = parameters->find(op.getLabel());
+      if (entry != parameters->end()) {
+        segment->accumulations.push_back(
+            {tensor, static_cast<int>(entry->second)});
+        return;
+      }
+    }
+    segment->reported.push_back(tensor);
+  }
+
+  ModuleOp module;
+  ir::DimClasses dims;
+  planner::ModelGraph graph;
+  planner::SegmentGraph *segment = nullptr;
+  llvm::DenseMap<Value, int> tensors;
+  llvm::StringMap<int> segmentsThatRead;
+  llvm::StringMap<std::size_t> localParameters, sharedParameters;
+};
+
+} // namespace
+
+planner::ModelGraph buildModelGraph(ModuleOp module) {
+  return GraphBuilder(module).build();
+}
+
+} // namespace mtplan::passes

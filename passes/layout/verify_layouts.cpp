@@ -1,0 +1,134 @@
+//===- verify_layouts.cpp - Gate: read in the layout it is made in --------===//
+
+#include "passes/layout/planner_op.h"
+#include "passes/passes.h"
+
+using namespace mlir;
+
+namespace mtplan::passes {
+
+#define GEN_PASS_DEF_VERIFYLAYOUTSPASS
+#include "passes/passes.h.inc"
+
+namespace {
+
+class LayoutVerifier {
+public:
+  LayoutVerifier(ModuleOp m, const planner::Mesh &meshAround)
+      : module(m), mesh(meshAround) {}
+
+  LogicalResult verify() {
+    bool sound = true;
+    module.walk([&](Operation *op) {
+      for (Value result : op->getResults())
+        sound &= succeeded(fits(op, result));
+      for (Region &region : op->getRegions())
+        for (BlockArgument argument : region.getArguments())
+          sound &= succeeded(fits(op, argument));
+      if (auto compute = llvm::dyn_cast<ir::ComputeOp>(op))
+        sound &= succeeded(verifyReads(compute));
+      else if (auto reshard = llvm::dyn_cast<ir::ReshardOp>(op))
+        sound &= succeeded(reads(op, reshard.getInput(),
+                                 toPlanner(reshard.getSource(), mesh)));
+      else if (auto yield = llvm::dyn_cast<ir::YieldOp>(op))
+        sound &= succeeded(verifyYield(yield));
+      else if (auto accumulate = llvm::dyn_cast<ir::AccumulateOp>(op))
+        sound &= succeeded(verifyAccumulate(accumulate));
+    });
+    return success(sound);
+  }
+
+private:
+  // The layout exists and divides the tensor.
+  LogicalResult fits(Operation *op, Value value) {
+    std::optional<planner::Layout> layout = layoutOf(value, mesh);
+    if (!layout)
+      return op->emitOpError("has no strategy or layout on mesh ")
+             << toAttr(op->getContext(), mesh);
+    auto type = llvm::cast<RankedTensorType>(value.getType());
+    std::vector<std::int64_t> shape(type.getShape());
+    if (layout->dims.size() != shape.size() ||
+        !planner::divides(shape, *layout, mesh))
+      return op->emitOpError("layout ")
+             << planner::toString(*layout, mesh) << " does not divide " << type;
+    return success();
+  }
+
+  LogicalResult reads(Operation *op, Value value,
+                      std::optional<planner::Layout> wanted) {
+    std::optional<planner::Layout> made = layoutOf(value, mesh);
+    if (!made || !wanted)
+      return failure(); // reported where it is made
+    if (*made == *wanted || isUsedAnyhow(value))
+      return success();
+    InFlightDiagnostic diagnostic = op->emitOpError("reads ")
+                                    << planner::toString(*wanted, mesh)
+                                    << " what is made as "
+                                    << planner::toString(*made, mesh);
+    diagnostic.attachNote(value.getLoc()) << "made here";
+    return diagnostic;
+  }
+
+  static bool isUsedAnyhow(Value value) {
+    // A scalar input is the same number on every rank.
+    return value.getDefiningOp<ir::InputOp>() &&
+           llvm::cast<RankedTensorType>(value.getType()).getRank() == 0;
+  }
+
+  LogicalResult verifyReads(ir::ComputeOp op) {
+    auto attr = op->getAttrOfType<ir::StrategyAttr>(ir::kStrategyAttrName);
+    if (!attr)
+      return failure(); // reported as a result without a layout
+    planner::Op plain = toPlanner(op);
+    std::optional<planner::Strategy> strategy = toPlanner(attr, plain, mesh);
+    if (!strategy)
+      return failure();
+    bool sound = true;
+    for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+      sound &= succeeded(
+          reads(op, operand,
+                planner::operandLayout(plain, *strategy, static_cast<int>(i))));
+    return success(sound);
+  }
+
+  LogicalResult verifyYield(ir::YieldOp yield) {
+    ArrayAttr layouts = yield.getLayoutsAttr();
+    if (yield.getValues().empty())
+      return success();
+    if (!layouts || layouts.size() != yield.getValues().size())
+      return yield.emitOpError("yields ")
+             << yield.getValues().size() << " values but "
+             << (layouts ? layouts.size() : 0) << " layouts";
+    bool sound = true;
+    for (auto [value, layout] : llvm::zip_equal(
+             yield.getValues(), layouts.getAsRange<ir::LayoutAttr>()))
+      sound &= succeeded(reads(yield, value, toPlanner(layout, mesh)));
+    return success(sound);
+  }
+
+  LogicalResult verifyAccumulate(ir::AccumulateOp op) {
+    if (!op.getLayout())
+      return op.emitOpError("has no layout");
+    return reads(op, op.getValue(), toPlanner(*op.getLayout(), mesh));
+  }
+
+  ModuleOp module;
+  const planner::Mesh &mesh;
+};
+
+struct VerifyLayoutsPass : impl::VerifyLayoutsPassBase<VerifyLayoutsPass> {
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    ir::MeshAttr attr = meshAround(getOperation());
+    if (!attr) {
+      getOperation().emitError("has no mesh");
+      return signalPassFailure();
+    }
+    planner::Mesh mesh = toPlanner(attr);
+    if (failed(LayoutVerifier(getOperation(), mesh).verify()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace mtplan::passes

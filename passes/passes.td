@@ -1,0 +1,126 @@
+//===- passes.td - Every pass, in the order of the pipeline ---------------===//
+
+#ifndef MTPLAN_PASSES_TD
+#define MTPLAN_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// Stage: model -> differentiated
+//===----------------------------------------------------------------------===//
+
+def DifferentiatePass : Pass<"mtp-differentiate", "mlir::ModuleOp"> {
+  let summary = "Builds the backward half of every segment and the update";
+  let description = [{
+    Reverse-mode differentiation in the IR, before anything is planned, so that
+    what the backward half communicates is found by the same rule as the rest.
+
+    Before:
+
+    ```mlir
+    mtp.segment @h repeat 2 (%x : tensor<1x4x8xf32>) {
+      %w = mtp.parameter "h.*.fc.weight" : tensor<8x8xf32>
+      %y = mtp.einsum "h.*.fc" "bsi,io->bso" (%x, %w) : (tensor<1x4x8xf32>, tensor<8x8xf32>) -> tensor<1x4x8xf32>
+      mtp.yield %y : tensor<1x4x8xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    mtp.segment @h repeat 2 (%x : tensor<1x4x8xf32>) {
+      ...
+      mtp.backward (%dy : tensor<1x4x8xf32>) {
+        %dx = mtp.einsum "h.*.fc.dx" "bso,io->bsi" (%dy, %w) : ...
+        %dw = mtp.einsum "h.*.fc.dw" "bsi,bso->io" (%x, %dy) : ...
+        mtp.accumulate "h.*.fc.weight", %dw : tensor<8x8xf32>
+        mtp.yield %dx : tensor<1x4x8xf32>
+      }
+      mtp.yield %y : tensor<1x4x8xf32>
+    }
+    mtp.update {
+      %g = mtp.accumulated "h.*.fc.weight" : tensor<8x8xf32>
+      mtp.adamw "h.*.fc.weight", %g {decay} : tensor<8x8xf32>
+    }
+    ```
+
+    A module that has its backward halves is left as it is.
+  }];
+  let dependentDialects = ["mtplan::ir::MtpDialect"];
+}
+
+def VerifyGradientsPass : Pass<"mtp-verify-gradients", "mlir::ModuleOp"> {
+  let summary = "Gate: every parameter has exactly one gradient of its shape";
+  let description = [{
+    In each segment that reads a parameter, exactly one `mtp.accumulate` of its
+    type; in `mtp.update`, exactly one `mtp.adamw`. Changes nothing.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Stage: differentiated -> planned
+//===----------------------------------------------------------------------===//
+
+def VerifyLayoutsPass : Pass<"mtp-verify-layouts", "mlir::ModuleOp"> {
+  let summary = "Gate: every value is read in the layout it is made in";
+  let description = [{
+    Every compute op has a strategy whose factors are its own, every operand
+    arrives in the layout the strategy reads it in, parameters, inputs,
+    accumulators and boundaries have layouts that fit their tensors, and every
+    split divides. Changes nothing.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Stage: planned -> partitioned
+//===----------------------------------------------------------------------===//
+
+def InsertCollectivesPass : Pass<"mtp-insert-collectives", "mlir::ModuleOp"> {
+  let summary = "Turns the planned step into the program of one rank";
+  let description = [{
+    Every tensor becomes the piece one rank holds, and every `mtp.reshard` the
+    shortest sequence of collectives and local steps that does it, axis by axis.
+    Strategies and the layouts of parameters, inputs and accumulators stay: they
+    tell a rank where its pieces lie in the whole.
+
+    Before:
+
+    ```mlir
+    %z = mtp.reshard %y from <[[], [], []], partial = ["tp"]> to <[[], [], []]> cause "h.*.mlp.fc2" : tensor<8x64x32xbf16>
+    ```
+
+    After:
+
+    ```mlir
+    %z = mtp.all_reduce %y over "tp" cause "h.*.mlp.fc2" : tensor<8x64x32xbf16>
+    ```
+
+    Merging neighbouring collectives is not its job.
+  }];
+  let dependentDialects = ["mtplan::ir::MtpDialect"];
+}
+
+def VerifyPartitionedPass : Pass<"mtp-verify-partitioned", "mlir::ModuleOp"> {
+  let summary = "Gate: no layout mismatch is left, every shape is local";
+  let description = [{
+    No `mtp.reshard` remains, every collective's axis has more than one rank,
+    and every operand's local shape is the one its op's strategy reads. Changes
+    nothing.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Any stage before partitioned
+//===----------------------------------------------------------------------===//
+
+def ShrinkPass : Pass<"mtp-shrink", "mlir::ModuleOp"> {
+  let summary = "Makes every dimension a few elements, keeping what divides";
+  let description = [{
+    The first half of a proof: the smallest module of the same structure, small
+    enough to be interpreted, in which every split of the mesh still divides.
+    Dimensions that are one and the same through the operators' factors keep
+    being so; repetitions are cut to two copies.
+  }];
+}
+
+#endif // MTPLAN_PASSES_TD

@@ -1,0 +1,144 @@
+//===- prove.cpp - A plan computes what the model computes ----------------===//
+
+#include "passes/verify/prove.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "mlir/Pass/PassManager.h"
+
+#include "ir/interpret/compare.h"
+#include "ir/interpret/interpret.h"
+#include "passes/layout/planner_op.h"
+#include "passes/passes.h"
+#include "passes/verify/resize.h"
+
+using namespace mlir;
+
+namespace mtplan::passes {
+
+namespace {
+
+constexpr int kMicroBatches = 2;
+
+ir::Phase phaseOf(Operation *op) {
+  if (op->getParentOfType<ir::UpdateOp>())
+    return ir::Phase::update;
+  return op->getParentOfType<ir::BackwardOp>() ? ir::Phase::backward
+                                               : ir::Phase::forward;
+}
+
+// How many copies of `label` the module has, all its segments together.
+int64_t copiesOf(ModuleOp module, StringRef label) {
+  if (!label.contains('*'))
+    return 1;
+  int64_t copies = 0;
+  for (auto segment : module.getOps<ir::SegmentOp>()) {
+    bool here = false;
+    segment.walk([&](ir::AccumulateOp op) { here |= op.getLabel() == label; });
+    copies += here ? static_cast<int64_t>(segment.getRepeat()) : 0;
+  }
+  return copies;
+}
+
+int64_t executionsOf(ir::ReshardOp op, ModuleOp module) {
+  if (auto segment = op->getParentOfType<ir::SegmentOp>())
+    return static_cast<int64_t>(segment.getRepeat()) * kMicroBatches;
+  auto accumulated = op.getInput().getDefiningOp<ir::AccumulatedOp>();
+  if (!accumulated)
+    return 1;
+  if (std::optional<ArrayRef<int64_t>> copies = accumulated.getCopies())
+    return (*copies)[1];
+  return copiesOf(module, accumulated.getLabel());
+}
+
+// The collectives a planned module announces, as the interpreter counts them.
+std::map<ir::CollectiveKey, std::int64_t> announced(ModuleOp planned) {
+  std::map<ir::CollectiveKey, std::int64_t> counts;
+  planner::Mesh mesh = toPlanner(meshAround(planned));
+  planned.walk([&](ir::ReshardOp op) {
+    for (const planner::ReshardStep &step :
+         planner::reshardSteps(*toPlanner(op.getSource(), mesh),
+                               *toPlanner(op.getTarget(), mesh)))
+      counts[{phaseOf(op), planner::nameOf(step.kind),
+              mesh.axes[step.axis].name}] += executionsOf(op, planned);
+  });
+  return counts;
+}
+
+const char *nameOf(ir::Phase phase) {
+  return phase == ir::Phase::forward    ? "forward"
+         : phase == ir::Phase::backward ? "backward"
+                                        : "update";
+}
+
+void compareCensus(const std::map<ir::CollectiveKey, std::int64_t> &wanted,
+                   const std::map<ir::CollectiveKey, std::int64_t> &ran,
+                   Proof &proof) {
+  std::map<ir::CollectiveKey, std::pair<std::int64_t, std::int64_t>> both;
+  for (const auto &[key, count] : wanted)
+    both[key].first = count;
+  for (const auto &[key, count] : ran)
+    both[key].second = count;
+  for (const auto &[key, counts] : both)
+    if (counts.first != counts.second)
+      proof.failures.push_back(
+          llvm::formatv("{0}: {1} over {2} ran {3} times, the plan says {4}",
+                        nameOf(key.phase), key.op, key.axis, counts.second,
+                        counts.first)
+              .str());
+}
+
+} // namespace
+
+std::optional<ProofPair> buildProofPair(ModuleOp planned) {
+  ProofPair pair;
+  pair.logical = OwningOpRef<ModuleOp>(planned.clone());
+  shrink(*pair.logical);
+  pair.partitioned = OwningOpRef<ModuleOp>(pair.logical->clone());
+  PassManager manager(planned.getContext());
+  manager.addPass(createVerifyLayoutsPass());
+  manager.addPass(createInsertCollectivesPass());
+  manager.addPass(createVerifyPartitionedPass());
+  if (failed(manager.run(*pair.partitioned)))
+    return std::nullopt;
+  return pair;
+}
+
+Proof compare(ProofPair &pair, const ProofOptions &options) {
+  Proof proof;
+  proof.ranks = static_cast<int>(meshAround(*pair.partitioned).ranks());
+  ir::RunOptions run;
+  run.seed = options.seed;
+  run.microBatches = kMicroBatches;
+  auto logical = ir::interpret(*pair.logical, run);
+  auto partitioned = ir::interpret(*pair.partitioned, run);
+  if (failed(logical) || failed(partitioned)) {
+    proof.worstError = std::numeric_limits<double>::infinity();
+    proof.failures.emplace_back(failed(logical)
+                                    ? "the model itself does not run"
+                                    : "the partitioned program does not run");
+    return proof;
+  }
+  ir::Comparison comparison = ir::compareRuns(*logical, *partitioned);
+  proof.worstError = comparison.worst;
+  proof.worst = (llvm::Twine(comparison.kind) + " " + comparison.name +
+                 " on rank " + llvm::Twine(comparison.rank))
+                    .str();
+  proof.tensors = static_cast<int>(comparison.tensors);
+  if (!(comparison.worst <= options.tolerance))
+    proof.failures.push_back(llvm::formatv("{0} differs", proof.worst).str());
+  compareCensus(announced(*pair.logical), partitioned->collectives, proof);
+  proof.holds = proof.failures.empty();
+  return proof;
+}
+
+Proof prove(ModuleOp planned, const ProofOptions &options) {
+  std::optional<ProofPair> pair = buildProofPair(planned);
+  if (pair)
+    return compare(*pair, options);
+  Proof proof;
+  proof.worstError = std::numeric_limits<double>::infinity();
+  proof.failures.emplace_back("the plan does not pass the gates");
+  return proof;
+}
+
+} // namespace mtplan::passes

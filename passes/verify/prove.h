@@ -1,0 +1,47 @@
+//===- prove.h - A plan computes what the model computes --------*- C++ -*-===//
+//
+// One proof for one plan: the planned module is shrunk, partitioned and run on
+// all ranks of its mesh in double precision; the same shrunk module runs on one
+// rank; loss, every gradient and every updated parameter must agree on every
+// rank, and the collectives executed must be the ones the ledger announced.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PASSES_VERIFY_PROVE_H
+#define MTPLAN_PASSES_VERIFY_PROVE_H
+
+#include <string>
+#include <vector>
+
+#include "ir/mtp.h"
+
+namespace mtplan::passes {
+
+struct ProofOptions {
+  std::uint64_t seed = 1;
+  double tolerance = 1e-10; ///< relative to the largest element of a tensor
+};
+
+struct Proof {
+  bool holds = false;
+  double worstError = 0.0; ///< relative; infinite if something is not finite
+  std::string worst;       ///< which tensor, on which rank
+  int tensors = 0;         ///< compared, ranks counted apart
+  int ranks = 0;
+  std::vector<std::string> failures; ///< empty if it holds
+};
+
+/// Proves `planned`, a module after applyPlan; it is not changed.
+Proof prove(mlir::ModuleOp planned, const ProofOptions &options = {});
+
+/// The two programs a proof compares, for tests that break one of them.
+struct ProofPair {
+  mlir::OwningOpRef<mlir::ModuleOp> logical, partitioned;
+};
+/// Empty, with diagnostics, if a pass or a gate fails.
+std::optional<ProofPair> buildProofPair(mlir::ModuleOp planned);
+Proof compare(ProofPair &pair, const ProofOptions &options = {});
+
+} // namespace mtplan::passes
+
+#endif // MTPLAN_PASSES_VERIFY_PROVE_H

@@ -1,0 +1,162 @@
+//===- collective_cost.cpp - Time of a collective on a topology -----------===//
+//
+// One pass (a gather or a scatter) of S bytes over m members of a level is a
+// ring of m - 1 steps in which every member sends (m - 1) / m of S. A group
+// that crosses levels scatters inside the inner domains, goes across with what
+// is left, and gathers inside again; an all-reduce is one pass down and one up.
+//
+// Messages are cut into chunks that follow each other through the steps of all
+// levels. If s steps have latency l and the busiest link needs X for its whole
+// traffic, c chunks need (s + c) (l + X / (s c)) of pipeline; the best c gives,
+// with L = s l,
+//
+//   t = base + (sqrt(L) + sqrt(X))^2
+//
+// which is L for small messages, X for large ones, and in between the slow rise
+// that measured bandwidths show. Because levels overlap chunk by chunk, X is
+// that of the slowest level, not the sum.
+// Source of the form: the optimal-segment pipeline of van de Geijn's "global
+// combine" and Chan et al. 2007, "Collective communication: theory, practice,
+// and experience"; hierarchy as in NCCL's rings over NVLink and rails.
+//
+//===----------------------------------------------------------------------===//
+
+#include "planner/cost/collective_cost.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace mtplan::planner {
+
+namespace {
+
+// Sum over levels of what does not overlap, and the slowest level of what does.
+struct Pipeline {
+  double base = 0.0;    // seconds
+  double latency = 0.0; // seconds, of all steps
+  double traffic = 0.0; // seconds, of the busiest level
+
+  Seconds time() const {
+    double root = std::sqrt(latency) + std::sqrt(traffic);
+    return Seconds{base + root * root};
+  }
+};
+
+// How far a group reaches at each level, from the inside out.
+class LevelWalk {
+public:
+  LevelWalk(Group reach, const Machine &machine)
+      : group(reach), levels(machine.levels) {}
+
+  // Moves to the next level at which the group has more than one member.
+  bool next() {
+    while (covered < group.size && index < levels.size()) {
+      const NetworkLevel &candidate = levels[index++];
+      bool last = index == levels.size();
+      int reached =
+          last || candidate.ranks == 0
+              ? group.size
+              : std::clamp(candidate.ranks / group.stride, covered, group.size);
+      if (reached == covered)
+        continue;
+      level = &candidate;
+      inner = covered;
+      covered = reached;
+      members = (reached + inner - 1) / inner;
+      return true;
+    }
+    return false;
+  }
+
+  const NetworkLevel *level = nullptr;
+  int members = 1; // of this level, each standing for `inner` ranks
+  int inner = 1;   // ranks of the group inside one member
+  int covered = 1; // ranks of the group inside one domain of this level
+
+private:
+  Group group;
+  const std::vector<NetworkLevel> &levels;
+  std::size_t index = 0;
+};
+
+// Rate at which a ring of `members` runs.
+double ringRate(const NetworkLevel &level, int members) {
+  if (level.rings.empty())
+    return level.bandwidth.value;
+  std::size_t at =
+      std::min(static_cast<std::size_t>(members) - 2, level.rings.size() - 1);
+  return level.bandwidth.value * level.rings[at];
+}
+
+// `passes` scatters or gathers of `total` bytes; two of them are an all-reduce.
+Seconds ringTime(double total, int passes, Group group,
+                 const Machine &machine) {
+  Pipeline pipeline;
+  for (LevelWalk walk(group, machine); walk.next();) {
+    const NetworkLevel &level = *walk.level;
+    double share = total / walk.inner;
+    double steps = passes * (walk.members - 1.0);
+    double latency = steps * level.latency.value;
+    double traffic =
+        steps / walk.members * share / ringRate(level, walk.members);
+    if (passes == 2 && level.inSwitchReduction) {
+      // Each member sends all addends but its own share's and all of the sum of
+      // its own share, and receives as much: (m + 1) / m of the payload.
+      double reduced = (walk.members + 1.0) / walk.members * share /
+                       level.reductionBandwidth.value;
+      if (reduced < traffic) {
+        traffic = reduced;
+        latency = level.reductionLatency.value;
+      }
+    }
+    pipeline.base += passes * level.base.value;
+    pipeline.latency += latency;
+    pipeline.traffic = std::max(pipeline.traffic, traffic);
+  }
+  return pipeline.time();
+}
+
+// Every rank sends an equal part of `piece` to every rank. Ranks of a domain
+// pass on what their neighbours have for the same place outside, so there is
+// one step per member of a level.
+Seconds allToAllTime(double piece, Group group, const Machine &machine) {
+  Pipeline pipeline;
+  for (LevelWalk walk(group, machine); walk.next();) {
+    const NetworkLevel &level = *walk.level;
+    double peers = walk.covered - walk.inner;
+    pipeline.base += level.base.value;
+    pipeline.latency += (walk.members - 1) * level.latency.value;
+    pipeline.traffic =
+        std::max(pipeline.traffic,
+                 piece * peers / group.size / ringRate(level, walk.members));
+  }
+  return pipeline.time();
+}
+
+} // namespace
+
+Seconds collectiveTime(StepKind kind, Bytes payload, Group group,
+                       const Machine &machine) {
+  assert(payload.value >= 0 && group.size >= 1 && group.stride >= 1);
+  assert(!machine.levels.empty() || group.size == 1);
+  if (group.size == 1)
+    return Seconds{0.0};
+  switch (kind) {
+  case StepKind::allReduce:
+    return ringTime(payload.value, 2, group, machine);
+  case StepKind::reduceScatter:
+    return ringTime(payload.value, 1, group, machine);
+  case StepKind::allGather:
+    return ringTime(payload.value * group.size, 1, group, machine);
+  case StepKind::allToAll:
+    return allToAllTime(payload.value, group, machine);
+  case StepKind::slice:
+  case StepKind::maskToRoot:
+    break;
+  }
+  assert(false && "not a collective");
+  return Seconds{0.0};
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,38 @@
+//===- collective_cost.h - Time of a collective on a topology ---*- C++ -*-===//
+//
+// Alpha-beta model over the levels of a machine's network. It ranks plans, it
+// does not predict a profile. What it leaves out: contention between
+// collectives that run at once, and stragglers.
+//
+// Every function is pure, total over its stated domain, and returns 0 s for a
+// group of one rank.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_COST_COLLECTIVE_COST_H
+#define MTPLAN_PLANNER_COST_COLLECTIVE_COST_H
+
+#include "planner/graph/layout.h"
+#include "planner/machine/machine.h"
+#include "planner/units.h"
+
+namespace mtplan::planner {
+
+/// Ranks r, r + stride, r + 2 stride, ...: one group of a mesh axis.
+struct Group {
+  int size = 1;   ///< >= 1
+  int stride = 1; ///< >= 1, in ranks
+};
+
+/// Time until the collective is done on every rank of the group, all groups of
+/// the axis running it at once.
+/// \param kind     allReduce, reduceScatter, allGather or allToAll
+/// \param payload  bytes one rank passes in: the whole tensor for allReduce and
+///                 reduceScatter, its shard for allGather, its piece for
+///                 allToAll; >= 0
+Seconds collectiveTime(StepKind kind, Bytes payload, Group group,
+                       const Machine &machine);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_COST_COLLECTIVE_COST_H

@@ -1,0 +1,278 @@
+//===- layout.cpp - How a tensor lies over a mesh ---------------*- C++ -*-===//
+//
+// Nesting is what makes resharding more than a table of axes: the axes of one
+// dimension cut it major first, so only the minor-most of them can be gathered
+// and only a new minor-most one can be added. A step that would break that is
+// not taken; the axes in its way are moved first.
+//
+//===----------------------------------------------------------------------===//
+
+#include "planner/graph/layout.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace mtplan::planner {
+
+int Mesh::ranks() const {
+  int product = 1;
+  for (const MeshAxis &axis : axes)
+    product *= axis.size;
+  return product;
+}
+
+int Mesh::find(const std::string &name) const {
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (axes[i].name == name)
+      return static_cast<int>(i);
+  return -1;
+}
+
+int Mesh::stride(int axis) const {
+  int product = 1;
+  for (std::size_t i = static_cast<std::size_t>(axis) + 1; i < axes.size(); ++i)
+    product *= axes[i].size;
+  return product;
+}
+
+Layout Layout::whole(std::size_t rank) {
+  Layout layout;
+  layout.dims.resize(rank);
+  return layout;
+}
+
+int placementOf(const Layout &layout, int axis) {
+  for (std::size_t d = 0; d < layout.dims.size(); ++d)
+    for (int used : layout.dims[d])
+      if (used == axis)
+        return static_cast<int>(d);
+  for (int used : layout.partial)
+    if (used == axis)
+      return kPartial;
+  return kWhole;
+}
+
+Layout withPlacement(Layout layout, int axis, int placement,
+                     Reduction reduction) {
+  assert(placement >= kPartial &&
+         placement < static_cast<int>(layout.dims.size()));
+  for (std::vector<int> &dim : layout.dims)
+    std::erase(dim, axis);
+  std::erase(layout.partial, axis);
+  if (placement == kPartial) {
+    assert((layout.partial.empty() || layout.reduction == reduction) &&
+           "one value cannot be a sum over one axis and a max over another");
+    layout.reduction = reduction;
+    layout.partial.insert(std::ranges::upper_bound(layout.partial, axis), axis);
+  } else if (placement >= 0) {
+    std::vector<int> &dim = layout.dims[static_cast<std::size_t>(placement)];
+    dim.insert(std::ranges::upper_bound(dim, axis), axis);
+  }
+  // A layout that reduces nothing has one spelling, so that == means equal.
+  if (layout.partial.empty())
+    layout.reduction = Reduction::sum;
+  return layout;
+}
+
+std::vector<std::int64_t> localShape(const std::vector<std::int64_t> &shape,
+                                     const Layout &layout, const Mesh &mesh) {
+  assert(divides(shape, layout, mesh));
+  std::vector<std::int64_t> local = shape;
+  for (std::size_t d = 0; d < layout.dims.size(); ++d)
+    for (int axis : layout.dims[d])
+      local[d] /= mesh.axes[static_cast<std::size_t>(axis)].size;
+  return local;
+}
+
+bool divides(const std::vector<std::int64_t> &shape, const Layout &layout,
+             const Mesh &mesh) {
+  assert(shape.size() == layout.dims.size());
+  for (std::size_t d = 0; d < layout.dims.size(); ++d) {
+    std::int64_t pieces = 1;
+    for (int axis : layout.dims[d])
+      pieces *= mesh.axes[static_cast<std::size_t>(axis)].size;
+    if (shape[d] % pieces != 0)
+      return false;
+  }
+  return true;
+}
+
+std::string toString(const Layout &layout, const Mesh &mesh) {
+  std::string text = "[";
+  for (std::size_t d = 0; d < layout.dims.size(); ++d) {
+    if (d > 0)
+      text += ", ";
+    if (layout.dims[d].empty())
+      text += '-';
+    for (std::size_t i = 0; i < layout.dims[d].size(); ++i) {
+      if (i > 0)
+        text += '+';
+      text += mesh.axes[static_cast<std::size_t>(layout.dims[d][i])].name;
+    }
+  }
+  text += ']';
+  if (layout.partial.empty())
+    return text;
+  text += " partial={";
+  for (std::size_t i = 0; i < layout.partial.size(); ++i) {
+    if (i > 0)
+      text += ", ";
+    text += mesh.axes[static_cast<std::size_t>(layout.partial[i])].name;
+    text += layout.reduction == Reduction::sum ? ":sum" : ":max";
+  }
+  return text + '}';
+}
+
+bool isCollective(StepKind kind) {
+  return kind != StepKind::slice && kind != StepKind::maskToRoot;
+}
+
+const char *nameOf(StepKind kind) {
+  switch (kind) {
+  case StepKind::allReduce:
+    return "all_reduce";
+  case StepKind::reduceScatter:
+    return "reduce_scatter";
+  case StepKind::allGather:
+    return "all_gather";
+  case StepKind::allToAll:
+    return "all_to_all";
+  case StepKind::slice:
+    return "slice";
+  case StepKind::maskToRoot:
+    return "mask";
+  }
+  return "?";
+}
+
+namespace {
+
+// Order in which steps are taken when several are possible: what shrinks the
+// piece first, then what keeps its size, then what grows it.
+enum Class : int { shrink, keep, grow, growOnlyToClearTheWay, impossible };
+
+Class classOf(StepKind kind) {
+  switch (kind) {
+  case StepKind::reduceScatter:
+  case StepKind::slice:
+    return shrink;
+  case StepKind::allReduce:
+  case StepKind::allToAll:
+  case StepKind::maskToRoot:
+    return keep;
+  case StepKind::allGather:
+    return grow;
+  }
+  return impossible;
+}
+
+// True if `axis` is where `to` wants it and so is all that nests around it: it
+// then never moves again.
+bool isSettled(const Layout &now, const Layout &to, int axis) {
+  int place = placementOf(now, axis);
+  if (place != placementOf(to, axis))
+    return false;
+  if (place == kPartial)
+    return now.reduction == to.reduction;
+  if (place == kWhole)
+    return true;
+  const std::vector<int> &have = now.dims[static_cast<std::size_t>(place)];
+  const std::vector<int> &want = to.dims[static_cast<std::size_t>(place)];
+  // While the two agree, `want` still has `axis` to come.
+  std::size_t i = 0;
+  while (have[i] == want[i] && have[i] != axis)
+    ++i;
+  return have[i] == want[i];
+}
+
+// True if `axis` is the next one that dimension `dim` is waiting for.
+bool canJoin(const Layout &now, const Layout &to, int axis, int dim) {
+  const std::vector<int> &have = now.dims[static_cast<std::size_t>(dim)];
+  const std::vector<int> &want = to.dims[static_cast<std::size_t>(dim)];
+  return have.size() < want.size() && want[have.size()] == axis &&
+         std::equal(have.begin(), have.end(), want.begin());
+}
+
+struct Choice {
+  Class rank = impossible;
+  ReshardStep step{};
+  int place = kWhole;
+};
+
+// The best step that `axis` can take now.
+Choice choiceFor(const Layout &now, const Layout &to, int axis) {
+  Choice choice;
+  choice.step.axis = axis;
+  int from = placementOf(now, axis), target = placementOf(to, axis);
+  auto take = [&](StepKind kind, int place) {
+    choice.rank = classOf(kind);
+    choice.step.kind = kind;
+    choice.step.fromDim = from >= 0 ? from : -1;
+    choice.step.toDim = place >= 0 ? place : -1;
+    choice.place = place;
+  };
+  bool joins = target >= 0 && canJoin(now, to, axis, target);
+  if (from == kWhole) {
+    if (joins)
+      take(StepKind::slice, target);
+    else if (target == kPartial &&
+             (now.partial.empty() || now.reduction == to.reduction))
+      take(StepKind::maskToRoot, kPartial);
+  } else if (from == kPartial) {
+    if (joins)
+      take(StepKind::reduceScatter, target);
+    else if (target < 0)
+      take(StepKind::allReduce, kWhole);
+  } else if (now.dims[static_cast<std::size_t>(from)].back() == axis) {
+    if (joins && target != from) {
+      take(StepKind::allToAll, target);
+    } else {
+      take(StepKind::allGather, kWhole);
+      if (target >= 0)
+        choice.rank = growOnlyToClearTheWay;
+    }
+  }
+  return choice;
+}
+
+} // namespace
+
+// Terminates: a settled axis never moves, and each step settles its axis or
+// makes it whole. Never stuck: if an unsettled axis splits a dimension, the
+// minor-most axis of that dimension is unsettled and can be gathered; if none
+// does, every dimension holds a prefix of what it wants and can take the next.
+std::vector<ReshardStep> reshardSteps(const Layout &from, const Layout &to) {
+  assert(from.dims.size() == to.dims.size());
+  std::vector<ReshardStep> steps;
+  if (from == to)
+    return steps;
+  int axes = 0;
+  for (const Layout *layout : {&from, &to}) {
+    for (const std::vector<int> &dim : layout->dims)
+      for (int axis : dim)
+        axes = std::max(axes, axis + 1);
+    for (int axis : layout->partial)
+      axes = std::max(axes, axis + 1);
+  }
+  Layout now = from;
+  while (true) {
+    Choice best;
+    for (int axis = axes - 1; axis >= 0; --axis) {
+      if (isSettled(now, to, axis))
+        continue;
+      Choice choice = choiceFor(now, to, axis);
+      if (choice.rank < best.rank)
+        best = std::move(choice);
+    }
+    if (best.rank == impossible)
+      break;
+    best.step.reduction = best.place == kPartial ? to.reduction : now.reduction;
+    now = withPlacement(std::move(now), best.step.axis, best.place,
+                        best.step.reduction);
+    best.step.result = now;
+    steps.push_back(std::move(best.step));
+  }
+  return steps;
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,110 @@
+//===- op_graph.cpp - A training step as the planner sees it --------------===//
+
+#include "planner/graph/op_graph.h"
+
+#include <cassert>
+
+namespace mtplan::planner {
+
+const char *nameOf(Split split) {
+  switch (split) {
+  case Split::batch:
+    return "batch";
+  case Split::sequence:
+    return "sequence";
+  case Split::column:
+    return "column";
+  case Split::row:
+    return "row";
+  case Split::head:
+    return "head";
+  case Split::vocab:
+    return "vocab";
+  case Split::expert:
+    return "expert";
+  case Split::feature:
+    return "feature";
+  case Split::hidden:
+    return "hidden";
+  }
+  return "?";
+}
+
+namespace {
+
+// Samples that the graph was built for: what its inputs, or else its first
+// tensor that has samples at all, say. 0 if nothing in it follows the batch.
+std::int64_t samplesOf(const ModelGraph &graph) {
+  std::int64_t any = 0;
+  for (const SegmentGraph &segment : graph.segments)
+    for (const Tensor &tensor : segment.tensors) {
+      if (tensor.batchDim < 0)
+        continue;
+      std::int64_t size =
+          tensor.shape[static_cast<std::size_t>(tensor.batchDim)];
+      if (tensor.kind == TensorKind::input)
+        return size;
+      if (any == 0)
+        any = size;
+    }
+  return any;
+}
+
+// Marks the factors that run along a batch dimension of some operand or result.
+std::vector<bool> batchFactorsOf(const Op &op, const SegmentGraph &segment) {
+  std::vector<bool> marked(op.factors.size(), false);
+  for (const std::vector<Use> *uses : {&op.operands, &op.results})
+    for (const Use &use : *uses) {
+      int dim = segment.tensors[static_cast<std::size_t>(use.tensor)].batchDim;
+      if (dim < 0)
+        continue;
+      int factor = use.factors[static_cast<std::size_t>(dim)];
+      if (factor >= 0)
+        marked[static_cast<std::size_t>(factor)] = true;
+    }
+  return marked;
+}
+
+// True if an operand or result of `op` has a batch dimension at all.
+bool followsBatch(const Op &op, const SegmentGraph &segment) {
+  for (const std::vector<Use> *uses : {&op.operands, &op.results})
+    for (const Use &use : *uses)
+      if (segment.tensors[static_cast<std::size_t>(use.tensor)].batchDim >= 0)
+        return true;
+  return false;
+}
+
+} // namespace
+
+// Batch dimensions scale rather than being set: an expert's capacity counts
+// tokens, several for each sample. A capacity that does not divide rounds up.
+ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples) {
+  assert(samples > 0);
+  ModelGraph scaled = graph;
+  std::int64_t before = samplesOf(graph);
+  if (before == 0 || before == samples)
+    return scaled;
+  auto scale = [&](std::int64_t size) {
+    return (size * samples + before - 1) / before;
+  };
+  double ratio = static_cast<double>(samples) / static_cast<double>(before);
+  scaled.modelFlops = scaled.modelFlops * ratio;
+  for (SegmentGraph &segment : scaled.segments) {
+    for (Op &op : segment.ops) {
+      std::vector<bool> marked = batchFactorsOf(op, segment);
+      for (std::size_t f = 0; f < op.factors.size(); ++f)
+        if (marked[f])
+          op.factors[f].size = scale(op.factors[f].size);
+      if (followsBatch(op, segment))
+        op.flops = op.flops * ratio;
+    }
+    for (Tensor &tensor : segment.tensors)
+      if (tensor.batchDim >= 0) {
+        auto dim = static_cast<std::size_t>(tensor.batchDim);
+        tensor.shape[dim] = scale(tensor.shape[dim]);
+      }
+  }
+  return scaled;
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,393 @@
+//===- op_graph_check.cpp - What a sound op graph promises ----------------===//
+//
+// One function per sentence of op_graph.h's comments. Pointers are those of the
+// JSON form (op_graph_json.h), so that a message can be followed by hand.
+//
+//===----------------------------------------------------------------------===//
+
+#include <algorithm>
+#include <cmath>
+
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/topological_sort.hpp>
+
+#include "planner/graph/op_graph.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+std::string at(const std::string &pointer, std::size_t index) {
+  return pointer + '/' + std::to_string(index);
+}
+
+std::string quoted(const std::string &name) { return '"' + name + '"'; }
+
+class GraphCheck {
+public:
+  explicit GraphCheck(const ModelGraph &model) : graph(model) {}
+
+  std::vector<std::string> run() {
+    if (graph.segments.empty())
+      fail("/segments", "is empty; a model needs at least one");
+    if (graph.sequence < 0)
+      fail("/sequence",
+           "is " + std::to_string(graph.sequence) + ", must not be negative");
+    for (std::size_t p = 0; p < graph.parameters.size(); ++p)
+      checkParameter(graph.parameters[p], at("/parameters", p));
+    for (std::size_t s = 0; s < graph.segments.size(); ++s)
+      checkSegment(graph.segments[s], at("/segments", s));
+    for (std::size_t s = 0; s + 1 < graph.segments.size(); ++s)
+      checkCarried(graph.segments[s], graph.segments[s + 1],
+                   at("/segments", s + 1));
+    return std::move(errors);
+  }
+
+private:
+  void fail(const std::string &pointer, const std::string &what) {
+    errors.push_back(pointer + ": " + what);
+  }
+
+  bool inRange(int index, std::size_t size, const std::string &pointer,
+               const char *what) {
+    if (index >= 0 && static_cast<std::size_t>(index) < size)
+      return true;
+    fail(pointer, "is " + std::to_string(index) + ", but there are " +
+                      std::to_string(size) + ' ' + what);
+    return false;
+  }
+
+  void atLeast(std::int64_t value, std::int64_t least,
+               const std::string &pointer) {
+    if (value < least)
+      fail(pointer, "is " + std::to_string(value) + ", must be at least " +
+                        std::to_string(least));
+  }
+
+  void checkShape(const std::vector<std::int64_t> &shape,
+                  const std::string &pointer) {
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      atLeast(shape[d], 1, at(pointer, d));
+  }
+
+  void checkParameter(const Parameter &parameter, const std::string &pointer) {
+    checkShape(parameter.shape, pointer + "/shape");
+    atLeast(parameter.elementBytes, 1, pointer + "/element_bytes");
+    atLeast(parameter.copies, 1, pointer + "/copies");
+    if (parameter.splits.size() != parameter.shape.size())
+      fail(pointer + "/splits",
+           "names " + std::to_string(parameter.splits.size()) + " splits for " +
+               std::to_string(parameter.shape.size()) + " dimensions");
+  }
+
+  void checkTensor(const Tensor &tensor, const std::string &pointer) {
+    checkShape(tensor.shape, pointer + "/shape");
+    atLeast(tensor.elementBytes, 1, pointer + "/element_bytes");
+    if (tensor.batchDim < -1 ||
+        tensor.batchDim >= static_cast<int>(tensor.shape.size()))
+      fail(pointer + "/batch_dim",
+           "is " + std::to_string(tensor.batchDim) + ", but the tensor has " +
+               std::to_string(tensor.shape.size()) + " dimensions");
+    if (tensor.kind == TensorKind::parameter) {
+      if (inRange(tensor.parameter, graph.parameters.size(),
+                  pointer + "/parameter", "parameters") &&
+          graph.parameters[static_cast<std::size_t>(tensor.parameter)].shape !=
+              tensor.shape)
+        fail(
+            pointer + "/shape",
+            "differs from the shape of parameter " +
+                quoted(
+                    graph.parameters[static_cast<std::size_t>(tensor.parameter)]
+                        .name));
+    } else if (tensor.parameter != -1) {
+      fail(pointer + "/parameter", "is " + std::to_string(tensor.parameter) +
+                                       ", but " + quoted(tensor.name) +
+                                       " is not of kind \"parameter\"");
+    }
+  }
+
+  void checkUse(const Use &use, const Op &op, const SegmentGraph &segment,
+                const std::string &pointer) {
+    if (!inRange(use.tensor, segment.tensors.size(), pointer + "/tensor",
+                 "tensors"))
+      return;
+    const Tensor &tensor =
+        segment.tensors[static_cast<std::size_t>(use.tensor)];
+    if (use.factors.size() != tensor.shape.size()) {
+      fail(pointer + "/factors",
+           "lists " + std::to_string(use.factors.size()) + " factors, but " +
+               quoted(tensor.name) + " has " +
+               std::to_string(tensor.shape.size()) + " dimensions");
+      return;
+    }
+    for (std::size_t d = 0; d < use.factors.size(); ++d) {
+      int index = use.factors[d];
+      std::string here = at(pointer + "/factors", d);
+      if (index == -1 || !inRange(index, op.factors.size(), here, "factors"))
+        continue;
+      const Factor &factor = op.factors[static_cast<std::size_t>(index)];
+      if (factor.size != tensor.shape[d])
+        fail(here, "factor " + quoted(factor.name) + " has size " +
+                       std::to_string(factor.size) + ", but dimension " +
+                       std::to_string(d) + " of " + quoted(tensor.name) +
+                       " has size " + std::to_string(tensor.shape[d]));
+      auto before = use.factors.begin() + static_cast<std::ptrdiff_t>(d);
+      if (std::find(use.factors.begin(), before, index) != before)
+        fail(here, "factor " + quoted(factor.name) +
+                       " runs along two "
+                       "dimensions of " +
+                       quoted(tensor.name));
+    }
+  }
+
+  void checkFactor(const Factor &factor, const std::string &pointer) {
+    atLeast(factor.size, 1, pointer + "/size");
+    if (!std::isfinite(factor.skew) || factor.skew < 0)
+      fail(pointer + "/skew", "must be a number of at least 0");
+  }
+
+  // A role's factors are each in the uses the role is defined by and in no
+  // other role.
+  void checkRoles(const Op &op, const std::string &pointer) {
+    if (op.opClass != OpClass::gemm) {
+      if (!op.m.empty() || !op.n.empty() || !op.k.empty() || !op.batch.empty())
+        fail(pointer, "has m, n, k or batch, but its class is not \"gemm\"");
+      return;
+    }
+    if (op.operands.size() < 2 || op.results.empty()) {
+      fail(pointer, "is a gemm with " + std::to_string(op.operands.size()) +
+                        " operands and " + std::to_string(op.results.size()) +
+                        " results, needs 2 and 1");
+      return;
+    }
+    struct Role {
+      const char *name;
+      const std::vector<int> *factors;
+      bool first, second, result;
+    };
+    const Role roles[] = {{"m", &op.m, true, false, true},
+                          {"n", &op.n, false, true, true},
+                          {"k", &op.k, true, true, false},
+                          {"batch", &op.batch, true, true, true}};
+    std::vector<const char *> taken(op.factors.size(), nullptr);
+    for (const Role &role : roles)
+      for (std::size_t i = 0; i < role.factors->size(); ++i) {
+        int index = (*role.factors)[i];
+        std::string here = at(pointer + '/' + role.name, i);
+        if (!inRange(index, op.factors.size(), here, "factors"))
+          continue;
+        const char *&owner = taken[static_cast<std::size_t>(index)];
+        const std::string name =
+            quoted(op.factors[static_cast<std::size_t>(index)].name);
+        if (owner)
+          fail(here, "factor " + name + " already has the role " + owner);
+        owner = role.name;
+        checkMembership(op.operands[0], index, role.first, here, name,
+                        "the first operand");
+        checkMembership(op.operands[1], index, role.second, here, name,
+                        "the second operand");
+        checkMembership(op.results[0], index, role.result, here, name,
+                        "the result");
+      }
+  }
+
+  void checkMembership(const Use &use, int factor, bool wanted,
+                       const std::string &pointer, const std::string &name,
+                       const char *where) {
+    if ((std::ranges::find(use.factors, factor) != use.factors.end()) != wanted)
+      fail(pointer,
+           "factor " + name + " is " + (wanted ? "not " : "") + "in " + where);
+  }
+
+  void checkOp(const Op &op, const SegmentGraph &segment,
+               const std::string &pointer) {
+    for (std::size_t f = 0; f < op.factors.size(); ++f)
+      checkFactor(op.factors[f], at(pointer + "/factors", f));
+    for (std::size_t i = 0; i < op.operands.size(); ++i)
+      checkUse(op.operands[i], op, segment, at(pointer + "/operands", i));
+    for (std::size_t i = 0; i < op.results.size(); ++i)
+      checkUse(op.results[i], op, segment, at(pointer + "/results", i));
+    if (op.results.empty())
+      fail(pointer + "/results", "is empty; an operator makes something");
+    if (!std::isfinite(op.flops.value) || op.flops.value < 0)
+      fail(pointer + "/flops", "must be a number of at least 0");
+    for (std::size_t i = 0; i < op.addends.size(); ++i)
+      inRange(op.addends[i], op.operands.size(), at(pointer + "/addends", i),
+              "operands");
+    for (std::size_t g = 0; g < op.linearGroups.size(); ++g) {
+      std::string group = at(pointer + "/linear_groups", g);
+      if (op.linearGroups[g].empty())
+        fail(group, "is empty; a linear group names at least one operand");
+      for (std::size_t i = 0; i < op.linearGroups[g].size(); ++i)
+        inRange(op.linearGroups[g][i], op.operands.size(), at(group, i),
+                "operands");
+    }
+    checkRoles(op, pointer);
+  }
+
+  // Each tensor is made once, an argument never; then the order of making and
+  // reading must be one that can be run, and the one that is written down.
+  void checkOrder(const SegmentGraph &segment, const std::string &pointer) {
+    std::vector<int> maker(segment.tensors.size(), -1);
+    auto valid = [&](int tensor) {
+      return tensor >= 0 &&
+             static_cast<std::size_t>(tensor) < segment.tensors.size();
+    };
+    for (std::size_t o = 0; o < segment.ops.size(); ++o)
+      for (std::size_t r = 0; r < segment.ops[o].results.size(); ++r) {
+        int tensor = segment.ops[o].results[r].tensor;
+        if (!valid(tensor))
+          continue;
+        std::string here =
+            at(at(pointer + "/ops", o) + "/results", r) + "/tensor";
+        auto index = static_cast<std::size_t>(tensor);
+        const Tensor &made = segment.tensors[index];
+        if (maker[index] >= 0)
+          fail(here, quoted(made.name) + " is already made by operator " +
+                         std::to_string(maker[index]));
+        else
+          maker[index] = static_cast<int>(o);
+        if (made.kind != TensorKind::activation)
+          fail(here, quoted(made.name) + " is an argument and cannot be made");
+      }
+    for (const std::vector<int> *arguments :
+         {&segment.carriedIn, &segment.gradientIn})
+      for (int tensor : *arguments)
+        if (valid(tensor) && maker[static_cast<std::size_t>(tensor)] >= 0)
+          fail(at(pointer + "/tensors", static_cast<std::size_t>(tensor)),
+               "comes in from a neighbour but is made by operator " +
+                   std::to_string(maker[static_cast<std::size_t>(tensor)]));
+
+    using Dependencies =
+        boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
+    Dependencies dependencies(segment.ops.size());
+    for (std::size_t o = 0; o < segment.ops.size(); ++o)
+      for (std::size_t i = 0; i < segment.ops[o].operands.size(); ++i) {
+        int tensor = segment.ops[o].operands[i].tensor;
+        if (!valid(tensor))
+          continue;
+        std::string here =
+            at(at(pointer + "/ops", o) + "/operands", i) + "/tensor";
+        auto index = static_cast<std::size_t>(tensor);
+        const std::string name = quoted(segment.tensors[index].name);
+        if (maker[index] < 0) {
+          if (!isArgument(segment, tensor))
+            fail(here, name + " is made by no operator and is no argument");
+          continue;
+        }
+        if (maker[index] >= static_cast<int>(o))
+          fail(here, name + " is read before operator " +
+                         std::to_string(maker[index]) + " makes it");
+        boost::add_edge(static_cast<std::size_t>(maker[index]), o,
+                        dependencies);
+      }
+    try {
+      std::vector<std::size_t> order;
+      boost::topological_sort(dependencies, std::back_inserter(order));
+    } catch (const boost::not_a_dag &) {
+      fail(pointer + "/ops", "the operators depend on each other in a circle");
+    }
+  }
+
+  static bool isArgument(const SegmentGraph &segment, int tensor) {
+    auto in = [&](const std::vector<int> &list) {
+      return std::ranges::find(list, tensor) != list.end();
+    };
+    return segment.tensors[static_cast<std::size_t>(tensor)].kind !=
+               TensorKind::activation ||
+           in(segment.carriedIn) || in(segment.gradientIn);
+  }
+
+  bool checkList(const std::vector<int> &list, const SegmentGraph &segment,
+                 const std::string &pointer) {
+    bool sound = true;
+    for (std::size_t i = 0; i < list.size(); ++i)
+      sound &=
+          inRange(list[i], segment.tensors.size(), at(pointer, i), "tensors");
+    return sound;
+  }
+
+  void sameShapes(const SegmentGraph &first, const std::vector<int> &left,
+                  const SegmentGraph &second, const std::vector<int> &right,
+                  const std::string &pointer, const char *what) {
+    if (left.size() != right.size()) {
+      fail(pointer, "lists " + std::to_string(right.size()) + " tensors for " +
+                        std::to_string(left.size()) + ' ' + what);
+      return;
+    }
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      const Tensor &a = first.tensors[static_cast<std::size_t>(left[i])];
+      const Tensor &b = second.tensors[static_cast<std::size_t>(right[i])];
+      if (a.shape != b.shape)
+        fail(at(pointer, i), quoted(b.name) + " and " + quoted(a.name) +
+                                 " must have one shape");
+    }
+  }
+
+  void checkSegment(const SegmentGraph &segment, const std::string &pointer) {
+    atLeast(segment.repeat, 1, pointer + "/repeat");
+    atLeast(segment.first, 0, pointer + "/first");
+    for (std::size_t t = 0; t < segment.tensors.size(); ++t)
+      checkTensor(segment.tensors[t], at(pointer + "/tensors", t));
+    bool backward = false;
+    for (std::size_t o = 0; o < segment.ops.size(); ++o) {
+      std::string here = at(pointer + "/ops", o);
+      checkOp(segment.ops[o], segment, here);
+      if (backward && segment.ops[o].phase == Phase::forward)
+        fail(here + "/phase", "is \"forward\" after a backward operator");
+      backward |= segment.ops[o].phase == Phase::backward;
+    }
+    checkOrder(segment, pointer);
+
+    bool sound = checkList(segment.carriedIn, segment, pointer + "/carried_in");
+    sound &= checkList(segment.carriedOut, segment, pointer + "/carried_out");
+    sound &= checkList(segment.gradientIn, segment, pointer + "/gradient_in");
+    sound &= checkList(segment.gradientOut, segment, pointer + "/gradient_out");
+    checkList(segment.reported, segment, pointer + "/reported");
+    if (sound && backward) {
+      sameShapes(segment, segment.carriedOut, segment, segment.gradientIn,
+                 pointer + "/gradient_in", "carried out");
+      sameShapes(segment, segment.carriedIn, segment, segment.gradientOut,
+                 pointer + "/gradient_out", "carried in");
+    }
+    if (sound && segment.repeat > 1)
+      sameShapes(segment, segment.carriedOut, segment, segment.carriedIn,
+                 pointer + "/carried_in", "carried out of the copy before");
+    for (std::size_t i = 0; i < segment.accumulations.size(); ++i) {
+      const Accumulation &sum = segment.accumulations[i];
+      std::string here = at(pointer + "/accumulations", i);
+      bool both = inRange(sum.tensor, segment.tensors.size(), here + "/tensor",
+                          "tensors");
+      both &= inRange(sum.parameter, graph.parameters.size(),
+                      here + "/parameter", "parameters");
+      if (both &&
+          segment.tensors[static_cast<std::size_t>(sum.tensor)].shape !=
+              graph.parameters[static_cast<std::size_t>(sum.parameter)].shape)
+        fail(here, "the gradient and its parameter must have one shape");
+    }
+  }
+
+  void checkCarried(const SegmentGraph &before, const SegmentGraph &after,
+                    const std::string &pointer) {
+    auto sound = [](const std::vector<int> &list, const SegmentGraph &segment) {
+      return std::ranges::all_of(list, [&](int tensor) {
+        return tensor >= 0 &&
+               static_cast<std::size_t>(tensor) < segment.tensors.size();
+      });
+    };
+    if (sound(before.carriedOut, before) && sound(after.carriedIn, after))
+      sameShapes(before, before.carriedOut, after, after.carriedIn,
+                 pointer + "/carried_in", "carried out of the segment before");
+  }
+
+  const ModelGraph &graph;
+  std::vector<std::string> errors;
+};
+
+} // namespace
+
+std::vector<std::string> check(const ModelGraph &graph) {
+  return GraphCheck(graph).run();
+}
+
+} // namespace mtplan::planner

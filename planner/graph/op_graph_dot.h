@@ -1,0 +1,29 @@
+//===- op_graph_dot.h - A planned step as a drawing -------------*- C++ -*-===//
+
+#ifndef MTPLAN_PLANNER_GRAPH_OP_GRAPH_DOT_H
+#define MTPLAN_PLANNER_GRAPH_OP_GRAPH_DOT_H
+
+#include <string>
+#include <vector>
+
+#include "planner/graph/op_graph.h"
+#include "planner/graph/strategy.h"
+
+namespace mtplan::planner {
+
+/// One drawn segment: some copies of `segment`, laid out alike.
+struct DrawnSegment {
+  int segment = 0; ///< index into ModelGraph::segments
+  int first = 0, copies = 1;
+  std::vector<Strategy> strategies; ///< by op; empty: not planned
+};
+
+/// Graphviz text: a node per operator, coloured by what the tensor axis does
+/// there, an edge per tensor from its maker to each reader, labelled with the
+/// shape. Backward operators are dashed. Complexity: linear in the graph.
+std::string dotOf(const ModelGraph &graph,
+                  const std::vector<DrawnSegment> &segments, const Mesh &mesh);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_GRAPH_OP_GRAPH_DOT_H

@@ -1,0 +1,378 @@
+//===- op_graph_json.cpp - A planning problem as a file -------------------===//
+
+#include "planner/graph/op_graph_json.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "planner/json_fields.h"
+#include "planner/json_text.h"
+
+namespace mtplan::planner {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Writing
+//===----------------------------------------------------------------------===//
+
+const char *nameOf(Reduction reduction) {
+  return reduction == Reduction::sum ? "sum" : "max";
+}
+
+const char *nameOf(Phase phase) {
+  return phase == Phase::forward ? "forward" : "backward";
+}
+
+const char *nameOf(TensorKind kind) {
+  switch (kind) {
+  case TensorKind::activation:
+    return "activation";
+  case TensorKind::parameter:
+    return "parameter";
+  case TensorKind::input:
+    return "input";
+  }
+  return "?";
+}
+
+const char *nameOf(OpClass opClass) {
+  switch (opClass) {
+  case OpClass::gemm:
+    return "gemm";
+  case OpClass::attention:
+    return "attention";
+  case OpClass::memory:
+    return "memory";
+  }
+  return "?";
+}
+
+template <typename T, typename Write>
+ordered_json listOf(const std::vector<T> &items, Write write) {
+  ordered_json list = ordered_json::array();
+  for (const T &item : items)
+    list.push_back(write(item));
+  return list;
+}
+
+ordered_json write(const Parameter &parameter) {
+  return {{"name", parameter.name},
+          {"shape", parameter.shape},
+          {"splits", listOf(parameter.splits,
+                            [](Split s) { return planner::nameOf(s); })},
+          {"element_bytes", parameter.elementBytes},
+          {"copies", parameter.copies},
+          {"shared", parameter.shared},
+          {"trained", parameter.trained},
+          {"divisible", parameter.divisible}};
+}
+
+ordered_json write(const Tensor &tensor) {
+  return {{"name", tensor.name},
+          {"shape", tensor.shape},
+          {"element_bytes", tensor.elementBytes},
+          {"kind", nameOf(tensor.kind)},
+          {"phase", nameOf(tensor.phase)},
+          {"parameter", tensor.parameter},
+          {"batch_dim", tensor.batchDim}};
+}
+
+ordered_json write(const Factor &factor) {
+  return {{"name", factor.name},
+          {"size", factor.size},
+          {"split", planner::nameOf(factor.split)},
+          {"divisible", factor.divisible},
+          {"reduction", nameOf(factor.reduction)},
+          {"skew", factor.skew}};
+}
+
+ordered_json write(const Use &use) {
+  return {{"tensor", use.tensor}, {"factors", use.factors}};
+}
+
+ordered_json write(const Op &op) {
+  auto one = [](const auto &item) { return write(item); };
+  return {{"name", op.name},
+          {"kind", op.kind},
+          {"phase", nameOf(op.phase)},
+          {"class", nameOf(op.opClass)},
+          {"factors", listOf(op.factors, one)},
+          {"operands", listOf(op.operands, one)},
+          {"results", listOf(op.results, one)},
+          {"addends", op.addends},
+          {"linear_groups", op.linearGroups},
+          {"flops", op.flops.value},
+          {"m", op.m},
+          {"n", op.n},
+          {"k", op.k},
+          {"batch", op.batch}};
+}
+
+ordered_json write(const Accumulation &sum) {
+  return {{"tensor", sum.tensor}, {"parameter", sum.parameter}};
+}
+
+ordered_json write(const SegmentGraph &segment) {
+  auto one = [](const auto &item) { return write(item); };
+  return {{"name", segment.name},
+          {"repeat", segment.repeat},
+          {"first", segment.first},
+          {"tensors", listOf(segment.tensors, one)},
+          {"ops", listOf(segment.ops, one)},
+          {"carried_in", segment.carriedIn},
+          {"carried_out", segment.carriedOut},
+          {"gradient_in", segment.gradientIn},
+          {"gradient_out", segment.gradientOut},
+          {"accumulations", listOf(segment.accumulations, one)},
+          {"reported", segment.reported}};
+}
+
+// True if `value` reads well on one line: it holds no list of objects.
+bool isLeaf(const ordered_json &value) {
+  if (!value.is_structured())
+    return true;
+  for (const ordered_json &child : value) {
+    if (value.is_array() && child.is_object())
+      return false;
+    if (!isLeaf(child))
+      return false;
+  }
+  return true;
+}
+
+void print(const ordered_json &value, const std::string &indent,
+           std::string &text) {
+  if (isLeaf(value)) {
+    text += value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+    return;
+  }
+  bool object = value.is_object(), first = true;
+  text += object ? "{" : "[";
+  for (const auto &[key, child] : value.items()) {
+    text += (first ? "\n" : ",\n") + indent + ' ';
+    first = false;
+    if (object)
+      text += ordered_json(key).dump() + ": ";
+    print(child, indent + ' ', text);
+  }
+  text += '\n' + indent + (object ? '}' : ']');
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
+// So that the bytes of a tensor of a few such dimensions fit a double exactly
+// enough, and products of two sizes fit 64 bits.
+constexpr std::int64_t kMostSize = std::int64_t{1} << 31;
+
+class GraphReader {
+public:
+  ModelGraph read(const json &file) {
+    ModelGraph graph;
+    JsonFields fields(file, "", errors);
+    graph.name = fields.text("name");
+    graph.sequence = fields.integer("sequence", 0, kMostSize, 0);
+    for (const auto &[value, pointer] : fields.elements("parameters", true))
+      graph.parameters.push_back(readParameter(*value, pointer));
+    for (const auto &[value, pointer] : fields.elements("segments", true))
+      graph.segments.push_back(readSegment(*value, pointer));
+    fields.rejectOthers();
+    return graph;
+  }
+
+  JsonErrors errors;
+
+private:
+  std::vector<int> indices(JsonFields &fields, const std::string &key,
+                           bool required = false) {
+    std::vector<std::int64_t> wide =
+        fields.integers(key, -1, kMostInt, required);
+    return {wide.begin(), wide.end()};
+  }
+
+  int whole(JsonFields &fields, const std::string &key, std::int64_t least,
+            std::optional<std::int64_t> fallback) {
+    return static_cast<int>(fields.integer(key, least, kMostInt, fallback));
+  }
+
+  Parameter readParameter(const json &object, const std::string &pointer) {
+    Parameter parameter;
+    JsonFields fields(object, pointer, errors);
+    parameter.name = fields.text("name");
+    parameter.shape = fields.integers("shape", 1, kMostSize, true);
+    for (const auto &[value, where] : fields.elements("splits", true)) {
+      auto name = value->is_string()
+                      ? std::ranges::find(kSplits, value->get<std::string>())
+                      : kSplits.end();
+      if (name == kSplits.end())
+        errors.push_back(where + ": is no split's name");
+      else
+        parameter.splits.push_back(static_cast<Split>(name - kSplits.begin()));
+    }
+    parameter.elementBytes = whole(fields, "element_bytes", 1, 2);
+    parameter.copies = whole(fields, "copies", 1, 1);
+    parameter.shared = fields.boolean("shared", false);
+    parameter.trained = fields.boolean("trained", true);
+    parameter.divisible = fields.boolean("divisible", true);
+    fields.rejectOthers();
+    return parameter;
+  }
+
+  Tensor readTensor(const json &object, const std::string &pointer) {
+    Tensor tensor;
+    JsonFields fields(object, pointer, errors);
+    tensor.name = fields.text("name");
+    tensor.shape = fields.integers("shape", 1, kMostSize, true);
+    tensor.elementBytes = whole(fields, "element_bytes", 1, 2);
+    tensor.kind =
+        static_cast<TensorKind>(fields.oneOf("kind", kTensorKinds, 0));
+    tensor.phase = static_cast<Phase>(fields.oneOf("phase", kPhases, 0));
+    tensor.parameter = whole(fields, "parameter", -1, -1);
+    tensor.batchDim = whole(fields, "batch_dim", -1, -1);
+    fields.rejectOthers();
+    return tensor;
+  }
+
+  Factor readFactor(const json &object, const std::string &pointer) {
+    Factor factor;
+    JsonFields fields(object, pointer, errors);
+    factor.name = fields.text("name");
+    factor.size = fields.integer("size", 1, kMostSize);
+    factor.split = static_cast<Split>(fields.oneOf("split", kSplits));
+    factor.divisible = fields.boolean("divisible", true);
+    factor.reduction =
+        static_cast<Reduction>(fields.oneOf("reduction", kReductions, 0));
+    factor.skew = fields.number("skew", NumberRange{}, 0);
+    fields.rejectOthers();
+    return factor;
+  }
+
+  std::vector<Use> readUses(JsonFields &fields, const std::string &key) {
+    std::vector<Use> uses;
+    for (const auto &[value, pointer] : fields.elements(key, true)) {
+      JsonFields members(*value, pointer, errors);
+      Use use;
+      use.tensor = whole(members, "tensor", 0, std::nullopt);
+      use.factors = indices(members, "factors", true);
+      members.rejectOthers();
+      uses.push_back(std::move(use));
+    }
+    return uses;
+  }
+
+  Op readOp(const json &object, const std::string &pointer) {
+    Op op;
+    JsonFields fields(object, pointer, errors);
+    op.name = fields.text("name");
+    op.kind = fields.text("kind", "");
+    op.phase = static_cast<Phase>(fields.oneOf("phase", kPhases, 0));
+    op.opClass = static_cast<OpClass>(fields.oneOf("class", kClasses));
+    for (const auto &[value, where] : fields.elements("factors", true))
+      op.factors.push_back(readFactor(*value, where));
+    op.operands = readUses(fields, "operands");
+    op.results = readUses(fields, "results");
+    op.addends = indices(fields, "addends");
+    for (const auto &[value, where] : fields.elements("linear_groups", false)) {
+      std::vector<int> group;
+      if (!value->is_array())
+        errors.push_back(where + ": must be an array of operands");
+      else
+        for (std::size_t i = 0; i < value->size(); ++i)
+          group.push_back(
+              static_cast<int>(readInteger((*value)[i], childPointer(where, i),
+                                           0, kMostInt, errors)
+                                   .value_or(0)));
+      op.linearGroups.push_back(std::move(group));
+    }
+    op.flops = Flops{fields.number("flops", NumberRange{}, 0)};
+    op.m = indices(fields, "m");
+    op.n = indices(fields, "n");
+    op.k = indices(fields, "k");
+    op.batch = indices(fields, "batch");
+    fields.rejectOthers();
+    return op;
+  }
+
+  SegmentGraph readSegment(const json &object, const std::string &pointer) {
+    SegmentGraph segment;
+    JsonFields fields(object, pointer, errors);
+    segment.name = fields.text("name");
+    segment.repeat = whole(fields, "repeat", 1, 1);
+    segment.first = whole(fields, "first", 0, 0);
+    for (const auto &[value, where] : fields.elements("tensors", true))
+      segment.tensors.push_back(readTensor(*value, where));
+    for (const auto &[value, where] : fields.elements("ops", true))
+      segment.ops.push_back(readOp(*value, where));
+    segment.carriedIn = indices(fields, "carried_in");
+    segment.carriedOut = indices(fields, "carried_out");
+    segment.gradientIn = indices(fields, "gradient_in");
+    segment.gradientOut = indices(fields, "gradient_out");
+    for (const auto &[value, where] : fields.elements("accumulations", false)) {
+      JsonFields members(*value, where, errors);
+      Accumulation sum;
+      sum.tensor = whole(members, "tensor", 0, std::nullopt);
+      sum.parameter = whole(members, "parameter", 0, std::nullopt);
+      members.rejectOthers();
+      segment.accumulations.push_back(sum);
+    }
+    segment.reported = indices(fields, "reported");
+    fields.rejectOthers();
+    return segment;
+  }
+
+  static std::vector<std::string> allSplits() {
+    std::vector<std::string> names;
+    for (Split split :
+         {Split::batch, Split::sequence, Split::column, Split::row, Split::head,
+          Split::vocab, Split::expert, Split::feature, Split::hidden})
+      names.emplace_back(planner::nameOf(split));
+    return names;
+  }
+
+  // In the order of the enumerators, which an index is turned into.
+  const std::vector<std::string> kSplits = allSplits();
+  const std::vector<std::string> kTensorKinds{"activation", "parameter",
+                                              "input"};
+  const std::vector<std::string> kPhases{"forward", "backward"};
+  const std::vector<std::string> kReductions{"sum", "max"};
+  const std::vector<std::string> kClasses{"gemm", "attention", "memory"};
+};
+
+} // namespace
+
+std::string formatModelGraph(const ModelGraph &graph) {
+  auto one = [](const auto &item) { return write(item); };
+  ordered_json file{{"name", graph.name},
+                    {"sequence", graph.sequence},
+                    {"parameters", listOf(graph.parameters, one)},
+                    {"segments", listOf(graph.segments, one)}};
+  std::string text;
+  print(file, "", text);
+  return text + '\n';
+}
+
+ModelGraph parseModelGraph(const std::string &text) {
+  GraphReader reader;
+  ModelGraph graph;
+  try {
+    graph = reader.read(parseJsonText(text));
+  } catch (const JsonTextError &error) {
+    throw GraphError(error.what());
+  }
+  // A value that could not be read would only be complained about twice.
+  JsonErrors errors =
+      reader.errors.empty() ? check(graph) : std::move(reader.errors);
+  if (!errors.empty())
+    throw GraphError(joinLines(errors));
+  return graph;
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,171 @@
+//===- strategy.cpp - One operator's assignment of axes to factors --------===//
+
+#include "planner/graph/strategy.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace mtplan::planner {
+
+namespace {
+
+const Factor &factorOf(const Op &op, int index) {
+  return op.factors[static_cast<std::size_t>(index)];
+}
+
+bool contains(const std::vector<int> &list, int value) {
+  return std::ranges::find(list, value) != list.end();
+}
+
+// Reduction owed over `axis` by a result that lacks the factor the axis has.
+bool isPartialOver(const Op &op, int choice, const Use &result,
+                   Reduction &reduction) {
+  if (choice == kWhole)
+    return false;
+  if (choice <= kLinear) {
+    reduction = Reduction::sum;
+    return true;
+  }
+  if (contains(result.factors, choice))
+    return false;
+  reduction = factorOf(op, choice).reduction;
+  return true;
+}
+
+// A value is a sum of terms or a maximum of terms, never one of the other.
+bool mixesReductions(const Op &op, const Strategy &strategy) {
+  for (const Use &result : op.results) {
+    bool sum = false, max = false;
+    Reduction reduction{};
+    for (int choice : strategy.axes)
+      if (isPartialOver(op, choice, result, reduction))
+        (reduction == Reduction::sum ? sum : max) = true;
+    if (sum && max)
+      return true;
+  }
+  return false;
+}
+
+Layout layoutOf(const Use &use, const Strategy &strategy) {
+  Layout layout = Layout::whole(use.factors.size());
+  for (std::size_t axis = 0; axis < strategy.axes.size(); ++axis) {
+    int choice = strategy.axes[axis];
+    if (choice < 0)
+      continue;
+    auto at = std::ranges::find(use.factors, choice);
+    if (at != use.factors.end())
+      layout.dims[static_cast<std::size_t>(at - use.factors.begin())].push_back(
+          static_cast<int>(axis));
+  }
+  return layout;
+}
+
+// True if some result is owed a sum over an axis with this choice of factor.
+bool leavesSumPartial(const Op &op, int choice) {
+  if (choice < 0 || factorOf(op, choice).reduction != Reduction::sum)
+    return false;
+  return std::ranges::any_of(op.results, [&](const Use &result) {
+    return !contains(result.factors, choice);
+  });
+}
+
+} // namespace
+
+bool AxisRule::has(Split split) const {
+  return std::ranges::find(splits, split) != splits.end();
+}
+
+std::vector<Strategy> strategiesOf(const Op &op, const Mesh &mesh,
+                                   const std::vector<AxisRule> &rules) {
+  assert(rules.size() == mesh.axes.size());
+  std::size_t axes = mesh.axes.size();
+  std::vector<std::vector<int>> choices(axes);
+  for (std::size_t a = 0; a < axes; ++a) {
+    int size = mesh.axes[a].size;
+    bool taken = false;
+    if (size > 1)
+      for (std::size_t f = 0; f < op.factors.size(); ++f) {
+        const Factor &factor = op.factors[f];
+        if (factor.divisible && factor.size % size == 0 &&
+            rules[a].has(factor.split)) {
+          choices[a].push_back(static_cast<int>(f));
+          taken = true;
+        }
+      }
+    // A linear group repeats the work on every rank, as being whole does.
+    if (!taken || rules[a].allowWhole) {
+      choices[a].insert(choices[a].begin(), kWhole);
+      if (size > 1)
+        for (std::size_t g = 0; g < op.linearGroups.size(); ++g)
+          choices[a].push_back(kLinear - static_cast<int>(g));
+    }
+  }
+
+  std::vector<Strategy> strategies;
+  std::vector<std::size_t> digits(axes, 0);
+  Strategy strategy;
+  strategy.axes.resize(axes);
+  std::vector<std::int64_t> pieces(op.factors.size());
+  while (true) {
+    std::ranges::fill(pieces, 1);
+    bool legal = true;
+    for (std::size_t a = 0; a < axes; ++a) {
+      int choice = strategy.axes[a] = choices[a][digits[a]];
+      if (choice < 0)
+        continue;
+      std::int64_t &product = pieces[static_cast<std::size_t>(choice)];
+      product *= mesh.axes[a].size;
+      legal = legal && factorOf(op, choice).size % product == 0;
+    }
+    if (legal && !mixesReductions(op, strategy))
+      strategies.push_back(strategy);
+    std::size_t a = axes;
+    while (a > 0 && ++digits[a - 1] == choices[a - 1].size())
+      digits[--a] = 0;
+    if (a == 0)
+      return strategies;
+  }
+}
+
+Layout operandLayout(const Op &op, const Strategy &strategy, int index) {
+  const Use &use = op.operands[static_cast<std::size_t>(index)];
+  Layout layout = layoutOf(use, strategy);
+  bool isAddend = contains(op.addends, index);
+  for (std::size_t axis = 0; axis < strategy.axes.size(); ++axis) {
+    int choice = strategy.axes[axis];
+    bool partial =
+        choice <= kLinear
+            ? contains(
+                  op.linearGroups[static_cast<std::size_t>(kLinear - choice)],
+                  index)
+            : isAddend && !contains(use.factors, choice) &&
+                  leavesSumPartial(op, choice);
+    if (partial)
+      layout.partial.push_back(static_cast<int>(axis));
+  }
+  return layout;
+}
+
+Layout resultLayout(const Op &op, const Strategy &strategy, int index) {
+  const Use &use = op.results[static_cast<std::size_t>(index)];
+  Layout layout = layoutOf(use, strategy);
+  for (std::size_t axis = 0; axis < strategy.axes.size(); ++axis)
+    if (isPartialOver(op, strategy.axes[axis], use, layout.reduction))
+      layout.partial.push_back(static_cast<int>(axis));
+  return layout;
+}
+
+std::string describe(const Op &op, const Strategy &strategy, const Mesh &mesh) {
+  std::string text;
+  for (std::size_t axis = 0; axis < strategy.axes.size(); ++axis) {
+    int choice = strategy.axes[axis];
+    if (mesh.axes[axis].size == 1 || choice == kWhole)
+      continue;
+    if (!text.empty())
+      text += " + ";
+    text += choice <= kLinear ? "partial" : nameOf(factorOf(op, choice).split);
+  }
+  return text.empty() ? "replicated" : text;
+}
+
+} // namespace mtplan::planner

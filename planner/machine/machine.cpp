@@ -1,0 +1,35 @@
+//===- machine.cpp - Devices and links of a cluster -----------------------===//
+
+#include "planner/machine/machine.h"
+
+namespace mtplan::planner {
+
+const char *nameOf(Precision precision) {
+  switch (precision) {
+  case Precision::fp32:
+    return "fp32";
+  case Precision::fp16:
+    return "fp16";
+  case Precision::bf16:
+    return "bf16";
+  }
+  return "?";
+}
+
+int bytesOf(Precision precision) {
+  return precision == Precision::fp32 ? 4 : 2;
+}
+
+std::optional<FlopsPerSec> Device::peak(Precision precision) const {
+  switch (precision) {
+  case Precision::fp32:
+    return fp32;
+  case Precision::fp16:
+    return fp16;
+  case Precision::bf16:
+    return bf16;
+  }
+  return std::nullopt;
+}
+
+} // namespace mtplan::planner

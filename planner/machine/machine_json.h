@@ -1,0 +1,30 @@
+//===- machine_json.h - Machine files, both directions ----------*- C++ -*-===//
+
+#ifndef MTPLAN_PLANNER_MACHINE_MACHINE_JSON_H
+#define MTPLAN_PLANNER_MACHINE_MACHINE_JSON_H
+
+#include <string>
+#include <vector>
+
+#include "planner/machine/machine.h"
+
+namespace mtplan::planner {
+
+/// Reads and checks a machine file's text.
+/// \throws MachineError with every violation.
+Machine parseMachine(const std::string &text);
+
+/// The text of a machine file; every number is said to be from `source`.
+/// parseMachine gives an equal machine back.
+std::string formatMachine(const Machine &machine, const std::string &source);
+
+/// Names of the presets, sorted: "cpu", "dgx-2h", ...
+std::vector<std::string> presetNames();
+
+/// A preset by name, else the file of that path.
+/// \throws MachineError naming the presets when there is neither.
+Machine loadMachine(const std::string &nameOrPath);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_MACHINE_MACHINE_JSON_H

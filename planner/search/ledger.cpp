@@ -1,0 +1,160 @@
+//===- ledger.cpp - Every collective of a plan, and its time --------------===//
+
+#include "planner/search/ledger.h"
+
+#include "planner/cost/compute_cost.h"
+
+namespace mtplan::planner {
+
+const char *nameOf(LedgerPhase phase) {
+  switch (phase) {
+  case LedgerPhase::forward:
+    return "forward";
+  case LedgerPhase::backward:
+    return "backward";
+  case LedgerPhase::update:
+    return "update";
+  }
+  return "?";
+}
+
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+// Calls `step(ReshardStep, bytes passed in, seconds)` for each step of a
+// conversion.
+template <typename Visit>
+void forEachStep(const Layout &from, const Layout &to,
+                 const std::vector<std::int64_t> &shape, int elementBytes,
+                 const Setting &setting, Visit visit) {
+  std::vector<std::int64_t> local = localShape(shape, from, setting.mesh);
+  for (const ReshardStep &step : reshardSteps(from, to)) {
+    double bytes = elementBytes;
+    for (std::int64_t size : local)
+      bytes *= static_cast<double>(size);
+    visit(step, Bytes{bytes},
+          stepTime(step, local, elementBytes, setting.mesh, *setting.machine));
+    local = localShape(shape, step.result, setting.mesh);
+  }
+}
+
+// Calls `visit(step, bytes, seconds, phase, cause, plan, times per step)` for
+// every conversion of every copy of every run.
+template <typename Visit>
+void forEachConversion(const ModelGraph &model,
+                       const std::vector<SegmentPlan> &plans,
+                       const Setting &setting, Visit visit) {
+  std::vector<bool> paid(model.parameters.size(), false);
+  int gradientBytes = stateBytesOf(setting.precision).gradient;
+  for (const SegmentPlan &plan : plans) {
+    const SegmentGraph &segment = model.segments[at(plan.segment)];
+    auto emit = [&](const Layout &from, const Layout &to,
+                    const std::vector<std::int64_t> &shape, int elementBytes,
+                    LedgerPhase phase, const std::string &cause,
+                    std::int64_t times) {
+      forEachStep(from, to, shape, elementBytes, setting,
+                  [&](const ReshardStep &step, Bytes bytes, Seconds seconds) {
+                    visit(step, bytes, seconds, phase, cause, segment.name,
+                          times);
+                  });
+    };
+    for (const PlannedConversion &conversion : plan.conversions) {
+      const Tensor &tensor = segment.tensors[at(conversion.tensor)];
+      emit(conversion.from, conversion.to, tensor.shape, tensor.elementBytes,
+           conversion.phase == Phase::forward ? LedgerPhase::forward
+                                              : LedgerPhase::backward,
+           tensor.name, setting.microBatches * plan.count);
+    }
+    for (int t : segment.reported) {
+      const Tensor &tensor = segment.tensors[at(t)];
+      emit(*plan.made[at(t)], Layout::whole(tensor.shape.size()), tensor.shape,
+           tensor.elementBytes, LedgerPhase::update, tensor.name, plan.count);
+    }
+    for (std::size_t p = 0; p < plan.parameters.size(); ++p) {
+      if (!plan.parameters[p])
+        continue;
+      const Parameter &parameter = model.parameters[p];
+      if (parameter.shared && paid[p])
+        continue;
+      paid[p] = true;
+      emit(accumulatorLayout(*plan.parameters[p], setting.mesh),
+           plan.parameters[p]->stored, parameter.shape, gradientBytes,
+           LedgerPhase::update, parameter.name, plan.count);
+    }
+  }
+}
+
+} // namespace
+
+std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
+                                  const std::vector<SegmentPlan> &plans,
+                                  const Setting &setting) {
+  // Program order within a phase, the update last; equal ones are joined.
+  std::vector<LedgerEntry> phases[3];
+  forEachConversion(
+      model, plans, setting,
+      [&](const ReshardStep &step, Bytes bytes, Seconds seconds,
+          LedgerPhase phase, const std::string &cause,
+          const std::string &segment, std::int64_t times) {
+        if (!isCollective(step.kind))
+          return;
+        auto &entries = phases[static_cast<int>(phase)];
+        std::int64_t perMicroBatch =
+            phase == LedgerPhase::update ? 0 : times / setting.microBatches;
+        for (LedgerEntry &entry : entries)
+          if (entry.kind == step.kind && entry.axis == step.axis &&
+              entry.bytes == bytes && entry.cause == cause &&
+              entry.segment == segment) {
+            entry.perStep += times;
+            entry.perMicroBatch += perMicroBatch;
+            return;
+          }
+        entries.push_back({step.kind, step.axis, bytes, phase, cause, segment,
+                           perMicroBatch, times, seconds});
+      });
+  std::vector<LedgerEntry> ledger;
+  for (auto &entries : phases)
+    ledger.insert(ledger.end(), entries.begin(), entries.end());
+  return ledger;
+}
+
+StepTime stepTimeOf(const ModelGraph &model,
+                    const std::vector<SegmentPlan> &plans,
+                    const Setting &setting) {
+  StepTime time;
+  forEachConversion(model, plans, setting,
+                    [&](const ReshardStep &step, Bytes, Seconds seconds,
+                        LedgerPhase, const std::string &, const std::string &,
+                        std::int64_t times) {
+                      Seconds all = seconds * static_cast<double>(times);
+                      (!isCollective(step.kind)   ? time.local
+                       : step.axis == kTensorAxis ? time.tensor
+                                                  : time.data) += all;
+                    });
+  std::vector<bool> paid(model.parameters.size(), false);
+  const Device &device = setting.machine->device;
+  for (const SegmentPlan &plan : plans) {
+    const SegmentGraph &segment = model.segments[at(plan.segment)];
+    double copies = plan.count;
+    for (std::size_t o = 0; o < segment.ops.size(); ++o)
+      time.compute +=
+          computeTime(segment.ops[o], plan.strategies[o], segment.tensors,
+                      setting.mesh, *setting.machine, setting.precision) *
+          (copies * static_cast<double>(setting.microBatches));
+    for (std::size_t p = 0; p < plan.parameters.size(); ++p) {
+      if (!plan.parameters[p] || (model.parameters[p].shared && paid[p]))
+        continue;
+      paid[p] = true;
+      double elements = localBytes(model.parameters[p].shape,
+                                   plan.parameters[p]->stored, 1, setting.mesh);
+      time.update +=
+          Bytes{copies * elements * stateBytesOf(setting.precision).traffic} /
+          (device.bandwidth * device.bandwidthEfficiency);
+    }
+  }
+  time.step = time.compute + time.local + time.tensor + time.data + time.update;
+  return time;
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,138 @@
+//===- memory_use.cpp - What one rank holds at the peak -------------------===//
+//
+// Static classes and saved activations add up. The workspace is read off the
+// program: values alive at once beside the saved ones, operator by operator,
+// in the segment where that is most.
+//
+//===----------------------------------------------------------------------===//
+
+#include <algorithm>
+
+#include "planner/search/ledger.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+/// Bytes alive between two operators of a segment, both included.
+class Liveness {
+public:
+  explicit Liveness(std::size_t ops) : change(ops + 2, 0.0) {}
+  void add(std::size_t from, std::size_t to, double bytes) {
+    change[from] += bytes;
+    change[to + 1] -= bytes;
+  }
+  double peak() const {
+    double alive = 0.0, most = 0.0;
+    for (double delta : change) {
+      alive += delta;
+      most = std::max(most, alive);
+    }
+    return most;
+  }
+
+private:
+  std::vector<double> change;
+};
+
+/// Transient values of one segment under one plan.
+class Workspace {
+public:
+  Workspace(const SegmentGraph &graph, const SegmentPlan &p,
+            const Setting &setting)
+      : segment(graph), plan(p), mesh(setting.mesh),
+        liveness(graph.ops.size()) {}
+
+  double peak() {
+    for (std::size_t t = 0; t < segment.tensors.size(); ++t)
+      if (segment.tensors[t].kind == TensorKind::activation && plan.made[t])
+        addVersion(t, *plan.made[t], segment.tensors[t].phase);
+    for (const PlannedConversion &conversion : plan.conversions)
+      addVersion(at(conversion.tensor), conversion.to, conversion.phase);
+    return liveness.peak();
+  }
+
+private:
+  // Alive from its maker to the last operator of the phase that touches it;
+  // values handed to a neighbour live to the end of the phase.
+  void addVersion(std::size_t t, const Layout &layout, Phase phase) {
+    if (plan.saved[t] && *plan.saved[t] == layout)
+      return;
+    std::size_t first = segment.ops.size(), last = 0;
+    bool used = false;
+    auto touch = [&](std::size_t op) {
+      first = std::min(first, op);
+      last = std::max(last, op);
+      used = true;
+    };
+    for (std::size_t o = 0; o < segment.ops.size(); ++o) {
+      const Op &op = segment.ops[o];
+      if (op.phase != phase)
+        continue;
+      for (std::size_t i = 0; i < op.operands.size(); ++i)
+        if (at(op.operands[i].tensor) == t)
+          touch(o);
+      for (const Use &use : op.results)
+        if (at(use.tensor) == t)
+          touch(o);
+    }
+    if (used)
+      liveness.add(first, last,
+                   localBytes(segment.tensors[t].shape, layout,
+                              segment.tensors[t].elementBytes, mesh));
+  }
+
+  const SegmentGraph &segment;
+  const SegmentPlan &plan;
+  const Mesh &mesh;
+  Liveness liveness;
+};
+
+} // namespace
+
+Bytes MemoryUse::total() const {
+  return parameters + gradients + optimizer + activations + workspace +
+         reserved;
+}
+
+MemoryUse memoryOf(const ModelGraph &model,
+                   const std::vector<SegmentPlan> &plans,
+                   const Setting &setting) {
+  MemoryUse use;
+  use.reserved = setting.machine->device.reserved;
+  use.limit = setting.machine->device.memory;
+  StateBytes perElement = stateBytesOf(setting.precision);
+  std::vector<bool> paid(model.parameters.size(), false);
+  for (const SegmentPlan &plan : plans) {
+    const SegmentGraph &segment = model.segments[at(plan.segment)];
+    double copies = plan.count;
+    for (std::size_t p = 0; p < plan.parameters.size(); ++p) {
+      const Parameter &parameter = model.parameters[p];
+      if (!plan.parameters[p] || (parameter.shared && paid[p]))
+        continue;
+      paid[p] = true;
+      const ParameterState &state = *plan.parameters[p];
+      double stored =
+          copies * localBytes(parameter.shape, state.stored, 1, setting.mesh);
+      double accumulated =
+          copies * localBytes(parameter.shape,
+                              accumulatorLayout(state, setting.mesh), 1,
+                              setting.mesh);
+      use.parameters += Bytes{stored * parameter.elementBytes};
+      use.optimizer += Bytes{stored * perElement.optimizer};
+      use.gradients += Bytes{accumulated * perElement.gradient};
+    }
+    for (std::size_t t = 0; t < plan.saved.size(); ++t)
+      if (plan.saved[t])
+        use.activations += Bytes{
+            copies * localBytes(segment.tensors[t].shape, *plan.saved[t],
+                                segment.tensors[t].elementBytes, setting.mesh)};
+    use.workspace = std::max(use.workspace,
+                             Bytes{Workspace(segment, plan, setting).peak()});
+  }
+  return use;
+}
+
+} // namespace mtplan::planner

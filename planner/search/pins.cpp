@@ -1,0 +1,409 @@
+//===- pins.cpp - What a person has decided already -----------------------===//
+
+#include "planner/search/pins.h"
+
+#include <algorithm>
+#include <set>
+
+#include "planner/json_fields.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+std::string quoted(const PinText &pin) { return "pin \"" + pin.text + '"'; }
+
+std::string trimmed(const std::string &text) {
+  std::size_t first = text.find_first_not_of(" \t");
+  if (first == text.npos)
+    return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::string joined(const std::vector<std::string> &words, const char *last) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == words.size() ? last : ", ") + words[i];
+  return text;
+}
+
+std::string divisorsOf(std::int64_t size) {
+  std::string text;
+  for (std::int64_t d = 1; d <= std::min<std::int64_t>(size, 1024); ++d)
+    if (size % d == 0)
+      text += ' ' + std::to_string(d);
+  return text;
+}
+
+// What a whole pin may say of an operator, whatever its sizes are.
+const std::vector<std::string> &allWords() {
+  static const std::vector<std::string> words = [] {
+    std::vector<std::string> names;
+    for (int split = 0; split <= static_cast<int>(Split::hidden); ++split)
+      names.emplace_back(nameOf(static_cast<Split>(split)));
+    names.emplace_back("replicated");
+    names.emplace_back("partial");
+    return names;
+  }();
+  return words;
+}
+
+// "[tp,-]" without its brackets.
+bool parseEntries(const std::string &inner, PinText &pin,
+                  std::vector<std::string> &errors) {
+  std::size_t start = 0;
+  while (start <= inner.size()) {
+    std::size_t end = std::min(inner.find(',', start), inner.size());
+    std::string entry = trimmed(inner.substr(start, end - start));
+    if (entry != "tp" && entry != "-") {
+      errors.push_back(quoted(pin) + ": entry " +
+                       std::to_string(pin.entries.size() + 1) + " is \"" +
+                       entry + "\"; each is \"tp\" or \"-\"");
+      return false;
+    }
+    pin.entries.push_back(entry == "tp" ? entry : std::string());
+    start = end + 1;
+  }
+  if (std::ranges::count(pin.entries, "tp") > 1) {
+    errors.push_back(quoted(pin) + ": tp can split one dimension, not " +
+                     std::to_string(std::ranges::count(pin.entries, "tp")));
+    return false;
+  }
+  return true;
+}
+
+std::optional<PinText> parsePin(const std::string &text,
+                                std::vector<std::string> &errors) {
+  PinText pin{text, {}, {}, {}};
+  std::size_t equals = text.find('=');
+  if (equals == text.npos) {
+    errors.push_back(quoted(pin) + ": has no \"=\"; write PATTERN=VALUE, as in "
+                                   "h.*.mlp.fc1=column");
+    return std::nullopt;
+  }
+  pin.pattern = trimmed(text.substr(0, equals));
+  std::string value = trimmed(text.substr(equals + 1));
+  if (pin.pattern.empty() || value.empty()) {
+    errors.push_back(quoted(pin) + ": has nothing " +
+                     (pin.pattern.empty() ? "before" : "after") + " \"=\"");
+    return std::nullopt;
+  }
+  if (value.front() == '[') {
+    if (value.back() != ']' || value.size() < 2) {
+      errors.push_back(quoted(pin) + ": \"[\" is not closed");
+      return std::nullopt;
+    }
+    if (!parseEntries(value.substr(1, value.size() - 2), pin, errors))
+      return std::nullopt;
+    return pin;
+  }
+  if (std::ranges::find(allWords(), value) == allWords().end()) {
+    errors.push_back(quoted(pin) + ": unknown value \"" + value +
+                     "\"; did you mean \"" + nearestTo(value, allWords()) +
+                     "\"? known: " + joined(allWords(), " and ") +
+                     ", or a layout such as [tp,-]");
+    return std::nullopt;
+  }
+  pin.word = value;
+  return pin;
+}
+
+// "h.*.mlp.fc1", 3 -> "h.3.mlp.fc1"
+std::string nameOfCopy(std::string label, int copy) {
+  std::size_t star = label.find('*');
+  if (star != label.npos)
+    label.replace(star, 1, std::to_string(copy));
+  return label;
+}
+
+// For each copy of the segment, whether the pin names this label there.
+std::vector<bool> matchedCopies(const PinText &pin, const std::string &label,
+                                const SegmentGraph &segment) {
+  std::vector<bool> matched(at(segment.repeat));
+  // A star of a label is only matched by one of the pattern, which then also
+  // matches any number in its place.
+  if (label.find('*') == label.npos || matchesPattern(pin.pattern, label))
+    matched.assign(matched.size(), matchesPattern(pin.pattern, label));
+  else
+    for (int i = 0; i < segment.repeat; ++i)
+      matched[at(i)] =
+          matchesPattern(pin.pattern, nameOfCopy(label, segment.first + i));
+  return matched;
+}
+
+bool matches(const PinText &pin, const std::string &label,
+             const SegmentGraph &segment) {
+  std::vector<bool> copies = matchedCopies(pin, label, segment);
+  return std::ranges::find(copies, true) != copies.end();
+}
+
+// Calls `visit(parameter)` for each parameter a segment reads, once.
+template <typename Visit>
+void forEachParameter(const SegmentGraph &segment, Visit visit) {
+  std::set<int> seen;
+  for (const Tensor &tensor : segment.tensors)
+    if (tensor.kind == TensorKind::parameter &&
+        seen.insert(tensor.parameter).second)
+      visit(tensor.parameter);
+}
+
+class Resolver {
+public:
+  Resolver(const ModelGraph &graph, const std::vector<PinText> &pins,
+           const PinSpace &space, std::vector<std::string> &errors)
+      : model(graph), requests(pins), limits(space), findings(errors) {}
+
+  Pins run() {
+    result.parameters.resize(model.parameters.size());
+    parameterPins.resize(model.parameters.size(), nullptr);
+    for (const SegmentGraph &segment : model.segments) {
+      result.ops.emplace_back(segment.ops.size());
+      opPins.emplace_back(segment.ops.size(), nullptr);
+    }
+    for (const PinText &pin : requests)
+      if (!(pin.word.empty() ? pinParameters(pin) : pinOps(pin)))
+        noMatch(pin);
+    return std::move(result);
+  }
+
+private:
+  // Copies of one operator, cut apart, repeat one finding: say it once.
+  void error(const std::string &text) {
+    if (std::ranges::find(findings, text) == findings.end())
+      findings.push_back(text);
+  }
+
+  bool pinOps(const PinText &pin) {
+    bool any = false;
+    for (std::size_t s = 0; s < model.segments.size(); ++s) {
+      const SegmentGraph &segment = model.segments[s];
+      for (std::size_t o = 0; o < segment.ops.size(); ++o) {
+        const Op &op = segment.ops[o];
+        if (!matches(pin, op.name, segment))
+          continue;
+        any = true;
+        const PinText *&earlier = opPins[s][o];
+        if (earlier && earlier->word != pin.word) {
+          conflict(*earlier, pin, op.name);
+        } else if (isLegal(pin, op)) {
+          earlier = &pin;
+          result.ops[s][o] = pin.word;
+        }
+      }
+    }
+    return any;
+  }
+
+  void conflict(const PinText &one, const PinText &other,
+                const std::string &name) {
+    error(quoted(one) + " and " + quoted(other) + " both name " + name +
+          " and differ");
+  }
+
+  bool mayBeUsed(const Factor &factor) const {
+    return factor.divisible &&
+           (factor.split == Split::feature ||
+            std::ranges::find(limits.splits, factor.split) !=
+                limits.splits.end());
+  }
+
+  bool isLegal(const PinText &pin, const Op &op) {
+    if (pin.word == "replicated" ||
+        (pin.word == "partial" && !op.linearGroups.empty()))
+      return true;
+    std::vector<std::string> legal;
+    auto add = [&](const char *word) {
+      if (std::ranges::find(legal, word) == legal.end())
+        legal.emplace_back(word);
+    };
+    const Factor *indivisible = nullptr;
+    bool excluded = false;
+    for (const Factor &factor : op.factors) {
+      bool named = pin.word == nameOf(factor.split);
+      if (!mayBeUsed(factor)) {
+        excluded = excluded || (named && factor.divisible);
+        continue;
+      }
+      add(nameOf(factor.split));
+      if (!named)
+        continue;
+      // Samples follow the micro-batch, which is not chosen yet.
+      if (factor.split == Split::batch || !limits.tp ||
+          factor.size % *limits.tp == 0)
+        return true;
+      indivisible = &factor;
+    }
+    if (indivisible) {
+      error(quoted(pin) + ": the " + pin.word + " dimension of " + op.name +
+            " is " + std::to_string(indivisible->size) +
+            ", which does not divide by tp " + std::to_string(*limits.tp) +
+            "; tp may be" + divisorsOf(indivisible->size));
+      return false;
+    }
+    add("replicated");
+    if (!op.linearGroups.empty())
+      add("partial");
+    error(quoted(pin) + ": " + op.name + " cannot be " + pin.word +
+          (excluded ? ", which is not among the splits that are allowed" : "") +
+          "; it may be " + joined(legal, " or "));
+    return false;
+  }
+
+  bool pinParameters(const PinText &pin) {
+    bool any = false;
+    for (const SegmentGraph &segment : model.segments)
+      forEachParameter(segment, [&](int index) {
+        const Parameter &parameter = model.parameters[at(index)];
+        if (!matches(pin, parameter.name, segment))
+          return;
+        any = true;
+        const PinText *&earlier = parameterPins[at(index)];
+        if (earlier && earlier->entries != pin.entries) {
+          conflict(*earlier, pin, parameter.name);
+        } else if (isLegal(pin, parameter)) {
+          earlier = &pin;
+          result.parameters[at(index)] = pin.entries;
+        }
+      });
+    return any;
+  }
+
+  bool isLegal(const PinText &pin, const Parameter &parameter) {
+    if (pin.entries.size() != parameter.shape.size()) {
+      error(quoted(pin) + ": has " + std::to_string(pin.entries.size()) +
+            (pin.entries.size() == 1 ? " entry, but " : " entries, but ") +
+            parameter.name + " has " + std::to_string(parameter.shape.size()) +
+            (parameter.shape.size() == 1 ? " dimension" : " dimensions"));
+      return false;
+    }
+    auto split = std::ranges::find(pin.entries, "tp");
+    if (split == pin.entries.end())
+      return true;
+    if (!parameter.divisible) {
+      error(quoted(pin) + ": " + parameter.name + " cannot be stored split");
+      return false;
+    }
+    std::int64_t size =
+        parameter.shape[static_cast<std::size_t>(split - pin.entries.begin())];
+    if (limits.tp && size % *limits.tp != 0) {
+      error(quoted(pin) + ": dimension " +
+            std::to_string(split - pin.entries.begin()) + " of " +
+            parameter.name + " is " + std::to_string(size) +
+            ", which does not divide by tp " + std::to_string(*limits.tp) +
+            "; tp may be" + divisorsOf(size));
+      return false;
+    }
+    return true;
+  }
+
+  void noMatch(const PinText &pin) {
+    std::vector<std::string> ops, parameters;
+    auto note = [](std::vector<std::string> &names, const std::string &name) {
+      if (std::ranges::find(names, name) == names.end())
+        names.push_back(name);
+    };
+    bool otherKind = false;
+    for (const SegmentGraph &segment : model.segments) {
+      for (const Op &op : segment.ops) {
+        note(ops, op.name);
+        otherKind |= pin.word.empty() && matches(pin, op.name, segment);
+      }
+      forEachParameter(segment, [&](int index) {
+        const std::string &name = model.parameters[at(index)].name;
+        note(parameters, name);
+        otherKind |= !pin.word.empty() && matches(pin, name, segment);
+      });
+    }
+    const char *kind = pin.word.empty() ? "parameter" : "operator";
+    if (otherKind) {
+      error(quoted(pin) + ": matches no " + kind +
+            (pin.word.empty()
+                 ? ", but operators, which take a word such as column"
+                 : ", but parameters, which take a layout such as [tp,-]"));
+      return;
+    }
+    std::vector<std::string> near;
+    std::vector<std::string> &names = pin.word.empty() ? parameters : ops;
+    while (near.size() < 3 && !names.empty()) {
+      near.push_back(nearestTo(pin.pattern, names));
+      std::erase(names, std::string(near.back()));
+    }
+    error(quoted(pin) + ": matches no " + kind +
+          (near.empty() ? std::string()
+                        : "; the nearest are " + joined(near, " and ")));
+  }
+
+  const ModelGraph &model;
+  const std::vector<PinText> &requests;
+  const PinSpace &limits;
+  std::vector<std::string> &findings;
+  Pins result;
+  std::vector<std::vector<const PinText *>> opPins; ///< by [segment][op]
+  std::vector<const PinText *> parameterPins;
+};
+
+} // namespace
+
+bool matchesPattern(const std::string &pattern, const std::string &name) {
+  // On a mismatch the last star takes one character more; no other need be
+  // reconsidered.
+  std::size_t p = 0, n = 0, star = pattern.npos, resume = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      ++p;
+      ++n;
+    } else if (star != pattern.npos) {
+      p = star + 1;
+      n = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == pattern.npos;
+}
+
+std::vector<PinText> parsePins(const std::vector<std::string> &texts,
+                               std::vector<std::string> &errors) {
+  std::vector<PinText> pins;
+  for (const std::string &text : texts)
+    if (std::optional<PinText> pin = parsePin(text, errors))
+      pins.push_back(std::move(*pin));
+  return pins;
+}
+
+std::vector<std::vector<int>> pinCuts(const ModelGraph &graph,
+                                      const std::vector<PinText> &pins) {
+  std::vector<std::vector<int>> cuts;
+  for (const SegmentGraph &segment : graph.segments) {
+    std::set<int> here;
+    auto cut = [&](const PinText &pin, const std::string &label) {
+      std::vector<bool> matched = matchedCopies(pin, label, segment);
+      for (std::size_t i = 1; i < matched.size(); ++i)
+        if (matched[i] != matched[i - 1])
+          here.insert(segment.first + static_cast<int>(i));
+    };
+    for (const PinText &pin : pins) {
+      if (!pin.word.empty())
+        for (const Op &op : segment.ops)
+          cut(pin, op.name);
+      else
+        forEachParameter(segment, [&](int index) {
+          cut(pin, graph.parameters[at(index)].name);
+        });
+    }
+    cuts.emplace_back(here.begin(), here.end());
+  }
+  return cuts;
+}
+
+Pins resolvePins(const ModelGraph &graph, const std::vector<PinText> &pins,
+                 const PinSpace &space, std::vector<std::string> &errors) {
+  return Resolver(graph, pins, space, errors).run();
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,62 @@
+//===- reshard_prices.h - What it costs to want a tensor elsewise *- C++
+//-*-===//
+//
+// The layouts one tensor may take in a segment, the price of turning each into
+// each other, and the cheapest way to have several of them at once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_RESHARD_PRICES_H
+#define MTPLAN_PLANNER_SEARCH_RESHARD_PRICES_H
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "planner/search/setting.h"
+
+namespace mtplan::planner {
+
+/// Time of one step on a piece of `local` shape (before the step).
+Seconds stepTime(const ReshardStep &step,
+                 const std::vector<std::int64_t> &localBefore, int elementBytes,
+                 const Mesh &mesh, const Machine &machine);
+
+/// Time of all steps from `from` to `to`.
+Seconds reshardTime(const Layout &from, const Layout &to,
+                    const std::vector<std::int64_t> &shape, int elementBytes,
+                    const Mesh &mesh, const Machine &machine);
+
+/// Bytes of one rank's piece.
+double localBytes(const std::vector<std::int64_t> &shape, const Layout &layout,
+                  int elementBytes, const Mesh &mesh);
+
+/// Layouts by index; a set of layouts is a bit mask over them.
+struct LayoutDomain {
+  std::vector<Layout> layouts;
+  std::vector<double> seconds; ///< [from * n + to]
+  std::vector<double> bytes;   ///< of one rank's piece, per layout
+
+  int size() const { return static_cast<int>(layouts.size()); }
+  /// Index of `layout`, added if it is new.
+  int add(const Layout &layout);
+  int find(const Layout &layout) const; ///< or -1
+  void price(const std::vector<std::int64_t> &shape, int elementBytes,
+             const Setting &setting);
+  double between(int from, int to) const {
+    return seconds[static_cast<std::size_t>(from * size() + to)];
+  }
+};
+
+/// The cheapest conversions that make every layout of `wanted` from `made`,
+/// where each may start from any that is there already: a minimum arborescence,
+/// by dynamic programming over subsets. O(2^k k^2), k = |wanted|.
+double materialiseCost(const LayoutDomain &domain, int made, unsigned wanted);
+
+/// The conversions themselves, (from, to) in an order in which they can run.
+std::vector<std::pair<int, int>> materialise(const LayoutDomain &domain,
+                                             int made, unsigned wanted);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_RESHARD_PRICES_H

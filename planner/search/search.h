@@ -1,0 +1,92 @@
+//===- search.h - The outer search: mesh and micro-batch --------*- C++ -*-===//
+//
+// Every factorisation of the devices into data-parallel replicas and tensor
+// ranks, every micro-batch that divides the batch of a replica; each solved
+// exactly, in the order of an admissible bound, until the bound shows that none
+// of the rest can enter the list.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_SEARCH_H
+#define MTPLAN_PLANNER_SEARCH_SEARCH_H
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/search/ledger.h"
+
+namespace mtplan::planner {
+
+/// A dimension that the tensor axis must divide for a split to be legal.
+struct Divisor {
+  std::string name; ///< "heads", "key/value heads"
+  std::int64_t size = 0;
+  Split split = Split::head; ///< binding only if this split is allowed
+};
+
+struct SearchOptions {
+  int devices = 1; ///< dp * tp
+  std::optional<int> dp, tp;
+  std::optional<std::int64_t> microBatch; ///< samples per replica at once
+  std::int64_t globalBatch = 1;           ///< samples per step
+  Precision precision = Precision::bf16;
+  std::vector<Split> tensorSplits; ///< what tp may be used for
+  std::vector<Divisor> divisors;
+  const Pins *pins = nullptr;
+  int top = 1; ///< plans to return, best first
+};
+
+/// One mesh and micro-batch, solved.
+struct PlannedCandidate {
+  int dp = 1, tp = 1;
+  std::int64_t microBatch = 1, microBatches = 1;
+  std::vector<SegmentPlan> plans; ///< in chain order
+  StepTime time;
+  MemoryUse memory;
+  bool fits = false;
+  Seconds lowerBound; ///< no plan of this mesh and micro-batch is faster
+  bool optimal = false;
+};
+
+/// A candidate that was not solved, or not to the end, and why.
+struct Rejection {
+  int dp = 1, tp = 1;
+  std::int64_t microBatch = 1;
+  enum class Reason : std::uint8_t { divisor, memory, bound, pins } reason{};
+  Seconds bound; ///< for `bound`: no plan there is faster
+  Bytes needed;  ///< for `memory`: the least any plan there needs
+  std::string detail;
+};
+
+struct SearchResult {
+  std::vector<PlannedCandidate> plans; ///< that fit, fastest first
+  std::vector<Rejection> rejections;   ///< in the order of candidates
+  /// If nothing fits: what needs least, though more than there is.
+  std::optional<PlannedCandidate> nearest;
+  int candidates = 0;   ///< legal meshes times micro-batches
+  int pruned = 0;       ///< of them, not solved to the end
+  bool optimal = false; ///< the first plan is the optimum of the whole space
+};
+
+/// The candidate's setting: what prices and legal strategies follow from.
+Setting settingOf(const SearchOptions &options, const Machine &machine, int dp,
+                  int tp, std::int64_t microBatch);
+
+/// Solves one candidate. `graph` is for one micro-batch of all replicas.
+/// \param stopAbove  give up once no plan there can be faster
+/// Empty if it was given up, or nothing is legal (`rejection` says which).
+std::optional<PlannedCandidate> solveCandidate(const ModelGraph &graph,
+                                               const Setting &setting,
+                                               std::int64_t microBatch,
+                                               Seconds stopAbove,
+                                               Rejection &rejection);
+
+/// The optimum over the space that `options` leaves open.
+/// \param model  for any number of samples; it is scaled to each candidate's
+SearchResult search(const ModelGraph &model, const Machine &machine,
+                    const SearchOptions &options);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_SEARCH_H

@@ -1,0 +1,378 @@
+//===- segment_problem.cpp - A segment as a choice problem ----------------===//
+
+#include "planner/search/segment_problem.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "planner/cost/compute_cost.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+constexpr double kForbidden = std::numeric_limits<double>::infinity();
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+class Builder {
+public:
+  Builder(const ModelGraph &graph, int segmentIndex, const Setting &s,
+          const std::vector<bool> &ownerOf)
+      : model(graph), segment(graph.segments[at(segmentIndex)]),
+        index(segmentIndex), setting(s), owner(ownerOf) {}
+
+  SegmentProblem build() {
+    addOperators();
+    addBoundary();
+    addParameters();
+    addReported();
+    for (std::size_t t = 0; t < segment.tensors.size(); ++t)
+      if (segment.tensors[t].kind != TensorKind::input)
+        addTensor(static_cast<int>(t));
+    return std::move(result);
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // Variables
+  //===--------------------------------------------------------------------===//
+
+  int addVariable(std::size_t domain) {
+    result.link.problem.domains.push_back(static_cast<int>(domain));
+    return static_cast<int>(result.link.problem.domains.size()) - 1;
+  }
+
+  void addOperators() {
+    std::size_t tensors = segment.tensors.size();
+    result.domains.resize(tensors);
+    result.savedVariables.assign(tensors, -1);
+    makers.resize(tensors);
+    forwardReaders.resize(tensors);
+    backwardReaders.resize(tensors);
+    for (std::size_t o = 0; o < segment.ops.size(); ++o) {
+      const Op &op = segment.ops[o];
+      std::vector<Strategy> strategies =
+          strategiesOf(op, setting.mesh, setting.rules);
+      keepPinned(op, o, strategies);
+      int variable = addVariable(strategies.size());
+      CostTable compute{{variable}, {}, {}};
+      for (const Strategy &strategy : strategies)
+        compute.time.push_back(perMicroBatch(
+            computeTime(op, strategy, segment.tensors, setting.mesh,
+                        *setting.machine, setting.precision)
+                .value));
+      result.link.problem.tables.push_back(std::move(compute));
+      for (std::size_t i = 0; i < op.operands.size(); ++i)
+        addReader(op.operands[i].tensor, op.phase, variable, strategies.size(),
+                  [&](std::size_t v) {
+                    return operandLayout(op, strategies[v],
+                                         static_cast<int>(i));
+                  });
+      for (std::size_t i = 0; i < op.results.size(); ++i)
+        makers[at(op.results[i].tensor)] =
+            port(op.results[i].tensor, variable, strategies.size(),
+                 [&](std::size_t v) {
+                   return resultLayout(op, strategies[v], static_cast<int>(i));
+                 });
+      result.strategies.push_back(std::move(strategies));
+    }
+  }
+
+  void keepPinned(const Op &op, std::size_t o,
+                  std::vector<Strategy> &strategies) const {
+    if (!setting.pins || setting.mesh.axes[kTensorAxis].size == 1)
+      return;
+    const std::string &word = setting.pins->ops[at(index)][o];
+    if (word.empty())
+      return;
+    std::erase_if(strategies, [&](const Strategy &strategy) {
+      return word != wordOf(op, strategy, kTensorAxis);
+    });
+  }
+
+  void addBoundary() {
+    auto &link = result.link;
+    link.repeat = segment.repeat;
+    auto enter = [&](const std::vector<int> &tensors, std::vector<int> &side,
+                     bool makes, Phase phase) {
+      for (int tensor : tensors) {
+        std::vector<Layout> layouts =
+            boundaryLayouts(segment.tensors[at(tensor)]);
+        int variable = addVariable(layouts.size());
+        side.push_back(variable);
+        result.boundary.push_back(layouts);
+        auto layoutAt = [&](std::size_t v) { return layouts[v]; };
+        if (makes)
+          makers[at(tensor)] = port(tensor, variable, layouts.size(), layoutAt);
+        else
+          addReader(tensor, phase, variable, layouts.size(), layoutAt);
+      }
+    };
+    // Values of one boundary in one order on both sides: what goes forward,
+    // then what comes back.
+    enter(segment.carriedIn, link.in, true, Phase::forward);
+    enter(segment.gradientOut, link.in, false, Phase::backward);
+    enter(segment.carriedOut, link.out, false, Phase::forward);
+    enter(segment.gradientIn, link.out, true, Phase::backward);
+  }
+
+  // Whole, or split over the tensor axis along any dimension the splits allow;
+  // samples lie over the data axis.
+  std::vector<Layout> boundaryLayouts(const Tensor &tensor) const {
+    Layout base = Layout::whole(tensor.shape.size());
+    int dp = setting.mesh.axes[kDataAxis].size;
+    int tp = setting.mesh.axes[kTensorAxis].size;
+    if (tensor.batchDim >= 0 && dp > 1)
+      base = withPlacement(base, kDataAxis, tensor.batchDim);
+    std::vector<Layout> layouts{base};
+    for (std::size_t d = 0; tp > 1 && d < tensor.shape.size(); ++d) {
+      Split split = static_cast<int>(d) == tensor.batchDim ? Split::batch
+                    : d + 1 == tensor.shape.size()         ? Split::hidden
+                                                           : Split::sequence;
+      Layout layout = withPlacement(base, kTensorAxis, static_cast<int>(d));
+      if (setting.rules[kTensorAxis].has(split) &&
+          divides(tensor.shape, layout, setting.mesh))
+        layouts.push_back(layout);
+    }
+    return layouts;
+  }
+
+  void addParameters() {
+    result.parameterVariables.assign(model.parameters.size(), -1);
+    result.parameterStates.resize(model.parameters.size());
+    for (std::size_t t = 0; t < segment.tensors.size(); ++t) {
+      const Tensor &tensor = segment.tensors[t];
+      if (tensor.kind == TensorKind::parameter)
+        addParameter(static_cast<int>(t), tensor.parameter);
+    }
+    for (const Accumulation &accumulation : segment.accumulations) {
+      int parameter = accumulation.parameter;
+      const auto &states = result.parameterStates[at(parameter)];
+      addReader(accumulation.tensor, Phase::backward,
+                result.parameterVariables[at(parameter)], states.size(),
+                [&](std::size_t v) {
+                  return accumulatorLayout(states[v], setting.mesh);
+                });
+    }
+  }
+
+  // A reported scalar is summed once per step over whatever it is partial in.
+  void addReported() {
+    for (int t : segment.reported) {
+      const Tensor &tensor = segment.tensors[at(t)];
+      CostTable table{{makers[at(t)].variable}, {}, {}};
+      for (int layout : makers[at(t)].layouts)
+        table.time.push_back(
+            reshardTime(result.domains[at(t)].layouts[at(layout)],
+                        Layout::whole(tensor.shape.size()), tensor.shape,
+                        tensor.elementBytes, setting.mesh, *setting.machine)
+                .value);
+      result.link.problem.tables.push_back(std::move(table));
+    }
+  }
+
+  void addParameter(int tensor, int parameter) {
+    int &variable = result.parameterVariables[at(parameter)];
+    auto &states = result.parameterStates[at(parameter)];
+    if (variable < 0) {
+      states = planner::parameterStates(model, parameter, setting);
+      variable = addVariable(states.size());
+      const Parameter &what = model.parameters[at(parameter)];
+      if (what.shared)
+        result.link.shared.emplace_back(variable, parameter);
+      if (!what.shared || owner[at(parameter)]) {
+        CostTable table{{variable}, {}, {}};
+        for (const ParameterState &state : states) {
+          Cost cost = parameterCost(what, state, setting);
+          table.time.push_back(cost.time);
+          table.memory.push_back(cost.memory);
+        }
+        result.link.problem.tables.push_back(std::move(table));
+      }
+    }
+    makers[at(tensor)] = port(tensor, variable, states.size(),
+                              [&](std::size_t v) { return states[v].stored; });
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Ports
+  //===--------------------------------------------------------------------===//
+
+  template <typename LayoutAt>
+  Port port(int tensor, int variable, std::size_t values, LayoutAt layoutAt) {
+    Port made{variable, {}};
+    made.layouts.reserve(values);
+    for (std::size_t v = 0; v < values; ++v)
+      made.layouts.push_back(result.domains[at(tensor)].add(layoutAt(v)));
+    return made;
+  }
+
+  template <typename LayoutAt>
+  void addReader(int tensor, Phase phase, int variable, std::size_t values,
+                 LayoutAt layoutAt) {
+    if (segment.tensors[at(tensor)].kind == TensorKind::input)
+      return; // the loader hands every rank the piece it asks for
+    auto &readers = phase == Phase::forward ? forwardReaders[at(tensor)]
+                                            : backwardReaders[at(tensor)];
+    Port reader = port(tensor, variable, values, layoutAt);
+    auto equal = [&](const Port &other) {
+      return other.variable == variable && other.layouts == reader.layouts;
+    };
+    if (std::ranges::none_of(readers, equal))
+      readers.push_back(std::move(reader));
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Tables of a tensor
+  //===--------------------------------------------------------------------===//
+
+  void addTensor(int t) {
+    const Tensor &tensor = segment.tensors[at(t)];
+    std::vector<Port> &forward = forwardReaders[at(t)];
+    std::vector<Port> &backward = backwardReaders[at(t)];
+    if (forward.empty() && backward.empty())
+      return;
+    LayoutDomain &domain = result.domains[at(t)];
+    bool saved = tensor.kind == TensorKind::activation &&
+                 tensor.phase == Phase::forward && !backward.empty();
+    Port maker = makers[at(t)];
+    Port backwardMaker = maker;
+    if (saved) {
+      backwardMaker = savedPort(t, domain);
+      forward.push_back(backwardMaker);
+    }
+    domain.price(tensor.shape, tensor.elementBytes, setting);
+    if (saved) {
+      CostTable memory{{backwardMaker.variable}, {}, {}};
+      for (int layout : backwardMaker.layouts)
+        memory.memory.push_back(domain.bytes[at(layout)]);
+      memory.time.assign(memory.memory.size(), 0.0);
+      result.link.problem.tables.push_back(std::move(memory));
+    }
+    if (!forward.empty())
+      addConversions({t, Phase::forward, maker, forward, -1, {}});
+    if (!backward.empty())
+      addConversions({t, Phase::backward, backwardMaker, backward, -1, {}});
+  }
+
+  // Any whole-valued layout may be kept from forward to backward.
+  Port savedPort(int t, LayoutDomain &domain) {
+    Port saved;
+    for (int i = 0; i < domain.size(); ++i)
+      if (domain.layouts[at(i)].partial.empty())
+        saved.layouts.push_back(i);
+    if (saved.layouts.empty()) { // made and read partial: keep it so
+      for (int i = 0; i < domain.size(); ++i)
+        saved.layouts.push_back(i);
+    }
+    saved.variable = addVariable(saved.layouts.size());
+    result.savedVariables[at(t)] = saved.variable;
+    return saved;
+  }
+
+  void addConversions(Conversions conversions) {
+    const LayoutDomain &domain = result.domains[at(conversions.tensor)];
+    std::vector<int> variables{conversions.maker.variable};
+    for (const Port &reader : conversions.readers)
+      variables.push_back(reader.variable);
+    std::ranges::sort(variables);
+    bool distinct = std::ranges::adjacent_find(variables) == variables.end();
+    if (domain.size() > 1) {
+      if (conversions.readers.size() <= 2 && distinct)
+        addDirectTable(conversions, domain);
+      else
+        addSetVariable(conversions, domain);
+    }
+    result.conversions.push_back(std::move(conversions));
+  }
+
+  // Maker against one or two readers: the set they need is what they read.
+  void addDirectTable(const Conversions &conversions,
+                      const LayoutDomain &domain) {
+    std::vector<double> memo = priceSets(domain);
+    CostTable table;
+    table.scope.push_back(conversions.maker.variable);
+    for (const Port &reader : conversions.readers)
+      table.scope.push_back(reader.variable);
+    const Port &first = conversions.readers.front();
+    const Port *second =
+        conversions.readers.size() == 2 ? &conversions.readers.back() : nullptr;
+    std::size_t sets = std::size_t{1} << domain.size();
+    for (int made : conversions.maker.layouts)
+      for (int one : first.layouts) {
+        unsigned wanted = 1U << one;
+        if (!second)
+          table.time.push_back(memo[at(made) * sets + wanted]);
+        else
+          for (int two : second->layouts)
+            table.time.push_back(memo[at(made) * sets + (wanted | 1U << two)]);
+      }
+    result.link.problem.tables.push_back(std::move(table));
+  }
+
+  // Three or more readers: a variable over the sets, pairwise with each.
+  void addSetVariable(Conversions &conversions, const LayoutDomain &domain) {
+    std::vector<double> memo = priceSets(domain);
+    unsigned readable = 0;
+    for (const Port &reader : conversions.readers)
+      for (int layout : reader.layouts)
+        readable |= 1U << layout;
+    auto most = static_cast<int>(conversions.readers.size()) + 1;
+    unsigned all = (1U << domain.size()) - 1;
+    for (unsigned set = 1; set <= all; ++set)
+      if ((set & readable) != 0 && std::popcount(set) <= most)
+        conversions.sets.push_back(set);
+    conversions.setVariable = addVariable(conversions.sets.size());
+
+    std::size_t sets = std::size_t{1} << domain.size();
+    CostTable cost{
+        {conversions.maker.variable, conversions.setVariable}, {}, {}};
+    for (int made : conversions.maker.layouts)
+      for (unsigned set : conversions.sets)
+        cost.time.push_back(memo[at(made) * sets + set]);
+    result.link.problem.tables.push_back(std::move(cost));
+    for (const Port &reader : conversions.readers) {
+      CostTable fits{{conversions.setVariable, reader.variable}, {}, {}};
+      for (unsigned set : conversions.sets)
+        for (int layout : reader.layouts)
+          fits.time.push_back(set >> layout & 1U ? 0.0 : kForbidden);
+      result.link.problem.tables.push_back(std::move(fits));
+    }
+  }
+
+  // Seconds per step of having every set, from every layout it may be made in.
+  std::vector<double> priceSets(const LayoutDomain &domain) const {
+    std::size_t sets = std::size_t{1} << domain.size();
+    std::vector<double> memo(sets * at(domain.size()));
+    for (int made = 0; made < domain.size(); ++made)
+      for (std::size_t set = 0; set < sets; ++set)
+        memo[at(made) * sets + set] = perMicroBatch(
+            materialiseCost(domain, made, static_cast<unsigned>(set)));
+    return memo;
+  }
+
+  double perMicroBatch(double seconds) const {
+    return seconds * static_cast<double>(setting.microBatches);
+  }
+
+  const ModelGraph &model;
+  const SegmentGraph &segment;
+  int index;
+  const Setting &setting;
+  const std::vector<bool> &owner;
+  SegmentProblem result;
+  std::vector<Port> makers;
+  std::vector<std::vector<Port>> forwardReaders, backwardReaders;
+};
+
+} // namespace
+
+SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,
+                                   const Setting &setting,
+                                   const std::vector<bool> &owner) {
+  return Builder(model, segment, setting, owner).build();
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,88 @@
+//===- segment_problem.h - A segment as a choice problem --------*- C++ -*-===//
+//
+// The bridge from operators and layouts to variables and tables:
+//
+//   an operator       is a variable over its legal strategies;
+//   a parameter       is a variable over (stored layout, gradient summed over
+//                     the tensor axis each micro-batch, or once per step);
+//   a boundary value  is a variable over layouts, tied to the neighbour's;
+//   a saved value     is a variable over the layout it is kept in from forward
+//                     to backward: one layout per value;
+//   a value with three or more readers in one phase is a variable over the
+//                     *set* of layouts it is brought into, each paid once,
+//                     however many readers share it.
+//
+// Tables price operators (compute) and values (the conversions from the layout
+// made to the layouts read). What the space leaves out: values cross segments
+// reduced; gathered parameters are not kept from forward to backward.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_SEGMENT_PROBLEM_H
+#define MTPLAN_PLANNER_SEARCH_SEGMENT_PROBLEM_H
+
+#include <vector>
+
+#include "planner/search/reshard_prices.h"
+#include "planner/solve/chain.h"
+
+namespace mtplan::planner {
+
+/// How a parameter is kept, one value of its variable.
+struct ParameterState {
+  Layout stored;
+  bool reduceOncePerStep =
+      false; ///< gradient kept partial over the tensor axis
+  auto operator<=>(const ParameterState &) const = default;
+};
+
+/// Layout of the gradient's accumulator: the stored one, partial over the data
+/// axis, and over the tensor axis if the sum waits for the end of the step.
+Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh);
+
+/// The states a parameter may be kept in, whole first.
+std::vector<ParameterState>
+parameterStates(const ModelGraph &model, int parameter, const Setting &setting);
+
+/// Time and memory of keeping and updating one copy, per step.
+Cost parameterCost(const Parameter &parameter, const ParameterState &state,
+                   const Setting &setting);
+
+/// A maker or reader of a tensor: a variable, and the layout (by index in the
+/// tensor's domain) that each of its values means.
+struct Port {
+  int variable = -1;
+  std::vector<int> layouts;
+};
+
+/// One phase in which a tensor is brought from one layout into others.
+struct Conversions {
+  int tensor = 0;
+  Phase phase = Phase::forward;
+  Port maker;
+  std::vector<Port> readers;
+  int setVariable = -1;       ///< over sets, or -1: given by the readers
+  std::vector<unsigned> sets; ///< the domain of setVariable
+};
+
+/// A variable's meaning kept beside the Link, to read an assignment back.
+struct SegmentProblem {
+  Link link;
+  std::vector<std::vector<Strategy>> strategies; ///< by op; variable = op index
+  std::vector<LayoutDomain> domains;             ///< by tensor
+  std::vector<int> parameterVariables; ///< by parameter, -1: not used here
+  std::vector<std::vector<ParameterState>> parameterStates;
+  std::vector<int> savedVariables; ///< by tensor, -1: not saved
+  std::vector<Conversions> conversions;
+  std::vector<std::vector<Layout>> boundary; ///< layouts of link.in then .out
+};
+
+/// Shared ids of tied parameters are their index in the model.
+/// \param owner  true if this segment pays for the shared parameters it uses
+SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,
+                                   const Setting &setting,
+                                   const std::vector<bool> &owner);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_SEGMENT_PROBLEM_H

@@ -1,0 +1,55 @@
+//===- setting.h - What one candidate fixes before it is solved -*- C++ -*-===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_SETTING_H
+#define MTPLAN_PLANNER_SEARCH_SETTING_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/graph/strategy.h"
+#include "planner/machine/machine.h"
+
+namespace mtplan::planner {
+
+/// The mesh has two axes: data-parallel replicas, and inside each the tensor
+/// axis that operators are split over.
+inline constexpr int kDataAxis = 0;
+inline constexpr int kTensorAxis = 1;
+Mesh meshOf(int dp, int tp);
+
+/// Choices made by a person. Indices follow the graph they were resolved for.
+struct Pins {
+  /// [segment][op]: what the tensor axis must be used for, in the words of
+  /// nameOf(Split), or "replicated", "partial"; empty: free.
+  std::vector<std::vector<std::string>> ops;
+  /// [parameter]: per dimension the axis that stores it split, "" for whole.
+  std::vector<std::optional<std::vector<std::string>>> parameters;
+};
+
+/// One candidate: a mesh, a micro-batch, and everything prices depend on.
+struct Setting {
+  Mesh mesh;
+  std::vector<AxisRule> rules;   ///< by axis
+  std::int64_t microBatches = 1; ///< per step and replica
+  const Machine *machine = nullptr;
+  Precision precision = Precision::bf16;
+  const Pins *pins = nullptr; ///< null: nothing is pinned
+};
+
+/// What the tensor axis does under `strategy`, in the words of Pins::ops.
+const char *wordOf(const Op &op, const Strategy &strategy, int axis);
+
+/// Bytes per element of what training keeps beside the weights
+/// (Rajbhandari et al. 2020, section 3.1: 2 + 2 + 12 in mixed precision).
+struct StateBytes {
+  int gradient = 2;
+  int optimizer = 12;
+  int traffic = 28; ///< read and written by one AdamW update
+};
+StateBytes stateBytesOf(Precision precision);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_SETTING_H

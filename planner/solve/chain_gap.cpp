@@ -1,0 +1,228 @@
+//===- chain_gap.cpp - Closing the gap of the Lagrangian bound --*- C++ -*-===//
+//
+// All comparisons with a gap allow for rounding, in the safe direction: a point
+// too many is made rather than one too few.
+//
+//===----------------------------------------------------------------------===//
+
+#include "planner/solve/chain_gap.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "planner/solve/pareto_elimination.h"
+
+namespace mtplan::planner {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Gaps are tried from small to full, by this factor, so many times.
+constexpr double kGrowth = 4.0;
+constexpr int kTrials = 5;
+
+/// The number of a boundary's state.
+std::size_t stateOf(const Problem &problem, const std::vector<int> &boundary,
+                    const Assignment &assignment) {
+  std::size_t state = 0;
+  for (int variable : boundary)
+    state = state * static_cast<std::size_t>(problem.domains[variable]) +
+            static_cast<std::size_t>(assignment[variable]);
+  return state;
+}
+
+std::size_t sharedOf(const Link &link, const LinkTable &table,
+                     const Assignment &assignment) {
+  std::size_t number = 0;
+  for (std::size_t k = 0; k < table.sharedIds().size(); ++k)
+    for (auto [variable, id] : link.shared)
+      if (id == table.sharedIds()[k]) {
+        number = number * static_cast<std::size_t>(table.sharedDomains()[k]) +
+                 static_cast<std::size_t>(assignment[variable]);
+        break;
+      }
+  return number;
+}
+
+} // namespace
+
+ChainGap::ChainGap(const ChainProblem &theChain, const ChainTables &theTables,
+                   const std::vector<std::vector<double>> &memoryCosts,
+                   double theLambda, double theLeast)
+    : chain(theChain), tables(theTables), lambda(theLambda), least(theLeast),
+      bound(theLeast - theLambda * theChain.memoryLimit),
+      indifference(1e-13 * std::abs(bound)), chains(theTables.sharedCount()) {
+  for (std::size_t c = 0; c < chains.size(); ++c) {
+    ParetoChain &one = chains[c];
+    one.stages = tables.stages(c);
+    distancesFromStart(one.stages, one.fromStart);
+    distancesToEnd(one.stages, one.toEnd);
+    distancesToEnd(tables.stages(c, &memoryCosts), one.memoryToEnd);
+    one.least = *std::min_element(one.toEnd[0].begin(), one.toEnd[0].end());
+    for (const Stage &stage : one.stages) {
+      const LinkTable &table = tables.table(stage.link);
+      one.entries.push_back(
+          table.entries().data() +
+          table.position(tables.localShared(stage.link, c), 0, 0));
+    }
+  }
+}
+
+double ChainGap::tolerance(const Incumbent &incumbent) const {
+  return 1e-11 * (std::abs(least) + std::abs(incumbent.cost.time) +
+                  std::abs(lambda * chain.memoryLimit));
+}
+
+bool ChainGap::search(double gap, PointBudget &budget,
+                      const std::vector<const ParetoSets *> &sets,
+                      ParetoPath &best, std::size_t &combination) {
+  best = {};
+  for (std::size_t c = 0; c < chains.size(); ++c) {
+    ParetoChain &one = chains[c];
+    double remaining = gap - (one.least - least);
+    if (!(remaining >= 0.0))
+      continue;
+    one.sets.clear();
+    for (const Stage &stage : one.stages)
+      one.sets.push_back(sets[stage.link]);
+    ParetoPath found;
+    if (!fastestWithin(one, remaining, chain.memoryLimit, indifference, budget,
+                       found))
+      return false;
+    if (!found.copies.empty() &&
+        (best.copies.empty() || found.cost.time < best.cost.time)) {
+      best = std::move(found);
+      combination = c;
+    }
+  }
+  return true;
+}
+
+void ChainGap::mix(const std::vector<std::vector<Run>> &solutions,
+                   PointBudget budget, Incumbent &incumbent) {
+  std::vector<Assignment> assignments;
+  std::vector<ParetoSets> sets(chain.links.size());
+  std::vector<const ParetoSets *> pointers;
+  for (std::size_t l = 0; l < chain.links.size(); ++l) {
+    const Link &link = chain.links[l];
+    const LinkTable &table = tables.table(static_cast<int>(l));
+    std::vector<std::vector<ParetoPoint>> byEntry(
+        table.elimination().tableSize());
+    for (const std::vector<Run> &runs : solutions)
+      for (const Run &run : runs) {
+        if (run.link != static_cast<int>(l))
+          continue;
+        std::size_t position =
+            table.position(sharedOf(link, table, run.assignment),
+                           stateOf(link.problem, link.in, run.assignment),
+                           stateOf(link.problem, link.out, run.assignment));
+        Cost cost = costOf(link.problem, run.assignment);
+        double excess =
+            cost.time + lambda * cost.memory - table.costs()[position];
+        byEntry[table.entries()[position]].push_back(
+            {cost.time, cost.memory, std::max(excess, 0.0),
+             static_cast<int>(assignments.size()), -1});
+        assignments.push_back(run.assignment);
+      }
+    sets[l].clear();
+    for (std::vector<ParetoPoint> &points : byEntry) {
+      keepPareto(points, 0.0);
+      sets[l].append(points);
+    }
+  }
+  pointers.reserve(sets.size());
+  for (const ParetoSets &set : sets)
+    pointers.push_back(&set);
+
+  double slack = tolerance(incumbent);
+  double gap = (incumbent.cost.time - bound) / std::pow(kGrowth, kTrials - 1);
+  for (int trial = 0; trial < kTrials; ++trial, gap *= kGrowth) {
+    ParetoPath found;
+    std::size_t combination = 0;
+    if (!search(gap + slack, budget, pointers, found, combination))
+      return;
+    if (found.copies.empty())
+      continue;
+    if (found.cost.time >= incumbent.cost.time)
+      return;
+    std::vector<Assignment> copies;
+    copies.reserve(found.copies.size());
+    for (const ParetoPath::Copy &copy : found.copies)
+      copies.push_back(assignments[copy.point->left]);
+    incumbent.runs = runsOf(chain.links, tables.linkOf(), std::move(copies));
+    incumbent.cost = costOf(chain, incumbent.runs);
+    return;
+  }
+}
+
+/// Per entry of the link's elimination, how far the cheapest whole solution
+/// through it, at any of the link's copies, is from the optimum.
+std::vector<double> ChainGap::excessOf(int link) const {
+  const LinkTable &table = tables.table(link);
+  std::vector<double> excess(table.elimination().tableSize(), kInfinity);
+  for (const ParetoChain &one : chains)
+    for (std::size_t i = 0; i < one.stages.size(); ++i) {
+      const Stage &stage = one.stages[i];
+      if (stage.link != link)
+        continue;
+      for (std::size_t s = 0; s < stage.in; ++s)
+        for (std::size_t t = 0; t < stage.out; ++t) {
+          std::size_t position = s * stage.out + t;
+          int entry = one.entries[i][position];
+          if (entry >= 0)
+            excess[entry] = std::min(
+                excess[entry], one.fromStart[i][s] + stage.cost[position] +
+                                   one.toEnd[i + 1][t] - least);
+        }
+    }
+  return excess;
+}
+
+bool ChainGap::close(double stopAbove, PointBudget &budget,
+                     Incumbent &incumbent) {
+  double slack = tolerance(incumbent);
+  auto fullGap = [&] {
+    return std::min(incumbent.cost.time, stopAbove) - bound;
+  };
+  std::vector<ParetoElimination> links;
+  for (std::size_t l = 0; l < chain.links.size(); ++l) {
+    links.emplace_back(tables.table(static_cast<int>(l)).elimination(),
+                       chain.links[l].problem);
+    links.back().descend(excessOf(static_cast<int>(l)), fullGap() + slack);
+  }
+  double gap = fullGap() / std::pow(kGrowth, kTrials - 1);
+  for (int trial = 1;; ++trial, gap *= kGrowth) {
+    gap = trial >= kTrials ? fullGap() : std::min(gap, fullGap());
+    bool whole = gap >= fullGap();
+    std::vector<const ParetoSets *> sets;
+    for (ParetoElimination &link : links) {
+      if (!link.ascend(gap + slack, indifference, budget))
+        return false;
+      sets.push_back(&link.sets());
+    }
+    ParetoPath found;
+    std::size_t combination = 0;
+    if (!search(gap + slack, budget, sets, found, combination))
+      return false;
+    if (!found.copies.empty() && found.cost.time < incumbent.cost.time) {
+      std::vector<Assignment> copies;
+      for (std::size_t i = 0; i < found.copies.size(); ++i) {
+        int link = tables.linkOf()[i];
+        const ParetoPath::Copy &copy = found.copies[i];
+        copies.push_back(links[link].decode(
+            tables.table(link).keptValues(tables.localShared(link, combination),
+                                          copy.in, copy.out),
+            *copy.point));
+      }
+      incumbent.runs = runsOf(chain.links, tables.linkOf(), std::move(copies));
+      incumbent.cost = costOf(chain, incumbent.runs);
+    }
+    incumbent.lowerBound = std::max(incumbent.lowerBound,
+                                    std::min(bound + gap, incumbent.cost.time));
+    if (whole || incumbent.cost.time <= bound + gap)
+      return true;
+  }
+}
+
+} // namespace mtplan::planner

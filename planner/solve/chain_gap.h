@@ -1,0 +1,61 @@
+//===- chain_gap.h - Closing the gap of the Lagrangian bound ----*- C++ -*-===//
+//
+// With the Lagrangian optimum V at lambda, V - lambda * limit bounds every
+// solution within the limit from below, and a solution within the limit that
+// takes at most that bound plus g costs at most V + g. So all Pareto-optimal
+// points up to V + g contain the optimum, if it lies below bound + g: g grows
+// until one is found, and each g in vain raises the bound.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SOLVE_CHAIN_GAP_H
+#define MTPLAN_PLANNER_SOLVE_CHAIN_GAP_H
+
+#include <vector>
+
+#include "planner/solve/chain_pareto.h"
+#include "planner/solve/chain_tables.h"
+
+namespace mtplan::planner {
+
+/// A solution within the limit, and what no solution can beat.
+struct Incumbent {
+  std::vector<Run> runs;
+  Cost cost;
+  double lowerBound = 0.0;
+};
+
+class ChainGap {
+public:
+  /// `tables` was just run at (1, lambda) with least cost `least`, which is
+  /// finite; `memoryCosts` are its costs at (0, 1). Both must outlive this.
+  ChainGap(const ChainProblem &chain, const ChainTables &tables,
+           const std::vector<std::vector<double>> &memoryCosts, double lambda,
+           double least);
+
+  /// Looks for the best path made only of copies that some of `solutions` use:
+  /// between two points of the hull, most of the gap goes this way.
+  void mix(const std::vector<std::vector<Run>> &solutions, PointBudget budget,
+           Incumbent &incumbent);
+
+  /// True: no solution is faster than min(incumbent, stopAbove), and
+  /// lowerBound says so. False: the budget ran out; lowerBound is valid.
+  bool close(double stopAbove, PointBudget &budget, Incumbent &incumbent);
+
+private:
+  std::vector<double> excessOf(int link) const;
+  bool search(double gap, PointBudget &budget,
+              const std::vector<const ParetoSets *> &sets, ParetoPath &best,
+              std::size_t &combination);
+  double tolerance(const Incumbent &incumbent) const;
+
+  const ChainProblem &chain;
+  const ChainTables &tables;
+  double lambda, least, bound;
+  double indifference;             ///< what rounding may lose at one filter
+  std::vector<ParetoChain> chains; ///< per combination of shared values
+};
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SOLVE_CHAIN_GAP_H

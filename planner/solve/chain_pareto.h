@@ -1,0 +1,48 @@
+//===- chain_pareto.h - Fastest path within a memory limit ------*- C++ -*-===//
+//
+// The shortest path of chain_path.h with sets of (time, memory) points on its
+// edges: label-correcting over boundary states, where labels that are
+// dominated, too far from the Lagrangian optimum, or beyond the memory limit
+// even with the smallest remainder are dropped.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SOLVE_CHAIN_PARETO_H
+#define MTPLAN_PLANNER_SOLVE_CHAIN_PARETO_H
+
+#include <cstddef>
+#include <vector>
+
+#include "planner/solve/chain_path.h"
+#include "planner/solve/factor_graph.h"
+#include "planner/solve/pareto.h"
+
+namespace mtplan::planner {
+
+/// A chain with its shared values fixed.
+struct ParetoChain {
+  std::vector<Stage> stages;            ///< Lagrangian costs
+  std::vector<const int *> entries;     ///< per stage: [in][out] -> entry
+  std::vector<const ParetoSets *> sets; ///< per stage, by entry
+  Distances fromStart, toEnd;           ///< of the Lagrangian costs
+  Distances memoryToEnd;                ///< least memory of the remainder
+  double least = 0.0;                   ///< Lagrangian cost of the optimum
+};
+
+struct ParetoPath {
+  struct Copy {
+    std::size_t in = 0, out = 0;        ///< boundary states
+    const ParetoPoint *point = nullptr; ///< of the stage's sets
+  };
+  std::vector<Copy> copies; ///< empty: nothing found
+  Cost cost;
+};
+
+/// The fastest path of at most `memoryLimit` among those whose Lagrangian cost
+/// is within `gap` of the least. False if the budget ran out first.
+bool fastestWithin(const ParetoChain &chain, double gap, double memoryLimit,
+                   double indifference, PointBudget &budget, ParetoPath &found);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SOLVE_CHAIN_PARETO_H

@@ -1,0 +1,195 @@
+//===- elimination.cpp - Exact minimum over a problem's inside --*- C++ -*-===//
+//
+// No argmin is stored: an assignment is wanted for few entries, and finding one
+// takes a look at each bucket's inputs, which are all still there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "planner/solve/elimination.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "planner/solve/row_kernel.h"
+
+namespace mtplan::planner {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+} // namespace
+
+double Objective::of(double seconds, double bytes) const {
+  if (std::isinf(seconds))
+    return kInfinity;
+  return time * seconds + memory * bytes;
+}
+
+Elimination::Elimination(const Problem &theShape, std::vector<int> theKeep)
+    : keep(std::move(theKeep)) {
+  shape.domains = theShape.domains;
+  for (const CostTable &table : theShape.tables)
+    shape.tables.push_back({table.scope, {}, {}});
+}
+
+bool Elimination::prepare(const Problem &problem) {
+  LiveValues live = liveValues(problem);
+  for (const std::vector<int> &values : live)
+    if (values.empty())
+      return false;
+  for (const CostTable &table : problem.tables)
+    if (table.scope.empty() && std::isinf(table.time[0]))
+      return false;
+  if (generationCount > 0 && live == compiled.live)
+    return true;
+  compiled = compileElimination(shape, std::move(live), keep);
+  ++generationCount;
+  storage.resize(compiled.arenaSize);
+  std::size_t values = 1;
+  std::size_t terms = 0;
+  std::size_t outer = 0;
+  for (const Bucket &bucket : compiled.buckets) {
+    values = std::max(values, bucket.values);
+    terms = std::max(terms, bucket.inputs.size());
+    outer = std::max(outer, bucket.outer);
+  }
+  scalarSums.resize(values);
+  cursors.resize(terms);
+  counters.resize(outer);
+  return true;
+}
+
+void Elimination::run(const Problem &problem, Objective objective) {
+  load(problem, objective);
+  for (const Bucket &bucket : compiled.buckets)
+    join(bucket);
+}
+
+const double *Elimination::table() const {
+  return storage.data() + compiled.buckets.back().offset;
+}
+
+void Elimination::load(const Problem &problem, Objective objective) {
+  for (const Leaf &leaf : compiled.leaves) {
+    double *to = storage.data() + leaf.offset;
+    std::fill(to, to + leaf.size, 0.0);
+    for (const Leaf::Part &part : leaf.parts) {
+      const CostTable &table = problem.tables[part.table];
+      const double *time = table.time.data();
+      const double *memory = table.memory.data();
+      const int *index = part.index.data();
+      if (objective.time == 1.0 &&
+          (objective.memory == 0.0 || table.memory.empty())) {
+        for (std::size_t i = 0; i < leaf.size; ++i)
+          to[i] += time[index[i]];
+      } else if (objective.time == 1.0) {
+        for (std::size_t i = 0; i < leaf.size; ++i)
+          to[i] += time[index[i]] + objective.memory * memory[index[i]];
+      } else {
+        for (std::size_t i = 0; i < leaf.size; ++i)
+          to[i] += objective.of(time[index[i]],
+                                table.memory.empty() ? 0.0 : memory[index[i]]);
+      }
+    }
+  }
+}
+
+void Elimination::join(const Bucket &bucket) {
+  double *base = storage.data();
+  for (const Bucket::Expansion &expansion : bucket.expansions) {
+    const double *from = base + expansion.from;
+    double *to = base + expansion.to;
+    for (std::size_t row = 0; row < expansion.rows; ++row) {
+      for (std::size_t b = 0; b < bucket.blockSize; ++b)
+        to[b] = from[expansion.pick[b]];
+      from += expansion.fromRow;
+      to += bucket.blockSize;
+    }
+  }
+
+  std::size_t rows = bucket.rows.size();
+  std::size_t scalars = bucket.scalars.size();
+  for (std::size_t i = 0; i < rows; ++i)
+    cursors[i] = base + bucket.rows[i].offset;
+  for (std::size_t i = 0; i < scalars; ++i)
+    cursors[rows + i] = base + bucket.scalars[i].offset;
+  std::fill(counters.begin(), counters.end(), 0);
+  std::fill(scalarSums.begin(), scalarSums.end(), 0.0);
+  RowKernel kernel = rowKernel(rows);
+
+  double *result = base + bucket.offset;
+  for (std::size_t o = 0; o < bucket.outerSize; ++o) {
+    const double *sums = scalarSums.data();
+    if (scalars == 1) {
+      sums = cursors[rows];
+    } else if (scalars > 1) {
+      for (std::size_t v = 0; v < bucket.values; ++v) {
+        double sum = cursors[rows][v];
+        for (std::size_t i = 1; i < scalars; ++i)
+          sum += cursors[rows + i][v];
+        scalarSums[v] = sum;
+      }
+    }
+    kernel(result, cursors.data(), rows, sums, bucket.values, bucket.blockSize);
+    result += bucket.blockSize;
+
+    for (std::size_t p = bucket.outer; p-- > 0;) {
+      auto domain = bucket.domains[p];
+      if (++counters[p] < domain) {
+        for (std::size_t i = 0; i < rows; ++i)
+          cursors[i] += bucket.rows[i].strides[p];
+        for (std::size_t i = 0; i < scalars; ++i)
+          cursors[rows + i] += bucket.scalars[i].strides[p];
+        break;
+      }
+      counters[p] = 0;
+      auto back = static_cast<std::size_t>(domain - 1);
+      for (std::size_t i = 0; i < rows; ++i)
+        cursors[i] -= back * bucket.rows[i].strides[p];
+      for (std::size_t i = 0; i < scalars; ++i)
+        cursors[rows + i] -= back * bucket.scalars[i].strides[p];
+    }
+  }
+}
+
+Assignment Elimination::decode(const std::vector<int> &keptValues) const {
+  const LiveValues &live = compiled.live;
+  std::vector<std::size_t> position(live.size(), 0); // among live values
+  for (std::size_t k = 0; k < compiled.keep.size(); ++k) {
+    const std::vector<int> &values = live[compiled.keep[k]];
+    auto found = std::lower_bound(values.begin(), values.end(), keptValues[k]);
+    if (found == values.end() || *found != keptValues[k])
+      return {};
+    position[compiled.keep[k]] =
+        static_cast<std::size_t>(found - values.begin());
+  }
+  for (std::size_t b = compiled.buckets.size(); b-- > 0;) {
+    const Bucket &bucket = compiled.buckets[b];
+    double least = kInfinity;
+    std::size_t best = 0;
+    for (std::size_t v = 0; v < bucket.values; ++v) {
+      double sum = 0.0;
+      for (const BucketInput &input : bucket.inputs) {
+        std::size_t entry = input.offset + v * input.variableStride;
+        for (std::size_t p = 0; p < bucket.scope.size(); ++p)
+          entry += input.strides[p] * position[bucket.scope[p]];
+        sum += storage[entry];
+      }
+      if (sum < least) {
+        least = sum;
+        best = v;
+      }
+    }
+    if (least == kInfinity)
+      return {};
+    if (bucket.variable >= 0)
+      position[bucket.variable] = best;
+  }
+  Assignment assignment(live.size());
+  for (std::size_t v = 0; v < live.size(); ++v)
+    assignment[v] = live[v][position[v]];
+  return assignment;
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,140 @@
+//===- exhaustive.cpp - Tries everything ------------------------*- C++ -*-===//
+//
+// The specification of solveChain. It shares nothing with it but the two
+// costOf: every assignment of every copy is tried, in lexicographic order.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cmath>
+#include <cstddef>
+#include <map>
+
+#include "planner/solve/chain.h"
+
+namespace mtplan::planner {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// The next one in lexicographic order; false after the last.
+bool advance(Assignment &assignment, const std::vector<int> &domains) {
+  for (std::size_t v = assignment.size(); v-- > 0;) {
+    if (++assignment[v] < domains[v])
+      return true;
+    assignment[v] = 0;
+  }
+  return false;
+}
+
+struct Choice {
+  Assignment assignment;
+  Cost cost;
+};
+
+class Search {
+public:
+  explicit Search(const ChainProblem &theChain) : chain(theChain) {
+    for (std::size_t l = 0; l < chain.links.size(); ++l) {
+      const Problem &problem = chain.links[l].problem;
+      std::vector<Choice> legal;
+      Assignment assignment(problem.domains.size(), 0);
+      do {
+        Cost cost = costOf(problem, assignment);
+        if (!std::isinf(cost.time))
+          legal.push_back({assignment, cost});
+      } while (advance(assignment, problem.domains));
+      choices.push_back(std::move(legal));
+      for (int copy = 0; copy < chain.links[l].repeat; ++copy)
+        linkOf.push_back(static_cast<int>(l));
+    }
+  }
+
+  ChainSolution run() {
+    visit({});
+    ChainSolution solution;
+    solution.feasible = !fastest.empty();
+    const auto &best = solution.feasible ? fastest : smallest;
+    for (std::size_t copy = 0; copy < best.size(); ++copy) {
+      int link = linkOf[copy];
+      if (!solution.runs.empty() && solution.runs.back().link == link &&
+          solution.runs.back().assignment == best[copy]->assignment)
+        ++solution.runs.back().count;
+      else
+        solution.runs.push_back({link, 1, best[copy]->assignment});
+    }
+    solution.cost =
+        best.empty() ? Cost{kInfinity, 0.0} : costOf(chain, solution.runs);
+    solution.optimal = solution.feasible;
+    solution.lowerBound = solution.feasible ? solution.cost.time : kInfinity;
+    return solution;
+  }
+
+private:
+  bool fits(const Choice &choice, std::map<int, int> &sharedValues) const {
+    const Link &link = chain.links[linkOf[path.size()]];
+    if (!path.empty()) {
+      const Link &before = chain.links[linkOf[path.size() - 1]];
+      for (std::size_t i = 0; i < link.in.size(); ++i)
+        if (path.back()->assignment[before.out[i]] !=
+            choice.assignment[link.in[i]])
+          return false;
+    }
+    for (auto [variable, id] : link.shared) {
+      int value = choice.assignment[variable];
+      if (sharedValues.emplace(id, value).first->second != value)
+        return false;
+    }
+    return true;
+  }
+
+  void visit(const std::map<int, int> &sharedValues) {
+    if (path.size() == linkOf.size()) {
+      judge();
+      return;
+    }
+    for (const Choice &choice : choices[linkOf[path.size()]]) {
+      std::map<int, int> extended = sharedValues;
+      if (!fits(choice, extended))
+        continue;
+      path.push_back(&choice);
+      visit(extended);
+      path.pop_back();
+    }
+  }
+
+  void judge() {
+    Cost cost;
+    for (const Choice *choice : path) {
+      cost.time += choice->cost.time;
+      cost.memory += choice->cost.memory;
+    }
+    auto less = [](double a, double b, const Cost &x, const Cost &y) {
+      return a != b ? a < b : x.time + x.memory < y.time + y.memory;
+    };
+    if (cost.memory <= chain.memoryLimit &&
+        (fastest.empty() ||
+         less(cost.time, fastestCost.time, cost, fastestCost))) {
+      fastest = path;
+      fastestCost = cost;
+    }
+    if (smallest.empty() ||
+        less(cost.memory, smallestCost.memory, cost, smallestCost)) {
+      smallest = path;
+      smallestCost = cost;
+    }
+  }
+
+  const ChainProblem &chain;
+  std::vector<int> linkOf;                  ///< per copy
+  std::vector<std::vector<Choice>> choices; ///< per link, the legal ones
+  std::vector<const Choice *> path, fastest, smallest;
+  Cost fastestCost, smallestCost;
+};
+
+} // namespace
+
+ChainSolution solveChainExhaustively(const ChainProblem &chain) {
+  return Search(chain).run();
+}
+
+} // namespace mtplan::planner

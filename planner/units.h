@@ -1,0 +1,61 @@
+//===- units.h - Quantities that cannot be mixed up -------------*- C++ -*-===//
+//
+// Every number the planner reasons about has a unit, and the unit is its type:
+//
+//   Bytes        size in memory or on the wire      (double, 1 B)
+//   Seconds      modelled or measured time          (double, 1 s)
+//   Flops        floating-point operations          (double, 1 multiply OR add)
+//   BytesPerSec  bandwidth, one direction           (double, 1 B/s)
+//   FlopsPerSec  throughput                         (double, 1 flop/s)
+//
+// Gigabytes and microseconds exist only where text is read or printed: the
+// machine files and the report. Conversion happens there and nowhere else.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_UNITS_H
+#define MTPLAN_PLANNER_UNITS_H
+
+#include <compare>
+
+namespace mtplan::planner {
+
+/// A double that only meets its own kind. Scaling by a plain number keeps the
+/// unit; dividing two of a kind gives a plain number.
+template <typename Tag> struct Quantity {
+  double value = 0.0;
+
+  auto operator<=>(const Quantity &) const = default;
+
+  Quantity &operator+=(Quantity other) {
+    value += other.value;
+    return *this;
+  }
+  friend Quantity operator+(Quantity a, Quantity b) {
+    return {a.value + b.value};
+  }
+  friend Quantity operator-(Quantity a, Quantity b) {
+    return {a.value - b.value};
+  }
+  friend Quantity operator*(Quantity a, double k) { return {a.value * k}; }
+  friend Quantity operator*(double k, Quantity a) { return {k * a.value}; }
+  friend Quantity operator/(Quantity a, double k) { return {a.value / k}; }
+  friend double operator/(Quantity a, Quantity b) { return a.value / b.value; }
+};
+
+using Bytes = Quantity<struct BytesTag>;
+using Seconds = Quantity<struct SecondsTag>;
+using Flops = Quantity<struct FlopsTag>;
+using BytesPerSec = Quantity<struct BytesPerSecTag>;
+using FlopsPerSec = Quantity<struct FlopsPerSecTag>;
+
+inline Seconds operator/(Bytes size, BytesPerSec rate) {
+  return {size.value / rate.value};
+}
+inline Seconds operator/(Flops work, FlopsPerSec rate) {
+  return {work.value / rate.value};
+}
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_UNITS_H

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""count_tests.py <reports>: prints 'N passed, N failed' over all test cases.
+
+<reports>/ctest.xml names what ctest ran. An entry that wrote
+<reports>/cases/<entry>.xml (GoogleTest, lit) counts as its cases, any other as
+one. An entry that failed, or could not be run, though its report shows no
+failure adds one failure, so a failed run never counts as passed.
+"""
+
+import pathlib
+import sys
+import xml.etree.ElementTree as xml
+
+
+def outcome(case):
+    """'failed', 'skipped' or 'passed', of one <testcase> of GoogleTest or lit."""
+    kinds = {child.tag for child in case}
+    if kinds & {"failure", "error"}:
+        return "failed"
+    if "skipped" in kinds or case.get("status") == "notrun":  # DISABLED_
+        return "skipped"
+    return "passed"
+
+
+def count(reports):
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    for entry in xml.parse(reports / "ctest.xml").iter("testcase"):
+        verdict = "passed" if entry.get("status") == "run" else "failed"
+        detail = reports / "cases" / (entry.get("name") + ".xml")
+        try:
+            cases = [outcome(c) for c in xml.parse(detail).iter("testcase")]
+        except (OSError, xml.ParseError):
+            cases = []
+        if verdict == "failed" and "failed" not in cases:
+            cases.append("failed")
+        for case in cases or [verdict]:
+            counts[case] += 1
+    return counts
+
+
+def main():
+    try:
+        counts = count(pathlib.Path(sys.argv[1]))
+    except (OSError, xml.ParseError) as error:
+        print(f"count_tests: {error}", file=sys.stderr)
+        counts = {"passed": 0, "failed": 1, "skipped": 0}
+    if counts["skipped"]:
+        print(f"{counts['skipped']} skipped")
+    print(f"{counts['passed']} passed, {counts['failed']} failed")
+    return 1 if counts["failed"] or not counts["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

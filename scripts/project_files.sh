@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# project_files.sh [pattern...]: the project's files that match, one a line:
+# what git tracks or would track, else (an unpacked archive) what is not a build.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+[ $# -gt 0 ] || set -- '*'
+if ! files=$(git ls-files --cached --others --exclude-standard 2>/dev/null) ||
+  [ -z "$files" ]; then
+  files=$(find . -name .git -prune -o -path './build*' -prune -o \
+    -type f -printf '%P
+')
+fi
+sort -u <<<"$files" | while IFS= read -r file; do
+  for pattern in "$@"; do
+    # shellcheck disable=SC2053 # the pattern is meant as one
+    if [[ $file == $pattern && -f $file ]]; then
+      printf '%s\n' "$file"
+      break
+    fi
+  done
+done

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# seeds.sh <fuzz target>: the folders it starts from, one a line: its committed
+# corpus, then the examples that are inputs of the same kind.
+set -euo pipefail
+root=$(realpath "$(dirname "$0")/..")
+
+folders=("tests/fuzz/corpus/$1")
+case $1 in
+machine) folders+=(examples/machines) ;;
+hf_config) folders+=(examples) ;;
+native_json) folders+=(examples/native) ;;
+textual_ir) folders+=(tests/ir tests/passes) ;;
+esac
+for folder in "${folders[@]}"; do
+  [ ! -d "$root/$folder" ] || printf '%s\n' "$root/$folder"
+done

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Installs what mtplan needs from Debian 12 and is not there yet. Asks nothing,
+# prints nothing when nothing is missing, and may be run any number of times.
+set -euo pipefail
+
+packages=(
+  # building
+  cmake ninja-build ccache g++ make git
+  libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools zlib1g-dev
+  libboost-dev libboost-graph-dev nlohmann-json3-dev libcli11-dev libfmt-dev
+  # testing and measuring
+  libgtest-dev libgmock-dev libbenchmark-dev libvalijson-dev python3
+  # format, lint, fuzzing
+  clang clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev
+)
+
+# Names of the packages above that are not installed, one a line.
+missingPackages() {
+  local name installed
+  if ! command -v dpkg-query >/dev/null; then
+    printf '%s\n' "${packages[@]}"
+    return
+  fi
+  # dpkg-query fails when it knows nothing of a name; that is the question.
+  installed=$(dpkg-query --show --showformat='${db:Status-Status} ${Package}\n' \
+    "${packages[@]}" 2>/dev/null | sed -n 's/^installed //p') || true
+  for name in "${packages[@]}"; do
+    grep -qxF -- "$name" <<<"$installed" || printf '%s\n' "$name"
+  done
+}
+
+giveUp() {
+  printf 'setup: %s\n' "$1" >&2
+  printf 'setup: needed, in the names of Debian 12:\n  %s\n' "${missing[*]}" >&2
+  exit 1
+}
+
+mapfile -t missing < <(missingPackages)
+[ "${#missing[@]}" -eq 0 ] && exit 0
+
+command -v apt-get >/dev/null ||
+  giveUp 'no apt-get here; please install the packages yourself'
+if [ "$(id -u)" -eq 0 ]; then
+  asRoot=()
+elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+  asRoot=(sudo -n)
+else
+  giveUp 'neither root nor sudo without a password; please run as root:
+  apt-get install --no-install-recommends '"${missing[*]}"
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# One apt-get step, its output shown only if it fails.
+quietly() {
+  "${asRoot[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
+    -o DPkg::Lock::Timeout=300 "$@" >"$log" 2>&1 </dev/null || {
+    cat "$log" >&2
+    giveUp "apt-get $1 failed (see above)"
+  }
+}
+
+printf 'setup: installing %d packages\n' "${#missing[@]}"
+quietly update
+quietly install --no-install-recommends "${missing[@]}"
+mapfile -t missing < <(missingPackages)
+[ "${#missing[@]}" -eq 0 ] || giveUp 'packages are missing after installing'

@@ -1,0 +1,23 @@
+// RUN: mtplan-opt %s | mtplan-opt | FileCheck %s
+
+module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 4>} {
+
+// A sum over the innermost axis.
+// CHECK-LABEL: @sum
+mtp.segment @sum () {
+  %x = mtp.parameter "x" : tensor<2x4x8xf32>
+  // CHECK: %{{.+}} = mtp.all_reduce %{{[a-z0-9_]+}} over "tp" cause "fc" : tensor<2x4x8xf32>
+  %y = mtp.all_reduce %x over "tp" cause "fc" : tensor<2x4x8xf32>
+  mtp.yield
+}
+
+// A maximum.
+// CHECK-LABEL: @maximum
+mtp.segment @maximum () {
+  %x = mtp.parameter "x" : tensor<2x4x8xf32>
+  // CHECK: %{{.+}} = mtp.all_reduce %{{[a-z0-9_]+}} over "dp" max cause "fc" : tensor<2x4x8xf32>
+  %y = mtp.all_reduce %x over "dp" max cause "fc" : tensor<2x4x8xf32>
+  mtp.yield
+}
+
+}

@@ -1,0 +1,11 @@
+// RUN: mtplan-opt %s --verify-diagnostics
+// RUN: not mtplan-opt %s
+
+mtp.segment @one_label_twice () {
+  %x = mtp.parameter "x" : tensor<4xf32>
+  // expected-note @below {{by this operator}}
+  %a = mtp.scale "op"(%x) by 2.0 : tensor<4xf32>
+  // expected-error @below {{has the label "op", which is taken in its segment}}
+  %b = mtp.scale "op"(%a) by 2.0 : tensor<4xf32>
+  mtp.yield
+}

@@ -1,0 +1,28 @@
+# The lit suite: every .mlir and .test file under tests/. Loaded through the
+# build's lit.site.cfg.py, which says where the tools are.
+#
+# In a RUN line: mtplan, mtplan-opt and mtrun are the ones of this build;
+# FileCheck, not and split-file are LLVM's; %examples is the folder of that name.
+import os
+
+import lit.formats
+
+config.name = "mtplan"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["inputs", "fuzz", "lint"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.mtplan_build, "tests", "lit")
+
+config.environment["PATH"] = os.pathsep.join(
+    [config.mtplan_bin, config.llvm_bin, os.environ["PATH"]])
+config.environment["FILECHECK_OPTS"] = "--dump-input-filter=error"
+# The sanitizer build passes its options on; test-all widens matrices.
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "MTPLAN_TEST_ALL"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+if os.environ.get("MTPLAN_TEST_ALL"):
+    config.available_features.add("heavy")  # REQUIRES: heavy
+
+config.substitutions.append(
+    ("%examples", os.path.join(config.mtplan_source, "examples")))

@@ -1,0 +1,275 @@
+//===- gradient_test.cpp - Gradients against difference quotients ---------===//
+//
+// A small model around one family of operators is differentiated, and the step
+// is interpreted in double precision: what it accumulates for elements of every
+// parameter has to be what the loss does when that element is nudged. Dropout
+// is on: masks are drawn by name, so a nudge leaves them as they are.
+//
+//===----------------------------------------------------------------------===//
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+#include <random>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+#include "ir/interpret/interpret.h"
+#include "passes/passes.h"
+
+namespace mtplan::passes {
+namespace {
+
+/// A block that turns %x into %y, both tensor<2x4x8xf32>, twice; `tail` does
+/// the same to the embedding, and `classes` of the 11 logits count. Another
+/// `seed` is for nonlinearities with a kink: none of its inputs is near it.
+struct Family {
+  std::string name;
+  std::string block;
+  std::string tail = R"(%y = mtp.scale "tail" (%x) by 1.5 : $T)";
+  int classes = 11;
+  std::uint64_t seed = 1;
+};
+
+void PrintTo(const Family &family, std::ostream *out) { *out << family.name; }
+
+// $T, $W, $V and $K stand for the types that texts would otherwise repeat.
+std::string expand(std::string text) {
+  const std::pair<std::string, std::string> types[] = {
+      {"$T", "tensor<2x4x8xf32>"},  {"$W", "tensor<8x8xf32>"},
+      {"$V", "tensor<8xf32>"},      {"$K", "tensor<2x4x4xf32>"},
+      {"$L", "tensor<2x4x11xf32>"}, {"$M", "tensor<2x4xf32>"},
+      {"$I", "tensor<2x4xi32>"},    {"$E", "tensor<11x8xf32>"}};
+  for (const auto &[mark, type] : types)
+    for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos;)
+      text.replace(at, mark.size(), type);
+  return text;
+}
+
+// An embedding, two copies of the block, and a head tied to the embedding.
+std::string program(const Family &family) {
+  const std::string classes =
+      "{classes = " + std::to_string(family.classes) + " : i64}";
+  return expand(R"(
+    mtp.segment @embed () {
+      %ids = mtp.input "ids" dims ["batch", "sequence"] below 11 : $I
+      %w = mtp.parameter "wte.weight" : $E
+      %x = mtp.embedding "wte" (%ids, %w) : ($I, $E) -> $T
+      )" + family.tail +
+                R"(
+      mtp.yield %y : $T
+    }
+    mtp.segment @h repeat 2 (%x: $T) {
+      )" + family.block +
+                R"(
+      mtp.yield %y : $T
+    }
+    mtp.segment @head (%x: $T) {
+      %targets = mtp.input "targets" dims ["batch", "sequence"] below )" +
+                std::to_string(family.classes) + R"( : $I
+      %count = mtp.input "count" dims [] : tensor<f32>
+      %w = mtp.parameter "wte.weight" : $E
+      %l = mtp.einsum "lm_head" "bsi,vi->bsv" (%x, %w) : ($T, $E) -> $L
+      %m = mtp.vocab_max "loss.max" (%l) )" +
+                classes + R"( : ($L) -> $M
+      %s = mtp.vocab_sum_exp "loss.sum_exp" (%l, %m) )" +
+                classes + R"( : ($L, $M) -> $M
+      %p = mtp.vocab_pick "loss.pick" (%l, %targets) : ($L, $I) -> $M
+      %loss = mtp.token_loss "loss" (%m, %s, %p, %targets, %count)
+          : ($M, $M, $M, $I, tensor<f32>) -> tensor<f32>
+      mtp.yield
+    })");
+}
+
+class Gradient : public ::testing::TestWithParam<Family> {
+protected:
+  Gradient() { context.loadDialect<ir::MtpDialect>(); }
+
+  static ir::RunOptions unperturbed() {
+    ir::RunOptions options;
+    options.seed = GetParam().seed;
+    return options;
+  }
+
+  /// The loss with one element nudged.
+  double lossAt(mlir::ModuleOp module, const ir::TensorKey &key,
+                std::int64_t element, double delta) {
+    ir::RunOptions options = unperturbed();
+    options.perturbation = {key.label, key.copy, element, delta};
+    auto run = ir::interpret(module, options);
+    if (mlir::failed(run)) {
+      ADD_FAILURE() << "does not run";
+      return 0.0;
+    }
+    return run->results.at({"loss", 0}).ranks.front().data.front();
+  }
+
+  /// Five points: the error is of the fourth order in `delta`, far below the
+  /// tolerance, and rounding costs 1e-12 or so.
+  double quotient(mlir::ModuleOp module, const ir::TensorKey &key,
+                  std::int64_t element) {
+    const double delta = 1e-4;
+    const auto loss = [&](double steps) {
+      return lossAt(module, key, element, steps * delta);
+    };
+    return (8 * (loss(1) - loss(-1)) - (loss(2) - loss(-2))) / (12 * delta);
+  }
+
+  mlir::MLIRContext context;
+};
+
+// Both ends and some in between, each once.
+std::set<std::int64_t> sample(std::int64_t count, std::mt19937_64 &random) {
+  std::set<std::int64_t> elements = {0, count - 1};
+  for (int i = 0; i < 6; ++i)
+    elements.insert(static_cast<std::int64_t>(random() % count));
+  return elements;
+}
+
+TEST_P(Gradient, IsTheDifferenceQuotient) {
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(
+      program(GetParam()), mlir::ParserConfig(&context));
+  ASSERT_TRUE(module);
+  mlir::PassManager manager(&context);
+  manager.addPass(createDifferentiatePass());
+  manager.addPass(createVerifyGradientsPass());
+  ASSERT_TRUE(mlir::succeeded(manager.run(*module)));
+  auto run = ir::interpret(*module, unperturbed());
+  ASSERT_TRUE(mlir::succeeded(run));
+  ASSERT_FALSE(run->gradients.empty());
+  std::mt19937_64 random(7);
+  for (const auto &[key, gradient] : run->gradients) {
+    const std::vector<double> &values = gradient.ranks.front().data;
+    double largest = 0.0;
+    for (double value : values)
+      largest = std::max(largest, std::abs(value));
+    EXPECT_GT(largest, 1e-5) << key.name() << " is hardly tested";
+    for (std::int64_t element :
+         sample(static_cast<std::int64_t>(values.size()), random))
+      EXPECT_NEAR(values[element], quotient(*module, key, element),
+                  1e-6 * std::abs(values[element]) + 1e-9 * largest + 1e-10)
+          << key.name() << ", element " << element;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The families
+//===----------------------------------------------------------------------===//
+
+// x W, for operators that have no parameter of their own.
+const std::string kProduct = R"(
+  %w = mtp.parameter "h.*.fc.weight" : $W
+  %p = mtp.einsum "h.*.fc" "bsi,io->bso" (%x, %w) : ($T, $W) -> $T
+)";
+
+Family activation(const std::string &kind, std::uint64_t seed = 1) {
+  Family family;
+  family.name = kind;
+  family.block =
+      kProduct + "%y = mtp.activation \"h.*.act\" " + kind + " (%p) : $T";
+  family.seed = seed;
+  return family;
+}
+
+Family attention(const std::string &name, const std::string &causal) {
+  return {name, R"(
+  %wq = mtp.parameter "h.*.q.weight" : $W
+  %wk = mtp.parameter "h.*.k.weight" : tensor<8x4xf32>
+  %wv = mtp.parameter "h.*.v.weight" : tensor<8x4xf32>
+  %q = mtp.einsum "h.*.q" "bsi,io->bso" (%x, %wq) : ($T, $W) -> $T
+  %k = mtp.einsum "h.*.k" "bsi,io->bso" (%x, %wk) : ($T, tensor<8x4xf32>) -> $K
+  %v = mtp.einsum "h.*.v" "bsi,io->bso" (%x, %wv) : ($T, tensor<8x4xf32>) -> $K
+  %y, %lse = mtp.attention "h.*.core" (%q, %k, %v)
+      {head_dim = 2 : i64, causal = )" +
+                    causal + R"(, scale = 0.7 : f64, rate = 0.25 : f64,
+       mask = "h.*.core"} : ($T, $K, $K) -> ($T, $K))"};
+}
+
+// Rotated against itself unrotated: a rotation of everything would cancel.
+Family rope(const std::string &name, const std::string &form) {
+  return {name, kProduct + R"(
+  %r = mtp.rope "h.*.rope" (%p) {head_dim = 4 : i64, theta = 10.0 : f64, )" +
+                    form + R"(} : $T
+  %y = mtp.mul "h.*.mul" (%r, %x) : $T)"};
+}
+
+const Family kEinsum = {"einsum_with_bias", R"(
+  %w = mtp.parameter "h.*.fc.weight" : $W
+  %b = mtp.parameter "h.*.fc.bias" {init = "zeros"} : $V
+  %y = mtp.einsum "h.*.fc" "bsi,io->bso" (%x, %w, %b) : ($T, $W, $V) -> $T)"};
+
+const Family kTwoActivations = {"einsum_of_two_activations", R"(
+  %t = mtp.einsum "h.*.scores" "bsi,bti->bst" (%x, %x) : ($T, $T) -> $K
+  %y = mtp.einsum "h.*.mix" "bst,bti->bsi" (%t, %x) : ($K, $T) -> $T)"};
+
+const Family kFanOut = {"one_value_read_often", kProduct + R"(
+  %a = mtp.add "h.*.add" (%p, %x) : $T
+  %m = mtp.mul "h.*.mul" (%a, %p) : $T
+  %s = mtp.scale "h.*.scale" (%m) by -0.5 : $T
+  %q = mtp.mul "h.*.square" (%x, %x) : $T
+  %t = mtp.add "h.*.twice" (%q, %q) : $T
+  %y = mtp.add "h.*.out" (%s, %t) : $T)"};
+
+const Family kDropout = {"dropout", kProduct + R"(
+  %y = mtp.dropout "h.*.drop" (%p) {rate = 0.4 : f64, mask = "h.*.drop"} : $T)"};
+
+const Family kSwiglu = {"swiglu", kProduct + R"(
+  %wu = mtp.parameter "h.*.up.weight" : $W
+  %u = mtp.einsum "h.*.up" "bsi,io->bso" (%x, %wu) : ($T, $W) -> $T
+  %y = mtp.swiglu "h.*.act" (%p, %u) : $T)"};
+
+const Family kSoftmax = {"softmax", kProduct + R"(
+  %y = mtp.softmax "h.*.softmax" (%p) : $T)"};
+
+const Family kLayerNorm = {"layer_norm", R"(
+  %g = mtp.parameter "h.*.ln.weight" {init = "ones"} : $V
+  %b = mtp.parameter "h.*.ln.bias" {init = "zeros"} : $V
+  %y = mtp.layer_norm "h.*.ln" (%x, %g, %b) {epsilon = 1.0e-3 : f64}
+      : ($T, $V, $V) -> $T)"};
+
+const Family kRmsNorm = {"rms_norm", R"(
+  %g = mtp.parameter "h.*.ln.weight" {init = "ones"} : $V
+  %y = mtp.rms_norm "h.*.ln" (%x, %g) {epsilon = 1.0e-3 : f64}
+      : ($T, $V) -> $T)"};
+
+const Family kPositions = {"positions", kProduct + R"(
+  %y = mtp.add "h.*.add" (%p, %x) : $T)",
+                           R"(
+  %t = mtp.parameter "wpe.weight" : tensor<6x8xf32>
+  %y = mtp.position_embedding "wpe" (%x, %t) : ($T, tensor<6x8xf32>) -> $T)"};
+
+const Family kPadding = {"padding_classes", kEinsum.block, kEinsum.tail, 9};
+
+std::string nameOf(const ::testing::TestParamInfo<Family> &info) {
+  return info.param.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Linear, Gradient,
+                         ::testing::Values(kEinsum, kTwoActivations, kFanOut,
+                                           kPositions, kPadding),
+                         nameOf);
+INSTANTIATE_TEST_SUITE_P(
+    Pointwise, Gradient,
+    ::testing::Values(activation("gelu"), activation("gelu_tanh"),
+                      activation("silu"), activation("relu", 2),
+                      activation("tanh"), kDropout, kSwiglu),
+    nameOf);
+INSTANTIATE_TEST_SUITE_P(Norm, Gradient,
+                         ::testing::Values(kSoftmax, kLayerNorm, kRmsNorm),
+                         nameOf);
+INSTANTIATE_TEST_SUITE_P(
+    Attention, Gradient,
+    ::testing::Values(attention("causal", "true"), attention("full", "false"),
+                      rope("halves", "rotary_dim = 4 : i64"),
+                      rope("neighbours", "rotary_dim = 4 : i64, interleaved"),
+                      rope("part_of_a_head", "rotary_dim = 2 : i64")),
+    nameOf);
+
+} // namespace
+} // namespace mtplan::passes

@@ -1,0 +1,309 @@
+//===- machine_test.cpp - Machine files, good and bad ---------------------===//
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "planner/json_text.h"
+#include "planner/machine/machine_json.h"
+
+using namespace mtplan::planner;
+using nlohmann::json;
+
+namespace {
+
+json quantity(const json &value) {
+  return {{"value", value}, {"source", "made up"}};
+}
+
+// 8 devices to a node, round numbers.
+json smallFile() {
+  return {{"name", "small"},
+          {"default_precision", "bf16"},
+          {"devices_per_node", quantity(8)},
+          {"device",
+           {{"name", "device"},
+            {"memory_GiB", quantity(16)},
+            {"reserved_GiB", quantity(1)},
+            {"bandwidth_GBps", quantity(1000)},
+            {"bandwidth_efficiency", quantity(0.5)},
+            {"units", quantity(100)},
+            {"tile_m", quantity(128)},
+            {"tile_n", quantity(256)},
+            {"launch_us", quantity(4)},
+            {"gemm_efficiency", quantity(0.75)},
+            {"attention_efficiency", quantity(0.25)},
+            {"peak_fp32_TFLOPs", quantity(20)},
+            {"peak_bf16_TFLOPs", quantity(200)}}},
+          {"levels",
+           {{{"name", "inner"},
+             {"ranks", quantity(8)},
+             {"bandwidth_GBps", quantity(300)},
+             {"latency_us", quantity(2)},
+             {"base_us", quantity(10)},
+             {"in_switch_reduction_GBps", quantity(250)},
+             {"in_switch_latency_us", quantity(7)}},
+            {{"name", "outer"},
+             {"bandwidth_GBps", quantity(25)},
+             {"latency_us", quantity(5)},
+             {"base_us", quantity(0)},
+             {"rings", quantity({1, 2})}}}}};
+}
+
+std::string messageOf(const std::string &text) {
+  try {
+    parseMachine(text);
+  } catch (const MachineError &error) {
+    return error.what();
+  }
+  return "";
+}
+
+// The message for the small file with the value at `pointer` replaced.
+std::string messageWith(const char *pointer, const json &value) {
+  json file = smallFile();
+  file[json::json_pointer(pointer)] = value;
+  return messageOf(file.dump());
+}
+
+std::string messageWithout(const std::string &object, const char *key) {
+  json file = smallFile();
+  file[json::json_pointer(object)].erase(key);
+  return messageOf(file.dump());
+}
+
+TEST(ParseMachine, ReadsEveryNumberInItsUnit) {
+  Machine machine = parseMachine(smallFile().dump());
+  EXPECT_EQ(machine.name, "small");
+  EXPECT_EQ(machine.devicesPerNode, 8);
+  EXPECT_EQ(machine.defaultPrecision, Precision::bf16);
+  const Device &device = machine.device;
+  EXPECT_EQ(device.memory, Bytes{17179869184.0});
+  EXPECT_EQ(device.reserved, Bytes{1073741824.0});
+  EXPECT_EQ(device.bandwidth, BytesPerSec{1e12});
+  EXPECT_EQ(device.bandwidthEfficiency, 0.5);
+  EXPECT_EQ(device.units, 100);
+  EXPECT_EQ(device.tileM, 128);
+  EXPECT_EQ(device.tileN, 256);
+  EXPECT_DOUBLE_EQ(device.launch.value, 4e-6);
+  EXPECT_EQ(device.gemmEfficiency, 0.75);
+  EXPECT_EQ(device.attentionEfficiency, 0.25);
+  EXPECT_EQ(device.peak(Precision::fp32), FlopsPerSec{2e13});
+  EXPECT_EQ(device.peak(Precision::bf16), FlopsPerSec{2e14});
+  EXPECT_FALSE(device.peak(Precision::fp16).has_value());
+  ASSERT_EQ(machine.levels.size(), 2u);
+  EXPECT_EQ(machine.levels[0].ranks, 8);
+  EXPECT_EQ(machine.levels[0].bandwidth, BytesPerSec{3e11});
+  EXPECT_DOUBLE_EQ(machine.levels[0].latency.value, 2e-6);
+  EXPECT_DOUBLE_EQ(machine.levels[0].base.value, 1e-5);
+  EXPECT_TRUE(machine.levels[0].inSwitchReduction);
+  EXPECT_EQ(machine.levels[0].reductionBandwidth, BytesPerSec{2.5e11});
+  EXPECT_DOUBLE_EQ(machine.levels[0].reductionLatency.value, 7e-6);
+  EXPECT_EQ(machine.levels[1].ranks, 0);
+  EXPECT_FALSE(machine.levels[1].inSwitchReduction);
+  EXPECT_EQ(machine.levels[1].rings, (std::vector<double>{1, 2}));
+}
+
+TEST(ParseMachine, GigabytesOfBothKinds) {
+  json file = smallFile();
+  file["device"].erase("memory_GiB");
+  file["device"]["memory_GB"] = quantity(16);
+  EXPECT_EQ(parseMachine(file.dump()).device.memory, Bytes{16e9});
+  file["device"]["memory_GiB"] = quantity(16);
+  EXPECT_EQ(messageOf(file.dump()),
+            "/device/memory_GiB: is given as well as memory_GB; give one");
+}
+
+TEST(ParseMachine, ANumberWithoutASourceIsRejected) {
+  EXPECT_EQ(messageWith("/device/memory_GiB", 16),
+            "/device/memory_GiB: needs a source; write {\"value\": ..., "
+            "\"source\": \"where it is from\"}");
+  EXPECT_EQ(messageWithout("/levels/0/latency_us", "source"),
+            "/levels/0/latency_us/source: must say where the number is from");
+  EXPECT_EQ(messageWith("/levels/0/latency_us/source", " \n"),
+            "/levels/0/latency_us/source: must say where the number is from");
+  // Every number of the file, one after the other.
+  json flat = smallFile().flatten();
+  int numbers = 0;
+  for (const auto &[pointer, value] : flat.items()) {
+    if (!pointer.ends_with("/source"))
+      continue;
+    ++numbers;
+    json file = flat;
+    file.erase(pointer);
+    EXPECT_EQ(messageOf(file.unflatten().dump()),
+              pointer + ": must say where the number is from");
+  }
+  EXPECT_EQ(numbers, 23);
+}
+
+TEST(ParseMachine, ANumberOutOfItsRangeIsRejected) {
+  EXPECT_EQ(messageWith("/device/memory_GiB/value", 0),
+            "/device/memory_GiB/value: must be above 0 and at most 1e+06, "
+            "got 0");
+  EXPECT_EQ(messageWith("/device/bandwidth_GBps/value", -1),
+            "/device/bandwidth_GBps/value: must be above 0 and at most 1e+06, "
+            "got -1");
+  EXPECT_EQ(messageWith("/device/gemm_efficiency/value", 1.5),
+            "/device/gemm_efficiency/value: must be above 0 and at most 1, "
+            "got 1.5");
+  EXPECT_EQ(messageWith("/device/peak_bf16_TFLOPs/value", 1e300),
+            "/device/peak_bf16_TFLOPs/value: must be above 0 and at most "
+            "1e+06, got 1e+300");
+  EXPECT_EQ(messageWith("/levels/0/base_us/value", -0.5),
+            "/levels/0/base_us/value: must be at least 0 and at most 1e+06, "
+            "got -0.5");
+  EXPECT_EQ(messageWith("/device/units/value", 1.5),
+            "/device/units/value: must be a whole number from 1 to 1000000, "
+            "got 1.5");
+  EXPECT_EQ(messageWith("/device/units/value", 18446744073709551615u),
+            "/device/units/value: must be a whole number from 1 to 1000000, "
+            "got 18446744073709551615");
+  EXPECT_EQ(messageWith("/device/units/value", "many"),
+            "/device/units/value: must be a whole number from 1 to 1000000, "
+            "got \"many\"");
+  EXPECT_EQ(messageWith("/device/launch_us/value", nullptr),
+            "/device/launch_us/value: must be a number, got null");
+  EXPECT_EQ(messageWith("/device/reserved_GiB/value", 16),
+            "/device/reserved_GiB: leaves nothing of the device's memory");
+  EXPECT_EQ(messageWith("/levels/1/rings/value/1", 0),
+            "/levels/1/rings/value/1: must be above 0 and at most 1000, got 0");
+}
+
+TEST(ParseMachine, UnknownKeysNameTheNearestKnownOne) {
+  EXPECT_EQ(messageWith("/device/memory_GIB", quantity(1)),
+            "/device/memory_GIB: unknown key; the nearest valid key is "
+            "\"memory_GiB\"");
+  EXPECT_EQ(messageWith("/sources", "x"),
+            "/sources: unknown key; the nearest valid key is \"device\"");
+  // A key that a pointer has to escape.
+  EXPECT_EQ(messageWith("/levels/0/a~1b", 1).substr(0, 28),
+            "/levels/0/a~1b: unknown key;");
+}
+
+TEST(ParseMachine, MissingKeysAreNamed) {
+  EXPECT_EQ(messageWithout("/device", "units"), "/device/units: is missing");
+  EXPECT_EQ(messageWithout("/levels/0", "ranks"),
+            "/levels/0/ranks: is missing");
+  EXPECT_EQ(messageWithout("", "device"), "/device: is missing");
+}
+
+TEST(ParseMachine, LevelsNestAndTheLastReachesAll) {
+  EXPECT_EQ(messageWith("/levels/1/ranks", quantity(16)),
+            "/levels/1/ranks: must be left out: the last level reaches every "
+            "device");
+  EXPECT_EQ(messageWith("/levels", json::array()),
+            "/levels: must list 1 to 8 levels, got 0");
+  json file = smallFile();
+  file["levels"].insert(file["levels"].begin() + 1, file["levels"][0]);
+  file["levels"][1]["ranks"] = quantity(12);
+  EXPECT_EQ(messageOf(file.dump()),
+            "/levels/1/ranks: must be a multiple of 8, the ranks of the level "
+            "inside it, got 12");
+}
+
+TEST(ParseMachine, TheDefaultPrecisionMustBeOneTheDeviceHas) {
+  EXPECT_EQ(messageWith("/default_precision", "fp16"),
+            "/default_precision: is fp16, but /device has no peak_fp16_TFLOPs");
+  EXPECT_EQ(messageWith("/default_precision", "fp8"),
+            "/default_precision: must be one of \"fp32\", \"fp16\", \"bf16\", "
+            "got \"fp8\"");
+}
+
+TEST(ParseMachine, SaysEverythingThatIsWrong) {
+  json file = smallFile();
+  file["device"]["units"] = 100;
+  file["device"]["tile_m"]["value"] = 0;
+  file["levels"][1].erase("base_us");
+  file["nmae"] = "x";
+  std::string message = messageOf(file.dump());
+  EXPECT_EQ(std::ranges::count(message, '\n'), 3) << message;
+}
+
+TEST(ParseMachine, TextThatIsNoJsonIsPlaced) {
+  EXPECT_EQ(messageOf(""), "1:1: syntax error while parsing value - unexpected "
+                           "end of input; expected '[', '{', or a literal");
+  EXPECT_EQ(messageOf("{\n  \"name\": NaN}").substr(0, 5), "2:11:");
+  EXPECT_EQ(messageOf("{\"a\": 1e999}").substr(0, 5), "1:11:");
+  EXPECT_EQ(messageOf("[1,\n2").substr(0, 4), "2:2:");
+  EXPECT_EQ(messageOf("[]"), ": must be an object, got an array");
+}
+
+TEST(ParseJsonText, AKeyGivenTwiceIsRejected) {
+  EXPECT_EQ(messageOf(R"({"a": [0, {"b": 1, "b": 2}], "a": 1})"),
+            "/a/1/b: the key is given twice\n/a: the key is given twice");
+}
+
+TEST(ParseJsonText, DeepNestingIsRejectedAndDoesNoHarm) {
+  for (const char *open : {"[", "{\"a\":"}) {
+    std::string deep;
+    while (deep.size() < 10'000'000)
+      deep += open;
+    EXPECT_NE(messageOf(deep).find(": nested deeper than 64 levels"),
+              std::string::npos);
+  }
+  std::string most = std::string(64, '[') + std::string(64, ']');
+  EXPECT_NO_THROW(parseJsonText(most));
+  EXPECT_THROW(parseJsonText('[' + most + ']'), JsonTextError);
+  // Brackets in strings do not nest, not even behind an escaped quote.
+  EXPECT_NO_THROW(parseJsonText("\"\\\"" + std::string(100, '[') + '"'));
+}
+
+TEST(FormatMachine, IsReadBackAsTheSameMachine) {
+  for (const std::string &name : presetNames()) {
+    Machine machine = loadMachine(name);
+    std::string text = formatMachine(machine, "a test");
+    EXPECT_EQ(formatMachine(parseMachine(text), "a test"), text) << name;
+  }
+}
+
+TEST(Presets, AreTheFilesOfExamples) {
+  std::vector<std::string> names = presetNames();
+  EXPECT_TRUE(std::ranges::is_sorted(names));
+  for (const char *name : {"cpu", "dgx-2h", "dgx-a100-40g", "dgx-a100-80g",
+                           "dgx-h100", "hgx-h200"})
+    EXPECT_NE(std::ranges::find(names, name), names.end()) << name;
+  std::filesystem::path folder =
+      std::filesystem::path(MTPLAN_SOURCE_DIR) / "examples/machines";
+  std::size_t files = 0;
+  for (const auto &entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".json")
+      continue;
+    ++files;
+    std::string name = entry.path().stem().string();
+    // By path and by name: the same machine, called what its file is called.
+    Machine fromFile = loadMachine(entry.path().string());
+    EXPECT_EQ(fromFile.name, name);
+    EXPECT_EQ(formatMachine(fromFile, ""),
+              formatMachine(loadMachine(name), ""));
+  }
+  EXPECT_EQ(files, names.size());
+}
+
+TEST(Presets, HaveThePrecisionsTheirDevicesHave) {
+  EXPECT_FALSE(loadMachine("dgx-2h").device.bf16.has_value());
+  EXPECT_EQ(loadMachine("dgx-2h").defaultPrecision, Precision::fp16);
+  EXPECT_EQ(loadMachine("dgx-2h").devicesPerNode, 16);
+  EXPECT_EQ(loadMachine("dgx-h100").defaultPrecision, Precision::bf16);
+  EXPECT_EQ(loadMachine("cpu").defaultPrecision, Precision::fp32);
+}
+
+TEST(LoadMachine, NamesThePresetsWhenThereIsNoSuchThing) {
+  for (const std::string &path : {std::string("dgx-h1000"), std::string("/")})
+    try {
+      loadMachine(path);
+      FAIL() << path;
+    } catch (const MachineError &error) {
+      std::string message = error.what();
+      EXPECT_EQ(message.find("no machine file \"" + path +
+                             "\" can be read, and the presets are: cpu, "),
+                0u)
+          << message;
+    }
+}
+
+} // namespace

@@ -1,0 +1,114 @@
+//===- arguments.cpp - The command line of `mtplan` -----------------------===//
+//
+// Every flag is taken as text, so that request.cpp can judge all of them.
+//
+//===----------------------------------------------------------------------===//
+
+#include <algorithm>
+#include <ostream>
+
+#include <CLI/CLI.hpp>
+
+#include "tools/command.h"
+
+namespace mtplan::tools {
+
+namespace {
+
+constexpr const char *kExamples = R"(
+Examples:
+  # The fastest way to train GPT-2 8.3B on one DGX-2H with 8 GPUs
+  mtplan examples/gpt2-8.3b.json --gpus 8 --hardware dgx-2h
+
+  # The same facts for a script, and the program that each rank runs
+  mtplan examples/llama-3-8b.json --json
+  mtplan examples/llama-3-8b.json --emit mlir --stage partitioned
+
+  # Decide something yourself, leave the rest open, and prove the result
+  mtplan examples/gpt2-1.2b.json --tp 4 --pin 'h.*.mlp.fc1=column' \
+    --pin 'wte.weight=[tp,-]' --verify
+
+Exit status: 0 a plan was found; 1 nothing fits, or a proof failed; 2 bad input.
+)";
+
+void addFlags(CLI::App &app, Flags &flags) {
+  app.add_option("MODEL", flags.model,
+                 "Hugging Face config.json, mtplan's own JSON, or textual IR")
+      ->required();
+  auto text = [&](const char *name, Flags::Text &to, const char *what,
+                  const char *type) {
+    app.add_option(name, to, what)->type_name(type);
+  };
+  app.add_option("--hardware", flags.hardware,
+                 "preset or machine file (default dgx-h100)")
+      ->type_name("NAME|FILE");
+  text("--gpus", flags.gpus, "GPUs in all (default: one node)", "N");
+  text("--tp", flags.tp, "fix the tensor-parallel ranks", "N");
+  text("--dp", flags.dp, "fix the data-parallel replicas", "N");
+  text("--micro-batch", flags.microBatch,
+       "fix the samples a replica takes at once", "N");
+  text("--global-batch", flags.globalBatch,
+       "samples per step (default: the model file's, or 512)", "N");
+  text("--seq", flags.sequence, "positions per sample, instead of the model's",
+       "N");
+  text("--layers", flags.layers, "repeated blocks, instead of the model's",
+       "N");
+  text("--precision", flags.precision,
+       "bf16, fp16 or fp32 (default: the machine's)", "WORD");
+  text("--splits", flags.splits,
+       "what tp may split: column, row, head, vocab, sequence, batch, hidden "
+       "(default: all but hidden)",
+       "LIST");
+  text("--sequence-parallel", flags.sequenceParallel,
+       "on or off: adds or removes sequence from the splits", "WORD");
+  app.add_option("--pin", flags.pins,
+                 "PATTERN=VALUE: decide one operator or parameter; repeatable")
+      ->type_name("PIN")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  text("--memory-gib", flags.memoryGib,
+       "memory of a GPU, instead of the machine's", "GIB");
+  text("--top", flags.top, "plans to list (default 5)", "K");
+  app.add_flag("--json", flags.json, "print JSON (docs/json-output.md)");
+  app.add_flag("--verify", flags.verify,
+               "prove the plan: run it, shrunk, on all ranks and on one");
+  text("--emit", flags.emit, "mlir: print the IR instead of the report",
+       "WORD");
+  text("--stage", flags.stage,
+       "of --emit: model, differentiated, planned (default) or partitioned",
+       "NAME");
+  text("--dot", flags.dot, "also draw the graph for Graphviz", "FILE");
+  app.add_flag("--timings", flags.timings,
+               "say how long the search took; such output differs each time");
+}
+
+} // namespace
+
+std::optional<Flags> parseArguments(const std::vector<std::string> &arguments,
+                                    std::ostream &out, std::ostream &err,
+                                    int &exitCode) {
+  Flags flags;
+  CLI::App app{"Finds the fastest way to train a transformer on given "
+               "hardware, and proves it."};
+  app.name("mtplan");
+  app.footer(kExamples);
+  app.set_version_flag("--version", "mtplan " MTPLAN_VERSION);
+  addFlags(app, flags);
+  // CLI11 takes them last first.
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::Success &success) {
+    app.exit(success, out, err);
+    exitCode = kDone;
+    return std::nullopt;
+  } catch (const CLI::ParseError &error) {
+    err << "error: " << error.what() << "\nmtplan --help lists the flags\n";
+    exitCode = kBadInput;
+    return std::nullopt;
+  }
+  return flags;
+}
+
+} // namespace mtplan::tools

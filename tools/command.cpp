@@ -1,0 +1,176 @@
+//===- command.cpp - The command `mtplan` ---------------------------------===//
+
+#include "tools/command.h"
+
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "llvm/Support/raw_os_ostream.h"
+
+#include "passes/verify/prove.h"
+#include "planner/graph/op_graph_dot.h"
+#include "tools/diagnostics.h"
+#include "tools/pipeline.h"
+#include "tools/report_json.h"
+#include "tools/screen.h"
+#include "tools/shortfall.h"
+#include "tools/text_file.h"
+
+namespace mtplan::tools {
+
+namespace {
+
+/// A line on a terminal's standard error that is gone when this is.
+class Progress {
+public:
+  Progress(std::ostream &stream, bool onTerminal, const char *text)
+      : err(stream), shown(onTerminal) {
+    if (shown)
+      err << text << std::flush;
+  }
+  Progress(const Progress &) = delete;
+  Progress &operator=(const Progress &) = delete;
+  ~Progress() {
+    if (shown)
+      err << "\r\033[K" << std::flush;
+  }
+
+private:
+  std::ostream &err;
+  bool shown;
+};
+
+class Command {
+public:
+  Command(PlanRequest asked, std::vector<std::string> found, std::ostream &o,
+          std::ostream &e, const Terminal &t)
+      : request(std::move(asked)), errors(std::move(found)), out(o), err(e),
+        terminal(t) {}
+
+  int run() {
+    if (request.emit && *request.emit <= Stage::differentiated)
+      return emitUnplanned();
+    {
+      Progress progress(err, terminal.progress, "searching...");
+      outcome = plan(request, std::move(errors));
+      errors = std::move(outcome.errors);
+    }
+    if (!errors.empty())
+      return refuse();
+    const planner::PlannedCandidate *best = outcome.best();
+    if (!best)
+      return reportShortfall();
+    if (!request.dot.empty() &&
+        !writeTextFile(request.dot, drawing(*best), errors))
+      return refuse();
+    if (request.emit)
+      return emit(*outcome.problem, best);
+    std::optional<passes::Proof> proof;
+    if (request.verify && !(proof = prove(*best)))
+      return refuse();
+    if (request.json)
+      out << jsonOf(outcome,
+                    {request.timings, proof ? &*proof : nullptr, nullptr});
+    else
+      out << screenOf(outcome, style()) << (proof ? textOf(*proof) : "");
+    return proof && !proof->holds ? kNothingFits : kDone;
+  }
+
+private:
+  ScreenStyle style() const { return {terminal.colour, request.timings}; }
+
+  int refuse() {
+    if (request.json)
+      out << errorsJson(errors);
+    for (const std::string &error : errors)
+      err << "error: " << error << '\n';
+    return kBadInput;
+  }
+
+  int emitUnplanned() {
+    std::unique_ptr<Problem> problem = buildProblem(request, errors);
+    return errors.empty() ? emit(*problem, nullptr) : refuse();
+  }
+
+  int emit(const Problem &problem, const planner::PlannedCandidate *best) {
+    mlir::OwningOpRef<mlir::ModuleOp> module =
+        moduleOf(problem, *request.emit, best, errors);
+    if (!module || !errors.empty())
+      return refuse();
+    llvm::raw_os_ostream stream(out);
+    module->print(stream);
+    stream << '\n';
+    return kDone;
+  }
+
+  std::optional<passes::Proof> prove(const planner::PlannedCandidate &best) {
+    Progress progress(err, terminal.progress, "proving...");
+    mlir::OwningOpRef<mlir::ModuleOp> module =
+        moduleOf(*outcome.problem, Stage::planned, &best, errors);
+    if (!module)
+      return std::nullopt;
+    CapturedDiagnostics captured(*outcome.problem->context, errors);
+    passes::Proof proof = passes::prove(*module);
+    if (!errors.empty())
+      return std::nullopt;
+    return proof;
+  }
+
+  static std::string textOf(const passes::Proof &proof) {
+    if (proof.holds)
+      return fmt::format("Proof  holds: {} tensors on {} ranks, worst relative "
+                         "difference {:.1e}\n",
+                         proof.tensors, proof.ranks, proof.worstError);
+    std::string text = "Proof  FAILS\n";
+    for (const std::string &failure : proof.failures)
+      text += "  " + failure + '\n';
+    return text;
+  }
+
+  std::string drawing(const planner::PlannedCandidate &best) const {
+    std::vector<planner::DrawnSegment> segments;
+    for (const planner::SegmentPlan &plan : best.plans)
+      segments.push_back(
+          {plan.segment, plan.first, plan.count, plan.strategies});
+    return planner::dotOf(
+        planner::withBatch(outcome.problem->graph, best.microBatch * best.dp),
+        segments, planner::meshOf(best.dp, best.tp));
+  }
+
+  int reportShortfall() {
+    std::vector<std::string> remedies;
+    {
+      Progress progress(err, terminal.progress,
+                        "nothing fits; trying what would...");
+      remedies = remediesOf(request, *outcome.problem);
+    }
+    if (request.json)
+      out << jsonOf(outcome, {request.timings, nullptr, &remedies});
+    else
+      out << shortfallOf(outcome, remedies, style());
+    return kNothingFits;
+  }
+
+  PlanRequest request;
+  std::vector<std::string> errors;
+  std::ostream &out, &err;
+  Terminal terminal;
+  PlanOutcome outcome;
+};
+
+} // namespace
+
+int runCommand(const std::vector<std::string> &arguments, std::ostream &out,
+               std::ostream &err, const Terminal &terminal) {
+  int exitCode = kDone;
+  std::optional<Flags> flags = parseArguments(arguments, out, err, exitCode);
+  if (!flags)
+    return exitCode;
+  std::vector<std::string> errors;
+  PlanRequest request = readFlags(*flags, errors);
+  return Command(std::move(request), std::move(errors), out, err, terminal)
+      .run();
+}
+
+} // namespace mtplan::tools

@@ -1,0 +1,73 @@
+//===- facts.h - What a report says about a plan ----------------*- C++ -*-===//
+//
+// Numbers and names of one candidate, worked out once for the screen and for
+// JSON. Quantities keep their units here; GiB and ms are where they are
+// printed.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TOOLS_FACTS_H
+#define MTPLAN_TOOLS_FACTS_H
+
+#include <string>
+#include <vector>
+
+#include "tools/pipeline.h"
+
+namespace mtplan::tools {
+
+/// One operator of one run of copies.
+struct OpFact {
+  std::string label, kind, strategy;
+  planner::Phase phase{};
+  std::vector<std::int64_t> shape; ///< of its first result on one GPU
+  std::string layout;              ///< of that result, over the mesh
+};
+
+/// One parameter of one run of copies.
+struct ParameterFact {
+  std::string label, layout;
+  std::vector<std::int64_t> shape; ///< on one GPU
+  /// The gradient is summed over the tensor axis once per step, not in each
+  /// micro-batch.
+  bool reduceOncePerStep = false;
+};
+
+/// Consecutive copies that are laid out alike.
+struct RunFact {
+  std::string segment;
+  int first = 0, copies = 1;
+  std::vector<OpFact> ops;
+  std::vector<ParameterFact> parameters;
+  /// Of this run alone; `perMicroBatch` counts all its copies.
+  std::vector<planner::LedgerEntry> collectives;
+};
+
+struct PlanFacts {
+  planner::Setting setting;
+  planner::ModelGraph graph; ///< for one micro-batch of all replicas
+  std::vector<RunFact> runs;
+  std::vector<planner::LedgerEntry> collectives; ///< of the whole plan
+  double tokensPerSecond = 0.0;
+  planner::FlopsPerSec modelRate; ///< of one GPU, model products only
+  double mfu = 0.0;               ///< of the precision's peak; 0 if unknown
+  bool sequenceParallel = false;
+};
+
+PlanFacts factsOf(const Problem &problem,
+                  const planner::PlannedCandidate &candidate);
+
+/// GPUs over GPUs per node, rounded up.
+int nodesOf(const Problem &problem);
+
+/// What a candidate lost by against the best: the part of the step that grew
+/// most, "tensor communication 310 ms against 205 ms".
+std::string reasonAgainst(const planner::PlannedCandidate &candidate,
+                          const planner::PlannedCandidate &best);
+
+/// One line per mesh that has no plan in the result, why.
+std::vector<std::string> rejectedMeshes(const PlanOutcome &outcome);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_FACTS_H

@@ -1,0 +1,231 @@
+//===- pipeline.cpp - From a request to a plan ----------------------------===//
+
+#include "tools/pipeline.h"
+
+#include <chrono>
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+
+#include "passes/layout/bridge.h"
+#include "passes/passes.h"
+#include "passes/verify/resize.h"
+#include "planner/machine/machine_json.h"
+#include "tools/diagnostics.h"
+#include "tools/limits.h"
+#include "tools/text_file.h"
+
+namespace mtplan::tools {
+
+using planner::Precision;
+
+namespace {
+
+const char *elementTypeOf(Precision precision) {
+  switch (precision) {
+  case Precision::fp32:
+    return "f32";
+  case Precision::fp16:
+    return "f16";
+  case Precision::bf16:
+    return "bf16";
+  }
+  return "?";
+}
+
+/// Builds a Problem, noting every violation on the way: of the machine and of
+/// the model alike, so that one run tells all.
+class Assembly {
+public:
+  Assembly(const PlanRequest &asked, std::vector<std::string> &findings)
+      : request(asked), errors(findings) {}
+
+  std::unique_ptr<Problem> run() {
+    bool haveMachine = loadMachine();
+    bool haveModel = loadModel();
+    if (haveModel && (haveMachine || request.gpus)) {
+      setOptions();
+      checkLimits(problem->options, errors);
+    }
+    if (!haveModel || !differentiate() || !resolvePins() || !errors.empty())
+      return nullptr;
+    problem->options.pins = &problem->pins;
+    return std::move(problem);
+  }
+
+private:
+  bool loadMachine() {
+    try {
+      problem->machine = planner::loadMachine(request.hardware);
+    } catch (const planner::MachineError &error) {
+      addLines(error.what());
+      return false;
+    }
+    planner::Machine &machine = problem->machine;
+    if (request.memory)
+      machine.device.memory = *request.memory;
+    precision = request.precision.value_or(machine.defaultPrecision);
+    if (machine.device.peak(precision))
+      return true;
+    std::string has;
+    for (Precision other : {Precision::bf16, Precision::fp16, Precision::fp32})
+      if (machine.device.peak(other))
+        has += (has.empty() ? "" : " and ") + std::string(nameOf(other));
+    errors.push_back(machine.name + " has no " + nameOf(precision) +
+                     "; --precision may be " + has);
+    return true;
+  }
+
+  // Lines that start with a JSON pointer or a position join the file's name.
+  void addLines(const std::string &text) {
+    std::size_t start = 0;
+    while (start < text.size()) {
+      std::size_t end = std::min(text.find('\n', start), text.size());
+      std::string line = text.substr(start, end - start);
+      bool pointer = line.front() == '/' || line.front() == ':';
+      bool position = line.front() >= '0' && line.front() <= '9';
+      errors.push_back(pointer    ? request.hardware + ": " + line
+                       : position ? request.hardware + ':' + line
+                                  : line);
+      start = end + 1;
+    }
+  }
+
+  bool loadModel() {
+    std::optional<std::string> text = readTextFile(request.model, errors);
+    if (!text)
+      return false;
+    problem->context = std::make_unique<mlir::MLIRContext>(
+        mlir::MLIRContext::Threading::DISABLED);
+    problem->context->getOrLoadDialect<ir::MtpDialect>();
+    ir::ShapeOverrides overrides;
+    overrides.sequence = request.sequence;
+    overrides.layers = request.layers;
+    overrides.elementType =
+        elementTypeOf(request.precision.value_or(precision));
+    std::optional<ir::LoadedModel> loaded = ir::loadModel(
+        *problem->context, *text, request.model, overrides, errors);
+    if (!loaded)
+      return false;
+    problem->model = std::move(*loaded);
+    problem->notes = problem->model.notes;
+    return true;
+  }
+
+  void setOptions() {
+    planner::SearchOptions &options = problem->options;
+    auto narrow = [](std::optional<std::int64_t> value) {
+      return value ? std::optional<int>(static_cast<int>(*value))
+                   : std::nullopt;
+    };
+    options.devices =
+        narrow(request.gpus).value_or(problem->machine.devicesPerNode);
+    options.tp = narrow(request.tp);
+    options.dp = narrow(request.dp);
+    options.microBatch = request.microBatch;
+    options.globalBatch =
+        request.globalBatch.value_or(problem->model.globalBatch.value_or(512));
+    options.precision = precision;
+    options.tensorSplits = request.splits;
+    options.top = static_cast<int>(request.top);
+    if (problem->model.heads)
+      options.divisors.push_back(
+          {"heads", *problem->model.heads, planner::Split::head});
+    if (problem->model.kvHeads &&
+        problem->model.kvHeads != problem->model.heads)
+      options.divisors.push_back(
+          {"key/value heads", *problem->model.kvHeads, planner::Split::head});
+  }
+
+  bool differentiate() {
+    CapturedDiagnostics captured(*problem->context, errors);
+    problem->differentiated = problem->model.module.get().clone();
+    mlir::PassManager passes(problem->context.get());
+    passes.addPass(passes::createDifferentiatePass());
+    passes.addPass(passes::createVerifyGradientsPass());
+    return mlir::succeeded(passes.run(*problem->differentiated));
+  }
+
+  bool resolvePins() {
+    problem->graph = passes::buildModelGraph(*problem->differentiated);
+    std::vector<std::vector<int>> cuts =
+        planner::pinCuts(problem->graph, request.pins);
+    llvm::SmallVector<ir::SegmentOp> segments(
+        problem->differentiated->getOps<ir::SegmentOp>());
+    bool cut = false;
+    for (auto [segment, at] : llvm::zip_equal(segments, cuts)) {
+      cut = cut || !at.empty();
+      passes::splitSegment(segment, at);
+    }
+    if (cut)
+      problem->graph = passes::buildModelGraph(*problem->differentiated);
+    problem->graph.name = problem->model.name;
+    std::size_t before = errors.size();
+    problem->pins =
+        planner::resolvePins(problem->graph, request.pins,
+                             {request.splits, problem->options.tp}, errors);
+    if (!request.pins.empty() && problem->options.tp == 1)
+      problem->notes.emplace_back(
+          "with tp 1 nothing is split, so every pin holds by itself");
+    return errors.size() == before;
+  }
+
+  const PlanRequest &request;
+  std::vector<std::string> &errors;
+  std::unique_ptr<Problem> problem = std::make_unique<Problem>();
+  Precision precision = Precision::bf16;
+};
+
+} // namespace
+
+std::unique_ptr<Problem> buildProblem(const PlanRequest &request,
+                                      std::vector<std::string> &errors) {
+  return Assembly(request, errors).run();
+}
+
+PlanOutcome plan(const PlanRequest &request, std::vector<std::string> errors) {
+  PlanOutcome outcome;
+  outcome.errors = std::move(errors);
+  outcome.problem = buildProblem(request, outcome.errors);
+  if (!outcome.problem)
+    return outcome;
+  auto start = std::chrono::steady_clock::now();
+  outcome.result =
+      planner::search(outcome.problem->graph, outcome.problem->machine,
+                      outcome.problem->options);
+  outcome.searchSeconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  return outcome;
+}
+
+mlir::OwningOpRef<mlir::ModuleOp>
+moduleOf(const Problem &problem, Stage stage,
+         const planner::PlannedCandidate *candidate,
+         std::vector<std::string> &errors) {
+  if (stage == Stage::model)
+    return mlir::OwningOpRef<mlir::ModuleOp>(
+        mlir::ModuleOp(problem.model.module.get()).clone());
+  mlir::OwningOpRef<mlir::ModuleOp> module(
+      mlir::ModuleOp(problem.differentiated.get()).clone());
+  if (stage == Stage::differentiated)
+    return module;
+  CapturedDiagnostics captured(*problem.context, errors);
+  std::int64_t samples = candidate->microBatch * candidate->dp;
+  passes::resizeBatch(*module, samples);
+  passes::applyPlan(*module, planner::withBatch(problem.graph, samples),
+                    candidate->plans,
+                    planner::meshOf(candidate->dp, candidate->tp));
+  mlir::PassManager gates(problem.context.get());
+  gates.addPass(passes::createVerifyLayoutsPass());
+  if (stage == Stage::partitioned) {
+    gates.addPass(passes::createInsertCollectivesPass());
+    gates.addPass(passes::createVerifyPartitionedPass());
+  }
+  if (mlir::failed(mlir::verify(*module)) || mlir::failed(gates.run(*module)))
+    return nullptr;
+  return module;
+}
+
+} // namespace mtplan::tools

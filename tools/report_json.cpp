@@ -1,0 +1,233 @@
+//===- report_json.cpp - The report as JSON -------------------------------===//
+
+#include "tools/report_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace mtplan::tools {
+
+using Json = nlohmann::ordered_json;
+using planner::PlannedCandidate;
+
+namespace {
+
+template <typename Value> Json orNull(const std::optional<Value> &value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json modelJson(const ir::LoadedModel &model) {
+  return {{"name", model.name},
+          {"family", model.family},
+          {"parameters", model.parameters},
+          {"padding_parameters", model.paddingParameters},
+          {"layers", model.layers},
+          {"sequence", model.sequence},
+          {"hidden", orNull(model.hidden)},
+          {"heads", orNull(model.heads)},
+          {"kv_heads", orNull(model.kvHeads)},
+          {"vocabulary", orNull(model.vocabulary)},
+          {"padded_vocabulary", orNull(model.paddedVocabulary)}};
+}
+
+Json hardwareJson(const Problem &problem) {
+  const planner::Device &device = problem.machine.device;
+  auto peak = device.peak(problem.options.precision);
+  return {{"name", problem.machine.name},
+          {"gpus", problem.options.devices},
+          {"nodes", nodesOf(problem)},
+          {"device", device.name},
+          {"memory_bytes", device.memory.value},
+          {"precision", nameOf(problem.options.precision)},
+          {"peak_flops", peak ? Json(peak->value) : Json(nullptr)}};
+}
+
+Json memoryJson(const planner::MemoryUse &memory) {
+  return {{"parameters", memory.parameters.value},
+          {"gradients", memory.gradients.value},
+          {"optimizer", memory.optimizer.value},
+          {"activations", memory.activations.value},
+          {"workspace", memory.workspace.value},
+          {"reserved", memory.reserved.value},
+          {"total", memory.total().value},
+          {"limit", memory.limit.value}};
+}
+
+Json breakdownJson(const planner::StepTime &time) {
+  return {{"compute", time.compute.value},
+          {"recompute", 0.0},
+          {"tensor_communication", time.tensor.value},
+          {"data_communication", time.data.value},
+          {"local_copies", time.local.value},
+          {"update", time.update.value}};
+}
+
+Json planJson(const Problem &problem, const PlannedCandidate &plan,
+              const PlanFacts &facts) {
+  Json ops = Json::array(), parameters = Json::array();
+  for (const RunFact &run : facts.runs) {
+    for (const OpFact &op : run.ops)
+      ops.push_back(
+          {{"segment", run.segment},
+           {"first", run.first},
+           {"copies", run.copies},
+           {"label", op.label},
+           {"kind", op.kind},
+           {"phase",
+            op.phase == planner::Phase::forward ? "forward" : "backward"},
+           {"strategy", op.strategy},
+           {"local_shape", op.shape},
+           {"layout", op.layout}});
+    for (const ParameterFact &parameter : run.parameters)
+      parameters.push_back(
+          {{"segment", run.segment},
+           {"first", run.first},
+           {"copies", run.copies},
+           {"label", parameter.label},
+           {"local_shape", parameter.shape},
+           {"layout", parameter.layout},
+           {"reduce_once_per_step", parameter.reduceOncePerStep}});
+  }
+  return {{"dp", plan.dp},
+          {"tp", plan.tp},
+          {"micro_batch", plan.microBatch},
+          {"micro_batches", plan.microBatches},
+          {"global_batch", problem.options.globalBatch},
+          {"sequence_parallel", facts.sequenceParallel},
+          {"ops", std::move(ops)},
+          {"parameters", std::move(parameters)}};
+}
+
+Json predictionJson(const PlannedCandidate &plan, const PlanFacts &facts) {
+  return {{"step_time_s", plan.time.step.value},
+          {"tokens_per_s", facts.tokensPerSecond},
+          {"model_tflops_per_gpu", facts.modelRate.value / 1e12},
+          {"mfu", facts.mfu},
+          {"memory_bytes", memoryJson(plan.memory)},
+          {"breakdown_s", breakdownJson(plan.time)}};
+}
+
+Json collectivesJson(const PlanFacts &facts) {
+  Json list = Json::array();
+  for (const planner::LedgerEntry &entry : facts.collectives)
+    list.push_back(
+        {{"kind", nameOf(entry.kind)},
+         {"axis",
+          facts.setting.mesh.axes[static_cast<std::size_t>(entry.axis)].name},
+         {"bytes", entry.bytes.value},
+         {"count_per_step", entry.perStep},
+         {"phase", nameOf(entry.phase)},
+         {"cause", entry.cause},
+         {"segment", entry.segment},
+         {"count_per_micro_batch", entry.perMicroBatch},
+         {"time_s", entry.time.value}});
+  return list;
+}
+
+const char *nameOf(planner::Rejection::Reason reason) {
+  using Reason = planner::Rejection::Reason;
+  switch (reason) {
+  case Reason::divisor:
+    return "divisor";
+  case Reason::memory:
+    return "memory";
+  case Reason::bound:
+    return "bound";
+  case Reason::pins:
+    return "pins";
+  }
+  return "?";
+}
+
+Json searchJson(const PlanOutcome &outcome, bool timings) {
+  Json rejections = Json::array();
+  for (const planner::Rejection &rejection : outcome.result.rejections) {
+    Json entry = {{"dp", rejection.dp},
+                  {"tp", rejection.tp},
+                  {"micro_batch", rejection.microBatch > 0
+                                      ? Json(rejection.microBatch)
+                                      : Json(nullptr)},
+                  {"reason", nameOf(rejection.reason)}};
+    if (rejection.reason == planner::Rejection::Reason::bound)
+      entry["at_least_s"] = rejection.bound.value;
+    if (rejection.reason == planner::Rejection::Reason::memory)
+      entry["needs_bytes"] = rejection.needed.value;
+    if (!rejection.detail.empty())
+      entry["detail"] = rejection.detail;
+    rejections.push_back(std::move(entry));
+  }
+  return {{"candidates", outcome.result.candidates},
+          {"pruned", outcome.result.pruned},
+          {"time_s", timings ? Json(outcome.searchSeconds) : Json(nullptr)},
+          {"optimal", outcome.result.optimal},
+          {"rejections", std::move(rejections)}};
+}
+
+Json alternativesJson(const PlanOutcome &outcome) {
+  Json list = Json::array();
+  const std::vector<PlannedCandidate> &plans = outcome.result.plans;
+  for (std::size_t i = 1; i < plans.size(); ++i)
+    list.push_back({{"dp", plans[i].dp},
+                    {"tp", plans[i].tp},
+                    {"micro_batch", plans[i].microBatch},
+                    {"step_time_s", plans[i].time.step.value},
+                    {"slower_by", plans[i].time.step / plans[0].time.step - 1},
+                    {"why", reasonAgainst(plans[i], plans[0])},
+                    {"optimal", plans[i].optimal},
+                    {"memory_bytes", memoryJson(plans[i].memory)},
+                    {"breakdown_s", breakdownJson(plans[i].time)}});
+  return list;
+}
+
+Json proofJson(const passes::Proof &proof) {
+  return {{"holds", proof.holds},
+          {"ranks", proof.ranks},
+          {"tensors", proof.tensors},
+          // JSON has no infinity.
+          {"worst_error", std::isfinite(proof.worstError)
+                              ? Json(proof.worstError)
+                              : Json(nullptr)},
+          {"worst", proof.worst},
+          {"failures", proof.failures}};
+}
+
+// Names from files may be no UTF-8; such bytes become U+FFFD.
+std::string print(const Json &json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+} // namespace
+
+std::string jsonOf(const PlanOutcome &outcome, const JsonStyle &style) {
+  const Problem &problem = *outcome.problem;
+  Json report = {{"mtplan", 1},
+                 {"model", modelJson(problem.model)},
+                 {"hardware", hardwareJson(problem)},
+                 {"plan", nullptr},
+                 {"prediction", nullptr},
+                 {"collectives", Json::array()},
+                 {"search", searchJson(outcome, style.timings)},
+                 {"alternatives", alternativesJson(outcome)},
+                 {"notes", problem.notes}};
+  if (const PlannedCandidate *best = outcome.best()) {
+    PlanFacts facts = factsOf(problem, *best);
+    report["plan"] = planJson(problem, *best, facts);
+    report["prediction"] = predictionJson(*best, facts);
+    report["collectives"] = collectivesJson(facts);
+  } else if (const auto &nearest = outcome.result.nearest) {
+    report["nearest"] = {{"dp", nearest->dp},
+                         {"tp", nearest->tp},
+                         {"micro_batch", nearest->microBatch},
+                         {"memory_bytes", memoryJson(nearest->memory)}};
+  }
+  if (style.remedies)
+    report["remedies"] = *style.remedies;
+  if (style.proof)
+    report["proof"] = proofJson(*style.proof);
+  return print(report);
+}
+
+std::string errorsJson(const std::vector<std::string> &errors) {
+  return print({{"mtplan", 1}, {"errors", errors}});
+}
+
+} // namespace mtplan::tools

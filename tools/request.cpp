@@ -1,0 +1,196 @@
+//===- request.cpp - What a person asked for ------------------------------===//
+
+#include "tools/request.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "ir/model/fields.h"
+
+namespace mtplan::tools {
+
+using planner::Precision;
+using planner::Split;
+
+namespace {
+
+constexpr std::int64_t kMostGpus = std::int64_t{1} << 20;
+constexpr std::int64_t kMostSamples = std::int64_t{1} << 20;
+constexpr std::int64_t kMostPlans = 100;
+constexpr double kMostGib = 1e6;
+constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
+
+/// What `--splits` may name.
+constexpr Split kSplits[] = {Split::column, Split::row,      Split::head,
+                             Split::vocab,  Split::sequence, Split::batch,
+                             Split::hidden};
+constexpr Precision kPrecisions[] = {Precision::bf16, Precision::fp16,
+                                     Precision::fp32};
+constexpr Stage kStages[] = {Stage::model, Stage::differentiated,
+                             Stage::planned, Stage::partitioned};
+
+/// Judges flags one by one; the first fault of each is noted.
+class Reader {
+public:
+  explicit Reader(std::vector<std::string> &findings) : errors(findings) {}
+
+  std::optional<std::int64_t> count(const char *flag, const Flags::Text &text,
+                                    std::int64_t most) {
+    if (!text)
+      return std::nullopt;
+    std::int64_t value = 0;
+    const char *end = text->data() + text->size();
+    auto [rest, problem] = std::from_chars(text->data(), end, value);
+    if (problem == std::errc{} && rest == end && value >= 1 && value <= most)
+      return value;
+    bool whole = rest == end && problem != std::errc::invalid_argument;
+    error(flag, "must be a whole number from 1 to " + std::to_string(most) +
+                    ", but is " + (whole ? *text : '"' + *text + '"'));
+    return std::nullopt;
+  }
+
+  std::optional<double> number(const char *flag, const Flags::Text &text,
+                               double most) {
+    if (!text)
+      return std::nullopt;
+    double value = 0;
+    const char *end = text->data() + text->size();
+    auto [rest, problem] = std::from_chars(text->data(), end, value);
+    // NaN is not above 0 either.
+    if (problem == std::errc{} && rest == end && value > 0 && value <= most)
+      return value;
+    error(flag, "must be a number above 0 and at most 1000000, but is \"" +
+                    *text + '"');
+    return std::nullopt;
+  }
+
+  /// One of the values whose names `nameOf` gives.
+  template <typename Value, std::size_t N>
+  std::optional<Value> oneOf(const char *flag, const char *what,
+                             const std::string &word,
+                             const Value (&values)[N]) {
+    std::vector<std::string> known;
+    for (Value value : values) {
+      if (word == nameOf(value))
+        return value;
+      known.emplace_back(nameOf(value));
+    }
+    error(flag, ir::unknownName(what, word, known));
+    return std::nullopt;
+  }
+
+  std::vector<Split> splits(const std::string &text) {
+    std::vector<Split> named;
+    std::size_t start = 0;
+    while (start <= text.size()) {
+      std::size_t end = std::min(text.find(',', start), text.size());
+      std::string word = text.substr(start, end - start);
+      start = end + 1;
+      std::optional<Split> split = oneOf("--splits", "split", word, kSplits);
+      if (!split)
+        continue;
+      if (std::ranges::find(named, *split) != named.end())
+        error("--splits", "names \"" + word + "\" twice");
+      else
+        named.push_back(*split);
+    }
+    return named;
+  }
+
+  void error(const char *flag, const std::string &what) {
+    errors.push_back(std::string(flag) + ": " + what);
+  }
+
+private:
+  std::vector<std::string> &errors;
+};
+
+// --sequence-parallel adds or removes the sequence split.
+void applySequenceParallel(const Flags &flags, PlanRequest &request,
+                           Reader &reader) {
+  if (!flags.sequenceParallel)
+    return;
+  const std::string &word = *flags.sequenceParallel;
+  if (word != "on" && word != "off") {
+    reader.error("--sequence-parallel",
+                 "must be on or off, but is \"" + word + '"');
+    return;
+  }
+  std::erase(request.splits, Split::sequence);
+  if (word == "on")
+    request.splits.push_back(Split::sequence);
+}
+
+void readEmit(const Flags &flags, PlanRequest &request, Reader &reader) {
+  if (flags.emit && *flags.emit != "mlir")
+    reader.error("--emit", "knows mlir only, but is \"" + *flags.emit + '"');
+  if (flags.stage && !flags.emit)
+    reader.error("--stage", "needs --emit mlir");
+  if (flags.emit)
+    request.emit = flags.stage
+                       ? reader.oneOf("--stage", "stage", *flags.stage, kStages)
+                       : Stage::planned;
+}
+
+} // namespace
+
+const char *nameOf(Stage stage) {
+  switch (stage) {
+  case Stage::model:
+    return "model";
+  case Stage::differentiated:
+    return "differentiated";
+  case Stage::planned:
+    return "planned";
+  case Stage::partitioned:
+    return "partitioned";
+  }
+  return "?";
+}
+
+std::vector<Split> defaultSplits() {
+  return {Split::column, Split::row,      Split::head,
+          Split::vocab,  Split::sequence, Split::batch};
+}
+
+PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
+  Reader reader(errors);
+  PlanRequest request;
+  request.model = flags.model;
+  request.hardware = flags.hardware;
+  request.gpus = reader.count("--gpus", flags.gpus, kMostGpus);
+  request.tp = reader.count("--tp", flags.tp, kMostGpus);
+  request.dp = reader.count("--dp", flags.dp, kMostGpus);
+  request.microBatch =
+      reader.count("--micro-batch", flags.microBatch, kMostSamples);
+  request.globalBatch =
+      reader.count("--global-batch", flags.globalBatch, kMostSamples);
+  request.sequence = reader.count("--seq", flags.sequence, ir::kSizeLimit - 1);
+  request.layers = reader.count("--layers", flags.layers, ir::kMaxLayers);
+  request.top = reader.count("--top", flags.top, kMostPlans).value_or(5);
+  if (auto gib = reader.number("--memory-gib", flags.memoryGib, kMostGib))
+    request.memory = planner::Bytes{*gib * kGib};
+  if (flags.precision)
+    request.precision =
+        reader.oneOf("--precision", "precision", *flags.precision, kPrecisions);
+  request.splits = defaultSplits();
+  if (flags.splits) {
+    // What follows from splits that are malformed would only distract.
+    std::size_t before = errors.size();
+    std::vector<planner::Split> named = reader.splits(*flags.splits);
+    if (errors.size() == before)
+      request.splits = std::move(named);
+  }
+  applySequenceParallel(flags, request, reader);
+  request.pins = planner::parsePins(flags.pins, errors);
+  readEmit(flags, request, reader);
+  if (flags.dot && flags.dot->empty())
+    reader.error("--dot", "names no file");
+  request.dot = flags.dot.value_or("");
+  request.json = flags.json;
+  request.verify = flags.verify;
+  request.timings = flags.timings;
+  return request;
+}
+
+} // namespace mtplan::tools

@@ -1,0 +1,60 @@
+//===- request.h - What a person asked for ----------------------*- C++ -*-===//
+//
+// Flags as they were typed, and the same once their form is known to be good.
+// Whether the numbers go together with a model and a machine is checked where
+// those are known (limits.h).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TOOLS_REQUEST_H
+#define MTPLAN_TOOLS_REQUEST_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/graph/op_graph.h"
+#include "planner/machine/machine.h"
+#include "planner/search/pins.h"
+
+namespace mtplan::tools {
+
+/// The command line, nothing judged.
+struct Flags {
+  using Text = std::optional<std::string>;
+  std::string model;
+  std::string hardware = "dgx-h100";
+  Text gpus, tp, dp, microBatch, globalBatch, sequence, layers, precision;
+  Text splits, sequenceParallel, top, memoryGib, emit, stage, dot;
+  std::vector<std::string> pins;
+  bool json = false, verify = false, timings = false;
+};
+
+/// A stage that `--emit mlir` prints.
+enum class Stage : std::uint8_t { model, differentiated, planned, partitioned };
+const char *nameOf(Stage stage);
+
+struct PlanRequest {
+  std::string model, hardware;
+  std::optional<std::int64_t> gpus, tp, dp, microBatch, globalBatch;
+  std::optional<std::int64_t> sequence, layers;
+  std::optional<planner::Precision> precision;
+  std::vector<planner::Split> splits;
+  std::vector<planner::PinText> pins;
+  std::int64_t top = 5;
+  std::optional<planner::Bytes> memory; ///< of a device, instead of its own
+  std::optional<Stage> emit;
+  std::string dot; ///< file, or empty
+  bool json = false, verify = false, timings = false;
+};
+
+/// The default of `--splits`.
+std::vector<planner::Split> defaultSplits();
+
+/// Every flag that is malformed becomes an error.
+PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_REQUEST_H

@@ -1,0 +1,195 @@
+//===- screen.cpp - One screen for a person -------------------------------===//
+
+#include "tools/screen.h"
+
+#include <fmt/format.h>
+
+#include "tools/plan_rows.h"
+#include "tools/table.h"
+#include "tools/units_text.h"
+
+namespace mtplan::tools {
+
+using planner::LedgerPhase;
+using planner::PlannedCandidate;
+
+namespace {
+
+std::string bold(const std::string &text, const ScreenStyle &style) {
+  return style.colour ? "\033[1m" + text + "\033[0m" : text;
+}
+
+std::string meshText(const PlannedCandidate &plan) {
+  return fmt::format("dp {} x tp {}", plan.dp, plan.tp);
+}
+
+std::string batchText(const PlannedCandidate &plan) {
+  return fmt::format("micro-batch {} x {}", plan.microBatch, plan.microBatches);
+}
+
+std::string planTable(const PlanFacts &facts) {
+  Table table;
+  table.add({"segment", "operators", "strategy", "on one GPU", "then forward",
+             "and backward"});
+  for (const RunFact &run : facts.runs) {
+    std::string name = nameOf(run);
+    for (const PlanRow &row : rowsOf(run, facts.setting.mesh)) {
+      table.add({name, row.operators, row.strategy, row.shape, row.forward,
+                 row.backward});
+      name.clear();
+    }
+  }
+  return table.print("  ");
+}
+
+std::string timeSection(const Problem &problem, const PlanFacts &facts,
+                        const PlannedCandidate &plan,
+                        const ScreenStyle &style) {
+  const planner::StepTime &time = plan.time;
+  auto share = [&](planner::Seconds part) {
+    return fmt::format("{} ({})", timeText(part),
+                       percentText(part / time.step));
+  };
+  return bold("Step", style) +
+         fmt::format(
+             "  {}: {} tokens/s, {} TFLOP/s per GPU of the model's products, "
+             "MFU {} of {} {}\n",
+             timeText(time.step), countText(facts.tokensPerSecond),
+             fmt::format("{:.1f}", facts.modelRate.value / 1e12),
+             percentText(facts.mfu), problem.machine.device.name,
+             nameOf(problem.options.precision)) +
+         fmt::format("  compute {}, tensor communication {},\n"
+                     "  data communication {}, local copies {}, update {}; "
+                     "nothing is recomputed\n",
+                     share(time.compute), share(time.tensor), share(time.data),
+                     share(time.local), share(time.update));
+}
+
+std::string communicationSection(const PlanFacts &facts,
+                                 const ScreenStyle &style) {
+  std::string text =
+      bold("Communication", style) + "  per copy and micro-batch\n";
+  Table table;
+  const planner::Mesh &mesh = facts.setting.mesh;
+  for (const RunFact &run : facts.runs)
+    for (LedgerPhase phase : {LedgerPhase::forward, LedgerPhase::backward}) {
+      planner::Seconds time;
+      std::string summary = summaryOf(run, phase, mesh, time);
+      if (!summary.empty())
+        table.add({nameOf(run), nameOf(phase), timeText(time), summary});
+    }
+  // Once per step: gradients and the loss.
+  for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
+    std::int64_t count = 0;
+    planner::Bytes bytes;
+    planner::Seconds time;
+    for (const planner::LedgerEntry &entry : facts.collectives)
+      if (entry.phase == LedgerPhase::update &&
+          entry.axis == static_cast<int>(axis)) {
+        count += entry.perStep;
+        bytes += entry.bytes * static_cast<double>(entry.perStep);
+        time += entry.time * static_cast<double>(entry.perStep);
+      }
+    if (count > 0)
+      table.add({"once a step", "update", timeText(time),
+                 fmt::format("{} over {}, {} in all", count,
+                             mesh.axes[axis].name, bytesText(bytes))});
+  }
+  std::string rows = table.print("  ");
+  return text + (rows.empty() ? "  none\n" : rows);
+}
+
+std::string alternativesSection(const PlanOutcome &outcome,
+                                const ScreenStyle &style) {
+  const PlannedCandidate &best = *outcome.best();
+  Table table;
+  for (std::size_t i = 1; i < outcome.result.plans.size(); ++i) {
+    const PlannedCandidate &plan = outcome.result.plans[i];
+    table.add({meshText(plan), batchText(plan), timeText(plan.time.step),
+               fmt::format("{} GiB", gibText(plan.memory.total())),
+               fmt::format("{:+.1f} %: {}",
+                           100 * (plan.time.step / best.time.step - 1),
+                           reasonAgainst(plan, best))});
+  }
+  std::string text = bold("Alternatives", style) + '\n' + table.print("  ");
+  for (const std::string &line : rejectedMeshes(outcome))
+    text += "  " + line + '\n';
+  return text;
+}
+
+std::string searchLine(const PlanOutcome &outcome, const ScreenStyle &style) {
+  const planner::SearchResult &result = outcome.result;
+  std::string text = fmt::format(
+      "{} over {} candidates, {} of them excluded by bounds",
+      result.optimal ? "Optimal" : "Best found, not proved optimal,",
+      result.candidates, result.pruned);
+  if (style.timings)
+    text += fmt::format(", in {}", timeText({outcome.searchSeconds}));
+  return text + '\n';
+}
+
+} // namespace
+
+std::string headingOf(const Problem &problem, const ScreenStyle &style) {
+  const ir::LoadedModel &model = problem.model;
+  std::string shape;
+  auto add = [&](const char *what, const std::optional<std::int64_t> &value) {
+    if (value)
+      shape += fmt::format(", {} {}", what, *value);
+  };
+  add("hidden", model.hidden);
+  add("heads", model.heads);
+  if (model.kvHeads != model.heads)
+    add("key/value heads", model.kvHeads);
+  add("vocabulary", model.vocabulary);
+  if (model.paddedVocabulary && model.paddedVocabulary != model.vocabulary)
+    shape += fmt::format(" (stored as {})", *model.paddedVocabulary);
+  const planner::Device &device = problem.machine.device;
+  planner::Precision precision = problem.options.precision;
+  std::string text =
+      bold(model.name, style) +
+      fmt::format("  {} parameters, layers {}{}, sequence {}\n",
+                  countText(static_cast<double>(model.parameters)),
+                  model.layers, shape, model.sequence) +
+      bold(problem.machine.name, style) +
+      fmt::format("  {} x {}, {} GiB each, {} node{}", problem.options.devices,
+                  device.name, gibText(device.memory), nodesOf(problem),
+                  nodesOf(problem) == 1 ? "" : "s");
+  if (auto peak = device.peak(precision))
+    text += fmt::format(", {} at {:.0f} TFLOP/s", nameOf(precision),
+                        peak->value / 1e12);
+  return text + '\n';
+}
+
+std::string memoryText(const planner::MemoryUse &memory) {
+  return fmt::format("  parameters {}, gradients {}, optimizer {}, "
+                     "activations {}, workspace {}, reserved {}\n",
+                     gibText(memory.parameters), gibText(memory.gradients),
+                     gibText(memory.optimizer), gibText(memory.activations),
+                     gibText(memory.workspace), gibText(memory.reserved));
+}
+
+std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style) {
+  const Problem &problem = *outcome.problem;
+  const PlannedCandidate &plan = *outcome.best();
+  PlanFacts facts = factsOf(problem, plan);
+  std::string text = headingOf(problem, style);
+  for (const std::string &note : problem.notes)
+    text += "note: " + note + '\n';
+  text +=
+      bold("Plan", style) +
+      fmt::format("  {}, {}, global batch {}, sequence parallel {}\n",
+                  meshText(plan), batchText(plan), problem.options.globalBatch,
+                  facts.sequenceParallel ? "on" : "off");
+  text += planTable(facts);
+  text += timeSection(problem, facts, plan, style);
+  text += bold("Memory", style) +
+          fmt::format("  {} of {} GiB per GPU\n", gibText(plan.memory.total()),
+                      gibText(plan.memory.limit)) +
+          memoryText(plan.memory);
+  text += communicationSection(facts, style);
+  text += alternativesSection(outcome, style);
+  return text + searchLine(outcome, style);
+}
+
+} // namespace mtplan::tools

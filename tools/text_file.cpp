@@ -1,0 +1,51 @@
+//===- text_file.cpp - Files named on the command line --------------------===//
+
+#include "tools/text_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace mtplan::tools {
+
+std::optional<std::string> readTextFile(const std::string &path,
+                                        std::vector<std::string> &errors) {
+  constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+  auto refuse = [&](const std::string &why) {
+    errors.push_back(path + ": cannot be read: " + why);
+    return std::nullopt;
+  };
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return refuse("it is a directory");
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return refuse(std::strerror(errno));
+  std::string text;
+  std::string chunk(std::size_t{1} << 16, '\0');
+  while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) ||
+         file.gcount() > 0) {
+    text.append(chunk, 0, static_cast<std::size_t>(file.gcount()));
+    if (text.size() > kMostBytes)
+      return refuse("it is above 256 MiB");
+  }
+  if (file.bad())
+    return refuse(std::strerror(errno));
+  return text;
+}
+
+bool writeTextFile(const std::string &path, const std::string &text,
+                   std::vector<std::string> &errors) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (file)
+    return true;
+  errors.push_back(path + ": cannot be written: " + std::strerror(errno));
+  return false;
+}
+
+} // namespace mtplan::tools
