@@ -102,12 +102,18 @@ void DimClasses::visitCompute(ComputeOp op) {
     if (!isNew)
       unite(entry->second, d);
   }
+  // Dimensions of the same several factors are one as well.
+  SmallVector<std::pair<DimFactors, int>> joint;
   auto connect = [&](Value value, const TensorFactors &dims) {
     for (auto [d, factors] : llvm::enumerate(dims)) {
       int dim = node(value, d);
       if (factors.size() == 1)
         unite(dim, first + factors.front());
       if (factors.size() > 1) {
+        for (const auto &[others, other] : joint)
+          if (others == factors)
+            unite(dim, other);
+        joint.emplace_back(factors, dim);
         std::vector<int> parts;
         for (int factor : factors)
           parts.push_back(first + factor);

@@ -60,12 +60,12 @@ LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<StringAttr> names,
                                ArrayRef<int64_t> sizes) {
   llvm::StringSet<> seen;
-  for (auto [name, size] : llvm::zip_equal(names, sizes)) {
+  for (auto [axis, size] : llvm::zip_equal(names, sizes)) {
     if (size < 1)
-      return emitError() << "axis " << name << " needs at least 1 rank, got "
+      return emitError() << "axis " << axis << " needs at least 1 rank, got "
                          << size;
-    if (!seen.insert(name.getValue()).second)
-      return emitError() << "names axis " << name << " twice";
+    if (!seen.insert(axis.getValue()).second)
+      return emitError() << "names axis " << axis << " twice";
   }
   return success();
 }

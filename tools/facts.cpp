@@ -149,7 +149,7 @@ std::vector<std::string> rejectedMeshes(const PlanOutcome &outcome) {
     if (mesh.bound)
       why = "no plan is faster than " + timeText(mesh.bound->bound);
     else if (mesh.memory)
-      why = "needs " + gibText(mesh.memory->needed) + " of " +
+      why = "needs at least " + gibText(mesh.memory->needed) + " of " +
             gibText(outcome.problem->machine.device.memory) + " GiB";
     else if (mesh.pins)
       why = "no plan obeys the pins";

@@ -3,8 +3,8 @@
 #include "tools/pipeline.h"
 
 #include <chrono>
+#include <utility>
 
-#include "mlir/IR/Verifier.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -184,6 +184,30 @@ std::unique_ptr<Problem> buildProblem(const PlanRequest &request,
   return Assembly(request, errors).run();
 }
 
+namespace {
+
+// Candidates whose parameters alone are too many are not solved. If that is
+// all of them, solve the one that needs least, to say what it is made of.
+void findNearest(const Problem &problem, planner::SearchResult &result) {
+  const planner::Rejection *least = nullptr;
+  for (const planner::Rejection &rejection : result.rejections)
+    if (rejection.reason == planner::Rejection::Reason::memory &&
+        (!least || std::pair(rejection.needed, rejection.microBatch) <
+                       std::pair(least->needed, least->microBatch)))
+      least = &rejection;
+  if (!result.plans.empty() || result.nearest || !least)
+    return;
+  planner::SolverCache solvers;
+  planner::Rejection ignored;
+  result.nearest = planner::solveCandidate(
+      planner::withBatch(problem.graph, least->microBatch * least->dp),
+      planner::settingOf(problem.options, problem.machine, least->dp, least->tp,
+                         least->microBatch),
+      least->microBatch, {}, solvers, ignored);
+}
+
+} // namespace
+
 PlanOutcome plan(const PlanRequest &request, std::vector<std::string> errors) {
   PlanOutcome outcome;
   outcome.errors = std::move(errors);
@@ -197,6 +221,7 @@ PlanOutcome plan(const PlanRequest &request, std::vector<std::string> errors) {
   outcome.searchSeconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
+  findNearest(*outcome.problem, outcome.result);
   return outcome;
 }
 

@@ -19,6 +19,7 @@ struct PlanRow {
   std::string operators; ///< "attn.q, k, v"
   std::string strategy, shape;
   std::string forward, backward; ///< "all_reduce tp 6.00 MiB"; of one copy
+  bool operator==(const PlanRow &) const = default;
 };
 
 std::vector<PlanRow> rowsOf(const RunFact &run, const planner::Mesh &mesh);

@@ -31,13 +31,27 @@ std::string planTable(const PlanFacts &facts) {
   Table table;
   table.add({"segment", "operators", "strategy", "on one GPU", "then forward",
              "and backward"});
+  std::vector<PlanRow> before;
+  std::string segment;
   for (const RunFact &run : facts.runs) {
     std::string name = nameOf(run);
-    for (const PlanRow &row : rowsOf(run, facts.setting.mesh)) {
+    std::vector<PlanRow> rows = rowsOf(run, facts.setting.mesh);
+    bool again = run.segment == segment && rows.size() == before.size();
+    if (again) {
+      table.add({name, "as above, but"});
+      name.clear();
+    }
+    // Copies that are laid out almost alike: what differs.
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const PlanRow &row = rows[i];
+      if (again && row == before[i])
+        continue;
       table.add({name, row.operators, row.strategy, row.shape, row.forward,
                  row.backward});
       name.clear();
     }
+    before = std::move(rows);
+    segment = run.segment;
   }
   return table.print("  ");
 }
@@ -46,10 +60,17 @@ std::string timeSection(const Problem &problem, const PlanFacts &facts,
                         const PlannedCandidate &plan,
                         const ScreenStyle &style) {
   const planner::StepTime &time = plan.time;
-  auto share = [&](planner::Seconds part) {
-    return fmt::format("{} ({})", timeText(part),
-                       percentText(part / time.step));
+  std::string parts;
+  auto add = [&](const char *what, planner::Seconds part) {
+    if (part.value > 0)
+      parts += fmt::format("{}{} {} ({})", parts.empty() ? "" : ", ", what,
+                           timeText(part), percentText(part / time.step));
   };
+  add("compute", time.compute);
+  add("tensor communication", time.tensor);
+  add("data communication", time.data);
+  add("local copies", time.local);
+  add("update", time.update);
   return bold("Step", style) +
          fmt::format(
              "  {}: {} tokens/s, {} TFLOP/s per GPU of the model's products, "
@@ -58,11 +79,7 @@ std::string timeSection(const Problem &problem, const PlanFacts &facts,
              fmt::format("{:.1f}", facts.modelRate.value / 1e12),
              percentText(facts.mfu), problem.machine.device.name,
              nameOf(problem.options.precision)) +
-         fmt::format("  compute {}, tensor communication {},\n"
-                     "  data communication {}, local copies {}, update {}; "
-                     "nothing is recomputed\n",
-                     share(time.compute), share(time.tensor), share(time.data),
-                     share(time.local), share(time.update));
+         "  " + parts + "; nothing is recomputed\n";
 }
 
 std::string communicationSection(const PlanFacts &facts,

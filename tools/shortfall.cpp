@@ -54,10 +54,9 @@ private:
     return true;
   }
 
-  // The fewest GPUs that do, of doublings.
+  // The fewest that do; with threes, as heads come in threes too.
   void moreGpus() {
-    constexpr int kDoublings = 7;
-    for (int times = 2; times <= 1 << kDoublings; times *= 2) {
+    for (int times : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
       std::int64_t gpus = std::int64_t{problem.options.devices} * times;
       bool fits =
           attempt(fmt::format("--gpus {}{}", gpus,

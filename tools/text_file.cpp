@@ -16,6 +16,10 @@ std::optional<std::string> readTextFile(const std::string &path,
     errors.push_back(path + ": cannot be read: " + why);
     return std::nullopt;
   };
+  if (path.empty()) {
+    errors.emplace_back("MODEL: names no file");
+    return std::nullopt;
+  }
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     return refuse("it is a directory");

@@ -14,7 +14,7 @@ namespace mtplan::ir {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kFloor = 1e-6;
+constexpr double kFloor = 1e-5;
 
 double largestIn(const HostTensor &tensor) {
   double largest = 0.0;

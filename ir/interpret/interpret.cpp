@@ -102,6 +102,8 @@ Machine::executeCollective(mlir::Operation *op, const RankValues &input) {
   auto results = runCollective(op, *input, mesh);
   if (mlir::failed(results))
     return mlir::failure();
+  if (options.afterCollective)
+    options.afterCollective(op, *input, *results);
   ++collectives[{phase, op->getName().stripDialect().str(), axis.str()}];
   return std::make_shared<const std::vector<HostTensor>>(std::move(*results));
 }

@@ -13,6 +13,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -54,6 +55,13 @@ struct AdamOptions {
   double decay = 0.01;
 };
 
+/// Sees a collective that has run: what every rank passed in and what it
+/// received, which may be changed. With it a test makes faults that no operator
+/// can express, to see that they show.
+using CollectiveHook =
+    std::function<void(mlir::Operation *, const std::vector<HostTensor> &passed,
+                       std::vector<HostTensor> &received)>;
+
 struct RunOptions {
   std::uint64_t seed = 1;
   int microBatches = 2;
@@ -62,6 +70,7 @@ struct RunOptions {
   int step = 1;
   std::optional<Perturbation> perturbation;
   AdamOptions adam;
+  CollectiveHook afterCollective;
 };
 
 /// What every rank holds of a tensor, and how those pieces lie.

@@ -47,6 +47,11 @@ void ModelBuilder::endSegment(ValueRange values) {
   carried.assign(values.getTypes().begin(), values.getTypes().end());
 }
 
+void ModelBuilder::endChain(Value loss) {
+  ops.create<AccumulateOp>(location, "loss", loss, LayoutAttr());
+  endSegment({});
+}
+
 Value ModelBuilder::tokens(llvm::StringRef label, std::int64_t sequence,
                            std::int64_t limit) {
   auto type = RankedTensorType::get({1, sequence}, ops.getI32Type());

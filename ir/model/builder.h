@@ -35,6 +35,8 @@ public:
                                 std::int64_t first = 0);
   /// Ends it, handing on `values`.
   void endSegment(mlir::ValueRange values);
+  /// Ends the last segment: reports `loss`, hands on nothing.
+  void endChain(mlir::Value loss);
 
   mlir::RankedTensorType tensor(llvm::ArrayRef<std::int64_t> shape) const {
     return mlir::RankedTensorType::get(shape, element);

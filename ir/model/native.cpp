@@ -255,7 +255,10 @@ void NativeReader::readYields(Fields &fields, bool last) {
                            "are " +
                                std::to_string(yields.size()) + " values");
   locate(fields.here());
-  builder.endSegment(values);
+  if (last && values.size() == 1)
+    builder.endChain(values.front());
+  else
+    builder.endSegment(values);
 }
 
 void NativeReader::checkCarriedOver(Fields &fields,

@@ -125,7 +125,7 @@ void buildTransformer(ModelBuilder &builder, const Transformer &model) {
   Value x = builder.beginSegment("h", model.layers)[0];
   builder.endSegment(block(builder, model, x));
   x = builder.beginSegment("head")[0];
-  builder.endSegment(head(builder, model, x));
+  builder.endChain(head(builder, model, x));
   (*builder.module)
       ->setAttr(kLayersAttrName, builder.ops.getI64IntegerAttr(model.layers));
 }

@@ -187,18 +187,31 @@ private:
     operand.set(value);
   }
 
-  // The loader hands every reader the piece it asks for.
+  // The loader hands every reader the piece it asks for; a term of a sum is no
+  // piece, but what one rank of the axis keeps.
   Value inputIn(int tensor, const planner::Layout &layout, Operation *reader) {
     planner::Phase phase = phaseOf(reader);
     if (Value value = find(tensor, phase, layout))
       return value;
     OpBuilder builder(reader);
-    auto input =
-        llvm::cast<ir::InputOp>(builder.clone(*values[tensor].getDefiningOp()));
-    input.setLayoutAttr(attr(layout));
-    input->moveBefore(reader->getBlock(), reader->getBlock()->begin());
-    versions.push_back({tensor, phase, layout, input.getValue()});
-    return input.getValue();
+    Value value;
+    if (layout.partial.empty()) {
+      auto input = llvm::cast<ir::InputOp>(
+          builder.clone(*values[tensor].getDefiningOp()));
+      input.setLayoutAttr(attr(layout));
+      input->moveBefore(reader->getBlock(), reader->getBlock()->begin());
+      value = input.getValue();
+    } else {
+      planner::Layout loaded = planner::Layout::whole(layout.dims.size());
+      loaded.dims = layout.dims;
+      Value from = inputIn(tensor, loaded, reader);
+      builder.setInsertionPointAfter(from.getDefiningOp());
+      value = builder.create<ir::ReshardOp>(
+          from.getLoc(), from.getType(), from, attr(loaded), attr(layout),
+          builder.getStringAttr(graph.tensors[tensor].name));
+    }
+    versions.push_back({tensor, phase, layout, value});
+    return value;
   }
 
   void writeBoundary() {

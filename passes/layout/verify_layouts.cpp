@@ -51,6 +51,10 @@ private:
         !planner::divides(shape, *layout, mesh))
       return op->emitOpError("layout ")
              << planner::toString(*layout, mesh) << " does not divide " << type;
+    if (llvm::isa<ir::InputOp>(op) && !layout->partial.empty())
+      return op->emitOpError("layout ")
+             << planner::toString(*layout, mesh)
+             << " is partial, but data is read whole or in pieces";
     return success();
   }
 

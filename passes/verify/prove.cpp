@@ -110,6 +110,7 @@ Proof compare(ProofPair &pair, const ProofOptions &options) {
   run.seed = options.seed;
   run.microBatches = kMicroBatches;
   auto logical = ir::interpret(*pair.logical, run);
+  run.afterCollective = options.afterCollective;
   auto partitioned = ir::interpret(*pair.partitioned, run);
   if (failed(logical) || failed(partitioned)) {
     proof.worstError = std::numeric_limits<double>::infinity();

@@ -10,9 +10,12 @@
 #ifndef MTPLAN_PASSES_VERIFY_PROVE_H
 #define MTPLAN_PASSES_VERIFY_PROVE_H
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "ir/interpret/interpret.h"
 #include "ir/mtp.h"
 
 namespace mtplan::passes {
@@ -20,6 +23,7 @@ namespace mtplan::passes {
 struct ProofOptions {
   std::uint64_t seed = 1;
   double tolerance = 1e-10; ///< relative to the largest element of a tensor
+  ir::CollectiveHook afterCollective = {}; ///< of the partitioned run
 };
 
 struct Proof {

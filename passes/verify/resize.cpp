@@ -138,44 +138,118 @@ std::int64_t unitOf(std::int64_t size, const planner::Mesh &mesh) {
   return unit;
 }
 
-// Sizes differ from role to role, so that dimensions that were mixed up do not
-// agree by accident; head widths stay even for rotations.
-Sizes shrunkSizes(const ir::DimClasses &dims, const planner::Mesh &mesh) {
-  Sizes sizes = sizesOf(dims);
-  std::vector<bool> isPart(sizes.size(), false), isWidth(sizes.size(), false);
-  for (const ir::DimClass &dim : dims.all())
-    for (auto [i, part] : llvm::enumerate(dim.product)) {
-      isPart[part] = true;
-      isWidth[part] = i + 1 == dim.product.size();
-    }
-  for (auto [index, dim] : llvm::enumerate(dims.all())) {
-    if (!dim.product.empty())
-      continue;
-    std::int64_t unit = dim.splittable ? unitOf(dim.size, mesh) : 1;
-    std::int64_t least = isWidth[index]  ? 4
-                         : isPart[index] ? std::min<std::int64_t>(dim.size, 2)
-                         : dim.batch     ? 2
-                         : dim.sequence  ? 4
-                         : dim.whole     ? 6
-                                         : 5;
-    std::int64_t size = (least + unit - 1) / unit * unit;
-    sizes[index] = std::min(size, dim.size);
+// What an operator asks of a dimension of several factors: that the major one,
+// the only one that can be split, still divides by `unit`.
+struct MajorFactor {
+  int dim = 0;
+  std::vector<int> minors;
+  std::int64_t unit = 1;
+
+  bool divides(const Sizes &sizes) const {
+    std::int64_t chunk = unit;
+    for (int minor : minors)
+      chunk *= sizes[minor];
+    return sizes[dim] % chunk == 0;
   }
-  multiplyOut(dims, sizes);
-  // A split of a product needs the whole product to divide.
-  for (auto [index, dim] : llvm::enumerate(dims.all())) {
-    if (dim.product.empty() || !dim.splittable)
-      continue;
-    std::int64_t unit = unitOf(dim.size, mesh);
-    std::int64_t &width = sizes[dim.product.back()];
-    while (sizes[index] % unit != 0 &&
-           width < dims.all()[dim.product.back()].size) {
-      width += 4;
-      multiplyOut(dims, sizes);
-    }
-  }
-  return sizes;
+};
+
+// One dimension may be several products: attention's (groups, queries, width)
+// is RoPE's (heads, width).
+std::vector<MajorFactor> majorFactors(ModuleOp module,
+                                      const ir::DimClasses &dims,
+                                      const planner::Mesh &mesh) {
+  std::vector<MajorFactor> majors;
+  module.walk([&](ir::ComputeOp op) {
+    ir::FactorRule rule = op.getFactorRule();
+    auto add = [&](Value value, const ir::TensorFactors &tensor) {
+      for (auto [d, factors] : llvm::enumerate(tensor)) {
+        if (factors.size() < 2 || !rule.factors[factors.front()].divisible)
+          continue;
+        MajorFactor major{dims.indexOf(value, d), {}, 1};
+        for (int minor : llvm::drop_begin(factors))
+          major.minors.push_back(dims.indexOf(op, minor));
+        major.unit = unitOf(rule.factors[factors.front()].size, mesh);
+        majors.push_back(std::move(major));
+      }
+    };
+    for (auto [value, tensor] :
+         llvm::zip_equal(op->getOperands(), rule.operands))
+      add(value, tensor);
+    for (auto [value, tensor] : llvm::zip_equal(op->getResults(), rule.results))
+      add(value, tensor);
+  });
+  return majors;
 }
+
+class Shrinking {
+public:
+  Shrinking(ModuleOp module, const ir::DimClasses &dimClasses,
+            const planner::Mesh &m)
+      : dims(dimClasses), mesh(m), majors(majorFactors(module, dims, mesh)),
+        sizes(sizesOf(dims)) {}
+
+  Sizes run() {
+    shrinkFactors();
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      if (!all(i).product.empty())
+        growProduct(i);
+    return sizes;
+  }
+
+private:
+  const ir::DimClass &all(std::size_t i) const { return dims.all()[i]; }
+
+  // Sizes differ from role to role as far as the units let them, so that
+  // dimensions that were mixed up do not agree by accident; head widths stay
+  // even for rotations.
+  void shrinkFactors() {
+    std::vector<bool> isPart(sizes.size(), false), isMajor(sizes.size(), false);
+    for (const ir::DimClass &dim : dims.all())
+      for (auto [i, part] : llvm::enumerate(dim.product)) {
+        isPart[part] = true;
+        isMajor[part] = isMajor[part] || i + 1 < dim.product.size();
+      }
+    for (auto [index, dim] : llvm::enumerate(dims.all())) {
+      std::int64_t unit = dim.splittable ? unitOf(dim.size, mesh) : 1;
+      std::int64_t least = isMajor[index]  ? 2
+                           : isPart[index] ? 4
+                           : dim.batch     ? 2
+                           : dim.sequence  ? 4
+                           : dim.whole     ? 6
+                                           : 5;
+      sizes[index] = std::min((least + unit - 1) / unit * unit, dim.size);
+    }
+    multiplyOut(dims, sizes);
+  }
+
+  bool fits(std::size_t index) const {
+    if (all(index).splittable &&
+        sizes[index] % unitOf(all(index).size, mesh) != 0)
+      return false;
+    return llvm::all_of(majors, [&](const MajorFactor &major) {
+      return major.dim != static_cast<int>(index) || major.divides(sizes);
+    });
+  }
+
+  // Minor factors grow first, which no axis splits; at the sizes they came
+  // from all fits.
+  void growProduct(std::size_t index) {
+    for (int part : llvm::reverse(all(index).product)) {
+      std::int64_t step = all(part).splittable ? unitOf(all(part).size, mesh)
+                          : all(part).size % 2 ? 1
+                                               : 2;
+      while (!fits(index) && sizes[part] < all(part).size) {
+        sizes[part] = std::min(sizes[part] + step, all(part).size);
+        multiplyOut(dims, sizes);
+      }
+    }
+  }
+
+  const ir::DimClasses &dims;
+  const planner::Mesh &mesh;
+  std::vector<MajorFactor> majors;
+  Sizes sizes;
+};
 
 // Two copies of a segment show how copies follow each other. Which two of the
 // global numbering they are stays: `first` names them.
@@ -216,7 +290,8 @@ void resizeBatch(ModuleOp module, std::int64_t samples) {
 void shrink(ModuleOp module) {
   ir::DimClasses dims(module);
   ir::MeshAttr mesh = meshAround(module);
-  Sizes sizes = shrunkSizes(dims, mesh ? toPlanner(mesh) : planner::Mesh{});
+  planner::Mesh plain = mesh ? toPlanner(mesh) : planner::Mesh{};
+  Sizes sizes = Shrinking(module, dims, plain).run();
   Resizer(module, dims, sizes).run();
   shortenRepeats(module);
 }

@@ -53,7 +53,8 @@ struct Tensor {
 };
 
 /// One operand or result: a tensor, and per dimension the index of the factor
-/// that may split it in this operator, or -1 where it must be whole.
+/// that may split it in this operator, or -1 where it must be whole. The size
+/// of a dimension is its factor's, or a multiple: features are heads in a row.
 struct Use {
   int tensor = 0;
   std::vector<int> factors;

@@ -126,7 +126,8 @@ private:
       if (index == -1 || !inRange(index, op.factors.size(), here, "factors"))
         continue;
       const Factor &factor = op.factors[static_cast<std::size_t>(index)];
-      if (factor.size != tensor.shape[d])
+      // A factor may count blocks of the dimension, as heads do of features.
+      if (factor.size < 1 || tensor.shape[d] % factor.size != 0)
         fail(here, "factor " + quoted(factor.name) + " has size " +
                        std::to_string(factor.size) + ", but dimension " +
                        std::to_string(d) + " of " + quoted(tensor.name) +

@@ -3,6 +3,8 @@
 #include "planner/search/search.h"
 
 #include <algorithm>
+#include <array>
+#include <future>
 #include <limits>
 
 #include "planner/cost/compute_cost.h"
@@ -11,14 +13,22 @@ namespace mtplan::planner {
 
 namespace {
 
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr std::int64_t kManyPoints = 4'000'000;
+constexpr std::size_t kAtOnce = 2;
+
 struct Candidate {
   int dp = 1, tp = 1;
   std::int64_t microBatch = 1;
   Seconds bound;
 };
 
-// Dimensions that a split over `tp` would have to divide and does not.
+// Dimensions that a split over `tp` would have to divide and does not. Whoever
+// asks for a degree by name expects the split that goes with it; left free, the
+// other splits may still make it worth while.
 std::string violatedDivisor(const SearchOptions &options, int tp) {
+  if (!options.tp)
+    return {};
   for (const Divisor &divisor : options.divisors)
     if (divisor.size % tp != 0 &&
         std::ranges::find(options.tensorSplits, divisor.split) !=
@@ -38,6 +48,31 @@ Seconds computeBound(const ModelGraph &graph, const Candidate &candidate,
       bound += computeFloor(op, segment.tensors, ranks, machine, precision) *
                segment.repeat;
   return bound * static_cast<double>(microBatches);
+}
+
+// The least any plan saves from forward to backward: every value that both
+// halves touch, split over all ranks.
+Bytes activationFloor(const ModelGraph &graph, int ranks) {
+  double bytes = 0.0;
+  for (const SegmentGraph &segment : graph.segments) {
+    std::vector<bool> saved(segment.tensors.size(), false);
+    for (const Op &op : segment.ops)
+      for (const Use &use : op.operands) {
+        const Tensor &tensor =
+            segment.tensors[static_cast<std::size_t>(use.tensor)];
+        if (op.phase == Phase::backward && tensor.phase == Phase::forward &&
+            tensor.kind == TensorKind::activation)
+          saved[static_cast<std::size_t>(use.tensor)] = true;
+      }
+    for (std::size_t t = 0; t < saved.size(); ++t)
+      if (saved[t]) {
+        double size = segment.tensors[t].elementBytes;
+        for (std::int64_t extent : segment.tensors[t].shape)
+          size *= static_cast<double>(extent);
+        bytes += size * segment.repeat / ranks;
+      }
+  }
+  return {bytes};
 }
 
 // The least any plan holds: every parameter split over all tensor ranks.
@@ -66,13 +101,10 @@ public:
     std::ranges::stable_sort(candidates, {}, [](const Candidate &candidate) {
       return candidate.bound.value;
     });
-    for (const Candidate &candidate : candidates)
-      consider(candidate);
-    result.optimal =
-        !result.plans.empty() && result.plans.front().optimal &&
-        result.plans.front().time.step.value <= openBound * (1 + 1e-9);
-    if (!result.plans.empty())
-      result.nearest.reset();
+    for (std::size_t i = 0; i < candidates.size(); i += kAtOnce)
+      consider(i, std::min(i + kAtOnce, candidates.size()));
+    closeGaps();
+    conclude();
     return std::move(result);
   }
 
@@ -105,13 +137,14 @@ private:
 
   void add(Candidate candidate) {
     ++result.candidates;
-    Bytes floor = memoryFloor(model, candidate.tp, options.precision, machine);
+    ModelGraph graph = withBatch(model, candidate.microBatch * candidate.dp);
+    Bytes floor = memoryFloor(model, candidate.tp, options.precision, machine) +
+                  activationFloor(graph, candidate.dp * candidate.tp);
     if (floor > machine.device.memory) {
       ++result.pruned;
       reject(candidate, Rejection::Reason::memory, {}).needed = floor;
       return;
     }
-    ModelGraph graph = withBatch(model, candidate.microBatch * candidate.dp);
     candidate.bound = computeBound(graph, candidate, microBatchesOf(candidate),
                                    machine, options.precision);
     candidates.push_back(candidate);
@@ -134,57 +167,137 @@ private:
   }
 
   // Slower than this, a plan does not enter the list.
-  Seconds bar() const {
-    if (static_cast<int>(result.plans.size()) < options.top)
-      return {std::numeric_limits<double>::infinity()};
-    return result.plans.back().time.step;
+  double bar() const {
+    auto top = static_cast<std::size_t>(options.top);
+    if (pool.size() < top)
+      return kNever;
+    std::vector<double> times;
+    for (const PlannedCandidate &planned : pool)
+      times.push_back(planned.time.step.value);
+    std::ranges::nth_element(times, times.begin() +
+                                        static_cast<std::ptrdiff_t>(top) - 1);
+    return times[top - 1];
   }
 
-  void consider(const Candidate &candidate) {
-    if (candidate.bound >= bar()) {
-      ++result.pruned;
-      reject(candidate, Rejection::Reason::bound, {});
-      return;
-    }
+  std::optional<PlannedCandidate> solve(const Candidate &candidate,
+                                        SolveLimits limits, std::size_t worker,
+                                        Rejection &rejection) {
     Setting setting = settingOf(options, machine, candidate.dp, candidate.tp,
                                 candidate.microBatch);
     ModelGraph graph = withBatch(model, candidate.microBatch * candidate.dp);
-    Rejection rejection{candidate.dp,
-                        candidate.tp,
-                        candidate.microBatch,
-                        {},
-                        candidate.bound,
-                        {},
-                        {}};
-    std::optional<PlannedCandidate> planned =
-        solveCandidate(graph, setting, candidate.microBatch, bar(), rejection);
-    if (planned && planned->fits) {
-      openBound = std::min(openBound, planned->lowerBound.value);
-      auto slower = std::ranges::find_if(
-          result.plans, [&](const PlannedCandidate &other) {
-            return planned->time.step < other.time.step;
-          });
-      result.plans.insert(slower, std::move(*planned));
-      if (static_cast<int>(result.plans.size()) > options.top)
-        result.plans.pop_back();
+    return solveCandidate(graph, setting, candidate.microBatch, limits,
+                          solvers[worker], rejection);
+  }
+
+  /// What came of one candidate.
+  struct Answer {
+    std::optional<PlannedCandidate> planned;
+    Rejection rejection;
+  };
+
+  // First pass: a bound and a good plan of every candidate, nothing spent on
+  // the gap between the two. As many at once whatever the machine, all against
+  // the bar as it was before, so that the outcome is a function of the input.
+  void consider(std::size_t first, std::size_t end) {
+    double limit = bar();
+    auto answer = [&](std::size_t i) {
+      const Candidate &candidate = candidates[i];
+      Answer one{{},
+                 {candidate.dp,
+                  candidate.tp,
+                  candidate.microBatch,
+                  Rejection::Reason::bound,
+                  candidate.bound,
+                  {},
+                  {}}};
+      if (candidate.bound.value < limit)
+        one.planned = solve(candidate, {limit, 0}, i - first, one.rejection);
+      return one;
+    };
+    std::vector<std::future<Answer>> others;
+    for (std::size_t i = first + 1; i < end; ++i)
+      others.push_back(std::async(std::launch::async, answer, i));
+    take(answer(first));
+    for (std::future<Answer> &other : others)
+      take(other.get());
+  }
+
+  void take(Answer answer) {
+    if (answer.planned && answer.planned->fits) {
+      pool.push_back(std::move(*answer.planned));
       return;
     }
-    if (rejection.reason == Rejection::Reason::bound)
+    if (answer.rejection.reason == Rejection::Reason::bound)
       ++result.pruned;
-    if (rejection.reason == Rejection::Reason::memory)
-      openBound = std::min(openBound, rejection.bound.value);
-    if (planned && (!result.nearest ||
-                    planned->memory.total() < result.nearest->memory.total()))
-      result.nearest = std::move(planned);
-    result.rejections.push_back(std::move(rejection));
+    if (answer.rejection.reason == Rejection::Reason::memory)
+      openBound = std::min(openBound, answer.rejection.bound.value);
+    if (answer.planned &&
+        (!result.nearest ||
+         answer.planned->memory.total() < result.nearest->memory.total()))
+      result.nearest = std::move(answer.planned);
+    result.rejections.push_back(std::move(answer.rejection));
+  }
+
+  const PlannedCandidate &fastest() const {
+    return *std::ranges::min_element(pool, {},
+                                     [](const PlannedCandidate &planned) {
+                                       return planned.time.step.value;
+                                     });
+  }
+
+  // Second pass: while some candidate might still hold a faster plan than the
+  // fastest, close the gap of the one with the lowest bound.
+  void closeGaps() {
+    std::vector<bool> tried(pool.size(), false);
+    while (!pool.empty()) {
+      double best = fastest().time.step.value;
+      std::size_t next = pool.size();
+      for (std::size_t i = 0; i < pool.size(); ++i)
+        if (!tried[i] && pool[i].lowerBound.value < best * (1 - 1e-9) &&
+            (next == pool.size() || pool[i].lowerBound < pool[next].lowerBound))
+          next = i;
+      if (next == pool.size())
+        return;
+      tried[next] = true;
+      PlannedCandidate &open = pool[next];
+      Rejection rejection;
+      std::optional<PlannedCandidate> closed =
+          solve({open.dp, open.tp, open.microBatch, {}}, {best, kManyPoints}, 0,
+                rejection);
+      // Given up: no plan there beats the best, which is all that matters.
+      if (!closed || !closed->fits)
+        open.lowerBound = std::max(open.lowerBound, rejection.bound);
+      else if (closed->time.step <= open.time.step)
+        open = std::move(*closed);
+      else
+        open.lowerBound = std::max(open.lowerBound, closed->lowerBound);
+    }
+  }
+
+  void conclude() {
+    std::ranges::stable_sort(pool, {}, [](const PlannedCandidate &planned) {
+      return planned.time.step.value;
+    });
+    for (const PlannedCandidate &planned : pool)
+      openBound = std::min(openBound, planned.lowerBound.value);
+    result.lowerBound = {openBound};
+    result.optimal =
+        !pool.empty() && pool.front().time.step.value <= openBound * (1 + 1e-9);
+    if (static_cast<int>(pool.size()) > options.top)
+      pool.resize(static_cast<std::size_t>(options.top));
+    result.plans = std::move(pool);
+    if (!result.plans.empty())
+      result.nearest.reset();
   }
 
   const ModelGraph &model;
   const Machine &machine;
   const SearchOptions &options;
   std::vector<Candidate> candidates;
-  /// Lower bound over everything that was solved and fits.
-  double openBound = std::numeric_limits<double>::infinity();
+  std::array<SolverCache, kAtOnce> solvers;
+  std::vector<PlannedCandidate> pool; ///< that fit, in the order solved
+  /// No plan of what was solved, or may fit after all, is faster.
+  double openBound = kNever;
   SearchResult result;
 };
 

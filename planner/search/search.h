@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "planner/search/ledger.h"
+#include "planner/search/solver_cache.h"
 
 namespace mtplan::planner {
 
@@ -67,6 +68,7 @@ struct SearchResult {
   int candidates = 0;   ///< legal meshes times micro-batches
   int pruned = 0;       ///< of them, not solved to the end
   bool optimal = false; ///< the first plan is the optimum of the whole space
+  Seconds lowerBound;   ///< no plan in the space is faster; the gap, if any
 };
 
 /// The candidate's setting: what prices and legal strategies follow from.
@@ -74,13 +76,12 @@ Setting settingOf(const SearchOptions &options, const Machine &machine, int dp,
                   int tp, std::int64_t microBatch);
 
 /// Solves one candidate. `graph` is for one micro-batch of all replicas.
-/// \param stopAbove  give up once no plan there can be faster
+/// \param limits  when to give up, and how hard to close the gap of the bound
 /// Empty if it was given up, or nothing is legal (`rejection` says which).
-std::optional<PlannedCandidate> solveCandidate(const ModelGraph &graph,
-                                               const Setting &setting,
-                                               std::int64_t microBatch,
-                                               Seconds stopAbove,
-                                               Rejection &rejection);
+std::optional<PlannedCandidate>
+solveCandidate(const ModelGraph &graph, const Setting &setting,
+               std::int64_t microBatch, SolveLimits limits,
+               SolverCache &solvers, Rejection &rejection);
 
 /// The optimum over the space that `options` leaves open.
 /// \param model  for any number of samples; it is scaled to each candidate's

@@ -54,7 +54,7 @@ private:
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
       const Op &op = segment.ops[o];
       std::vector<Strategy> strategies =
-          strategiesOf(op, setting.mesh, setting.rules);
+          strategiesOf(op, setting.mesh, rulesOf(op, o));
       keepPinned(op, o, strategies);
       int variable = addVariable(strategies.size());
       CostTable compute{{variable}, {}, {}};
@@ -78,6 +78,15 @@ private:
                  });
       result.strategies.push_back(std::move(strategies));
     }
+  }
+
+  // Work that can be shared is, unless a pin asks for the contrary.
+  std::vector<AxisRule> rulesOf(const Op &op, std::size_t o) const {
+    std::vector<AxisRule> rules = setting.rules;
+    bool isPinned = setting.pins && !setting.pins->ops[at(index)][o].empty();
+    if (op.opClass != OpClass::memory && !isPinned)
+      rules[kTensorAxis].allowWhole = false;
+    return rules;
   }
 
   void keepPinned(const Op &op, std::size_t o,

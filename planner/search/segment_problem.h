@@ -14,7 +14,9 @@
 //
 // Tables price operators (compute) and values (the conversions from the layout
 // made to the layouts read). What the space leaves out: values cross segments
-// reduced; gathered parameters are not kept from forward to backward.
+// reduced; gathered parameters are not kept from forward to backward; matrix
+// products and attention are not repeated on every rank of the tensor axis if
+// an allowed split divides them, unless a pin says so.
 //
 //===----------------------------------------------------------------------===//
 

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "planner/search/search.h"
-#include "planner/solve/chain_solver.h"
 
 namespace mtplan::planner {
 
@@ -57,20 +56,64 @@ std::vector<SegmentPlan> readPlans(const ModelGraph &graph,
   return plans;
 }
 
+// Bytes of all that `op` touches on one rank where it is split best, but for
+// parameters and saved values, which have their own place.
+double leastWorkingSet(const Op &op, const std::vector<Strategy> &strategies,
+                       const std::vector<Tensor> &tensors,
+                       const std::vector<int> &savedVariables,
+                       const Mesh &mesh) {
+  double least = kNever;
+  for (const Strategy &strategy : strategies) {
+    double bytes = 0.0;
+    for (const std::vector<Use> *uses : {&op.operands, &op.results})
+      for (const Use &use : *uses) {
+        auto index = static_cast<std::size_t>(use.tensor);
+        const Tensor &tensor = tensors[index];
+        if (tensor.kind != TensorKind::activation || savedVariables[index] >= 0)
+          continue;
+        double piece = tensor.elementBytes;
+        for (std::int64_t size : tensor.shape)
+          piece *= static_cast<double>(size);
+        for (int factor : use.factors)
+          for (std::size_t a = 0; factor >= 0 && a < strategy.axes.size(); ++a)
+            if (strategy.axes[a] == factor)
+              piece /= mesh.axes[a].size;
+        bytes += piece;
+      }
+    least = std::min(least, bytes);
+  }
+  return least;
+}
+
+// Room for what lives shorter than a phase: twice what the hungriest operator
+// touches where it is split best, one set computing and one arriving. A number
+// of the candidate, not of its plans, so that what is limited adds up.
+double workspaceReserve(const ModelGraph &graph,
+                        const std::vector<SegmentProblem> &problems,
+                        const Mesh &mesh) {
+  double most = 0.0;
+  for (std::size_t s = 0; s < problems.size(); ++s)
+    for (std::size_t o = 0; o < graph.segments[s].ops.size(); ++o)
+      most = std::max(most, leastWorkingSet(graph.segments[s].ops[o],
+                                            problems[s].strategies[o],
+                                            graph.segments[s].tensors,
+                                            problems[s].savedVariables, mesh));
+  return 2.0 * most;
+}
+
 } // namespace
 
-std::optional<PlannedCandidate> solveCandidate(const ModelGraph &graph,
-                                               const Setting &setting,
-                                               std::int64_t microBatch,
-                                               Seconds stopAbove,
-                                               Rejection &rejection) {
+std::optional<PlannedCandidate>
+solveCandidate(const ModelGraph &graph, const Setting &setting,
+               std::int64_t microBatch, SolveLimits limits,
+               SolverCache &solvers, Rejection &rejection) {
   std::vector<SegmentProblem> problems = buildProblems(graph, setting);
   if (someDomainIsEmpty(problems)) {
     rejection.reason = Rejection::Reason::pins;
     return std::nullopt;
   }
   ChainProblem chain;
-  for (const SegmentProblem &problem : problems)
+  for (SegmentProblem &problem : problems)
     chain.links.push_back(problem.link);
   const Device &device = setting.machine->device;
   const double room = (device.memory - device.reserved).value;
@@ -81,15 +124,16 @@ std::optional<PlannedCandidate> solveCandidate(const ModelGraph &graph,
   candidate.microBatch = microBatch;
   candidate.microBatches = setting.microBatches;
 
-  // What the solver limits adds up; the workspace does not. Solve without it
-  // first, which bounds every plan from below, then leave room for the
-  // workspace of what was found until it fits.
-  ChainSolver solver(chain);
-  double workspace = 0.0;
-  constexpr int kRounds = 6;
+  // The reserve almost always covers what the plan's values need at once. Where
+  // it does not, room is made for what was found, and the first solution's
+  // bound still bounds every plan.
+  ChainSolver &solver = solvers.solverOf(chain);
+  const double reserve = workspaceReserve(graph, problems, setting.mesh);
+  double workspace = reserve;
+  constexpr int kRounds = 4;
   for (int round = 0; round < kRounds; ++round) {
     chain.memoryLimit = room - workspace;
-    ChainSolution solution = solver.solve(chain, {stopAbove.value});
+    ChainSolution solution = solver.solve(chain, limits);
     if (round == 0)
       candidate.lowerBound = {solution.lowerBound};
     if (solution.abandoned) {
@@ -103,8 +147,12 @@ std::optional<PlannedCandidate> solveCandidate(const ModelGraph &graph,
     }
     candidate.plans = readPlans(graph, problems, solution.runs);
     candidate.memory = memoryOf(graph, candidate.plans, setting);
+    double alive = candidate.memory.workspace.value;
+    candidate.memory.workspace.value = std::max(alive, reserve);
     candidate.time = stepTimeOf(graph, candidate.plans, setting);
-    candidate.fits = candidate.memory.total() <= candidate.memory.limit;
+    candidate.fits =
+        solution.feasible && candidate.memory.total().value <=
+                                 candidate.memory.limit.value * (1 + 1e-12);
     if (candidate.fits || !solution.feasible) {
       candidate.optimal =
           candidate.fits &&
@@ -112,12 +160,12 @@ std::optional<PlannedCandidate> solveCandidate(const ModelGraph &graph,
       if (!candidate.fits) {
         rejection.reason = Rejection::Reason::memory;
         rejection.needed = candidate.memory.total();
-        // Too large without any workspace: nothing there fits, at any speed.
+        // Too large at the first try: nothing there fits, at any speed.
         rejection.bound = round == 0 ? Seconds{kNever} : candidate.lowerBound;
       }
       return candidate;
     }
-    workspace = std::max(workspace, candidate.memory.workspace.value);
+    workspace = std::max(workspace, alive);
   }
   rejection.reason = Rejection::Reason::memory;
   rejection.needed = candidate.memory.total();

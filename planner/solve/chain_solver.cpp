@@ -1,5 +1,4 @@
-//===- chain_solver.cpp - Many chains of one shape, solved exactly -*- C++
-//-*-===//
+//===- chain_solver.cpp - Many chains of one shape, solved exactly --------===//
 //
 // The five steps of the header, in their order.
 //
@@ -57,7 +56,7 @@ ChainSolver::ChainSolver(const ChainProblem &theShape)
     }
 }
 
-void ChainSolver::requireSameShape(const ChainProblem &chain) const {
+bool ChainSolver::hasShapeOf(const ChainProblem &chain) const {
   bool same = chain.links.size() == shape.links.size();
   for (std::size_t l = 0; same && l < shape.links.size(); ++l) {
     const Link &a = shape.links[l];
@@ -75,13 +74,13 @@ void ChainSolver::requireSameShape(const ChainProblem &chain) const {
              (table.memory.empty() || table.memory.size() == size);
     }
   }
-  if (!same)
-    throw std::invalid_argument("the chain differs in shape from the solver's");
+  return same;
 }
 
 ChainSolution ChainSolver::solve(const ChainProblem &chain,
                                  SolveLimits limits) {
-  requireSameShape(chain);
+  if (!hasShapeOf(chain))
+    throw std::invalid_argument("the chain differs in shape from the solver's");
   ChainSolution solution;
   double fastest =
       tables.prepare(chain) ? tables.run(chain, {1.0, 0.0}) : kInfinity;
@@ -158,7 +157,7 @@ void ChainSolver::limitMemory(const ChainProblem &chain,
   }
 
   bool closed = isClosed(incumbent.lowerBound, incumbent.cost.time);
-  if (!closed) {
+  if (!closed && limits.points > 0) {
     if (lambdaRun != dual.lambda)
       tables.run(chain, {1.0, dual.lambda});
     ChainGap gap(chain, tables, memoryCosts, dual.lambda, dual.least);

@@ -1,5 +1,4 @@
-//===- chain_solver.h - Many chains of one shape, solved exactly -*- C++
-//-*-===//
+//===- chain_solver.h - Many chains of one shape ----------------*- C++ -*-===//
 //
 // Without a binding memory limit: eliminate each link's inside, shortest path
 // over the boundaries. With one:
@@ -33,7 +32,8 @@ struct SolveLimits {
   /// Slower solutions are of no interest: once it is proved that none is at
   /// most this fast, the solver gives up (ChainSolution::abandoned).
   double stopAbove = std::numeric_limits<double>::infinity();
-  /// Points that closing the gap may make; about 50 ns each.
+  /// Points that closing the gap may make; about 50 ns each. With none the
+  /// gap is left: the best solution met while bounding, and the bound.
   std::int64_t points = 4'000'000;
 };
 
@@ -45,12 +45,14 @@ public:
   /// Throws std::invalid_argument with what check() finds first.
   explicit ChainSolver(const ChainProblem &shape);
 
+  /// True if `chain` differs from the solver's shape in its numbers only.
+  bool hasShapeOf(const ChainProblem &chain) const;
+
   /// Throws std::invalid_argument if `chain` has another shape. Its numbers are
   /// taken to be sound.
   ChainSolution solve(const ChainProblem &chain, SolveLimits limits = {});
 
 private:
-  void requireSameShape(const ChainProblem &chain) const;
   void limitMemory(const ChainProblem &chain, const SolveLimits &limits,
                    ChainSolution &solution);
 

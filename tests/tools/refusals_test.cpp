@@ -1,0 +1,287 @@
+//===- refusals_test.cpp - What the command does not take -----------------===//
+//
+// Every refusal: what was typed, and the whole of what is then said.
+//
+//===----------------------------------------------------------------------===//
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/tools/command_testing.h"
+
+namespace mtplan::tools {
+namespace {
+
+struct Refusal {
+  const char *test, *model;
+  std::vector<std::string> arguments;
+  std::vector<std::string> errors;
+};
+
+void PrintTo(const Refusal &refusal, std::ostream *out) {
+  *out << refusal.test;
+}
+
+std::string nameOfTest(const testing::TestParamInfo<Refusal> &info) {
+  return info.param.test;
+}
+
+class Refusals : public testing::TestWithParam<Refusal> {};
+
+TEST_P(Refusals, SayWhatIsWrong) {
+  Ran ran = runExample(GetParam().model, GetParam().arguments);
+  EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_EQ(ran.out, "");
+  std::string expected;
+  for (const std::string &error : GetParam().errors)
+    expected += "error: " + error + '\n';
+  EXPECT_EQ(ran.err, expected);
+}
+
+constexpr const char *kGpt = "tiny-gpt2";
+
+INSTANTIATE_TEST_SUITE_P(
+    Numbers, Refusals,
+    testing::Values(
+        Refusal{"Zero",
+                kGpt,
+                {"--gpus", "0"},
+                {"--gpus: must be a whole number from 1 to 1048576, but is 0"}},
+        Refusal{"Negative",
+                kGpt,
+                {"--tp", "-4"},
+                {"--tp: must be a whole number from 1 to 1048576, but is -4"}},
+        Refusal{"Huge",
+                kGpt,
+                {"--dp", "99999999999999999999"},
+                {"--dp: must be a whole number from 1 to 1048576, but is "
+                 "99999999999999999999"}},
+        Refusal{"Word",
+                kGpt,
+                {"--micro-batch", "four"},
+                {"--micro-batch: must be a whole number from 1 to 1048576, but "
+                 "is \"four\""}},
+        Refusal{"Fraction",
+                kGpt,
+                {"--global-batch", "1.5"},
+                {"--global-batch: must be a whole number from 1 to 1048576, "
+                 "but is \"1.5\""}},
+        Refusal{"Empty",
+                kGpt,
+                {"--top", ""},
+                {"--top: must be a whole number from 1 to 100, but is \"\""}},
+        Refusal{"Layers",
+                kGpt,
+                {"--layers", "10001"},
+                {"--layers: must be a whole number from 1 to 10000, but is "
+                 "10001"}},
+        Refusal{"Sequence",
+                kGpt,
+                {"--seq", "0"},
+                {"--seq: must be a whole number from 1 to 2147483647, but is "
+                 "0"}},
+        Refusal{"MemoryNotANumber",
+                kGpt,
+                {"--memory-gib", "nan"},
+                {"--memory-gib: must be a number above 0 and at most 1000000, "
+                 "but is \"nan\""}},
+        Refusal{"MemoryNegative",
+                kGpt,
+                {"--memory-gib", "-1"},
+                {"--memory-gib: must be a number above 0 and at most 1000000, "
+                 "but is \"-1\""}},
+        Refusal{"SeveralAtOnce",
+                kGpt,
+                {"--gpus", "x", "--tp", "3", "--precision", "bf17", "--stage",
+                 "planned"},
+                {"--gpus: must be a whole number from 1 to 1048576, but is "
+                 "\"x\"",
+                 "--precision: unknown precision \"bf17\"; nearest first, "
+                 "known are bf16, fp16 and fp32",
+                 "--stage: needs --emit mlir",
+                 "tp 3 does not divide the 8 GPUs; nearest that do: 2 and 4",
+                 "8 heads do not divide by tp 3; tp may be 1 2 4 8"}}),
+    nameOfTest);
+
+INSTANTIATE_TEST_SUITE_P(
+    Meshes, Refusals,
+    testing::Values(
+        // Qwen2 7B: 28 heads of queries share 4 of keys and values.
+        Refusal{"Heads",
+                "qwen2-7b",
+                {"--tp", "8"},
+                {"28 heads do not divide by tp 8; tp may be 1 2 4 7 14 28",
+                 "4 key/value heads do not divide by tp 8; tp may be 1 2 4"}},
+        Refusal{"KeyValueHeads",
+                "qwen2-7b",
+                {"--tp", "7", "--gpus", "7"},
+                {"4 key/value heads do not divide by tp 7; tp may be 1 2 4"}},
+        Refusal{"Product",
+                kGpt,
+                {"--tp", "4", "--dp", "4"},
+                {"tp 4 times dp 4 is 16, not the 8 GPUs; with tp 4, dp must be "
+                 "2; with dp 4, tp must be 2"}},
+        Refusal{"Dp",
+                kGpt,
+                {"--dp", "5", "--gpus", "12"},
+                {"dp 5 does not divide the 12 GPUs; nearest that do: 4 and 6",
+                 "global batch 512 does not divide by dp 5; nearest that do: "
+                 "510 and 515"}},
+        Refusal{"TpAboveGpus",
+                kGpt,
+                {"--tp", "8", "--gpus", "4"},
+                {"tp 8 does not divide the 4 GPUs; nearest that do: 4"}},
+        Refusal{"GlobalBatch",
+                kGpt,
+                {"--dp", "8", "--global-batch", "500"},
+                {"global batch 500 does not divide by dp 8; nearest that do: "
+                 "496 and 504"}},
+        Refusal{"GlobalBatchBelowDp",
+                kGpt,
+                {"--tp", "1", "--global-batch", "5"},
+                {"global batch 5 does not divide by dp 8; nearest that do: 8"}},
+        Refusal{"MicroBatch",
+                kGpt,
+                {"--dp", "8", "--micro-batch", "3"},
+                {"micro-batch 3 does not divide the 64 samples of a replica "
+                 "(global batch 512 over dp 8); nearest that do: 2 and 4"}},
+        Refusal{"MicroBatchOfNoMesh",
+                kGpt,
+                {"--micro-batch", "3"},
+                {"micro-batch 3 does not divide global batch 512; nearest that "
+                 "do: 2 and 4"}}),
+    nameOfTest);
+
+INSTANTIATE_TEST_SUITE_P(
+    Words, Refusals,
+    testing::Values(
+        Refusal{"Hardware",
+                kGpt,
+                {"--hardware", "dgx-h200"},
+                {"no machine file \"dgx-h200\" can be read, and the presets "
+                 "are: cpu, dgx-1, dgx-2h, dgx-a100-40g, dgx-a100-80g, "
+                 "dgx-h100, gb200-nvl72, hgx-h200, p4de, p5, p6-b200"}},
+        Refusal{"PrecisionOfMachine",
+                kGpt,
+                {"--hardware", "dgx-2h", "--precision", "bf16"},
+                {"dgx-2h has no bf16; --precision may be fp16 and fp32"}},
+        Refusal{"Split",
+                kGpt,
+                {"--splits", "column,colum"},
+                {"--splits: unknown split \"colum\"; nearest first, known are "
+                 "column, row, vocab, head, batch, hidden and sequence"}},
+        Refusal{"SplitTwice",
+                kGpt,
+                {"--splits", "row,head,row"},
+                {"--splits: names \"row\" twice"}},
+        Refusal{"SequenceParallel",
+                kGpt,
+                {"--sequence-parallel", "yes"},
+                {"--sequence-parallel: must be on or off, but is \"yes\""}},
+        Refusal{"Emit",
+                kGpt,
+                {"--emit", "ptx"},
+                {"--emit: knows mlir only, but is \"ptx\""}},
+        Refusal{"Stage",
+                kGpt,
+                {"--emit", "mlir", "--stage", "plan"},
+                {"--stage: unknown stage \"plan\"; nearest first, known are "
+                 "planned, model, partitioned and differentiated"}}),
+    nameOfTest);
+
+/// A file that is gone when this is.
+struct TemporaryFile {
+  std::string path;
+  explicit TemporaryFile(const std::string &text) {
+    path = testing::TempDir() + "mtplan_refusal.json";
+    std::ofstream(path) << text;
+  }
+  TemporaryFile(const TemporaryFile &) = delete;
+  TemporaryFile &operator=(const TemporaryFile &) = delete;
+  ~TemporaryFile() { std::filesystem::remove(path); }
+};
+
+struct BadFile {
+  const char *test, *text, *error; ///< after the file's name
+};
+
+std::string nameOfFile(const testing::TestParamInfo<BadFile> &file) {
+  return file.param.test;
+}
+
+class Files : public testing::TestWithParam<BadFile> {};
+
+TEST_P(Files, AreRefusedWithThePlace) {
+  TemporaryFile file(GetParam().text);
+  Ran ran({file.path});
+  EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_THAT(ran.err,
+              testing::StartsWith("error: " + file.path + GetParam().error));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, Files,
+    testing::Values(BadFile{"Empty", "", ":1:1: "},
+                    BadFile{"NotJson", "{ \"a\": ", ":1:"},
+                    BadFile{"NotANumber", "{\"n_layer\": NaN}", ":1:13: "},
+                    BadFile{
+                        "TwiceTheSameKey",
+                        "{\"model_type\": \"gpt2\", \"model_type\": \"gpt2\"}",
+                        ": /model_type: "},
+                    BadFile{"UnknownArchitecture", "{\"model_type\": \"gpt5\"}",
+                            ": /model_type: unknown architecture \"gpt5\""},
+                    BadFile{"NotAnObject", "[]", ": "}),
+    nameOfFile);
+
+TEST(Files, NestedDeeplyDoNotOverflowTheStack) {
+  TemporaryFile file(std::string(1'000'000, '['));
+  Ran ran({file.path});
+  EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_THAT(ran.err, testing::StartsWith("error: " + file.path + ":1:"));
+}
+
+TEST(Files, MustBeThere) {
+  Ran missing({"no-such-model.json"});
+  EXPECT_EQ(missing.code, kBadInput);
+  EXPECT_EQ(missing.err, "error: no-such-model.json: cannot be read: No such "
+                         "file or directory\n");
+  Ran folder({MTPLAN_SOURCE_DIR});
+  EXPECT_EQ(folder.code, kBadInput);
+  EXPECT_EQ(folder.err, "error: " MTPLAN_SOURCE_DIR
+                        ": cannot be read: it is a directory\n");
+  Ran unnamed({""});
+  EXPECT_EQ(unnamed.code, kBadInput);
+  EXPECT_EQ(unnamed.err, "error: MODEL: names no file\n");
+}
+
+TEST(Files, OfMachineAndModelAreJudgedInOneRun) {
+  TemporaryFile machine("{\"name\": 3}");
+  Ran ran({"no-such-model.json", "--hardware", machine.path, "--top", "0"});
+  EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_THAT(ran.err, testing::HasSubstr("error: --top: "));
+  EXPECT_THAT(ran.err,
+              testing::HasSubstr("error: " + machine.path + ": /name: "));
+  EXPECT_THAT(ran.err, testing::HasSubstr("error: no-such-model.json: "));
+}
+
+TEST(Drawing, ThatCannotBeWrittenIsRefused) {
+  Ran ran = runExample(kGpt, {"--dot", "/no/such/folder/graph.dot"});
+  EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_EQ(ran.err, "error: /no/such/folder/graph.dot: cannot be written: No "
+                     "such file or directory\n");
+}
+
+TEST(Arguments, ThatAreUnknownAreRefused) {
+  Ran unknown = runExample(kGpt, {"--bogus"});
+  EXPECT_EQ(unknown.code, kBadInput);
+  EXPECT_THAT(unknown.err, testing::HasSubstr("--bogus"));
+  Ran none({});
+  EXPECT_EQ(none.code, kBadInput);
+  EXPECT_THAT(none.err, testing::HasSubstr("MODEL is required"));
+}
+
+} // namespace
+} // namespace mtplan::tools
