@@ -112,7 +112,10 @@ LoadedModel loadMlirText(MLIRContext &context, llvm::StringRef text,
     });
     // checkModule verifies, and reports more than one error.
     ParserConfig config(&context, /*verifyAfterParse=*/false);
-    module = parseSourceString<ModuleOp>(text, config, findings.file);
+    // MLIR's lexer ends an open string where it finds a zero byte; `text` may
+    // end without one.
+    module =
+        parseSourceString<ModuleOp>(std::string(text), config, findings.file);
   }
   if (!module && findings.errors.empty())
     findings.error("", "is not a module");

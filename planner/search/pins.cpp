@@ -165,6 +165,8 @@ public:
     for (const PinText &pin : requests)
       if (!(pin.word.empty() ? pinParameters(pin) : pinOps(pin)))
         noMatch(pin);
+    for (std::size_t s = 0; s < model.segments.size(); ++s)
+      pinGradients(s);
     return std::move(result);
   }
 
@@ -194,6 +196,33 @@ private:
       }
     }
     return any;
+  }
+
+  // What is pinned forward holds backward: the operators that an operator's
+  // gradient is made of bear its name and a suffix, and split its factors.
+  // Where the word means nothing to one of them (a bias has no rows), or a pin
+  // of its own says otherwise, it is left alone.
+  void pinGradients(std::size_t s) {
+    const SegmentGraph &segment = model.segments[s];
+    for (std::size_t o = 0; o < segment.ops.size(); ++o) {
+      const Op &op = segment.ops[o];
+      if (op.phase != Phase::backward || opPins[s][o])
+        continue;
+      for (std::size_t f = 0; f < segment.ops.size(); ++f)
+        if (segment.ops[f].phase == Phase::forward &&
+            op.name.starts_with(segment.ops[f].name + ".") &&
+            isUnderstood(result.ops[s][f], op))
+          result.ops[s][o] = result.ops[s][f];
+    }
+  }
+
+  bool isUnderstood(const std::string &word, const Op &op) const {
+    return word == "replicated" ||
+           std::ranges::any_of(op.factors, [&](const Factor &factor) {
+             return word == nameOf(factor.split) && mayBeUsed(factor) &&
+                    (factor.split == Split::batch || !limits.tp ||
+                     factor.size % *limits.tp == 0);
+           });
   }
 
   void conflict(const PinText &one, const PinText &other,

@@ -10,7 +10,9 @@
 //   wte.weight=[tp,-]     a parameter: what its dimensions are stored split
 //   over
 //
-// A pin is honoured by every plan or refused here: none is ignored.
+// A pin on an operator holds for the operators of its gradient too
+// ("h.*.mlp.fc1.dx"), unless they are pinned themselves. A pin is honoured by
+// every plan or refused here: none is ignored.
 //
 //===----------------------------------------------------------------------===//
 

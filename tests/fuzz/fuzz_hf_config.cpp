@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ir/model/mlir_text.h"
 #include "tests/fuzz/module_promises.h"
 #include "tests/fuzz/reused_context.h"
 
@@ -15,8 +16,8 @@ using namespace mtplan;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
                                       std::size_t size) {
-  fuzz::readsOrRefuses(fuzz::reusedContext(),
-                       {reinterpret_cast<const char *>(data), size},
-                       "config.json");
+  const llvm::StringRef text(reinterpret_cast<const char *>(data), size);
+  if (!ir::looksLikeMlir(text)) // that is fuzz_textual_ir's
+    fuzz::readsOrRefuses(fuzz::reusedContext(), text, "config.json");
   return 0;
 }

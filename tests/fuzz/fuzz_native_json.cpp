@@ -1,5 +1,4 @@
-//===- fuzz_native_json.cpp - Any text as a native model file ----*- C++
-//-*-===//
+//===- fuzz_native_json.cpp - Any text as a native model --------*- C++ -*-===//
 //
 // Either a model, which is then printed, differentiated and turned into the
 // planner's graph, or lines that say why not.
@@ -9,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ir/model/mlir_text.h"
 #include "tests/fuzz/module_promises.h"
 #include "tests/fuzz/reused_context.h"
 
@@ -16,8 +16,8 @@ using namespace mtplan;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
                                       std::size_t size) {
-  fuzz::readsOrRefuses(fuzz::reusedContext(),
-                       {reinterpret_cast<const char *>(data), size},
-                       "fuzz.json");
+  const llvm::StringRef text(reinterpret_cast<const char *>(data), size);
+  if (!ir::looksLikeMlir(text)) // that is fuzz_textual_ir's
+    fuzz::readsOrRefuses(fuzz::reusedContext(), text, "fuzz.json");
   return 0;
 }

@@ -48,7 +48,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
     return 0;
 
   mlir::ParserConfig config(&context, /*verifyAfterParse=*/false);
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, config);
+  // MLIR's lexer needs the zero byte behind the text.
+  auto module =
+      mlir::parseSourceString<mlir::ModuleOp>(std::string(text), config);
   ir::Findings findings;
   if (!module || !ir::checkModule(*module, findings))
     return 0;
