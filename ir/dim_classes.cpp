@@ -3,6 +3,7 @@
 #include "ir/dim_classes.h"
 
 #include <algorithm>
+#include <map>
 
 using namespace mlir;
 
@@ -15,6 +16,7 @@ static ArrayRef<int64_t> shapeOf(Value value) {
 DimClasses::DimClasses(ModuleOp module) {
   visit(module);
   visitBoundaries(module);
+  uniteProducts();
   number();
 }
 
@@ -164,6 +166,18 @@ void DimClasses::visitBoundaries(ModuleOp module) {
 //===----------------------------------------------------------------------===//
 // Numbering
 //===----------------------------------------------------------------------===//
+
+// RoPE's (heads, width) and attention's (groups, width) of the keys are the
+// same heads.
+void DimClasses::uniteProducts() {
+  std::map<std::pair<int, std::size_t>, const std::vector<int> *> first;
+  for (const auto &[dim, parts] : products) {
+    auto [entry, isNew] = first.try_emplace({find(dim), parts.size()}, &parts);
+    if (!isNew)
+      for (auto [a, b] : llvm::zip_equal(*entry->second, parts))
+        unite(a, b);
+  }
+}
 
 void DimClasses::number() {
   numbers.assign(parents.size(), -1);

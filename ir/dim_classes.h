@@ -47,6 +47,7 @@ private:
   void visit(mlir::ModuleOp module);
   void visitCompute(ComputeOp op);
   void visitBoundaries(mlir::ModuleOp module);
+  void uniteProducts();
   void number();
 
   std::vector<int> parents;

@@ -36,8 +36,8 @@ public:
   static bool wants(mlir::Value value);
 
   /// Adds a term to the gradient of `value`; with one already there, an
-  /// `mtp.add` called `label` + ".sum" joins them (".sum2" for the second of one
-  /// label). Ignored unless wants(value).
+  /// `mtp.add` called `label` + ".sum" joins them (".sum2" for the second of
+  /// one label). Ignored unless wants(value).
   void add(mlir::Value value, mlir::Value gradient, llvm::StringRef label);
 
   /// Starts from a known gradient (a block argument).

@@ -1,5 +1,7 @@
 //===- mtp_attrs.cpp - Text and soundness of meshes, layouts, strategies --===//
 
+#include <limits>
+
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/Builders.h"
@@ -55,15 +57,21 @@ void MeshAttr::print(AsmPrinter &printer) const {
 
 // Checks, in this order:
 // - every size is at least 1;
+// - there are fewer than 2^31 ranks;
 // - no axis is named twice.
 LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<StringAttr> names,
                                ArrayRef<int64_t> sizes) {
   llvm::StringSet<> seen;
+  int64_t ranks = 1;
   for (auto [axis, size] : llvm::zip_equal(names, sizes)) {
     if (size < 1)
       return emitError() << "axis " << axis << " needs at least 1 rank, got "
                          << size;
+    if (size > std::numeric_limits<int32_t>::max() / ranks)
+      return emitError() << "has 2^31 ranks or more: " << ranks
+                         << " before axis " << axis << ", which has " << size;
+    ranks *= size;
     if (!seen.insert(axis.getValue()).second)
       return emitError() << "names axis " << axis << " twice";
   }

@@ -21,6 +21,7 @@ def Mtp_MeshAttr : Mtp_Attr<"Mesh", "mesh"> {
 
     Constraints:
     - every size is at least 1;
+    - there are fewer than 2^31 ranks;
     - no axis is named twice.
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$names,

@@ -25,6 +25,7 @@ namespace mtplan::planner {
 template <typename Tag> struct Quantity {
   double value = 0.0;
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads the default.
   auto operator<=>(const Quantity &) const = default;
 
   Quantity &operator+=(Quantity other) {

@@ -8,8 +8,10 @@ folders=("tests/fuzz/corpus/$1")
 case $1 in
 machine) folders+=(examples/machines) ;;
 hf_config) folders+=(examples) ;;
-native_json) folders+=(examples/native) ;;
-textual_ir) folders+=(tests/ir tests/passes) ;;
+native_json)
+  folders+=(examples/native)
+  folders+=(tests/ir/inputs/native/{good,bad_schema,bad_meaning})
+  ;;
 esac
 for folder in "${folders[@]}"; do
   [ ! -d "$root/$folder" ] || printf '%s\n' "$root/$folder"

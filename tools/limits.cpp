@@ -68,7 +68,9 @@ void checkDivisors(const SearchOptions &options,
             options.tensorSplits.end())
       errors.push_back(text(divisor.size) + ' ' + divisor.name +
                        " do not divide by tp " + text(*options.tp) +
-                       "; tp may be " + divisorList(divisor.size));
+                       "; tp may be " + divisorList(divisor.size) +
+                       ", or any with --splits that leave " +
+                       nameOf(divisor.split) + " out");
 }
 
 // dp, if what is fixed leaves no choice.

@@ -116,6 +116,17 @@ std::string communicationSection(const PlanFacts &facts,
   return text + (rows.empty() ? "  none\n" : rows);
 }
 
+// How much slower. Alternatives are not solved to the end once they cannot win:
+// then the plan at hand is one end of a range and the bound the other.
+std::string slowdownText(const PlannedCandidate &plan,
+                         const PlannedCandidate &best) {
+  double most = 100 * (plan.time.step / best.time.step - 1);
+  double least = 100 * (plan.lowerBound / best.time.step - 1);
+  if (plan.optimal || most - least < 0.05)
+    return fmt::format("{:+.1f} %", most);
+  return fmt::format("{:+.1f} to {:+.1f} %", least, most);
+}
+
 std::string alternativesSection(const PlanOutcome &outcome,
                                 const ScreenStyle &style) {
   const PlannedCandidate &best = *outcome.best();
@@ -124,8 +135,7 @@ std::string alternativesSection(const PlanOutcome &outcome,
     const PlannedCandidate &plan = outcome.result.plans[i];
     table.add({meshText(plan), batchText(plan), timeText(plan.time.step),
                fmt::format("{} GiB", gibText(plan.memory.total())),
-               fmt::format("{:+.1f} %: {}",
-                           100 * (plan.time.step / best.time.step - 1),
+               fmt::format("{}: {}", slowdownText(plan, best),
                            reasonAgainst(plan, best))});
   }
   std::string text = bold("Alternatives", style) + '\n' + table.print("  ");
@@ -136,10 +146,14 @@ std::string alternativesSection(const PlanOutcome &outcome,
 
 std::string searchLine(const PlanOutcome &outcome, const ScreenStyle &style) {
   const planner::SearchResult &result = outcome.result;
-  std::string text = fmt::format(
-      "{} over {} candidates, {} of them excluded by bounds",
-      result.optimal ? "Optimal" : "Best found, not proved optimal,",
-      result.candidates, result.pruned);
+  std::string claim = "Optimal";
+  if (!result.optimal)
+    claim =
+        fmt::format("Best found, at most {:.2g} % above the optimum,",
+                    100 * (outcome.best()->time.step / result.lowerBound - 1));
+  std::string text =
+      fmt::format("{} over {} candidates, {} of them excluded by bounds", claim,
+                  result.candidates, result.pruned);
   if (style.timings)
     text += fmt::format(", in {}", timeText({outcome.searchSeconds}));
   return text + '\n';

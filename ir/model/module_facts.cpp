@@ -72,6 +72,20 @@ void checkSizes(ModuleOp module, Findings &findings) {
   });
 }
 
+// Generic IR can leave out the block that everything else is asked of, and give
+// a name that custom IR has no spelling for.
+void checkForm(ModuleOp module, Findings &findings) {
+  if (module->getNumRegions() != 1 || !module->getRegion(0).hasOneBlock()) {
+    report(findings, module.getLoc(), "a module has one region of one block");
+    return;
+  }
+  module.walk([&](Operation *op) {
+    auto name = op->getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName());
+    if (name && name.empty())
+      report(findings, op->getLoc(), labelOf(op) + ": has an empty name");
+  });
+}
+
 // A segment's copies are counted, and so are all segments' together.
 void checkCopies(ModuleOp module, Findings &findings) {
   std::int64_t copies = 0;
@@ -166,6 +180,9 @@ bool checkModule(ModuleOp module, Findings &findings) {
   const std::size_t before = findings.errors.size();
   auto clean = [&] { return findings.errors.size() == before; };
 
+  checkForm(module, findings);
+  if (!clean())
+    return false;
   // Verifiers multiply sizes, so these come first.
   checkSizes(module, findings);
   checkCopies(module, findings);

@@ -3,7 +3,8 @@
 // One proof for one plan: the planned module is shrunk, partitioned and run on
 // all ranks of its mesh in double precision; the same shrunk module runs on one
 // rank; loss, every gradient and every updated parameter must agree on every
-// rank, and the collectives executed must be the ones the ledger announced.
+// rank, and the collectives executed must be those that the plan's changes of
+// layout call for, each as often.
 //
 //===----------------------------------------------------------------------===//
 

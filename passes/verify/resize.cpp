@@ -231,10 +231,13 @@ private:
     });
   }
 
-  // Minor factors grow first, which no axis splits; at the sizes they came
-  // from all fits.
+  // The width grows last, which may not help a major factor, and before the
+  // major factor what no axis splits; at the sizes they came from all fits.
   void growProduct(std::size_t index) {
-    for (int part : llvm::reverse(all(index).product)) {
+    ArrayRef<int> product = all(index).product;
+    std::vector<int> order(product.rbegin() + 1, product.rend());
+    order.push_back(product.back());
+    for (int part : order) {
       std::int64_t step = all(part).splittable ? unitOf(all(part).size, mesh)
                           : all(part).size % 2 ? 1
                                                : 2;

@@ -38,8 +38,8 @@ enum class Reduction : std::uint8_t { sum, max };
 /// Which mesh axes split which dimension, and over which axes every rank still
 /// holds only a term of the value. An axis appears at most once in all.
 struct Layout {
-  std::vector<std::vector<int>> dims; ///< per dimension: axes, major first
-  std::vector<int> partial;           ///< ascending
+  std::vector<std::vector<int>> dims;   ///< per dimension: axes, major first
+  std::vector<int> partial;             ///< ascending
   Reduction reduction = Reduction::sum; ///< meaningful if partial is not empty
 
   /// The layout of a tensor of `rank` dimensions, whole on every rank.
@@ -93,9 +93,9 @@ struct ReshardStep {
 
 /// The steps that turn `from` into `to`, axis by axis. Steps that shrink the
 /// local piece come first, then those that keep it, then those that grow it, as
-/// far as major-minor nesting lets them: only the minor-most axis of a dimension
-/// can leave it, and an axis joins as the minor-most. Within a class the last
-/// axis goes first. Split -> partial goes through whole.
+/// far as major-minor nesting lets them: only the minor-most axis of a
+/// dimension can leave it, and an axis joins as the minor-most. Within a class
+/// the last axis goes first. Split -> partial goes through whole.
 std::vector<ReshardStep> reshardSteps(const Layout &from, const Layout &to);
 
 } // namespace mtplan::planner

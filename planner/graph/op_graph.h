@@ -24,7 +24,15 @@ namespace mtplan::planner {
 /// `hidden` is the model dimension seen by pointwise operators of the residual
 /// stream; it is in no default set (norms need it whole).
 enum class Split : std::uint8_t {
-  batch, sequence, column, row, head, vocab, expert, feature, hidden
+  batch,
+  sequence,
+  column,
+  row,
+  head,
+  vocab,
+  expert,
+  feature,
+  hidden
 };
 const char *nameOf(Split split);
 
@@ -32,7 +40,7 @@ struct Factor {
   std::string name;      ///< "b", "s", "i", "o"
   std::int64_t size = 1; ///< global, > 0
   Split split = Split::feature;
-  bool divisible = true;           ///< false: never split
+  bool divisible = true;                ///< false: never split
   Reduction reduction = Reduction::sum; ///< of results that lack the factor
   /// Work of the busiest rank over the mean when split by n > 1 ranks is
   /// 1 + skew * (1 - 1/n): 1 for the causal sequence split, else 0.
@@ -112,8 +120,8 @@ struct Parameter {
   std::vector<std::int64_t> shape;
   std::vector<Split> splits; ///< per dimension: the name its split goes by
   int elementBytes = 2;
-  int copies = 1;       ///< one per repetition of its segment
-  bool shared = false;  ///< used by more than one segment (tied)
+  int copies = 1;      ///< one per repetition of its segment
+  bool shared = false; ///< used by more than one segment (tied)
   bool trained = true;
   bool divisible = true; ///< may be stored split
 };
@@ -122,7 +130,7 @@ struct ModelGraph {
   std::string name;
   std::vector<Parameter> parameters;
   std::vector<SegmentGraph> segments; ///< in chain order
-  std::int64_t sequence = 0; ///< tokens per sample, for throughput
+  std::int64_t sequence = 0;          ///< tokens per sample, for throughput
   /// Products of one micro-batch, forward and backward, attention counted over
   /// all pairs of positions: the numerator of MFU (Narayanan et al. 2021, 5.1,
   /// without recompute).

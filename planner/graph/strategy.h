@@ -1,4 +1,5 @@
-//===- strategy.h - One operator's assignment of axes to factors -*- C++ -*-===//
+//===- strategy.h - One operator's assignment of axes to factors -*- C++
+//-*-===//
 //
 // The legal strategies of an operator and the layouts each of them implies.
 // A mesh axis is given to a factor, to nothing (every rank repeats the work),

@@ -44,7 +44,8 @@ struct LayoutDomain {
   void price(const std::vector<std::int64_t> &shape, int elementBytes,
              const Setting &setting);
   double between(int from, int to) const {
-    return seconds[static_cast<std::size_t>(from * size() + to)];
+    return seconds[static_cast<std::size_t>(from) * layouts.size() +
+                   static_cast<std::size_t>(to)];
   }
 };
 

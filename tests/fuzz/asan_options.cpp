@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-// NOLINTNEXTLINE(bugprone-reserved-identifier)
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" const char *__asan_default_options();
 
-// NOLINTNEXTLINE(bugprone-reserved-identifier)
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" const char *__asan_default_options() {
   return "allow_user_poisoning=0";
 }

@@ -47,26 +47,29 @@ inline void printsAsItReads(mlir::ModuleOp module) {
     broken("printing twice gives the same text", once + "\n---\n" + twice);
 }
 
-/// Backward halves can be refused, but are never wrong; what has them has a
-/// sound graph. Changes the module.
-inline void differentiatesSoundly(mlir::ModuleOp module) {
+/// Backward halves can be refused, but are never wrong. True if `module` has
+/// them now.
+inline bool differentiatesSoundly(mlir::ModuleOp module) {
   mlir::PassManager passes(module.getContext());
-  passes.addPass(passes::createDifferentiatePass());
   passes.enableVerifier(false);
+  passes.addPass(passes::createDifferentiatePass());
   if (mlir::failed(passes.run(module)))
-    return;
+    return false;
   if (mlir::failed(mlir::verify(module)))
     broken("a differentiated module verifies", textOf(module));
   mlir::PassManager gate(module.getContext());
   gate.addPass(passes::createVerifyGradientsPass());
-  if (mlir::failed(gate.run(module)))
-    return;
+  return mlir::succeeded(gate.run(module));
+}
+
+/// The planner is handed nothing but sound graphs.
+inline void hasSoundGraph(mlir::ModuleOp module) {
   std::string lines;
   for (const std::string &line :
        planner::check(passes::buildModelGraph(module)))
     lines += line + '\n';
   if (!lines.empty())
-    broken("the graph of a differentiated module is sound",
+    broken("the graph of a differentiated model is sound",
            lines + textOf(module));
 }
 
@@ -75,7 +78,8 @@ inline void keepsPromises(ir::LoadedModel &model) {
   if (model.name.empty() || model.parameters < 0)
     broken("a model has a name and a number of parameters", model.name);
   printsAsItReads(*model.module);
-  differentiatesSoundly(*model.module);
+  if (differentiatesSoundly(*model.module))
+    hasSoundGraph(*model.module);
 }
 
 /// Reads `text` as a model in any notation. Returns why it was refused, which

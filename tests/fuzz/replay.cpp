@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <string>
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
@@ -33,8 +32,10 @@ int main(int argc, char **argv) {
     std::printf("%s\n", path.c_str());
     std::fflush(stdout);
     std::ifstream file(path, std::ios::binary);
-    const std::string text((std::istreambuf_iterator<char>(file)),
+    // As libFuzzer has it: nothing behind the last byte, not even a zero.
+    std::vector<char> text((std::istreambuf_iterator<char>(file)),
                            std::istreambuf_iterator<char>());
+    text.shrink_to_fit();
     if (file.bad()) {
       std::fprintf(stderr, "%s: cannot be read\n", path.c_str());
       return 1;

@@ -5,6 +5,11 @@ module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 0>} {}
 
 // -----
 
+// expected-error @below {{has 2^31 ranks or more: 65536 before axis "tp", which has 32768}}
+module attributes {mtp.mesh = #mtp.mesh<"dp" = 65536, "tp" = 32768>} {}
+
+// -----
+
 // expected-error @below {{names axis "dp" twice}}
 module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "dp" = 4>} {}
 

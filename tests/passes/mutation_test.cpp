@@ -13,10 +13,12 @@
 //   re-group   it runs over the other axis of the mesh
 //   shift      pieces are cut, or joined, one element too far along
 //
-// Faults that change nothing are no faults and are left out by what they do,
-// not by whether they were seen: exchanging two copies of one value, and
-// moving or losing pieces of the gradient of the keys' bias, which is zero
-// since softmax does not see that bias.
+// Faults that change nothing are no faults and are left out of `swap`, `shift`
+// and `forget` by what they do, not by whether they were seen: exchanging two
+// pieces of one value, and moving what only goes into a value that does not
+// matter. There are two of those. Softmax does not see the bias of the keys,
+// whose gradient is zero; and any number may stand for the maximum that the
+// loss takes out of the exponents.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,9 +60,19 @@ Value rootOf(Value value) {
   return value;
 }
 
-bool isZero(Operation *op) {
+// Whether only the maximum or the gradient of the keys' bias is made of it.
+bool goesNowhere(Operation *op) {
   auto cause = op->getAttrOfType<mlir::StringAttr>("cause").getValue();
-  return cause.contains("attn.k.db") || cause.contains("attn.k.bias");
+  if (cause == "loss.max" || cause.contains("attn.k.db") ||
+      cause.contains("attn.k.bias"))
+    return true;
+  return llvm::all_of(op->getUsers(), [](Operation *user) {
+    if (axisOf(user))
+      return goesNowhere(user);
+    auto compute = llvm::dyn_cast<ir::ComputeOp>(user);
+    return compute && (llvm::isa<ir::VocabMaxOp>(user) ||
+                       compute.getLabel().ends_with("attn.k.db"));
+  });
 }
 
 bool isBefore(Value value, Operation *op) {
@@ -81,7 +93,7 @@ bool drop(Operation *op) {
 
 bool forget(Operation *op) {
   auto scatter = llvm::dyn_cast<ir::ReduceScatterOp>(op);
-  if (!scatter || isZero(op))
+  if (!scatter || goesNowhere(op))
     return false;
   mlir::OpBuilder builder(op);
   Value piece = builder.create<ir::SliceOp>(
@@ -127,6 +139,8 @@ bool twice(Operation *op) {
 }
 
 bool swap(Operation *op) {
+  if (goesNowhere(op))
+    return false;
   for (Operation *other = op->getNextNode(); other;
        other = other->getNextNode()) {
     if (other->getName() != op->getName() ||
@@ -165,20 +179,16 @@ constexpr Mutation kMutations[] = {{"drop", drop},       {"forget", forget},
 // One element too far, which no operator expresses
 //===----------------------------------------------------------------------===//
 
-// `tensor` rolled back by one along `dim`: element i is what was at i + 1.
-ir::HostTensor rolled(const ir::HostTensor &tensor, std::size_t dim) {
-  ir::HostTensor result(tensor.shape);
-  std::int64_t inner = 1;
+// `tensor` read one further along `dim`: element i is what was at i + 1, and
+// the last one is read twice, so that what is summed changes as well.
+ir::HostTensor readLate(const ir::HostTensor &tensor, std::size_t dim) {
+  std::size_t inner = 1;
   for (std::size_t d = dim + 1; d < tensor.shape.size(); ++d)
-    inner *= tensor.shape[d];
-  std::int64_t run = tensor.shape[dim] * inner;
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(tensor.data.size());
-       ++i) {
-    std::int64_t start = i / run * run;
-    result.data[static_cast<std::size_t>(i)] =
-        tensor
-            .data[static_cast<std::size_t>(start + (i - start + inner) % run)];
-  }
+    inner *= static_cast<std::size_t>(tensor.shape[d]);
+  std::size_t run = static_cast<std::size_t>(tensor.shape[dim]) * inner;
+  ir::HostTensor result(tensor.shape);
+  for (std::size_t i = 0; i < tensor.data.size(); ++i)
+    result.data[i] = tensor.data[i % run + inner < run ? i + inner : i];
   return result;
 }
 
@@ -192,7 +202,7 @@ void shiftByOne(Operation *op, const std::vector<ir::HostTensor> &passed,
   std::vector<ir::HostTensor> tensors =
       llvm::isa<ir::AllGatherOp>(op) ? received : passed;
   for (ir::HostTensor &tensor : tensors)
-    tensor = rolled(tensor, static_cast<std::size_t>(dim.getInt()));
+    tensor = readLate(tensor, static_cast<std::size_t>(dim.getInt()));
   received =
       llvm::isa<ir::AllGatherOp>(op)
           ? tensors
@@ -255,7 +265,7 @@ protected:
   void shift(ProofPair &pair, Operation *op) {
     if (!llvm::isa<ir::SliceOp, ir::ReduceScatterOp, ir::AllGatherOp,
                    ir::AllToAllOp>(op) ||
-        isZero(op))
+        goesNowhere(op))
       return;
     ProofOptions options;
     options.afterCollective = [&](Operation *ran, const auto &passed,

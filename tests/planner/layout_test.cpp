@@ -23,6 +23,7 @@ Layout split(std::vector<std::vector<int>> dims, std::vector<int> partial = {},
 
 std::vector<StepKind> kindsOf(const std::vector<ReshardStep> &steps) {
   std::vector<StepKind> kinds;
+  kinds.reserve(steps.size());
   for (const ReshardStep &step : steps)
     kinds.push_back(step.kind);
   return kinds;

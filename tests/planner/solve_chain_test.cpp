@@ -233,7 +233,7 @@ TEST(SolveChain, PrefersStayingInOneState) {
 TEST(SolveChain, SharedVariableTakesOneValue) {
   // Apart, the first would take 0 and the second 1; together 1 is cheaper.
   ChainProblem chain;
-  for (std::vector<double> time : {std::vector<double>{1, 3}, {9, 2}}) {
+  for (const std::vector<double> &time : {std::vector<double>{1, 3}, {9, 2}}) {
     Link link;
     link.problem.domains = {2};
     link.problem.tables.push_back({{0}, time, {}});

@@ -24,6 +24,7 @@ std::map<std::vector<int>, double> leastOf(const Problem &problem,
   Assignment assignment(problem.domains.size(), 0);
   for (bool more = true; more;) {
     std::vector<int> kept;
+    kept.reserve(keep.size());
     for (int variable : keep)
       kept.push_back(assignment[variable]);
     Cost cost = costOf(problem, assignment);
@@ -107,14 +108,15 @@ TEST(SolveElimination, LongRowsUseEveryPartOfTheKernel) {
   RandomChain random(5);
   Problem problem;
   problem.domains = {5, 3, 7, 11};
-  for (std::vector<int> scope : {std::vector<int>{0, 1, 2, 3},
-                                 {0, 2, 3},
-                                 {3, 0},
-                                 {0, 1},
-                                 {2, 0, 1},
-                                 {0}})
+  for (const std::vector<int> &scope : {std::vector<int>{0, 1, 2, 3},
+                                        {0, 2, 3},
+                                        {3, 0},
+                                        {0, 1},
+                                        {2, 0, 1},
+                                        {0}})
     problem.tables.push_back(random.table(problem.domains, scope, 0));
-  for (std::vector<int> keep : {std::vector<int>{1, 2, 3}, {3, 1, 2}, {2}}) {
+  for (const std::vector<int> &keep :
+       {std::vector<int>{1, 2, 3}, {3, 1, 2}, {2}}) {
     Elimination elimination(problem, keep);
     expectMatches(elimination, problem, keep, {1.0, 2.0});
   }

@@ -20,7 +20,7 @@ public:
   explicit RandomChain(unsigned seed) : random(seed) {}
 
   int draw(int low, int high) {
-    auto span = static_cast<unsigned long>(high - low + 1);
+    auto span = static_cast<unsigned long>(high - low) + 1;
     return low + static_cast<int>(random() % span);
   }
   bool oneIn(int n) { return draw(1, n) == 1; }

@@ -93,32 +93,37 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--memory-gib", "-1"},
                 {"--memory-gib: must be a number above 0 and at most 1000000, "
                  "but is \"-1\""}},
-        Refusal{"SeveralAtOnce",
-                kGpt,
-                {"--gpus", "x", "--tp", "3", "--precision", "bf17", "--stage",
-                 "planned"},
-                {"--gpus: must be a whole number from 1 to 1048576, but is "
-                 "\"x\"",
-                 "--precision: unknown precision \"bf17\"; nearest first, "
-                 "known are bf16, fp16 and fp32",
-                 "--stage: needs --emit mlir",
-                 "tp 3 does not divide the 8 GPUs; nearest that do: 2 and 4",
-                 "8 heads do not divide by tp 3; tp may be 1 2 4 8"}}),
+        Refusal{
+            "SeveralAtOnce",
+            kGpt,
+            {"--gpus", "x", "--tp", "3", "--precision", "bf17", "--stage",
+             "planned"},
+            {R"(--gpus: must be a whole number from 1 to 1048576, but is "x")",
+             "--precision: unknown precision \"bf17\"; nearest first, "
+             "known are bf16, fp16 and fp32",
+             "--stage: needs --emit mlir",
+             "tp 3 does not divide the 8 GPUs; nearest that do: 2 and 4",
+             "8 heads do not divide by tp 3; tp may be 1 2 4 8, or any with "
+             "--splits that leave head out"}}),
     nameOfTest);
 
 INSTANTIATE_TEST_SUITE_P(
     Meshes, Refusals,
     testing::Values(
         // Qwen2 7B: 28 heads of queries share 4 of keys and values.
-        Refusal{"Heads",
-                "qwen2-7b",
-                {"--tp", "8"},
-                {"28 heads do not divide by tp 8; tp may be 1 2 4 7 14 28",
-                 "4 key/value heads do not divide by tp 8; tp may be 1 2 4"}},
+        Refusal{
+            "Heads",
+            "qwen2-7b",
+            {"--tp", "8"},
+            {"28 heads do not divide by tp 8; tp may be 1 2 4 7 14 28, or any "
+             "with --splits that leave head out",
+             "4 key/value heads do not divide by tp 8; tp may be 1 2 4, or "
+             "any with --splits that leave head out"}},
         Refusal{"KeyValueHeads",
                 "qwen2-7b",
                 {"--tp", "7", "--gpus", "7"},
-                {"4 key/value heads do not divide by tp 7; tp may be 1 2 4"}},
+                {"4 key/value heads do not divide by tp 7; tp may be 1 2 4, or "
+                 "any with --splits that leave head out"}},
         Refusal{"Product",
                 kGpt,
                 {"--tp", "4", "--dp", "4"},
