@@ -20,6 +20,13 @@ static YieldOp yieldOf(Block &block) {
   return block.empty() ? YieldOp() : llvm::dyn_cast<YieldOp>(block.back());
 }
 
+// The block of another operation, or null: generic IR can leave it out.
+static Block *blockOf(Operation *op) {
+  return op->getNumRegions() == 1 && op->getRegion(0).hasOneBlock()
+             ? &op->getRegion(0).front()
+             : nullptr;
+}
+
 // The nearest segment before or after `op`, or null.
 static SegmentOp neighbour(Operation *op, bool before) {
   auto step = [&] { return before ? op->getPrevNode() : op->getNextNode(); };
@@ -76,7 +83,8 @@ static LogicalResult checkChain(SegmentOp op) {
              << arguments.size() << " arguments, needs 0";
     return success();
   }
-  YieldOp yield = yieldOf(previous.getBlock());
+  Block *block = blockOf(previous);
+  YieldOp yield = block ? yieldOf(*block) : YieldOp();
   if (!yield)
     return success(); // Reported at the previous segment.
   return expectTypes(op, "arguments", arguments,
@@ -147,13 +155,16 @@ static LogicalResult checkBackwardChain(BackwardOp op, SegmentOp segment,
                          op.getLoc())))
     return failure();
   SegmentOp next = neighbour(segment, /*before=*/false);
-  if (!next || next.getBody().empty())
-    return success();
-  for (BackwardOp other : next.getBlock().getOps<BackwardOp>())
-    if (YieldOp handed = yieldOf(other.getBlock()))
+  Block *block = next ? blockOf(next) : nullptr;
+  if (!block)
+    return success(); // The last one, or reported there.
+  for (BackwardOp other : block->getOps<BackwardOp>()) {
+    Block *half = blockOf(other);
+    if (YieldOp handed = half ? yieldOf(*half) : YieldOp())
       return expectTypes(op, "arguments", arguments,
                          "the gradients of the next segment's arguments",
                          handed.getValues().getTypes(), handed.getLoc());
+  }
   return success();
 }
 
@@ -163,7 +174,7 @@ static LogicalResult checkBackwardChain(BackwardOp op, SegmentOp segment,
 // In a partitioned module, where layouts differ, the chain is checked instead.
 LogicalResult BackwardOp::verify() {
   auto segment = llvm::cast<SegmentOp>((*this)->getParentOp());
-  YieldOp forward = yieldOf(segment.getBlock()), yield = yieldOf(getBlock());
+  YieldOp forward = yieldOf(*(*this)->getBlock()), yield = yieldOf(getBlock());
   if (!yield)
     return emitOpError("needs to end in mtp.yield");
   auto module = (*this)->getParentOfType<ModuleOp>();
@@ -213,7 +224,8 @@ LogicalResult ParameterOp::verify() {
   // Comparing with the first suffices: every other one does so too.
   ParameterOp first = *this;
   module->walk([&](ParameterOp other) {
-    if (other->getAttr("label") != getLabelAttr())
+    if (other->getAttr("label") != getLabelAttr() ||
+        other->getNumResults() != 1)
       return WalkResult::advance();
     first = other;
     return WalkResult::interrupt();

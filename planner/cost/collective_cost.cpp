@@ -89,9 +89,10 @@ double ringRate(const NetworkLevel &level, int members) {
   return level.bandwidth.value * level.rings[at];
 }
 
-// `passes` scatters or gathers of `total` bytes; two of them are an all-reduce.
-Seconds ringTime(double total, int passes, Group group,
-                 const Machine &machine) {
+// `passes` scatters or gathers of `total` bytes; two of them are an all-reduce,
+// which switches that add may do instead.
+Seconds ringTime(double total, int passes, Group group, const Machine &machine,
+                 bool inSwitch = false) {
   Pipeline pipeline;
   for (LevelWalk walk(group, machine); walk.next();) {
     const NetworkLevel &level = *walk.level;
@@ -100,7 +101,7 @@ Seconds ringTime(double total, int passes, Group group,
     double latency = steps * level.latency.value;
     double traffic =
         steps / walk.members * share / ringRate(level, walk.members);
-    if (passes == 2 && level.inSwitchReduction) {
+    if (inSwitch && level.inSwitchReduction) {
       // Each member sends all addends but its own share's and all of the sum of
       // its own share, and receives as much: (m + 1) / m of the payload.
       double reduced = (walk.members + 1.0) / walk.members * share /
@@ -144,7 +145,9 @@ Seconds collectiveTime(StepKind kind, Bytes payload, Group group,
     return Seconds{0.0};
   switch (kind) {
   case StepKind::allReduce:
-    return ringTime(payload.value, 2, group, machine);
+    // Never slower than its two halves: a library picks the better algorithm.
+    return std::min(ringTime(payload.value, 2, group, machine),
+                    ringTime(payload.value, 2, group, machine, true));
   case StepKind::reduceScatter:
     return ringTime(payload.value, 1, group, machine);
   case StepKind::allGather:

@@ -253,6 +253,9 @@ private:
       forward.push_back(backwardMaker);
     }
     domain.price(tensor.shape, tensor.elementBytes, setting);
+    if ((tensor.kind == TensorKind::parameter || isAccumulated(t)) &&
+        !parametersMove())
+      keepInPlace(domain);
     if (saved) {
       CostTable memory{{backwardMaker.variable}, {}, {}};
       for (int layout : backwardMaker.layouts)
@@ -264,6 +267,30 @@ private:
       addConversions({t, Phase::forward, maker, forward, -1, {}});
     if (!backward.empty())
       addConversions({t, Phase::backward, backwardMaker, backward, -1, {}});
+  }
+
+  // Gathering stored pieces for use belongs to splits of the data (it is what
+  // lets ranks with other samples or positions share the storage); with none of
+  // those allowed, a parameter is used, and its gradient made, as it is stored.
+  bool parametersMove() const {
+    const AxisRule &rule = setting.rules[kTensorAxis];
+    return rule.has(Split::batch) || rule.has(Split::sequence);
+  }
+
+  bool isAccumulated(int t) const {
+    return std::ranges::any_of(segment.accumulations,
+                               [&](const Accumulation &accumulation) {
+                                 return accumulation.tensor == t;
+                               });
+  }
+
+  static void keepInPlace(LayoutDomain &domain) {
+    for (int from = 0; from < domain.size(); ++from)
+      for (int to = 0; to < domain.size(); ++to)
+        if (placementOf(domain.layouts[at(from)], kTensorAxis) >= 0 &&
+            from != to)
+          domain.seconds[at(from) * domain.layouts.size() + at(to)] =
+              kForbidden;
   }
 
   // Any whole-valued layout may be kept from forward to backward.

@@ -16,7 +16,8 @@
 // made to the layouts read). What the space leaves out: values cross segments
 // reduced; gathered parameters are not kept from forward to backward; matrix
 // products and attention are not repeated on every rank of the tensor axis if
-// an allowed split divides them, unless a pin says so.
+// an allowed split divides them, unless a pin says so; stored pieces are
+// brought together for use only where samples or positions may be split.
 //
 //===----------------------------------------------------------------------===//
 

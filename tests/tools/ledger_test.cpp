@@ -67,14 +67,29 @@ TEST(Ledger, MegatronsPartitioningIsFoundForGpt2) {
     }
 }
 
-// With several samples at once the partitioning is the same, only larger.
-TEST(Ledger, MegatronsPartitioningDoesNotDependOnTheMicroBatch) {
-  PlanRequest request = exampleRequest("gpt2-1.2b", 8);
-  request.splits = megatronSplits();
-  request.microBatch = 8;
-  PlanOutcome outcome = planned(request);
-  EXPECT_EQ(censusOf(outcome, LedgerPhase::backward),
-            (Census{{{"all_reduce", 8 * 1024.0 * 1536 * 2}, 81}}));
+// With several samples at once, or on other machines, it is the same, larger.
+TEST(Ledger, MegatronsPartitioningDependsOnNoMachineOrMicroBatch) {
+  for (const char *hardware : {"dgx-2h", "dgx-a100-80g", "dgx-h100"})
+    for (int tp : {2, 4, 8})
+      for (std::optional<std::int64_t> microBatch :
+           {std::optional<std::int64_t>(), {1}, {8}}) {
+        PlanRequest request = exampleRequest("gpt2-1.2b", tp);
+        request.hardware = hardware;
+        request.splits = megatronSplits();
+        request.globalBatch = 512;
+        request.microBatch = microBatch; // left free: as much as fits
+        PlanOutcome outcome = planned(request);
+        double b = static_cast<double>(outcome.best()->microBatch);
+        double large = b * 1024 * 1536 * 2;
+        SCOPED_TRACE(std::string(hardware) + " tp " + std::to_string(tp) +
+                     " micro-batch " + std::to_string(b));
+        EXPECT_EQ(censusOf(outcome, LedgerPhase::forward),
+                  (Census{{{"all_reduce", large}, 81},
+                          {{"all_reduce", b * 1024 * 4}, 3}}));
+        EXPECT_EQ(censusOf(outcome, LedgerPhase::backward),
+                  (Census{{{"all_reduce", large}, 81}}));
+        EXPECT_EQ(censusOf(outcome, LedgerPhase::update), Census{});
+      }
 }
 
 // The branches of a parallel block leave as one sum: one all-reduce a layer and
