@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "llvm/ADT/StringExtras.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 
@@ -16,12 +17,18 @@ namespace mtplan::ir {
 
 namespace {
 
-// MLIR's parser recurses at every bracket. Nothing we read or print comes near
-// this depth.
+// MLIR's parser recurses at every bracket, and for `%x#n` makes room for n + 1
+// results. Nothing we read or print comes near these.
 constexpr int kMaxNesting = 256;
+constexpr std::size_t kMaxResultDigits = 3;
 
-// Offset of the bracket that is nested too deep, outside strings and comments.
-std::optional<std::size_t> tooDeepAt(llvm::StringRef text) {
+bool isResultNumberTooLong(llvm::StringRef afterHash) {
+  return afterHash.take_while(llvm::isDigit).size() > kMaxResultDigits;
+}
+
+// Offset of the bracket that is nested too deep, or of a result number that is
+// too large, outside strings and comments.
+std::optional<std::size_t> unparsableAt(llvm::StringRef text) {
   int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
@@ -31,6 +38,8 @@ std::optional<std::size_t> tooDeepAt(llvm::StringRef text) {
           ++i;
     } else if (c == '/' && text.substr(i).starts_with("//")) {
       i = std::min(text.find('\n', i), text.size());
+    } else if (c == '#' && isResultNumberTooLong(text.substr(i + 1))) {
+      return i;
     } else if (llvm::StringRef("([{<").contains(c)) {
       if (++depth > kMaxNesting)
         return i;
@@ -91,13 +100,14 @@ LoadedModel loadMlirText(MLIRContext &context, llvm::StringRef text,
     if (asked)
       findings.error("", std::string("textual IR fixes its shapes: the ") +
                              what + " cannot be changed; edit the file");
-  if (text.size() > kMaxJsonBytes || tooDeepAt(text)) {
-    std::size_t at = tooDeepAt(text).value_or(0);
-    findings.error("", "larger than " + std::to_string(kMaxJsonBytes) +
-                           " bytes or nested more than " +
-                           std::to_string(kMaxNesting) +
-                           " levels deep, at line " +
-                           std::to_string(text.take_front(at).count('\n') + 1));
+  if (text.size() > kMaxJsonBytes || unparsableAt(text)) {
+    std::size_t at = unparsableAt(text).value_or(0);
+    findings.error(
+        "", "larger than " + std::to_string(kMaxJsonBytes) +
+                " bytes, nested more than " + std::to_string(kMaxNesting) +
+                " levels deep or with a result number of more than " +
+                std::to_string(kMaxResultDigits) + " digits, at line " +
+                std::to_string(text.take_front(at).count('\n') + 1));
   }
   if (!findings.errors.empty())
     return loaded;

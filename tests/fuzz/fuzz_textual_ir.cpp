@@ -19,8 +19,8 @@ using namespace mtplan;
 
 namespace {
 
-// The loader refuses, before any parser sees it, what is nested too deep.
-bool isTooDeep(const std::vector<std::string> &errors) {
+// The loader refuses, before any parser sees it, what would exhaust one.
+bool isUnparsable(const std::vector<std::string> &errors) {
   return llvm::any_of(errors, [](const std::string &line) {
     return llvm::StringRef(line).contains("levels deep");
   });
@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
   llvm::StringRef text(reinterpret_cast<const char *>(data), size);
   if (!ir::looksLikeMlir(text))
     return 0;
-  if (isTooDeep(fuzz::readsOrRefuses(context, text, "fuzz.mlir")))
+  if (isUnparsable(fuzz::readsOrRefuses(context, text, "fuzz.mlir")))
     return 0;
 
   mlir::ParserConfig config(&context, /*verifyAfterParse=*/false);

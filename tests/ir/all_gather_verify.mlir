@@ -55,11 +55,11 @@ mtp.segment @along_another_dimension () {
 
 // -----
 
-module attributes {mtp.mesh = #mtp.mesh<"tp" = 9223372036854775807>} {
+module attributes {mtp.mesh = #mtp.mesh<"tp" = 2000000000>} {
 mtp.segment @longer_than_any_tensor () {
-  %x = mtp.parameter "x" : tensor<2x4x8xf32>
-  // expected-error @below {{needs a dimension longer than any tensor's over 9223372036854775807 ranks}}
-  %y = mtp.all_gather %x over "tp" dim 2 cause "fc" : (tensor<2x4x8xf32>) -> tensor<2x4x32xf32>
+  %x = mtp.parameter "x" : tensor<9000000000000000000xf32>
+  // expected-error @below {{needs a dimension longer than any tensor's over 2000000000 ranks}}
+  %y = mtp.all_gather %x over "tp" dim 0 cause "fc" : (tensor<9000000000000000000xf32>) -> tensor<32xf32>
   mtp.yield
 }
 }

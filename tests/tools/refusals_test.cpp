@@ -93,6 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--memory-gib", "-1"},
                 {"--memory-gib: must be a number above 0 and at most 1000000, "
                  "but is \"-1\""}},
+        // NOLINTBEGIN(bugprone-suspicious-missing-comma): long messages
         Refusal{
             "SeveralAtOnce",
             kGpt,
@@ -104,7 +105,9 @@ INSTANTIATE_TEST_SUITE_P(
              "--stage: needs --emit mlir",
              "tp 3 does not divide the 8 GPUs; nearest that do: 2 and 4",
              "8 heads do not divide by tp 3; tp may be 1 2 4 8, or any with "
-             "--splits that leave head out"}}),
+             "--splits that leave head out"}}
+        // NOLINTEND(bugprone-suspicious-missing-comma)
+        ),
     nameOfTest);
 
 INSTANTIATE_TEST_SUITE_P(

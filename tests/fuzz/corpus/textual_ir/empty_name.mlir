@@ -1,0 +1,1 @@
+module attributes {sym_name = ""} { mtp.segment @c () { mtp.yield } }
