@@ -12,9 +12,48 @@
 
 namespace mtplan::planner {
 
+namespace {
+
+/// Drops most of what keepPareto would drop, without sorting: a point that is
+/// no faster than one in a strictly lower band of memory. Exact, because such a
+/// point is not kept and changes nothing for those that are. O(n).
+void dropDominated(std::vector<ParetoPoint> &points) {
+  constexpr std::size_t kFew = 256, kMostBands = 1 << 14;
+  if (points.size() < kFew)
+    return;
+  std::size_t bands = std::min(2 * points.size(), kMostBands);
+  auto [least, most] =
+      std::minmax_element(points.begin(), points.end(),
+                          [](const ParetoPoint &a, const ParetoPoint &b) {
+                            return a.memory < b.memory;
+                          });
+  double base = least->memory, span = most->memory - base;
+  if (!(span > 0.0))
+    return;
+  auto bandOf = [&](const ParetoPoint &point) {
+    double band = (point.memory - base) / span * static_cast<double>(bands - 1);
+    return static_cast<std::size_t>(band);
+  };
+  // fastestBelow[b]: least time over all bands before b.
+  std::vector<double> fastestBelow(bands + 1,
+                                   std::numeric_limits<double>::infinity());
+  for (const ParetoPoint &point : points) {
+    double &fastest = fastestBelow[bandOf(point) + 1];
+    fastest = std::min(fastest, point.time);
+  }
+  for (std::size_t band = 1; band <= bands; ++band)
+    fastestBelow[band] = std::min(fastestBelow[band], fastestBelow[band - 1]);
+  std::erase_if(points, [&](const ParetoPoint &point) {
+    return fastestBelow[bandOf(point)] <= point.time;
+  });
+}
+
+} // namespace
+
 void keepPareto(std::vector<ParetoPoint> &points, double indifference) {
   if (points.size() < 2)
     return;
+  dropDominated(points);
   std::stable_sort(points.begin(), points.end(),
                    [](const ParetoPoint &a, const ParetoPoint &b) {
                      if (a.memory != b.memory)
