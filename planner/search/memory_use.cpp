@@ -55,33 +55,52 @@ public:
   }
 
 private:
-  // Alive from its maker to the last operator of the phase that touches it;
-  // values handed to a neighbour live to the end of the phase.
+  // Alive from its maker to the last operator of the phase that touches it.
+  // What a neighbour hands over is there from the start of the phase, what is
+  // handed to one lives to the end.
   void addVersion(std::size_t t, const Layout &layout, Phase phase) {
     if (plan.saved[t] && *plan.saved[t] == layout)
       return;
-    std::size_t first = segment.ops.size(), last = 0;
-    bool used = false;
-    auto touch = [&](std::size_t op) {
-      first = std::min(first, op);
-      last = std::max(last, op);
-      used = true;
-    };
+    std::size_t begin = segment.ops.size(), end = 0; // of the phase
+    std::size_t first = begin, last = end;           // of the version
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
-      const Op &op = segment.ops[o];
-      if (op.phase != phase)
+      if (segment.ops[o].phase != phase)
         continue;
-      for (std::size_t i = 0; i < op.operands.size(); ++i)
-        if (at(op.operands[i].tensor) == t)
-          touch(o);
-      for (const Use &use : op.results)
-        if (at(use.tensor) == t)
-          touch(o);
+      begin = std::min(begin, o);
+      end = o;
+      if (touches(segment.ops[o], t)) {
+        first = std::min(first, o);
+        last = o;
+      }
     }
-    if (used)
+    if (begin > end)
+      return;
+    bool forward = phase == Phase::forward;
+    if (forward ? crosses(segment.carriedIn, plan.carriedIn, t, layout)
+                : crosses(segment.gradientIn, plan.gradientIn, t, layout))
+      first = begin;
+    if (forward ? crosses(segment.carriedOut, plan.carriedOut, t, layout)
+                : crosses(segment.gradientOut, plan.gradientOut, t, layout))
+      last = end;
+    if (first <= last)
       liveness.add(first, last,
                    localBytes(segment.tensors[t].shape, layout,
                               segment.tensors[t].elementBytes, mesh));
+  }
+
+  static bool touches(const Op &op, std::size_t t) {
+    auto is = [&](const Use &use) { return at(use.tensor) == t; };
+    return std::ranges::any_of(op.operands, is) ||
+           std::ranges::any_of(op.results, is);
+  }
+
+  static bool crosses(const std::vector<int> &tensors,
+                      const std::vector<Layout> &layouts, std::size_t t,
+                      const Layout &layout) {
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      if (at(tensors[i]) == t && layouts[i] == layout)
+        return true;
+    return false;
   }
 
   const SegmentGraph &segment;

@@ -3,7 +3,7 @@
 #include "planner/search/reshard_prices.h"
 
 #include <algorithm>
-#include <bit>
+#include <cassert>
 #include <limits>
 
 #include "planner/cost/collective_cost.h"
@@ -83,66 +83,74 @@ void LayoutDomain::price(const std::vector<std::int64_t> &shape,
 
 namespace {
 
-// best[S]: cheapest way to have the layouts of S beside `made`; last[S] and
-// parent[S]: the conversion that comes last in it.
+// By set of layouts that holds `made`: the cheapest way to have exactly those,
+// and the conversion that comes last in it.
 struct SubsetTable {
-  std::vector<int> members; // bit i of a subset is layout members[i]
   std::vector<double> best;
   std::vector<int> last, parent;
 };
 
-SubsetTable fillSubsets(const LayoutDomain &domain, int made, unsigned wanted) {
+SubsetTable fillSubsets(const LayoutDomain &domain, int made) {
+  assert(domain.size() <= 20 && "a table over all sets of layouts");
   SubsetTable table;
-  for (int i = 0; i < domain.size(); ++i)
-    if ((wanted >> i & 1U) && i != made)
-      table.members.push_back(i);
-  std::size_t subsets = std::size_t{1} << table.members.size();
-  table.best.assign(subsets, std::numeric_limits<double>::infinity());
-  table.last.assign(subsets, -1);
-  table.parent.assign(subsets, -1);
-  table.best[0] = 0.0;
-  for (std::size_t set = 1; set < subsets; ++set)
-    for (std::size_t i = 0; i < table.members.size(); ++i) {
-      if (!(set >> i & 1U))
+  std::size_t sets = std::size_t{1} << domain.size();
+  std::size_t start = std::size_t{1} << made;
+  table.best.assign(sets, std::numeric_limits<double>::infinity());
+  table.last.assign(sets, -1);
+  table.parent.assign(sets, -1);
+  table.best[start] = 0.0;
+  for (std::size_t set = start + 1; set < sets; ++set) {
+    if (!(set & start))
+      continue;
+    for (int last = 0; last < domain.size(); ++last) {
+      if (last == made || !(set >> last & 1U))
         continue;
-      std::size_t before = set & ~(std::size_t{1} << i);
-      auto tryParent = [&](int parent) {
-        double cost =
-            table.best[before] + domain.between(parent, table.members[i]);
+      std::size_t before = set & ~(std::size_t{1} << last);
+      for (int parent = 0; parent < domain.size(); ++parent) {
+        if (!(before >> parent & 1U))
+          continue;
+        double cost = table.best[before] + domain.between(parent, last);
         if (cost < table.best[set]) {
           table.best[set] = cost;
-          table.last[set] = static_cast<int>(i);
+          table.last[set] = last;
           table.parent[set] = parent;
         }
-      };
-      tryParent(made);
-      for (std::size_t j = 0; j < table.members.size(); ++j)
-        if (before >> j & 1U)
-          tryParent(table.members[j]);
+      }
     }
+  }
   return table;
 }
 
+// Cheaper by more than rounding: an all-reduce is not taken apart because the
+// sum of its halves rounds down.
+bool isCheaper(double cost, double than) { return cost < than * (1 - 1e-12); }
+
 } // namespace
 
-double materialiseCost(const LayoutDomain &domain, int made, unsigned wanted) {
-  wanted &= ~(1U << made);
-  if (wanted == 0)
-    return 0.0;
-  if (std::has_single_bit(wanted))
-    return domain.between(made, std::countr_zero(wanted));
-  return fillSubsets(domain, made, wanted).best.back();
+std::vector<double> materialiseCosts(const LayoutDomain &domain, int made) {
+  std::vector<double> best = fillSubsets(domain, made).best;
+  // Having more than is asked for will do: the minimum over supersets, layout
+  // by layout.
+  for (int i = 0; i < domain.size(); ++i)
+    for (std::size_t set = 0; set < best.size(); ++set)
+      if (double more = best[set | std::size_t{1} << i];
+          isCheaper(more, best[set]))
+        best[set] = more;
+  return best;
 }
 
 std::vector<std::pair<int, int>> materialise(const LayoutDomain &domain,
                                              int made, unsigned wanted) {
+  SubsetTable table = fillSubsets(domain, made);
+  std::size_t least = wanted | std::size_t{1} << made;
+  std::size_t set = least;
+  for (std::size_t more = least; more < table.best.size(); ++more)
+    if ((more & least) == least && isCheaper(table.best[more], table.best[set]))
+      set = more;
   std::vector<std::pair<int, int>> conversions;
-  SubsetTable table = fillSubsets(domain, made, wanted);
-  std::size_t set = table.best.size() - 1;
-  while (set != 0) {
-    auto last = static_cast<std::size_t>(table.last[set]);
-    conversions.emplace_back(table.parent[set], table.members[last]);
-    set &= ~(std::size_t{1} << last);
+  while (table.last[set] >= 0) {
+    conversions.emplace_back(table.parent[set], table.last[set]);
+    set &= ~(std::size_t{1} << table.last[set]);
   }
   std::ranges::reverse(conversions);
   return conversions;

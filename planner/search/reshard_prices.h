@@ -1,5 +1,4 @@
-//===- reshard_prices.h - What it costs to want a tensor elsewise *- C++
-//-*-===//
+//===- reshard_prices.h - What a tensor elsewise costs ----------*- C++ -*-===//
 //
 // The layouts one tensor may take in a segment, the price of turning each into
 // each other, and the cheapest way to have several of them at once.
@@ -49,12 +48,14 @@ struct LayoutDomain {
   }
 };
 
-/// The cheapest conversions that make every layout of `wanted` from `made`,
-/// where each may start from any that is there already: a minimum arborescence,
-/// by dynamic programming over subsets. O(2^k k^2), k = |wanted|.
-double materialiseCost(const LayoutDomain &domain, int made, unsigned wanted);
+/// By set of layouts: the price of the cheapest conversions that make all of it
+/// from `made`, where each may start from any layout that is there already, and
+/// layouts outside the set may be passed through: a Steiner arborescence, by
+/// dynamic programming over subsets. O(2^n n^2), n = domain.size().
+std::vector<double> materialiseCosts(const LayoutDomain &domain, int made);
 
 /// The conversions themselves, (from, to) in an order in which they can run.
+/// `wanted` must have a finite price.
 std::vector<std::pair<int, int>> materialise(const LayoutDomain &domain,
                                              int made, unsigned wanted);
 

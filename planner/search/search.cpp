@@ -229,7 +229,9 @@ private:
     }
     if (answer.rejection.reason == Rejection::Reason::bound)
       ++result.pruned;
-    if (answer.rejection.reason == Rejection::Reason::memory)
+    // A candidate given up after room was made for its workspace may still hold
+    // a plan that needs less of it: its bound alone says how fast.
+    if (answer.rejection.reason != Rejection::Reason::pins)
       openBound = std::min(openBound, answer.rejection.bound.value);
     if (answer.planned &&
         (!result.nearest ||

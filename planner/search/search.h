@@ -55,14 +55,16 @@ struct Rejection {
   int dp = 1, tp = 1;
   std::int64_t microBatch = 1;
   enum class Reason : std::uint8_t { divisor, memory, bound, pins } reason{};
-  Seconds bound; ///< for `bound`: no plan there is faster
-  Bytes needed;  ///< for `memory`: the least any plan there needs
+  Seconds bound; ///< for `bound` and `memory`: no plan that fits is faster
+  /// For `memory`: a floor of what any plan there needs, or what the one with
+  /// the least parameters and saved values does.
+  Bytes needed;
   std::string detail;
 };
 
 struct SearchResult {
   std::vector<PlannedCandidate> plans; ///< that fit, fastest first
-  std::vector<Rejection> rejections;   ///< in the order of candidates
+  std::vector<Rejection> rejections;   ///< in the order they were met
   /// If nothing fits: what needs least, though more than there is.
   std::optional<PlannedCandidate> nearest;
   int candidates = 0;   ///< legal meshes times micro-batches

@@ -53,8 +53,7 @@ private:
     backwardReaders.resize(tensors);
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
       const Op &op = segment.ops[o];
-      std::vector<Strategy> strategies =
-          strategiesOf(op, setting.mesh, rulesOf(op, o));
+      std::vector<Strategy> strategies = legalStrategies(op, o);
       keepPinned(op, o, strategies);
       int variable = addVariable(strategies.size());
       CostTable compute{{variable}, {}, {}};
@@ -80,13 +79,19 @@ private:
     }
   }
 
-  // Work that can be shared is, unless a pin asks for the contrary.
-  std::vector<AxisRule> rulesOf(const Op &op, std::size_t o) const {
+  // Work that can be shared is, unless a pin asks for the contrary, or the axes
+  // divide their factors one by one but not together.
+  std::vector<Strategy> legalStrategies(const Op &op, std::size_t o) const {
     std::vector<AxisRule> rules = setting.rules;
     bool isPinned = setting.pins && !setting.pins->ops[at(index)][o].empty();
     if (op.opClass != OpClass::memory && !isPinned)
       rules[kTensorAxis].allowWhole = false;
-    return rules;
+    std::vector<Strategy> strategies = strategiesOf(op, setting.mesh, rules);
+    if (strategies.empty()) {
+      rules[kTensorAxis].allowWhole = true;
+      strategies = strategiesOf(op, setting.mesh, rules);
+    }
+    return strategies;
   }
 
   void keepPinned(const Op &op, std::size_t o,
@@ -285,12 +290,14 @@ private:
   }
 
   static void keepInPlace(LayoutDomain &domain) {
-    for (int from = 0; from < domain.size(); ++from)
+    for (int from = 0; from < domain.size(); ++from) {
+      int placed = placementOf(domain.layouts[at(from)], kTensorAxis);
       for (int to = 0; to < domain.size(); ++to)
-        if (placementOf(domain.layouts[at(from)], kTensorAxis) >= 0 &&
-            from != to)
+        if (placed >= 0 &&
+            placed != placementOf(domain.layouts[at(to)], kTensorAxis))
           domain.seconds[at(from) * domain.layouts.size() + at(to)] =
               kForbidden;
+    }
   }
 
   // Any whole-valued layout may be kept from forward to backward.
@@ -355,10 +362,9 @@ private:
     for (const Port &reader : conversions.readers)
       for (int layout : reader.layouts)
         readable |= 1U << layout;
-    auto most = static_cast<int>(conversions.readers.size()) + 1;
-    unsigned all = (1U << domain.size()) - 1;
-    for (unsigned set = 1; set <= all; ++set)
-      if ((set & readable) != 0 && std::popcount(set) <= most)
+    auto most = static_cast<int>(conversions.readers.size());
+    for (unsigned set = 1; set <= readable; ++set)
+      if ((set & ~readable) == 0 && std::popcount(set) <= most)
         conversions.sets.push_back(set);
     conversions.setVariable = addVariable(conversions.sets.size());
 
@@ -380,12 +386,11 @@ private:
 
   // Seconds per step of having every set, from every layout it may be made in.
   std::vector<double> priceSets(const LayoutDomain &domain) const {
-    std::size_t sets = std::size_t{1} << domain.size();
-    std::vector<double> memo(sets * at(domain.size()));
+    std::vector<double> memo;
+    memo.reserve(at(domain.size()) << domain.size());
     for (int made = 0; made < domain.size(); ++made)
-      for (std::size_t set = 0; set < sets; ++set)
-        memo[at(made) * sets + set] = perMicroBatch(
-            materialiseCost(domain, made, static_cast<unsigned>(set)));
+      for (double seconds : materialiseCosts(domain, made))
+        memo.push_back(perMicroBatch(seconds));
     return memo;
   }
 

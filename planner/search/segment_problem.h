@@ -9,8 +9,8 @@
 //   a saved value     is a variable over the layout it is kept in from forward
 //                     to backward: one layout per value;
 //   a value with three or more readers in one phase is a variable over the
-//                     *set* of layouts it is brought into, each paid once,
-//                     however many readers share it.
+//                     *set* of layouts it is read in, each paid once, however
+//                     many readers share it.
 //
 // Tables price operators (compute) and values (the conversions from the layout
 // made to the layouts read). What the space leaves out: values cross segments

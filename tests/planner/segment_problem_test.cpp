@@ -1,0 +1,167 @@
+//===- segment_problem_test.cpp - The formulation, held to its meaning ----===//
+//
+// Small random steps: the optimum of the choice problem is the optimum of the
+// step, and an assignment read back costs what the solver said it would.
+//
+//===----------------------------------------------------------------------===//
+
+#include <gtest/gtest.h>
+
+#include "planner/search/search.h"
+#include "tests/planner/random_model.h"
+#include "tests/planner/step_specification.h"
+
+namespace mtplan::planner {
+namespace {
+
+struct Case {
+  ModelGraph model;
+  Machine machine;
+  Setting setting;
+};
+
+Case drawCase(unsigned seed, int segments, int forwardOps, int backwardOps) {
+  RandomModel random(seed);
+  Case drawn;
+  drawn.model = random.model(segments, forwardOps, backwardOps);
+  drawn.machine = roundMachine(random.oneIn(2) ? 1e-6 : 0.0);
+  NetworkLevel &network = drawn.machine.levels[0];
+  network.inSwitchReduction = random.oneIn(3);
+  network.reductionBandwidth = 4.0 * network.bandwidth;
+  SearchOptions options;
+  int tp = random.draw(1, 2) * 2, dp = random.draw(1, 2);
+  for (Split split : {Split::batch, Split::sequence, Split::row, Split::column,
+                      Split::hidden})
+    if (random.oneIn(2))
+      options.tensorSplits.push_back(split);
+  std::int64_t microBatch = RandomModel::kSamples / dp;
+  options.globalBatch = dp * microBatch * random.draw(1, 3);
+  drawn.setting = settingOf(options, drawn.machine, dp, tp, microBatch);
+  return drawn;
+}
+
+std::vector<SegmentProblem> problemsOf(const Case &drawn) {
+  std::vector<SegmentProblem> problems;
+  for (std::size_t s = 0; s < drawn.model.segments.size(); ++s)
+    problems.push_back(buildSegmentProblem(
+        drawn.model, static_cast<int>(s), drawn.setting,
+        std::vector<bool>(drawn.model.parameters.size(), s == 0)));
+  return problems;
+}
+
+ChainProblem chainOf(const std::vector<SegmentProblem> &problems) {
+  ChainProblem chain;
+  for (const SegmentProblem &problem : problems)
+    chain.links.push_back(problem.link);
+  return chain;
+}
+
+void expectNear(double actual, double expected) {
+  EXPECT_NEAR(actual, expected, 1e-12 * expected);
+}
+
+// What `solution` costs when its plans are read back and priced one by one.
+void expectPlansCost(const Case &drawn,
+                     const std::vector<SegmentProblem> &problems,
+                     const ChainProblem &chain, const ChainSolution &solution) {
+  Cost cost = costOf(chain, solution.runs);
+  expectNear(cost.time, solution.cost.time);
+  expectNear(cost.memory, solution.cost.memory);
+  std::vector<SegmentPlan> plans;
+  for (const Run &run : solution.runs) {
+    plans.push_back(readAssignment(drawn.model, run.link,
+                                   problems[static_cast<std::size_t>(run.link)],
+                                   run.assignment));
+    plans.back().count = run.count;
+  }
+  StepTime time = stepTimeOf(drawn.model, plans, drawn.setting);
+  expectNear(time.step.value, cost.time);
+  MemoryUse memory = memoryOf(drawn.model, plans, drawn.setting);
+  expectNear((memory.parameters + memory.gradients + memory.optimizer +
+              memory.activations)
+                 .value,
+             cost.memory);
+}
+
+// What every link's assignment must cost, free and with less and less memory.
+void expectReadsBack(const Case &drawn) {
+  std::vector<SegmentProblem> problems = problemsOf(drawn);
+  ChainProblem chain = chainOf(problems);
+  ASSERT_EQ(check(chain), std::vector<std::string>{});
+  ChainSolution free = solveChain(chain);
+  ASSERT_TRUE(free.feasible);
+  expectPlansCost(drawn, problems, chain, free);
+  for (double share : {0.95, 0.8, 0.6, 0.1}) {
+    chain.memoryLimit = share * free.cost.memory;
+    expectPlansCost(drawn, problems, chain, solveChain(chain));
+  }
+}
+
+void expectOptimum(Case &drawn, StepSpecification &specification) {
+  ChainSolution solution = solveChain(chainOf(problemsOf(drawn)));
+  ASSERT_TRUE(solution.feasible);
+  expectNear(solution.cost.time, specification.fastest());
+}
+
+TEST(SegmentProblem, HasTheStepsOptimum) {
+  int tried = 0, tied = 0, repeated = 0;
+  for (unsigned seed = 0; tried < 400; ++seed) {
+    SCOPED_TRACE(seed);
+    Case drawn = drawCase(seed, 1 + static_cast<int>(seed % 3),
+                          1 + static_cast<int>(seed % 2),
+                          1 + static_cast<int>(seed / 2 % 3));
+    StepSpecification specification(drawn.model, drawn.setting);
+    if (specification.size() > 300'000)
+      continue;
+    ASSERT_EQ(check(drawn.model), std::vector<std::string>{});
+    ++tried;
+    tied += drawn.model.parameters[0].shared;
+    for (const SegmentGraph &segment : drawn.model.segments)
+      repeated += segment.repeat > 1;
+    expectOptimum(drawn, specification);
+  }
+  EXPECT_GT(tied, 5);
+  EXPECT_GT(repeated, 20);
+}
+
+TEST(SegmentProblem, AssignmentsReadBackCostWhatTheyDid) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(seed);
+    expectReadsBack(drawCase(seed, 1 + static_cast<int>(seed % 3), 3, 3));
+  }
+}
+
+// Conversions of a random domain, whose prices obey no triangle inequality.
+TEST(Materialise, IsTheCheapestTree) {
+  RandomModel random(7);
+  for (int round = 0; round < 300; ++round) {
+    LayoutDomain domain;
+    int n = random.draw(1, 5);
+    domain.layouts.assign(static_cast<std::size_t>(n), Layout::whole(1));
+    std::vector<std::vector<double>> price;
+    for (int from = 0; from < n; ++from) {
+      price.emplace_back();
+      for (int to = 0; to < n; ++to)
+        price.back().push_back(from == to ? 0 : random.draw(1, 20));
+      domain.seconds.insert(domain.seconds.end(), price.back().begin(),
+                            price.back().end());
+    }
+    int made = random.draw(0, n - 1);
+    auto wanted = static_cast<unsigned>(random.draw(0, (1 << n) - 1));
+    double expected = cheapestTree(price, 1U << made, wanted);
+    EXPECT_DOUBLE_EQ(materialiseCosts(domain, made)[wanted], expected);
+    unsigned have = 1U << made;
+    double paid = 0;
+    for (auto [from, to] : materialise(domain, made, wanted)) {
+      EXPECT_TRUE(have >> from & 1U) << "before it is there";
+      EXPECT_FALSE(have >> to & 1U) << "twice";
+      have |= 1U << to;
+      paid += domain.between(from, to);
+    }
+    EXPECT_EQ(wanted & ~have, 0U);
+    EXPECT_DOUBLE_EQ(paid, expected);
+  }
+}
+
+} // namespace
+} // namespace mtplan::planner
