@@ -59,7 +59,8 @@ protected:
       Op made;
       made.phase = phase;
       made.opClass = opClass;
-      made.factors = {{"b", 4, Split::batch}, {"i", 16, Split::row},
+      made.factors = {{"b", 4, Split::batch},
+                      {"i", 16, Split::row},
                       {"o", 8, Split::column}};
       made.operands = std::move(operands);
       made.results = {std::move(result)};
@@ -201,9 +202,10 @@ TEST_F(LedgerTest, MemoryByClass) {
   EXPECT_EQ(memory.total().value, 256 + 256 + 1536 + 64 + 144 + 1000);
 }
 
-// z, no longer saved, is handed over after the loss was taken: it stays, 32 B,
-// to the end of the forward. So does x, 64 B, from its start, though only the
-// product reads it: at the activation y twice and z, 96 B, before that 128 B.
+// In the order loss, activation, product: z lives over the first two, y (twice)
+// over the last two, 32 B each; at the activation that is 96 B. x, 32 B, is
+// read by the product only, which is 96 B too; handed over by a neighbour it is
+// there before. z, handed to the next, is still there at the product.
 TEST_F(LedgerTest, ValuesOfABoundaryLiveFromStartToEnd) {
   SegmentGraph &segment = model.segments[0];
   plan.conversions.pop_back();
@@ -230,8 +232,8 @@ TEST_F(LedgerTest, ValuesOfABoundaryLiveFromStartToEnd) {
 // 19,415,678,976 B = 18.08 GiB.
 TEST(StateBytes, SixteenPerWeight) {
   Machine machine = roundMachine();
-  for (Precision precision : {Precision::bf16, Precision::fp16,
-                              Precision::fp32}) {
+  for (Precision precision :
+       {Precision::bf16, Precision::fp16, Precision::fp32}) {
     Setting setting;
     setting.mesh = meshOf(1, 1);
     setting.machine = &machine;
@@ -245,9 +247,9 @@ TEST(StateBytes, SixteenPerWeight) {
     Bytes total = memoryOf(model, {plan}, setting).total();
     EXPECT_EQ(total.value, 19'415'678'976.0);
     EXPECT_NEAR(total.value / 1024 / 1024 / 1024, 18.08, 0.005);
-    EXPECT_EQ(parameterCost(model.parameters[0], *plan.parameters[0], setting)
-                  .memory,
-              total.value);
+    EXPECT_EQ(
+        parameterCost(model.parameters[0], *plan.parameters[0], setting).memory,
+        total.value);
   }
   EXPECT_EQ(stateBytesOf(Precision::bf16).gradient, 2);
   EXPECT_EQ(stateBytesOf(Precision::bf16).optimizer, 12);
