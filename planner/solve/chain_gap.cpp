@@ -48,6 +48,7 @@ std::size_t sharedOf(const Link &link, const LinkTable &table,
 } // namespace
 
 ChainGap::ChainGap(const ChainProblem &theChain, const ChainTables &theTables,
+                   const std::vector<std::vector<double>> &timeCosts,
                    const std::vector<std::vector<double>> &memoryCosts,
                    double theLambda, double theLeast)
     : chain(theChain), tables(theTables), lambda(theLambda), least(theLeast),
@@ -59,6 +60,7 @@ ChainGap::ChainGap(const ChainProblem &theChain, const ChainTables &theTables,
     distancesFromStart(one.stages, one.fromStart);
     distancesToEnd(one.stages, one.toEnd);
     distancesToEnd(tables.stages(c, &memoryCosts), one.memoryToEnd);
+    distancesToEnd(tables.stages(c, &timeCosts), one.timeToEnd);
     one.least = *std::min_element(one.toEnd[0].begin(), one.toEnd[0].end());
     for (const Stage &stage : one.stages) {
       const LinkTable &table = tables.table(stage.link);
@@ -74,7 +76,7 @@ double ChainGap::tolerance(const Incumbent &incumbent) const {
                   std::abs(lambda * chain.memoryLimit));
 }
 
-bool ChainGap::search(double gap, PointBudget &budget,
+bool ChainGap::search(double gap, double latest, PointBudget &budget,
                       const std::vector<const ParetoSets *> &sets,
                       ParetoPath &best, std::size_t &combination) {
   best = {};
@@ -87,8 +89,8 @@ bool ChainGap::search(double gap, PointBudget &budget,
     for (const Stage &stage : one.stages)
       one.sets.push_back(sets[stage.link]);
     ParetoPath found;
-    if (!fastestWithin(one, remaining, chain.memoryLimit, indifference, budget,
-                       found))
+    PathLimits limits = {remaining, latest, chain.memoryLimit};
+    if (!fastestWithin(one, limits, indifference, budget, found))
       return false;
     if (!found.copies.empty() &&
         (best.copies.empty() || found.cost.time < best.cost.time)) {
@@ -128,7 +130,7 @@ void ChainGap::mix(const std::vector<std::vector<Run>> &solutions,
     sets[l].clear();
     for (std::vector<ParetoPoint> &points : byEntry) {
       keepPareto(points, 0.0);
-      sets[l].append(points);
+      sets[l].appendByExcess(points);
     }
   }
   pointers.reserve(sets.size());
@@ -140,7 +142,8 @@ void ChainGap::mix(const std::vector<std::vector<Run>> &solutions,
   for (int trial = 0; trial < kTrials; ++trial, gap *= kGrowth) {
     ParetoPath found;
     std::size_t combination = 0;
-    if (!search(gap + slack, budget, pointers, found, combination))
+    if (!search(gap + slack, incumbent.cost.time, budget, pointers, found,
+                combination))
       return;
     if (found.copies.empty())
       continue;
@@ -203,7 +206,8 @@ bool ChainGap::close(double stopAbove, PointBudget &budget,
     }
     ParetoPath found;
     std::size_t combination = 0;
-    if (!search(gap + slack, budget, sets, found, combination))
+    if (!search(gap + slack, std::min(incumbent.cost.time, stopAbove) + slack,
+                budget, sets, found, combination))
       return false;
     if (!found.copies.empty() && found.cost.time < incumbent.cost.time) {
       std::vector<Assignment> copies;

@@ -28,8 +28,10 @@ struct Incumbent {
 class ChainGap {
 public:
   /// `tables` was just run at (1, lambda) with least cost `least`, which is
-  /// finite; `memoryCosts` are its costs at (0, 1). Both must outlive this.
+  /// finite; `timeCosts` are its costs at (1, 0), `memoryCosts` at (0, 1). All
+  /// must outlive this.
   ChainGap(const ChainProblem &chain, const ChainTables &tables,
+           const std::vector<std::vector<double>> &timeCosts,
            const std::vector<std::vector<double>> &memoryCosts, double lambda,
            double least);
 
@@ -44,7 +46,7 @@ public:
 
 private:
   std::vector<double> excessOf(int link) const;
-  bool search(double gap, PointBudget &budget,
+  bool search(double gap, double latest, PointBudget &budget,
               const std::vector<const ParetoSets *> &sets, ParetoPath &best,
               std::size_t &combination);
   double tolerance(const Incumbent &incumbent) const;

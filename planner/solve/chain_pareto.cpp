@@ -14,12 +14,14 @@ namespace {
 
 /// Labels that reach state `to` of boundary `i + 1`. False: out of budget.
 bool extend(const ParetoChain &chain, const ParetoSets &before, std::size_t i,
-            std::size_t to, double slack, double memoryLimit,
-            PointBudget &budget, std::vector<ParetoPoint> &labels) {
+            std::size_t to, double slack, const PathLimits &limits,
+            PointBudget &budget, FrontMerger &labels) {
+  std::vector<ParetoPoint> front;
   const Stage &stage = chain.stages[i];
   const ParetoSets &sets = *chain.sets[i];
   double reached = chain.fromStart[i + 1][to];
-  double room = memoryLimit - chain.memoryToEnd[i + 1][to];
+  double room = limits.memory - chain.memoryToEnd[i + 1][to];
+  double latest = limits.time - chain.timeToEnd[i + 1][to];
   for (std::size_t turn = 0; turn < stage.in; ++turn) {
     // Of equal labels the first one made stays: try staying in the state first.
     std::size_t from = turn;
@@ -34,21 +36,25 @@ bool extend(const ParetoChain &chain, const ParetoSets &before, std::size_t i,
         chain.fromStart[i][from] + stage.cost[from * stage.out + to] - reached;
     if (first == last || !(more <= slack))
       continue;
-    for (const ParetoPoint *p = before.first(from); p != before.last(from);
-         ++p) {
-      if (p->excess + more > slack)
+    for (const ParetoPoint *q = first; q != last; ++q) {
+      if (q->excess + more > slack)
         break;
-      for (const ParetoPoint *q = first; q != last; ++q) {
+      // In order of memory, as the labels before are: a front.
+      for (const ParetoPoint *p = before.first(from); p != before.last(from);
+           ++p) {
         double excess = p->excess + more + q->excess;
-        if (excess > slack)
+        double memory = p->memory + q->memory, time = p->time + q->time;
+        if (memory > room)
           break;
-        if (!budget.spend(1))
-          return false;
-        if (p->memory + q->memory <= room)
-          labels.push_back({p->time + q->time, p->memory + q->memory, excess,
-                            static_cast<int>(p - before.points.data()),
-                            static_cast<int>(q - sets.points.data())});
+        if (excess <= slack && time <= latest)
+          front.push_back({time, memory, excess,
+                           static_cast<int>(p - before.points.data()),
+                           static_cast<int>(q - sets.points.data())});
       }
+      if (!budget.spend(static_cast<std::int64_t>(front.size())))
+        return false;
+      if (!front.empty())
+        labels.add(front);
     }
   }
   return true;
@@ -56,16 +62,17 @@ bool extend(const ParetoChain &chain, const ParetoSets &before, std::size_t i,
 
 } // namespace
 
-bool fastestWithin(const ParetoChain &chain, double gap, double memoryLimit,
+bool fastestWithin(const ParetoChain &chain, const PathLimits &limits,
                    double indifference, PointBudget &budget,
                    ParetoPath &found) {
   found = {};
   std::size_t count = chain.stages.size();
   std::vector<ParetoSets> labels(count + 1);
   std::vector<ParetoPoint> reaching;
+  FrontMerger merger;
   auto slackAt = [&](std::size_t boundary, std::size_t state) {
-    return gap - (chain.fromStart[boundary][state] +
-                  chain.toEnd[boundary][state] - chain.least);
+    return limits.gap - (chain.fromStart[boundary][state] +
+                         chain.toEnd[boundary][state] - chain.least);
   };
   labels[0].clear();
   for (std::size_t s = 0; s < chain.stages[0].in; ++s) {
@@ -77,12 +84,11 @@ bool fastestWithin(const ParetoChain &chain, double gap, double memoryLimit,
   for (std::size_t i = 0; i < count; ++i) {
     labels[i + 1].clear();
     for (std::size_t to = 0; to < chain.stages[i].out; ++to) {
-      reaching.clear();
       double slack = slackAt(i + 1, to);
-      if (slack >= 0.0 && !extend(chain, labels[i], i, to, slack, memoryLimit,
-                                  budget, reaching))
+      if (slack >= 0.0 &&
+          !extend(chain, labels[i], i, to, slack, limits, budget, merger))
         return false;
-      keepPareto(reaching, indifference);
+      merger.take(indifference, reaching);
       labels[i + 1].append(reaching);
     }
   }

@@ -25,7 +25,7 @@ struct ParetoChain {
   std::vector<const int *> entries;     ///< per stage: [in][out] -> entry
   std::vector<const ParetoSets *> sets; ///< per stage, by entry
   Distances fromStart, toEnd;           ///< of the Lagrangian costs
-  Distances memoryToEnd;                ///< least memory of the remainder
+  Distances memoryToEnd, timeToEnd;     ///< least of the remainder, each alone
   double least = 0.0;                   ///< Lagrangian cost of the optimum
 };
 
@@ -38,9 +38,15 @@ struct ParetoPath {
   Cost cost;
 };
 
-/// The fastest path of at most `memoryLimit` among those whose Lagrangian cost
-/// is within `gap` of the least. False if the budget ran out first.
-bool fastestWithin(const ParetoChain &chain, double gap, double memoryLimit,
+/// What a path must keep to.
+struct PathLimits {
+  double gap = 0.0;    ///< of its Lagrangian cost, above the least
+  double time = 0.0;   ///< may be passed by rounding, no more
+  double memory = 0.0; ///< never passed
+};
+
+/// The fastest path within the limits. False if the budget ran out first.
+bool fastestWithin(const ParetoChain &chain, const PathLimits &limits,
                    double indifference, PointBudget &budget, ParetoPath &found);
 
 } // namespace mtplan::planner

@@ -109,6 +109,7 @@ void ChainSolver::limitMemory(const ChainProblem &chain,
                               const SolveLimits &limits,
                               ChainSolution &solution) {
   Cost large = solution.cost;
+  const std::vector<std::vector<double>> timeCosts = tables.costs();
   std::vector<std::vector<Run>> vertices = {std::move(solution.runs)};
   tables.run(chain, {0.0, 1.0});
   Incumbent incumbent;
@@ -160,7 +161,8 @@ void ChainSolver::limitMemory(const ChainProblem &chain,
   if (!closed && limits.points > 0) {
     if (lambdaRun != dual.lambda)
       tables.run(chain, {1.0, dual.lambda});
-    ChainGap gap(chain, tables, memoryCosts, dual.lambda, dual.least);
+    ChainGap gap(chain, tables, timeCosts, memoryCosts, dual.lambda,
+                 dual.least);
     gap.mix(vertices, {limits.points / 8}, incumbent);
     closed = isClosed(incumbent.lowerBound, incumbent.cost.time);
     if (!closed) {

@@ -70,12 +70,68 @@ void keepPareto(std::vector<ParetoPoint> &points, double indifference) {
   points.resize(kept);
 }
 
+void FrontMerger::merge(const std::vector<ParetoPoint> &earlier,
+                        const std::vector<ParetoPoint> &later) {
+  merged.clear();
+  double fastest = std::numeric_limits<double>::infinity();
+  auto a = earlier.begin(), b = later.begin();
+  while (a != earlier.end() || b != later.end()) {
+    bool takeLater = a == earlier.end();
+    if (!takeLater && b != later.end())
+      takeLater =
+          b->memory != a->memory ? b->memory < a->memory : b->time < a->time;
+    const ParetoPoint &next = takeLater ? *b++ : *a++;
+    if (next.time < fastest) {
+      fastest = next.time;
+      merged.push_back(next);
+    }
+  }
+}
+
+void FrontMerger::add(std::vector<ParetoPoint> &front) {
+  for (std::size_t level = 0;; ++level) {
+    if (level == levels.size())
+      levels.emplace_back();
+    if (levels[level].empty()) {
+      levels[level].swap(front);
+      front.clear();
+      return;
+    }
+    merge(levels[level], front);
+    front.swap(merged);
+    levels[level].clear();
+  }
+}
+
+void FrontMerger::take(double indifference, std::vector<ParetoPoint> &points) {
+  points.clear();
+  for (std::vector<ParetoPoint> &level : levels) {
+    if (level.empty())
+      continue;
+    merge(level, points);
+    points.swap(merged);
+    level.clear();
+  }
+  double fastest = std::numeric_limits<double>::infinity();
+  std::erase_if(points, [&](const ParetoPoint &point) {
+    if (!(point.time < fastest - indifference))
+      return true;
+    fastest = point.time;
+    return false;
+  });
+}
+
 void ParetoSets::clear() {
   points.clear();
   begin.assign(1, 0);
 }
 
 void ParetoSets::append(const std::vector<ParetoPoint> &entry) {
+  points.insert(points.end(), entry.begin(), entry.end());
+  begin.push_back(points.size());
+}
+
+void ParetoSets::appendByExcess(const std::vector<ParetoPoint> &entry) {
   points.insert(points.end(), entry.begin(), entry.end());
   std::stable_sort(points.begin() + static_cast<std::ptrdiff_t>(begin.back()),
                    points.end(),

@@ -28,7 +28,27 @@ struct ParetoPoint {
 /// count. Leaves them in order of memory.
 void keepPareto(std::vector<ParetoPoint> &points, double indifference);
 
-/// Points per entry of some table, each entry's by increasing excess.
+/// keepPareto of points that come as fronts: runs in order of memory, each
+/// point faster than the one before. Merges them like the digits of a counter,
+/// so that n points in k fronts take O(n log k), less what each merge drops.
+class FrontMerger {
+public:
+  /// Takes the front's points and leaves it empty. Of equals those of the front
+  /// added first stay.
+  void add(std::vector<ParetoPoint> &front);
+  /// All points that nothing dominates, with the indifference of keepPareto;
+  /// empty again after.
+  void take(double indifference, std::vector<ParetoPoint> &points);
+
+private:
+  void merge(const std::vector<ParetoPoint> &earlier,
+             const std::vector<ParetoPoint> &later);
+
+  std::vector<std::vector<ParetoPoint>> levels; ///< the earliest come last
+  std::vector<ParetoPoint> merged;
+};
+
+/// Points per entry of some table.
 struct ParetoSets {
   std::vector<ParetoPoint> points;
   std::vector<std::size_t> begin; ///< per entry, and one past the last
@@ -40,8 +60,10 @@ struct ParetoSets {
     return points.data() + begin[entry + 1];
   }
   void clear();
-  /// Appends the next entry's points and sorts them by excess.
+  /// Appends the next entry's points as they are.
   void append(const std::vector<ParetoPoint> &entry);
+  /// Appends the next entry's points and sorts them by excess.
+  void appendByExcess(const std::vector<ParetoPoint> &entry);
 };
 
 /// Work allowed, counted in points made, so that where it ends is a function

@@ -175,7 +175,7 @@ bool ParetoElimination::ascend(double gap, double indifference,
           p.right = -1;
         }
       }
-      result.append(all);
+      result.appendByExcess(all);
     }
   }
   return true;
