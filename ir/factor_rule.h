@@ -44,6 +44,9 @@ struct FactorRule {
   llvm::SmallVector<Factor, 6> factors;
   llvm::SmallVector<TensorFactors, 6> operands, results;
   llvm::SmallVector<int, 2> addends; ///< operand numbers
+  /// Operands of which no more is read than there are elements in the first
+  /// result: tables that rows are looked up in.
+  llvm::SmallVector<int, 1> lookedUp;
   llvm::SmallVector<llvm::SmallVector<int, 2>, 2> linearGroups;
 
   /// Adds a factor and returns its index.

@@ -149,10 +149,13 @@ std::vector<std::string> rejectedMeshes(const PlanOutcome &outcome) {
     if (mesh.bound)
       why = "no plan is faster than " + timeText(mesh.bound->bound);
     else if (mesh.memory)
-      why = "needs at least " + gibText(mesh.memory->needed) + " of " +
+      why = (mesh.memory->isFloor ? "needs at least "
+                                  : "the smallest plan needs ") +
+            gibText(mesh.memory->needed) + " of " +
             gibText(outcome.problem->machine.device.memory) + " GiB";
     else if (mesh.pins)
-      why = "no plan obeys the pins";
+      why = mesh.pins->detail.empty() ? "no plan obeys the pins"
+                                      : mesh.pins->detail;
     else
       why = mesh.divisor->detail;
     lines.push_back(meshName(mesh.dp, mesh.tp) + ": " + why);

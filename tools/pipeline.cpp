@@ -34,6 +34,13 @@ const char *elementTypeOf(Precision precision) {
   return "?";
 }
 
+Precision precisionOf(const std::string &elementType) {
+  for (Precision precision : {Precision::fp32, Precision::fp16})
+    if (elementType == elementTypeOf(precision))
+      return precision;
+  return Precision::bf16;
+}
+
 /// Builds a Problem, noting every violation on the way: of the machine and of
 /// the model alike, so that one run tells all.
 class Assembly {
@@ -104,11 +111,14 @@ private:
     overrides.layers = request.layers;
     overrides.elementType =
         elementTypeOf(request.precision.value_or(precision));
+    overrides.elementTypeAsked = request.precision.has_value();
     std::optional<ir::LoadedModel> loaded = ir::loadModel(
         *problem->context, *text, request.model, overrides, errors);
     if (!loaded)
       return false;
     problem->model = std::move(*loaded);
+    if (!problem->model.elementType.empty())
+      precision = precisionOf(problem->model.elementType);
     problem->notes = problem->model.notes;
     return true;
   }
@@ -126,6 +136,17 @@ private:
     options.microBatch = request.microBatch;
     options.globalBatch =
         request.globalBatch.value_or(problem->model.globalBatch.value_or(512));
+    if (options.globalBatch > kMostSamples)
+      errors.push_back(request.model + ": global_batch_size is " +
+                       std::to_string(options.globalBatch) + "; at most " +
+                       std::to_string(kMostSamples) +
+                       " samples can be planned");
+    constexpr int kMostProved = 256;
+    if (request.verify && options.devices > kMostProved)
+      errors.push_back("--verify: a proof runs every rank, here " +
+                       std::to_string(options.devices) + "; at most " +
+                       std::to_string(kMostProved) +
+                       " can be proved: prove the same --tp on fewer replicas");
     options.precision = precision;
     options.tensorSplits = request.splits;
     options.top = static_cast<int>(request.top);
@@ -161,13 +182,27 @@ private:
     if (cut)
       problem->graph = passes::buildModelGraph(*problem->differentiated);
     problem->graph.name = problem->model.name;
+    if (!checkRanks())
+      return false;
     std::size_t before = errors.size();
     problem->pins =
         planner::resolvePins(problem->graph, request.pins,
                              {request.splits, problem->options.tp}, errors);
-    if (!request.pins.empty() && problem->options.tp == 1)
-      problem->notes.emplace_back(
-          "with tp 1 nothing is split, so every pin holds by itself");
+    return errors.size() == before;
+  }
+
+  // The ways to lay a value out double with every dimension.
+  bool checkRanks() {
+    constexpr std::size_t kMostDims = 8;
+    std::size_t before = errors.size();
+    for (const planner::SegmentGraph &segment : problem->graph.segments)
+      for (const planner::Tensor &tensor : segment.tensors)
+        if (tensor.phase == planner::Phase::forward &&
+            tensor.shape.size() > kMostDims)
+          errors.push_back(request.model + ": " + tensor.name + " has " +
+                           std::to_string(tensor.shape.size()) +
+                           " dimensions; at most " + std::to_string(kMostDims) +
+                           " can be planned: join those that stay together");
     return errors.size() == before;
   }
 
@@ -222,6 +257,9 @@ PlanOutcome plan(const PlanRequest &request, std::vector<std::string> errors) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
   findNearest(*outcome.problem, outcome.result);
+  if (!request.pins.empty() && outcome.best() && outcome.best()->tp == 1)
+    outcome.problem->notes.emplace_back(
+        "with tp 1 nothing is split, so every pin holds by itself");
   return outcome;
 }
 

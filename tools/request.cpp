@@ -15,7 +15,6 @@ using planner::Split;
 namespace {
 
 constexpr std::int64_t kMostGpus = std::int64_t{1} << 20;
-constexpr std::int64_t kMostSamples = std::int64_t{1} << 20;
 constexpr std::int64_t kMostPlans = 100;
 constexpr double kMostGib = 1e6;
 constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
@@ -84,7 +83,10 @@ public:
     std::size_t start = 0;
     while (start <= text.size()) {
       std::size_t end = std::min(text.find(',', start), text.size());
-      std::string word = text.substr(start, end - start);
+      std::size_t first = text.find_first_not_of(' ', start);
+      std::string word =
+          first < end ? text.substr(first, end - first) : std::string();
+      word.erase(word.find_last_not_of(' ') + 1);
       start = end + 1;
       std::optional<Split> split = oneOf("--splits", "split", word, kSplits);
       if (!split)
@@ -116,6 +118,12 @@ void applySequenceParallel(const Flags &flags, PlanRequest &request,
                  "must be on or off, but is \"" + word + '"');
     return;
   }
+  if (word == "off" && flags.splits && request.splits.size() == 1 &&
+      request.splits.front() == Split::sequence) {
+    reader.error("--sequence-parallel",
+                 "is off, but --splits names sequence only: nothing is left");
+    return;
+  }
   std::erase(request.splits, Split::sequence);
   if (word == "on")
     request.splits.push_back(Split::sequence);
@@ -126,6 +134,14 @@ void readEmit(const Flags &flags, PlanRequest &request, Reader &reader) {
     reader.error("--emit", "knows mlir only, but is \"" + *flags.emit + '"');
   if (flags.stage && !flags.emit)
     reader.error("--stage", "needs --emit mlir");
+  if (flags.emit && flags.json)
+    reader.error("--emit", "prints IR and --json prints JSON: give one");
+  if (flags.emit && flags.verify)
+    reader.error("--emit", "prints IR and --verify a proof: give one");
+  if (flags.emit && flags.dot && flags.stage &&
+      (*flags.stage == "model" || *flags.stage == "differentiated"))
+    reader.error("--dot",
+                 "draws a plan, and there is none at --stage " + *flags.stage);
   if (flags.emit)
     request.emit = flags.stage
                        ? reader.oneOf("--stage", "stage", *flags.stage, kStages)

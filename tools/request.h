@@ -52,6 +52,9 @@ struct PlanRequest {
 /// The default of `--splits`.
 std::vector<planner::Split> defaultSplits();
 
+/// The largest micro-batch or global batch.
+inline constexpr std::int64_t kMostSamples = std::int64_t{1} << 20;
+
 /// Every flag that is malformed becomes an error.
 PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors);
 

@@ -138,10 +138,10 @@ std::string alternativesSection(const PlanOutcome &outcome,
                fmt::format("{}: {}", slowdownText(plan, best),
                            reasonAgainst(plan, best))});
   }
-  std::string text = bold("Alternatives", style) + '\n' + table.print("  ");
+  std::string rows = table.print("  ");
   for (const std::string &line : rejectedMeshes(outcome))
-    text += "  " + line + '\n';
-  return text;
+    rows += "  " + line + '\n';
+  return rows.empty() ? "" : bold("Alternatives", style) + '\n' + rows;
 }
 
 std::string searchLine(const PlanOutcome &outcome, const ScreenStyle &style) {
@@ -151,9 +151,9 @@ std::string searchLine(const PlanOutcome &outcome, const ScreenStyle &style) {
     claim =
         fmt::format("Best found, at most {:.2g} % above the optimum,",
                     100 * (outcome.best()->time.step / result.lowerBound - 1));
-  std::string text =
-      fmt::format("{} over {} candidates, {} of them excluded by bounds", claim,
-                  result.candidates, result.pruned);
+  std::string text = fmt::format(
+      "{} over {} candidate{}, {} of them excluded by bounds", claim,
+      result.candidates, result.candidates == 1 ? "" : "s", result.pruned);
   if (style.timings)
     text += fmt::format(", in {}", timeText({outcome.searchSeconds}));
   return text + '\n';

@@ -2,6 +2,8 @@
 
 #include "tools/shortfall.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "tools/limits.h"
@@ -26,6 +28,12 @@ public:
       : request(asked), problem(base) {}
 
   std::vector<std::string> run() {
+    for (std::size_t i = 0; i < request.pins.size(); ++i)
+      attempt("without --pin '" + request.pins[i].text + '\'',
+              [&](PlanRequest &changed) {
+                changed.pins.erase(changed.pins.begin() +
+                                   static_cast<std::ptrdiff_t>(i));
+              });
     if (request.microBatch)
       attempt("without --micro-batch",
               [](PlanRequest &changed) { changed.microBatch.reset(); });
@@ -104,8 +112,15 @@ std::string shortfallOf(const PlanOutcome &outcome,
   std::string text = headingOf(problem, style);
   for (const std::string &note : problem.notes)
     text += "note: " + note + '\n';
-  text += fmt::format("Nothing fits, of {} candidates.\n",
-                      outcome.result.candidates);
+  bool pinned =
+      !outcome.result.rejections.empty() &&
+      std::ranges::all_of(outcome.result.rejections, [](const auto &rejection) {
+        return rejection.reason == planner::Rejection::Reason::pins;
+      });
+  text += fmt::format("{}, of {} candidate{}.\n",
+                      pinned ? "No plan obeys the pins" : "Nothing fits",
+                      outcome.result.candidates,
+                      outcome.result.candidates == 1 ? "" : "s");
   if (const auto &nearest = outcome.result.nearest)
     text +=
         "Nearest: " + planText(*nearest) + '\n' + memoryText(nearest->memory);

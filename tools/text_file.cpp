@@ -16,6 +16,8 @@ std::optional<std::string> readTextFile(const std::string &path,
     errors.push_back(path + ": cannot be read: " + why);
     return std::nullopt;
   };
+  if (path == "-")
+    return readTextFile("/dev/stdin", errors);
   if (path.empty()) {
     errors.emplace_back("MODEL: names no file");
     return std::nullopt;

@@ -26,13 +26,16 @@ struct ShapeOverrides {
   std::optional<std::int64_t> sequence; ///< positions per sample
   std::optional<std::int64_t> layers;   ///< copies of the repeated block
   std::string elementType = "bf16";     ///< bf16, f16 or f32
+  /// Whether somebody asked for it; textual IR brings its own.
+  bool elementTypeAsked = false;
 };
 
 /// A module and what a report says about it.
 struct LoadedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::string name;   ///< for people; never empty
-  std::string family; ///< model_type, "native" or "mlir"
+  std::string name;        ///< for people; never empty
+  std::string family;      ///< model_type, "native" or "mlir"
+  std::string elementType; ///< of parameters: bf16, f16 or f32
   std::int64_t sequence = 1;
   std::int64_t layers = 1;
   std::optional<std::int64_t> globalBatch; ///< if the file asks for one

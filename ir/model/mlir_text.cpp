@@ -64,6 +64,36 @@ std::optional<std::int64_t> sequenceOf(ModuleOp module) {
   return sequence;
 }
 
+// The one type of all parameters; "bf16" where there are none.
+std::string elementTypeOf(ModuleOp module, const ShapeOverrides &overrides,
+                          Findings &findings) {
+  std::string type;
+  module.walk([&](ParameterOp op) {
+    std::string here;
+    llvm::raw_string_ostream(here)
+        << llvm::cast<RankedTensorType>(op.getValue().getType())
+               .getElementType();
+    if (here != "bf16" && here != "f16" && here != "f32")
+      findings.errors.push_back(describeLocation(op->getLoc()) +
+                                ": parameters are bf16, f16 or f32, but " +
+                                op.getLabel().str() + " is " + here);
+    else if (type.empty())
+      type = here;
+    else if (type != here)
+      findings.errors.push_back(describeLocation(op->getLoc()) +
+                                ": all parameters have one type, but " +
+                                op.getLabel().str() + " is " + here +
+                                " and the first is " + type);
+  });
+  if (type.empty())
+    type = overrides.elementType;
+  if (overrides.elementTypeAsked && type != overrides.elementType)
+    findings.error("", "textual IR fixes its types: parameters are " + type +
+                           ", not " + overrides.elementType +
+                           "; edit the file, or leave --precision out");
+  return type;
+}
+
 void refuseLaterStages(ModuleOp module, Findings &findings) {
   module.walk([&](Operation *op) {
     if (llvm::isa<BackwardOp, UpdateOp>(op))
@@ -132,6 +162,7 @@ LoadedModel loadMlirText(MLIRContext &context, llvm::StringRef text,
   if (!findings.errors.empty() || !checkModule(*module, findings))
     return loaded;
   refuseLaterStages(*module, findings);
+  loaded.elementType = elementTypeOf(*module, overrides, findings);
   if (!findings.errors.empty())
     return loaded;
 

@@ -94,6 +94,7 @@ FactorRule EmbeddingOp::getFactorRule() {
   rule.operands = {ids, table};
   rule.results = {rows};
   rule.linearGroups = {{1}};
+  rule.lookedUp = {1};
   return rule;
 }
 
@@ -138,6 +139,7 @@ FactorRule PositionEmbeddingOp::getFactorRule() {
   FactorRule rule = positionRule(getInput(), getTable(), x, table);
   rule.operands = {x, table};
   rule.results = {x};
+  rule.lookedUp = {1};
   rule.linearGroups = {{0, 1}};
   return rule;
 }

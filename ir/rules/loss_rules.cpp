@@ -38,6 +38,7 @@ FactorRule VocabSumExpOp::getFactorRule() {
 FactorRule VocabPickOp::getFactorRule() {
   TensorFactors classes, tokens;
   FactorRule rule = tokenRule(getLogits(), classes, tokens);
+  rule.lookedUp = {0};
   rule.operands = {classes, tokens};
   rule.results = {tokens};
   return rule;

@@ -120,7 +120,7 @@ planner::Op toPlanner(ir::ComputeOp op) {
   auto uses = [&](ArrayRef<ir::TensorFactors> tensors,
                   std::vector<planner::Use> &plainUses) {
     for (auto [i, dims] : llvm::enumerate(tensors)) {
-      planner::Use use{static_cast<int>(i), {}};
+      planner::Use use{static_cast<int>(i), {}, false};
       for (const ir::DimFactors &factors : dims)
         use.factors.push_back(factors.empty() ? -1 : factors.front());
       plainUses.push_back(std::move(use));
@@ -128,6 +128,8 @@ planner::Op toPlanner(ir::ComputeOp op) {
   };
   uses(rule.operands, plain.operands);
   uses(rule.results, plain.results);
+  for (int operand : rule.lookedUp)
+    plain.operands[operand].lookedUp = true;
   plain.addends.assign(rule.addends.begin(), rule.addends.end());
   for (const auto &group : rule.linearGroups)
     plain.linearGroups.emplace_back(group.begin(), group.end());

@@ -26,6 +26,8 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstdint>
+#include <numeric>
 
 namespace mtplan::planner {
 
@@ -43,7 +45,62 @@ struct Pipeline {
   }
 };
 
-// How far a group reaches at each level, from the inside out.
+// How the members of one group are spread over the domains of a level.
+struct Sharing {
+  int domains = 1;          // with a member of the group
+  int most = 1, fewest = 1; // members in one of them
+};
+
+Sharing sharingOfOne(Group group, std::int64_t first, int domain) {
+  Sharing sharing{0, 0, group.size};
+  std::int64_t last = -1;
+  int members = 0;
+  auto leave = [&] {
+    sharing.most = std::max(sharing.most, members);
+    sharing.fewest = std::min(sharing.fewest, members);
+  };
+  for (int member = 0; member < group.size; ++member) {
+    std::int64_t in = (first + std::int64_t{member} * group.stride) / domain;
+    if (in != last && members > 0)
+      leave();
+    if (in != last) {
+      ++sharing.domains;
+      members = 0;
+    }
+    last = in;
+    ++members;
+  }
+  leave();
+  return sharing;
+}
+
+// Of the group that touches the most domains, the most unevenly.
+Sharing sharingOf(Group group, int domain) {
+  std::int64_t span = std::int64_t{group.size} * group.stride;
+  if (domain == 0 || domain % span == 0)
+    return {1, group.size, group.size};
+  if (span % domain == 0 && domain % group.stride == 0)
+    return {static_cast<int>(span / domain), domain / group.stride,
+            domain / group.stride};
+  if (group.stride % domain == 0)
+    return {group.size, 1, 1};
+  // Groups do not line up with domains; what they do repeats.
+  std::int64_t period = std::lcm(span, std::int64_t{domain});
+  std::int64_t ranks =
+      std::min(std::max<std::int64_t>(group.ranks, span), period);
+  Sharing worst{0, 0, 0};
+  for (std::int64_t base = 0; base + span <= ranks; base += span)
+    for (int offset = 0; offset < group.stride; ++offset) {
+      Sharing one = sharingOfOne(group, base + offset, domain);
+      if (one.domains > worst.domains ||
+          (one.domains == worst.domains && one.fewest < worst.fewest))
+        worst = one;
+    }
+  return worst;
+}
+
+// How far a group reaches at each level, from the inside out. Where a domain
+// holds fewer members than another, the few carry as much outside as the many.
 class LevelWalk {
 public:
   LevelWalk(Group reach, const Machine &machine)
@@ -54,16 +111,14 @@ public:
     while (covered < group.size && index < levels.size()) {
       const NetworkLevel &candidate = levels[index++];
       bool last = index == levels.size();
-      int reached =
-          last || candidate.ranks == 0
-              ? group.size
-              : std::clamp(candidate.ranks / group.stride, covered, group.size);
-      if (reached == covered)
+      Sharing sharing = sharingOf(group, last ? 0 : candidate.ranks);
+      if (sharing.most <= covered)
         continue;
       level = &candidate;
-      inner = covered;
-      covered = reached;
-      members = (reached + inner - 1) / inner;
+      inner = fewest;
+      fewest = sharing.fewest;
+      covered = sharing.most;
+      members = (covered + inner - 1) / inner;
       return true;
     }
     return false;
@@ -75,6 +130,7 @@ public:
   int covered = 1; // ranks of the group inside one domain of this level
 
 private:
+  int fewest = 1; // as covered, where a domain holds the fewest
   Group group;
   const std::vector<NetworkLevel> &levels;
   std::size_t index = 0;

@@ -18,10 +18,13 @@
 
 namespace mtplan::planner {
 
-/// Ranks r, r + stride, r + 2 stride, ...: one group of a mesh axis.
+/// Ranks r, r + stride, r + 2 stride, ...: one group of a mesh axis. The axis
+/// cuts `ranks` into such groups; where some reach further than others, because
+/// they do not line up with the domains of a level, the furthest counts.
 struct Group {
   int size = 1;   ///< >= 1
   int stride = 1; ///< >= 1, in ranks
+  int ranks = 0;  ///< of the mesh; 0: this group is alone, from rank 0
 };
 
 /// Time until the collective is done on every rank of the group, all groups of

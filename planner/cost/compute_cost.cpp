@@ -38,19 +38,33 @@ double bytesOf(const Use &use, const std::vector<Tensor> &tensors) {
   return bytes;
 }
 
-// Bytes of the local pieces of all operands and results.
+// Bytes of the local pieces of all operands and results that pass through
+// memory; `pieces` is the number of ranks that share a factor.
+template <typename Pieces>
+double trafficOf(const Op &op, const std::vector<Tensor> &tensors,
+                 Pieces pieces) {
+  auto local = [&](const Use &use) {
+    double bytes = bytesOf(use, tensors);
+    for (int factor : use.factors)
+      if (factor >= 0)
+        bytes /= pieces(factor);
+    return bytes;
+  };
+  double total = 0;
+  for (const Use &use : op.results)
+    total += local(use);
+  for (const Use &use : op.operands) {
+    double bytes = local(use);
+    total += use.lookedUp ? std::min(bytes, local(op.results.front())) : bytes;
+  }
+  return total;
+}
+
 double localBytes(const Op &op, const Strategy &strategy,
                   const std::vector<Tensor> &tensors, const Mesh &mesh) {
-  double total = 0;
-  for (const std::vector<Use> *uses : {&op.operands, &op.results})
-    for (const Use &use : *uses) {
-      double bytes = bytesOf(use, tensors);
-      for (int factor : use.factors)
-        if (factor >= 0)
-          bytes /= piecesOf(factor, strategy, mesh);
-      total += bytes;
-    }
-  return total;
+  return trafficOf(op, tensors, [&](int factor) {
+    return piecesOf(factor, strategy, mesh);
+  });
 }
 
 // Work of the busiest rank.
@@ -123,10 +137,7 @@ Seconds computeFloor(const Op &op, const std::vector<Tensor> &tensors,
                      int ranks, const Machine &machine, Precision precision) {
   assert(ranks >= 1);
   const Device &device = machine.device;
-  double bytes = 0;
-  for (const std::vector<Use> *uses : {&op.operands, &op.results})
-    for (const Use &use : *uses)
-      bytes += bytesOf(use, tensors);
+  double bytes = trafficOf(op, tensors, [](int) { return 1.0; });
   double time = bytes / memoryRate(device);
   if (op.opClass != OpClass::memory)
     time = std::max(time, op.flops.value / productRate(op, device, precision));

@@ -66,6 +66,9 @@ struct Tensor {
 struct Use {
   int tensor = 0;
   std::vector<int> factors;
+  /// An operand of which no more is read than the first result has elements: a
+  /// table that rows are looked up in.
+  bool lookedUp = false;
 };
 
 /// Which roofline prices the operator.
@@ -120,9 +123,8 @@ struct Parameter {
   std::vector<std::int64_t> shape;
   std::vector<Split> splits; ///< per dimension: the name its split goes by
   int elementBytes = 2;
-  int copies = 1;      ///< one per repetition of its segment
-  bool shared = false; ///< used by more than one segment (tied)
-  bool trained = true;
+  int copies = 1;        ///< one per repetition of its segment
+  bool shared = false;   ///< used by more than one segment (tied)
   bool divisible = true; ///< may be stored split
 };
 

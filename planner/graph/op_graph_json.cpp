@@ -69,7 +69,6 @@ ordered_json write(const Parameter &parameter) {
           {"element_bytes", parameter.elementBytes},
           {"copies", parameter.copies},
           {"shared", parameter.shared},
-          {"trained", parameter.trained},
           {"divisible", parameter.divisible}};
 }
 
@@ -93,7 +92,10 @@ ordered_json write(const Factor &factor) {
 }
 
 ordered_json write(const Use &use) {
-  return {{"tensor", use.tensor}, {"factors", use.factors}};
+  ordered_json written = {{"tensor", use.tensor}, {"factors", use.factors}};
+  if (use.lookedUp)
+    written["looked_up"] = true;
+  return written;
 }
 
 ordered_json write(const Op &op) {
@@ -220,7 +222,6 @@ private:
     parameter.elementBytes = whole(fields, "element_bytes", 1, 2);
     parameter.copies = whole(fields, "copies", 1, 1);
     parameter.shared = fields.boolean("shared", false);
-    parameter.trained = fields.boolean("trained", true);
     parameter.divisible = fields.boolean("divisible", true);
     fields.rejectOthers();
     return parameter;
@@ -262,6 +263,7 @@ private:
       Use use;
       use.tensor = whole(members, "tensor", 0, std::nullopt);
       use.factors = indices(members, "factors", true);
+      use.lookedUp = members.boolean("looked_up", false);
       members.rejectOthers();
       uses.push_back(std::move(use));
     }

@@ -142,6 +142,11 @@ StepTime stepTimeOf(const ModelGraph &model,
           computeTime(segment.ops[o], plan.strategies[o], segment.tensors,
                       setting.mesh, *setting.machine, setting.precision) *
           (copies * static_cast<double>(setting.microBatches));
+    for (const Accumulation &sum : segment.accumulations)
+      time.compute +=
+          accumulationTime(model.parameters[at(sum.parameter)],
+                           *plan.parameters[at(sum.parameter)], setting) *
+          copies;
     for (std::size_t p = 0; p < plan.parameters.size(); ++p) {
       if (!plan.parameters[p] || (model.parameters[p].shared && paid[p]))
         continue;

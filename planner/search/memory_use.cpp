@@ -54,6 +54,29 @@ public:
     return liveness.peak();
   }
 
+  // Inputs stay for the whole micro-batch, a piece per layout they are read in.
+  double inputs() const {
+    double bytes = 0.0;
+    for (std::size_t t = 0; t < segment.tensors.size(); ++t) {
+      if (segment.tensors[t].kind != TensorKind::input)
+        continue;
+      std::vector<Layout> layouts;
+      for (std::size_t o = 0; o < segment.ops.size(); ++o)
+        for (std::size_t i = 0; i < segment.ops[o].operands.size(); ++i) {
+          if (at(segment.ops[o].operands[i].tensor) != t)
+            continue;
+          Layout layout =
+              wanted(segment, plan, static_cast<int>(o), static_cast<int>(i));
+          if (std::ranges::find(layouts, layout) == layouts.end())
+            layouts.push_back(layout);
+        }
+      for (const Layout &layout : layouts)
+        bytes += localBytes(segment.tensors[t].shape, layout,
+                            segment.tensors[t].elementBytes, mesh);
+    }
+    return bytes;
+  }
+
 private:
   // Alive from its maker to the last operator of the phase that touches it.
   // What a neighbour hands over is there from the start of the phase, what is
@@ -123,6 +146,7 @@ MemoryUse memoryOf(const ModelGraph &model,
   use.reserved = setting.machine->device.reserved;
   use.limit = setting.machine->device.memory;
   StateBytes perElement = stateBytesOf(setting.precision);
+  Bytes inputs;
   std::vector<bool> paid(model.parameters.size(), false);
   for (const SegmentPlan &plan : plans) {
     const SegmentGraph &segment = model.segments[at(plan.segment)];
@@ -148,9 +172,11 @@ MemoryUse memoryOf(const ModelGraph &model,
         use.activations += Bytes{
             copies * localBytes(segment.tensors[t].shape, *plan.saved[t],
                                 segment.tensors[t].elementBytes, setting.mesh)};
-    use.workspace = std::max(use.workspace,
-                             Bytes{Workspace(segment, plan, setting).peak()});
+    Workspace workspace(segment, plan, setting);
+    use.workspace = std::max(use.workspace, Bytes{workspace.peak()});
+    inputs += Bytes{workspace.inputs()};
   }
+  use.workspace += inputs;
   return use;
 }
 

@@ -56,6 +56,16 @@ std::vector<ParameterState> parameterStates(const ModelGraph &model,
   return states;
 }
 
+Seconds accumulationTime(const Parameter &parameter,
+                         const ParameterState &state, const Setting &setting) {
+  const Device &device = setting.machine->device;
+  Bytes accumulator{
+      localBytes(parameter.shape, accumulatorLayout(state, setting.mesh),
+                 stateBytesOf(setting.precision).gradient, setting.mesh)};
+  return accumulator / (device.bandwidth * device.bandwidthEfficiency) *
+         static_cast<double>(setting.microBatches - 1);
+}
+
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting) {
   StateBytes perElement = stateBytesOf(setting.precision);

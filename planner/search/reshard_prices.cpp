@@ -23,7 +23,8 @@ Seconds stepTime(const ReshardStep &step,
   const MeshAxis &axis = mesh.axes[static_cast<std::size_t>(step.axis)];
   Bytes piece{elementsOf(localBefore) * elementBytes};
   if (isCollective(step.kind))
-    return collectiveTime(step.kind, piece, {axis.size, mesh.stride(step.axis)},
+    return collectiveTime(step.kind, piece,
+                          {axis.size, mesh.stride(step.axis), mesh.ranks()},
                           machine);
   // A local step reads and writes what it keeps.
   double kept = step.kind == StepKind::slice ? 1.0 / axis.size : 1.0;

@@ -37,6 +37,18 @@ std::string violatedDivisor(const SearchOptions &options, int tp) {
   return {};
 }
 
+std::vector<std::int64_t> divisorsOf(std::int64_t number) {
+  std::vector<std::int64_t> low, high;
+  for (std::int64_t d = 1; d * d <= number; ++d)
+    if (number % d == 0) {
+      low.push_back(d);
+      if (d * d != number)
+        high.push_back(number / d);
+    }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
 // No plan of these ranks is faster: the work spread evenly over all of them.
 Seconds computeBound(const ModelGraph &graph, const Candidate &candidate,
                      std::int64_t microBatches, const Machine &machine,
@@ -51,7 +63,7 @@ Seconds computeBound(const ModelGraph &graph, const Candidate &candidate,
 }
 
 // The least any plan saves from forward to backward: every value that both
-// halves touch, split over all ranks.
+// halves touch, split over all ranks; and the inputs.
 Bytes activationFloor(const ModelGraph &graph, int ranks) {
   double bytes = 0.0;
   for (const SegmentGraph &segment : graph.segments) {
@@ -64,13 +76,15 @@ Bytes activationFloor(const ModelGraph &graph, int ranks) {
             tensor.kind == TensorKind::activation)
           saved[static_cast<std::size_t>(use.tensor)] = true;
       }
-    for (std::size_t t = 0; t < saved.size(); ++t)
-      if (saved[t]) {
-        double size = segment.tensors[t].elementBytes;
-        for (std::int64_t extent : segment.tensors[t].shape)
-          size *= static_cast<double>(extent);
-        bytes += size * segment.repeat / ranks;
-      }
+    for (std::size_t t = 0; t < saved.size(); ++t) {
+      bool input = segment.tensors[t].kind == TensorKind::input;
+      if (!saved[t] && !input)
+        continue;
+      double size = segment.tensors[t].elementBytes;
+      for (std::int64_t extent : segment.tensors[t].shape)
+        size *= static_cast<double>(extent);
+      bytes += size * (input ? 1 : segment.repeat) / ranks;
+    }
   }
   return {bytes};
 }
@@ -111,10 +125,17 @@ public:
 private:
   void enumerate() {
     for (int tp = 1; tp <= options.devices; ++tp) {
+      if (options.devices % tp != 0)
+        continue;
       int dp = options.devices / tp;
-      if (options.devices % tp != 0 || (options.tp && *options.tp != tp) ||
+      if ((options.tp && *options.tp != tp) ||
           (options.dp && *options.dp != dp))
         continue;
+      if (tp == 1 && splitsArePinned() && mayBeSplit()) {
+        reject({dp, tp, 0, {}}, Rejection::Reason::pins,
+               "a pin asks for a split, and tp 1 splits nothing");
+        continue;
+      }
       std::string violated = violatedDivisor(options, tp);
       if (!violated.empty()) {
         reject({dp, tp, 0, {}}, Rejection::Reason::divisor,
@@ -128,11 +149,30 @@ private:
         continue;
       }
       std::int64_t perReplica = options.globalBatch / dp;
-      for (std::int64_t b = 1; b <= perReplica; ++b)
-        if (perReplica % b == 0 &&
-            (!options.microBatch || *options.microBatch == b))
+      for (std::int64_t b : divisorsOf(perReplica))
+        if (!options.microBatch || *options.microBatch == b)
           add({dp, tp, b, {}});
     }
+  }
+
+  // Whether a pin says what the tensor axis must divide.
+  bool splitsArePinned() const {
+    if (!options.pins)
+      return false;
+    for (const auto &segment : options.pins->ops)
+      for (const std::string &word : segment)
+        if (!word.empty() && word != "replicated")
+          return true;
+    for (const auto &pin : options.pins->parameters)
+      if (pin && std::ranges::find(*pin, "tp") != pin->end())
+        return true;
+    return false;
+  }
+
+  // Whether nobody asked for a mesh without a tensor axis.
+  bool mayBeSplit() const {
+    return options.devices > 1 && !options.tp &&
+           (!options.dp || *options.dp < options.devices);
   }
 
   void add(Candidate candidate) {
@@ -142,7 +182,9 @@ private:
                   activationFloor(graph, candidate.dp * candidate.tp);
     if (floor > machine.device.memory) {
       ++result.pruned;
-      reject(candidate, Rejection::Reason::memory, {}).needed = floor;
+      Rejection &rejection = reject(candidate, Rejection::Reason::memory, {});
+      rejection.needed = floor;
+      rejection.isFloor = true;
       return;
     }
     candidate.bound = computeBound(graph, candidate, microBatchesOf(candidate),
@@ -162,6 +204,7 @@ private:
                                  reason,
                                  candidate.bound,
                                  {},
+                                 false,
                                  std::move(detail)});
     return result.rejections.back();
   }
@@ -209,6 +252,7 @@ private:
                   Rejection::Reason::bound,
                   candidate.bound,
                   {},
+                  false,
                   {}}};
       if (candidate.bound.value < limit)
         one.planned = solve(candidate, {limit, 0}, i - first, one.rejection);
@@ -285,6 +329,17 @@ private:
     result.lowerBound = {openBound};
     result.optimal =
         !pool.empty() && pool.front().time.step.value <= openBound * (1 + 1e-9);
+    // What does not enter the list is still accounted for.
+    for (std::size_t i = static_cast<std::size_t>(options.top); i < pool.size();
+         ++i)
+      result.rejections.push_back({pool[i].dp,
+                                   pool[i].tp,
+                                   pool[i].microBatch,
+                                   Rejection::Reason::bound,
+                                   pool[i].lowerBound,
+                                   {},
+                                   false,
+                                   {}});
     if (static_cast<int>(pool.size()) > options.top)
       pool.resize(static_cast<std::size_t>(options.top));
     result.plans = std::move(pool);

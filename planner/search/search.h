@@ -56,15 +56,18 @@ struct Rejection {
   std::int64_t microBatch = 1;
   enum class Reason : std::uint8_t { divisor, memory, bound, pins } reason{};
   Seconds bound; ///< for `bound` and `memory`: no plan that fits is faster
-  /// For `memory`: a floor of what any plan there needs, or what the one with
-  /// the least parameters and saved values does.
+  /// For `memory`: what any plan there needs at least (isFloor), or what the
+  /// one with the least parameters and saved values does.
   Bytes needed;
+  bool isFloor = false;
   std::string detail;
 };
 
 struct SearchResult {
   std::vector<PlannedCandidate> plans; ///< that fit, fastest first
-  std::vector<Rejection> rejections;   ///< in the order they were met
+  /// Meshes that are not legal, and candidates that are not among the plans; of
+  /// the latter one each.
+  std::vector<Rejection> rejections;
   /// If nothing fits: what needs least, though more than there is.
   std::optional<PlannedCandidate> nearest;
   int candidates = 0;   ///< legal meshes times micro-batches

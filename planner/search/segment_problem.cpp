@@ -169,6 +169,12 @@ private:
                 [&](std::size_t v) {
                   return accumulatorLayout(states[v], setting.mesh);
                 });
+      CostTable table{{result.parameterVariables[at(parameter)]}, {}, {}};
+      for (const ParameterState &state : states)
+        table.time.push_back(
+            accumulationTime(model.parameters[at(parameter)], state, setting)
+                .value);
+      result.link.problem.tables.push_back(std::move(table));
     }
   }
 

@@ -47,6 +47,11 @@ Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh);
 std::vector<ParameterState>
 parameterStates(const ModelGraph &model, int parameter, const Setting &setting);
 
+/// Time of adding one gradient to the accumulator, over all micro-batches of a
+/// step: all but the first read it back.
+Seconds accumulationTime(const Parameter &parameter,
+                         const ParameterState &state, const Setting &setting);
+
 /// Time and memory of keeping and updating one copy, per step.
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting);

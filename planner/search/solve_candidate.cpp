@@ -56,8 +56,22 @@ std::vector<SegmentPlan> readPlans(const ModelGraph &graph,
   return plans;
 }
 
+// Bytes of one rank's piece of what `use` touches.
+double pieceOf(const Use &use, const Strategy &strategy,
+               const std::vector<Tensor> &tensors, const Mesh &mesh) {
+  const Tensor &tensor = tensors[static_cast<std::size_t>(use.tensor)];
+  double piece = tensor.elementBytes;
+  for (std::int64_t size : tensor.shape)
+    piece *= static_cast<double>(size);
+  for (int factor : use.factors)
+    for (std::size_t a = 0; factor >= 0 && a < strategy.axes.size(); ++a)
+      if (strategy.axes[a] == factor)
+        piece /= mesh.axes[a].size;
+  return piece;
+}
+
 // Bytes of all that `op` touches on one rank where it is split best, but for
-// parameters and saved values, which have their own place.
+// inputs, parameters and saved values, which have their own place.
 double leastWorkingSet(const Op &op, const std::vector<Strategy> &strategies,
                        const std::vector<Tensor> &tensors,
                        const std::vector<int> &savedVariables,
@@ -68,21 +82,35 @@ double leastWorkingSet(const Op &op, const std::vector<Strategy> &strategies,
     for (const std::vector<Use> *uses : {&op.operands, &op.results})
       for (const Use &use : *uses) {
         auto index = static_cast<std::size_t>(use.tensor);
-        const Tensor &tensor = tensors[index];
-        if (tensor.kind != TensorKind::activation || savedVariables[index] >= 0)
-          continue;
-        double piece = tensor.elementBytes;
-        for (std::int64_t size : tensor.shape)
-          piece *= static_cast<double>(size);
-        for (int factor : use.factors)
-          for (std::size_t a = 0; factor >= 0 && a < strategy.axes.size(); ++a)
-            if (strategy.axes[a] == factor)
-              piece /= mesh.axes[a].size;
-        bytes += piece;
+        if (tensors[index].kind == TensorKind::activation &&
+            savedVariables[index] < 0)
+          bytes += pieceOf(use, strategy, tensors, mesh);
       }
     least = std::min(least, bytes);
   }
   return least;
+}
+
+// The least any plan keeps of a segment's inputs: of each the largest piece
+// that some reader needs, where that reader is split best.
+double leastInputs(const SegmentGraph &segment, const SegmentProblem &problem,
+                   const Mesh &mesh) {
+  std::vector<double> least(segment.tensors.size(), 0.0);
+  for (std::size_t o = 0; o < segment.ops.size(); ++o)
+    for (const Use &use : segment.ops[o].operands) {
+      auto index = static_cast<std::size_t>(use.tensor);
+      if (segment.tensors[index].kind != TensorKind::input)
+        continue;
+      double smallest = kNever;
+      for (const Strategy &strategy : problem.strategies[o])
+        smallest =
+            std::min(smallest, pieceOf(use, strategy, segment.tensors, mesh));
+      least[index] = std::max(least[index], smallest);
+    }
+  double bytes = 0.0;
+  for (double one : least)
+    bytes += one;
+  return bytes;
 }
 
 // Room for what lives shorter than a phase: twice what the hungriest operator
@@ -98,7 +126,10 @@ double workspaceReserve(const ModelGraph &graph,
                                             problems[s].strategies[o],
                                             graph.segments[s].tensors,
                                             problems[s].savedVariables, mesh));
-  return 2.0 * most;
+  double inputs = 0.0;
+  for (std::size_t s = 0; s < problems.size(); ++s)
+    inputs += leastInputs(graph.segments[s], problems[s], mesh);
+  return 2.0 * most + inputs;
 }
 
 } // namespace

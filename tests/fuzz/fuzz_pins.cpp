@@ -54,23 +54,15 @@ Op makeOp(const std::string &name, std::vector<Factor> factors,
 ModelGraph smallGraph() {
   ModelGraph graph;
   graph.parameters = {
-      {"wte.weight",
-       {16, 9},
-       {Split::vocab, Split::column},
-       2,
-       1,
-       true,
-       true,
-       true},
+      {"wte.weight", {16, 9}, {Split::vocab, Split::column}, 2, 1, true, true},
       {"h.*.fc.weight",
        {9, 6},
        {Split::row, Split::column},
        2,
        kCopies,
        false,
-       true,
        true},
-      {"h.*.fc.bias", {6}, {Split::column}, 2, kCopies, false, true, false}};
+      {"h.*.fc.bias", {6}, {Split::column}, 2, kCopies, false, false}};
   Factor b = factor("b", 4, Split::batch);
 
   SegmentGraph embed;

@@ -80,6 +80,23 @@ TEST(CollectiveTime, ACrossingGroupSendsOnlyItsShareAcross) {
                    120e-3);
 }
 
+// Of three ranks each on nodes of 8, the group 6 7 8 crosses: two of its three
+// links leave the node, and each carries 2/3 of the sum both ways.
+TEST(CollectiveTime, GroupsThatStraddleNodesPayForIt) {
+  EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.9e9, {3, 1, 12}, roundMachine()),
+                   120e-3);
+  // Alone they fit one node.
+  EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.9e9, {3, 1, 3}, roundMachine()),
+                   12e-3);
+  EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.9e9, {3, 1, 6}, roundMachine()),
+                   12e-3);
+  // 12 ranks lie 8 and 4: what the four pass on, a quarter each, goes around
+  // three times.
+  EXPECT_DOUBLE_EQ(
+      time(StepKind::reduceScatter, 1.2e9, {12, 1, 24}, roundMachine()),
+      2.0 / 3 * 0.3e9 / 10e9);
+}
+
 TEST(CollectiveTime, AllToAllAcrossNodesIsBoundByWhatLeavesTheNode) {
   // 8 of 16 peers are outside: half of 1.6 GB at 10 GB/s.
   EXPECT_DOUBLE_EQ(time(StepKind::allToAll, 1.6e9, {16, 1}, roundMachine()),

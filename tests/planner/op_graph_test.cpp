@@ -250,7 +250,6 @@ TEST(GraphFile, ReadsWhatItWrites) {
   graph.segments[0].reported = {2};
   graph.segments[0].first = 7;
   graph.parameters[0].shared = true;
-  graph.parameters[0].trained = false;
   std::string text = formatModelGraph(graph);
   ModelGraph read = parseModelGraph(text);
   EXPECT_EQ(formatModelGraph(read), text);
@@ -277,7 +276,6 @@ TEST(GraphFile, ReadsWhatItWrites) {
   EXPECT_EQ(read.segments[0].repeat, 3);
   EXPECT_EQ(read.segments[0].first, 7);
   EXPECT_TRUE(read.parameters[0].shared);
-  EXPECT_FALSE(read.parameters[0].trained);
   EXPECT_EQ(read.parameters[0].copies, 3);
   EXPECT_EQ(read.parameters[0].splits,
             (std::vector<Split>{Split::row, Split::column}));

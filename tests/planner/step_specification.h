@@ -159,6 +159,16 @@ private:
         choice.ports.push_back(kept);
       }
     gradient.phase = Phase::backward;
+    // All micro-batches but the first read back what was summed.
+    for (std::size_t i = 0; i < choice.cost.size(); ++i) {
+      double sum = 64.0 * 2;
+      for (const std::vector<int> &axes : gradient.layouts[i].dims)
+        for (int axis : axes)
+          sum /= setting.mesh.axes[static_cast<std::size_t>(axis)].size;
+      choice.cost[i] += sum / device.bandwidth.value *
+                        static_cast<double>(setting.microBatches - 1) *
+                        static_cast<double>(segment.accumulations.size());
+    }
     for (const Accumulation &sum : segment.accumulations) {
       gradient.tensor = sum.tensor;
       choice.ports.push_back(gradient);

@@ -166,6 +166,25 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Words, Refusals,
     testing::Values(
+        Refusal{"TwoOutputs",
+                kGpt,
+                {"--emit", "mlir", "--json", "--verify"},
+                {"--emit: prints IR and --json prints JSON: give one",
+                 "--emit: prints IR and --verify a proof: give one"}},
+        Refusal{"NothingToDraw",
+                kGpt,
+                {"--emit", "mlir", "--stage", "model", "--dot", "x"},
+                {"--dot: draws a plan, and there is none at --stage model"}},
+        Refusal{"NoSplitIsLeft",
+                kGpt,
+                {"--splits", "sequence", "--sequence-parallel", "off"},
+                {"--sequence-parallel: is off, but --splits names sequence "
+                 "only: nothing is left"}},
+        Refusal{"TooManyToProve",
+                kGpt,
+                {"--gpus", "512", "--verify"},
+                {"--verify: a proof runs every rank, here 512; at most 256 can "
+                 "be proved: prove the same --tp on fewer replicas"}},
         Refusal{"Hardware",
                 kGpt,
                 {"--hardware", "dgx-h200"},
