@@ -9,7 +9,7 @@ packages=(
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools zlib1g-dev
   libboost-dev libboost-graph-dev nlohmann-json3-dev libcli11-dev libfmt-dev
   # testing and measuring
-  libgtest-dev libgmock-dev libbenchmark-dev libvalijson-dev python3
+  libgtest-dev libgmock-dev libbenchmark-dev libvalijson-dev python3 jq
   # format, lint, fuzzing
   clang clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev
 )

@@ -168,9 +168,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Refusal{"TwoOutputs",
                 kGpt,
-                {"--emit", "mlir", "--json", "--verify"},
-                {"--emit: prints IR and --json prints JSON: give one",
-                 "--emit: prints IR and --verify a proof: give one"}},
+                {"--emit", "mlir", "--verify"},
+                {"--emit: prints IR and --verify a proof: give one"}},
         Refusal{"NothingToDraw",
                 kGpt,
                 {"--emit", "mlir", "--stage", "model", "--dot", "x"},
