@@ -207,8 +207,9 @@ TEST_F(LedgerTest, MemoryByClass) {
 
 // In the order loss, activation, product: z lives over the first two, y (twice)
 // over the last two, 32 B each; at the activation that is 96 B. The input x,
-// 32 B, is there throughout; as a value of the segment it is read by the product
-// only, which is 96 B too, and handed over by a neighbour it is there before. z, handed to the next, is still there at the product.
+// 32 B, is there throughout; as a value of the segment it is read by the
+// product only, which is 96 B too, and handed over by a neighbour it is there
+// before. z, handed to the next, is still there at the product.
 TEST_F(LedgerTest, ValuesOfABoundaryLiveFromStartToEnd) {
   SegmentGraph &segment = model.segments[0];
   plan.conversions.pop_back();

@@ -15,6 +15,7 @@ std::vector<ParetoPoint> randomPoints(std::mt19937_64 &random, int count,
                                       int &made) {
   std::uniform_int_distribution<int> value(0, 20);
   std::vector<ParetoPoint> points;
+  points.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i)
     points.push_back({double(value(random)), double(value(random)),
                       double(value(random)), made++, -1});
@@ -37,6 +38,7 @@ std::vector<int> undominated(const std::vector<ParetoPoint> &points) {
   }
   std::ranges::sort(kept, {}, &ParetoPoint::memory);
   std::vector<int> names;
+  names.reserve(kept.size());
   for (const ParetoPoint &p : kept)
     names.push_back(p.left);
   return names;
@@ -44,6 +46,7 @@ std::vector<int> undominated(const std::vector<ParetoPoint> &points) {
 
 std::vector<int> namesOf(const std::vector<ParetoPoint> &points) {
   std::vector<int> names;
+  names.reserve(points.size());
   for (const ParetoPoint &p : points)
     names.push_back(p.left);
   return names;
