@@ -1,0 +1,162 @@
+//===- step.h - One training step of all pipeline stages --------*- C++ -*-===//
+//
+// All ranks of a stage do the same at the same time, so a stage is one set of
+// streams: compute, sends to the next part and to the one before, data-parallel
+// collectives, and the host's three (gradients down, update, parameters up).
+// What does not overlap runs on the compute stream instead. A send occupies its
+// sender and takes no time of its receiver but the wait.
+//
+// The step starts with all streams free and ends with the last task.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SIMULATE_STEP_H
+#define MTPLAN_PLANNER_SIMULATE_STEP_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "planner/simulate/in_flight.h"
+#include "planner/simulate/schedule.h"
+#include "planner/simulate/timeline.h"
+#include "planner/units.h"
+
+namespace mtplan::planner {
+
+/// `count` equal segments in a row. Parameters are gathered and gradients
+/// reduced one segment at a time, each while its neighbours compute. Times are
+/// of one segment, and of one micro-batch where they depend on it.
+struct SliceTimes {
+  int count = 1;
+  Seconds forward;
+  Seconds backward;       ///< all of it, recomputation included
+  Seconds weightGradient; ///< the part of `backward` that zero-bubble puts off
+  Seconds gather;         ///< of parameters over the replicas; 0: none
+  Seconds reduce;         ///< of gradients over the replicas; 0: none
+};
+
+struct ChunkTimes {
+  std::vector<SliceTimes> slices; ///< in the model's order
+  Seconds sendForward;            ///< of its output, to the next part
+  Seconds sendBackward; ///< of its input's gradient, to the part before
+  /// Offload, once a step: gradients to the host, the optimizer's update there,
+  /// parameters back.
+  Seconds down, hostUpdate, up;
+};
+
+/// Which of StepProblem::links a stage's traffic is on; kNoLink: one of its
+/// own.
+struct StageLinks {
+  int sendForward = kNoLink, sendBackward = kNoLink;
+  int data = kNoLink;
+  int host = kNoLink; ///< both directions
+};
+
+struct StageTimes {
+  std::vector<ChunkTimes> chunks;
+  Seconds update; ///< of the optimizer, on the device
+  StageLinks links;
+};
+
+enum class GatherRule : std::uint8_t {
+  beforeStep,  ///< once, before each segment's first forward (ZeRO-1, 2)
+  afterUpdate, ///< once, when the update is done (the same, not overlapped)
+  eachUse,     ///< before each forward and each backward (ZeRO-3)
+};
+
+enum class ReduceRule : std::uint8_t {
+  onceAStep,      ///< after the last micro-batch's backward
+  eachMicroBatch, ///< ZeRO-2, 3: gradients are never kept whole
+};
+
+/// What runs beside compute, on streams of its own.
+struct Overlaps {
+  bool pointToPoint = true;
+  bool gather = true; ///< eachUse, beforeStep
+  bool reduce = true; ///< not: once a step is after the last backward of all
+  bool down = true, hostUpdate = true, up = true;
+};
+
+struct StepProblem {
+  ScheduleShape shape;
+  std::vector<StageTimes> stages;
+  GatherRule gather = GatherRule::beforeStep;
+  ReduceRule reduce = ReduceRule::onceAStep;
+  Overlaps overlap;
+  /// eachUse: how many segments may be gathered ahead of the one computing.
+  int prefetch = 1;
+  /// All-reduce of a tied embedding's gradient between the first stage's first
+  /// segment and the last one's last; not with one stage.
+  Seconds tied;
+  int tiedLink = kNoLink;
+  /// No stage updates before all gradients are there and their norm is known.
+  bool clipsGradients = false;
+  Seconds gradientNorm;
+  std::vector<std::string> links; ///< names of links that traffic can share
+};
+
+enum class StepRole : std::uint8_t {
+  forward,
+  backward,
+  weightGradient,
+  sendForward,
+  sendBackward,
+  gather,
+  reduce,
+  tied,
+  norm,
+  update,
+  down,
+  hostUpdate,
+  up,
+};
+const char *nameOf(StepRole role);
+
+/// What a task of the timeline is.
+struct StepTask {
+  StepRole role = StepRole::forward;
+  bool onCompute = false; ///< on the stage's compute stream
+  int stage = 0;          ///< tied, norm: 0, though others take part
+  int chunk = -1;         ///< -1: of the whole stage
+  int microBatch = -1;    ///< -1: once a step
+  int segment = -1;       ///< of the chunk; -1: all
+};
+
+/// Where a stage's time goes. The sum of all is the step.
+struct StageUse {
+  Seconds busy;                ///< forward and backward
+  Seconds update;              ///< on the device
+  Seconds exposedPointToPoint; ///< waits for, or spent on, sends
+  Seconds exposedData;         ///< the same of gathers and reduces
+  Seconds exposedSync;         ///< tied embedding and norm of gradients
+  Seconds exposedHost;         ///< offload
+  Seconds bubble;              ///< waits for other stages' work
+  InFlight inFlight;           ///< of activations, at its peak
+};
+
+struct StepResult {
+  Seconds step;
+  std::vector<StageUse> stages;
+  std::int64_t messages = 0; ///< sends from stage to stage
+  TaskGraph graph;
+  Timeline timeline;           ///< of graph's tasks
+  std::vector<StepTask> tasks; ///< what they are
+};
+
+/// What is wrong with a problem, a sentence each: the shape, sizes of lists,
+/// links that have no name, times that are not finite and >= 0, gradients of
+/// weights that take longer than the backward they are part of.
+std::vector<std::string> check(const StepProblem &problem);
+
+/// Simulates a problem that passes check() with a schedule that passes
+/// checkSchedule().
+/// \throws std::invalid_argument if the schedule does not finish.
+StepResult simulateStep(const StepProblem &problem, const Schedule &schedule);
+
+/// StepResult::step alone, in about half the time.
+Seconds stepSeconds(const StepProblem &problem, const Schedule &schedule);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SIMULATE_STEP_H

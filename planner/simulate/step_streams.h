@@ -1,0 +1,68 @@
+//===- step_streams.h - Puts a step's tasks on their streams ----*- C++ -*-===//
+//
+// Knows which stream and which link each role is on, and the times of segments
+// one by one; knows nothing of the order of tasks.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SIMULATE_STEP_STREAMS_H
+#define MTPLAN_PLANNER_SIMULATE_STEP_STREAMS_H
+
+#include "planner/simulate/step_graph.h"
+
+namespace mtplan::planner {
+
+/// One segment's times, and one chunk's: their sum.
+struct SegmentTimes {
+  Seconds forward, backward, weightGradient, gather, reduce;
+};
+
+class StepStreams {
+public:
+  StepStreams(const StepProblem &theProblem, StepGraph &theResult,
+              bool theDescribe);
+
+  /// Adds a task and returns its number.
+  int add(StepRole role, int stage, Seconds duration,
+          std::span<const int> dependencies, int chunk = -1,
+          int microBatch = -1, int segment = -1);
+  int add(StepRole role, int stage, Seconds duration,
+          std::initializer_list<int> dependencies, int chunk = -1,
+          int microBatch = -1, int segment = -1) {
+    return add(role, stage, duration,
+               std::span<const int>(dependencies.begin(), dependencies.size()),
+               chunk, microBatch, segment);
+  }
+
+  int segmentCount(int stage, int chunk) const {
+    std::size_t at = index(stage, chunk);
+    return begin[at + 1] - begin[at];
+  }
+  const SegmentTimes &segment(int stage, int chunk, int number) const {
+    return segments[begin[index(stage, chunk)] + number];
+  }
+  const SegmentTimes &chunk(int stage, int number) const {
+    return chunks[index(stage, number)];
+  }
+
+private:
+  /// A stream per role, though those of compute share the first.
+  static constexpr int kStreams = int(StepRole::up) + 1;
+
+  std::size_t index(int stage, int chunk) const {
+    return std::size_t(stage) * problem.shape.chunks + chunk;
+  }
+  bool isOnCompute(StepRole role) const;
+  int linkOf(StepRole role, int stage) const;
+
+  const StepProblem &problem;
+  StepGraph &result;
+  bool describe;
+  bool onCompute[kStreams];
+  std::vector<SegmentTimes> segments, chunks; ///< by stage and chunk
+  std::vector<int> begin;                     ///< of a chunk's segments
+};
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SIMULATE_STEP_STREAMS_H

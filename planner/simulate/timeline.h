@@ -1,0 +1,97 @@
+//===- timeline.h - When tasks on streams start and finish ------*- C++ -*-===//
+//
+// A task runs on one stream for its duration, after the tasks it depends on and
+// after the tasks added to its stream before it: a stream is a queue. Tasks
+// that run at once on the same link share it: of k, each goes on at 1/k of its
+// speed (processor sharing). Knows nothing of pipelines.
+//
+// Without sharing the result is the longest path to each task, in O(tasks +
+// dependencies), and grows with every duration. With sharing it takes
+// O(n log n), and a longer task may end the whole sooner: it can keep another
+// from a link that a third one needs more.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SIMULATE_TIMELINE_H
+#define MTPLAN_PLANNER_SIMULATE_TIMELINE_H
+
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "planner/units.h"
+
+namespace mtplan::planner {
+
+inline constexpr int kNoLink = -1;
+
+/// Tasks, streams and links are numbered from 0; tasks in the order of add().
+class TaskGraph {
+public:
+  /// Durations are finite and >= 0. A dependency may be a task that is added
+  /// later. Dependencies below 0 are left out, so that "nothing" has a number.
+  int add(int stream, Seconds duration, std::span<const int> dependencies,
+          int link = kNoLink) {
+    int task = int(durations.size());
+    durations.push_back(duration.value);
+    streams.push_back(stream);
+    links.push_back(link);
+    for (int dependency : dependencies)
+      if (dependency >= 0) {
+        needs.push_back(dependency);
+        inOrder &= dependency < task;
+      }
+    needsBegin.push_back(int(needs.size()));
+    streamCount = stream < streamCount ? streamCount : stream + 1;
+    linkCount = link < linkCount ? linkCount : link + 1;
+    return task;
+  }
+  int add(int stream, Seconds duration,
+          std::initializer_list<int> dependencies = {}, int link = kNoLink) {
+    return add(stream, duration,
+               std::span<const int>(dependencies.begin(), dependencies.size()),
+               link);
+  }
+
+  int size() const { return int(durations.size()); }
+  int streamOf(int task) const { return streams[task]; }
+  int linkOf(int task) const { return links[task]; }
+  Seconds durationOf(int task) const { return {durations[task]}; }
+  std::span<const int> dependenciesOf(int task) const {
+    return {needs.data() + needsBegin[task],
+            needs.data() + needsBegin[task + 1]};
+  }
+  int streamsUsed() const { return streamCount; }
+  int linksUsed() const { return linkCount; }
+  /// Every dependency was there before its task.
+  bool isInOrder() const { return inOrder; }
+  /// Two streams use one link.
+  bool sharesLinks() const;
+  /// Keeps the memory.
+  void clear();
+  void reserve(int tasks);
+
+private:
+  std::vector<double> durations;
+  std::vector<int> streams, links;
+  std::vector<int> needs, needsBegin = {0}; ///< compressed rows
+  int streamCount = 0, linkCount = 0;
+  bool inOrder = true;
+};
+
+struct Timeline {
+  std::vector<Seconds> start, finish; ///< of a stuck task: 0
+  Seconds end;                        ///< of the last task that runs
+  std::vector<int> stuck; ///< tasks that never start: a deadlock; ascending
+};
+
+/// Runs the tasks. Same graph, same bytes; of what happens at once, the lower
+/// task number comes first.
+Timeline timelineOf(const TaskGraph &graph);
+
+/// Same into `timeline`, whose memory is used again.
+void timelineOf(const TaskGraph &graph, Timeline &timeline);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SIMULATE_TIMELINE_H
