@@ -1,0 +1,287 @@
+//===- megatron_pipeline.cpp - Which layers a stage gets ------------------===//
+//
+// Megatron-LM has four ways of saying it: nothing (all alike), the first and
+// the last stage's number, counting the embedding or the loss as a layer, and a
+// layout. Two of its ways have lost layers in silence; here the parts add up to
+// the model or there is an error.
+//
+//===----------------------------------------------------------------------===//
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "tools/exchange/megatron.h"
+#include "tools/exchange/neighbours.h"
+#include "tools/exchange/pipeline_layout.h"
+
+namespace mtplan::tools {
+
+using planner::Parallelism;
+
+namespace {
+
+constexpr std::int64_t kMostLayers = 10'000;
+
+class Pipeline {
+public:
+  Pipeline(const MegatronFlags &given, ForeignConfig &read)
+      : flags(given), config(read), p(read.parallelism),
+        layers(read.model.layers) {}
+
+  void run() {
+    static const char *const ways[] = {"num-layers-per-virtual-pipeline-stage",
+                                       "num-virtual-stages-per-pipeline-rank",
+                                       "pipeline-model-parallel-layout"};
+    std::string both;
+    int count = 0;
+    for (const char *way : ways)
+      if (flags.given(way)) {
+        both += fmt::format("{}--{}", count++ > 0 ? " contradicts " : "", way);
+      }
+    if (count > 1)
+      return fail(both + "; give one of them");
+    if (flags.given(ways[2]))
+      readLayout();
+    else
+      readCounts();
+    if (p.virtualStages > 1) {
+      p.schedule = planner::ScheduleKind::interleaved;
+      checkInterleaved();
+    }
+  }
+
+private:
+  void fail(std::string message) {
+    config.errors.push_back(std::move(message));
+  }
+
+  bool uneven(const char *name) {
+    if (!flags.given(name))
+      return false;
+    if (p.pp == 1)
+      fail(fmt::format("--{} needs --pipeline-model-parallel-size above 1, but "
+                       "it is 1; nearest: 2",
+                       name));
+    return true;
+  }
+
+  // Layers per stage, which the embedding and the loss may count among.
+  void readCounts() {
+    bool first = uneven("decoder-first-pipeline-num-layers");
+    bool last = uneven("decoder-last-pipeline-num-layers");
+    int embedding = flags.given("account-for-embedding-in-pipeline-split");
+    int loss = flags.given("account-for-loss-in-pipeline-split");
+    if ((first || last) && (embedding || loss))
+      return fail("--decoder-first-pipeline-num-layers and "
+                  "--decoder-last-pipeline-num-layers contradict "
+                  "--account-for-embedding-in-pipeline-split and "
+                  "--account-for-loss-in-pipeline-split; give one kind");
+    if (layers == 0) {
+      if (p.pp > 1 || flags.given("num-layers-per-virtual-pipeline-stage"))
+        fail("--num-layers: is missing");
+      readVirtual(0);
+      return;
+    }
+    if (p.pp == 1 && (first || last))
+      return; // said already
+    std::vector<int> stages = first || last
+                                  ? unevenStages(first, last)
+                                  : evenStages(layers + embedding + loss);
+    if (stages.empty())
+      return;
+    if (!readVirtual(first || last ? 0 : stages[0]))
+      return;
+    cut(stages, embedding, loss);
+  }
+
+  std::vector<int> evenStages(std::int64_t counted) {
+    if (counted % p.pp == 0)
+      return std::vector<int>(static_cast<std::size_t>(p.pp),
+                              static_cast<int>(counted / p.pp));
+    fail(fmt::format(
+        "--pipeline-model-parallel-size {} does not divide --num-layers {}{}; "
+        "nearest that do: {}; or say the split by "
+        "--pipeline-model-parallel-layout",
+        p.pp, layers,
+        counted == layers
+            ? ""
+            : fmt::format(" and the {} counted as layers", counted - layers),
+        nearestDivisors(counted, p.pp)));
+    return {};
+  }
+
+  std::vector<int> unevenStages(bool first, bool last) {
+    std::int64_t ofFirst =
+        flags.integer("decoder-first-pipeline-num-layers", 1, kMostLayers, 0);
+    std::int64_t ofLast =
+        flags.integer("decoder-last-pipeline-num-layers", 1, kMostLayers, 0);
+    if ((first && ofFirst == 0) || (last && ofLast == 0))
+      return {}; // no number; said already
+    std::int64_t rest = layers - ofFirst - ofLast;
+    std::int64_t stages = p.pp - first - last;
+    std::string taken =
+        fmt::format("--num-layers {} less{}{}", layers,
+                    first ? fmt::format(" {} of the first stage", ofFirst) : "",
+                    last ? fmt::format("{} {} of the last stage",
+                                       first ? " and" : "", ofLast)
+                         : "");
+    if (rest < 0 || (stages == 0 && rest != 0)) {
+      fail(fmt::format("{} leaves {} layers for {} stages; the two must add up "
+                       "to {}",
+                       taken, rest, stages,
+                       stages == 0 ? fmt::format("{}", layers)
+                                   : fmt::format("less than {}", layers)));
+      return {};
+    }
+    if (stages > 0 && (rest == 0 || rest % stages != 0)) {
+      fail(fmt::format("{} leaves {} layers, which do not divide by the {} "
+                       "other stages; nearest --num-layers: {}",
+                       taken, rest, stages,
+                       offsetMultiples(stages, rest, ofFirst + ofLast)));
+      return {};
+    }
+    std::vector<int> parts(static_cast<std::size_t>(p.pp),
+                           static_cast<int>(stages > 0 ? rest / stages : 0));
+    if (first)
+      parts.front() = static_cast<int>(ofFirst);
+    if (last)
+      parts.back() = static_cast<int>(ofLast);
+    return parts;
+  }
+
+  static std::string offsetMultiples(std::int64_t unit, std::int64_t wanted,
+                                     std::int64_t offset) {
+    std::int64_t below = wanted / unit * unit;
+    if (below == 0)
+      return fmt::format("{}", unit + offset);
+    return fmt::format("{} and {}", below + offset, below + unit + offset);
+  }
+
+  // Chunks per stage, in either spelling.
+  bool readVirtual(std::int64_t perStage) {
+    const char *const layersEach = "num-layers-per-virtual-pipeline-stage";
+    if (!flags.given(layersEach)) {
+      p.virtualStages = static_cast<int>(flags.integer(
+          "num-virtual-stages-per-pipeline-rank", 1, kMostLayers, 1));
+      return true;
+    }
+    if (layers > 0 && perStage == 0) {
+      fail("--num-layers-per-virtual-pipeline-stage contradicts "
+           "--decoder-first-pipeline-num-layers and "
+           "--decoder-last-pipeline-num-layers; use "
+           "--num-virtual-stages-per-pipeline-rank");
+      return false;
+    }
+    std::int64_t each = flags.integer(layersEach, 1, kMostLayers, 1);
+    if (perStage == 0)
+      return false;
+    if (perStage % each != 0) {
+      fail(fmt::format("--{} {} does not divide the {} layers of a stage; "
+                       "nearest that do: {}",
+                       layersEach, each, perStage,
+                       nearestDivisors(perStage, each)));
+      return false;
+    }
+    p.virtualStages = static_cast<int>(perStage / each);
+    return true;
+  }
+
+  // Each stage into chunks: chunk c of stage i is part c * pp + i.
+  void cut(const std::vector<int> &stages, int embedding, int loss) {
+    auto count = static_cast<std::size_t>(p.pp);
+    for (std::size_t i = 0; i < count; ++i)
+      if (stages[i] % p.virtualStages != 0)
+        return fail(fmt::format(
+            "--num-virtual-stages-per-pipeline-rank {} does not divide the {} "
+            "layers of stage {}; nearest that do: {}",
+            p.virtualStages, stages[i], i,
+            nearestDivisors(stages[i], p.virtualStages)));
+    std::vector<int> parts(count * static_cast<std::size_t>(p.virtualStages));
+    for (std::size_t j = 0; j < parts.size(); ++j)
+      parts[j] = stages[j % count] / p.virtualStages;
+    parts.front() -= embedding;
+    parts.back() -= loss;
+    if (parts.front() < 0 || parts.back() < 0)
+      return fail("the parts of the model are too small to count the embedding "
+                  "and the loss as layers; nearest: fewer stages");
+    p.layers = std::move(parts);
+  }
+
+  void readLayout() {
+    const char *const name = "pipeline-model-parallel-layout";
+    std::string text = flags.list(name).front();
+    std::vector<std::string> found;
+    std::vector<PipelinePart> parts = parsePipelineLayout(text, found);
+    for (const std::string &line : found)
+      fail(fmt::format("--{}: {}", name, line));
+    for (const char *other : {"decoder-first-pipeline-num-layers",
+                              "decoder-last-pipeline-num-layers",
+                              "account-for-embedding-in-pipeline-split",
+                              "account-for-loss-in-pipeline-split"})
+      if (flags.given(other))
+        fail(fmt::format("--{} contradicts --{}; give one of them", name,
+                         other));
+    if (!found.empty())
+      return;
+    auto count = static_cast<std::int64_t>(parts.size());
+    if (count % p.pp != 0)
+      return fail(fmt::format("--{} has {} parts, which do not divide by "
+                              "--pipeline-model-parallel-size {}; nearest "
+                              "numbers of parts: {}",
+                              name, count, p.pp,
+                              nearestMultiples(p.pp, count)));
+    int embeddings = 0, losses = 0, predictors = 0;
+    std::int64_t total = 0;
+    for (const PipelinePart &part : parts) {
+      embeddings += part.embeddings;
+      losses += part.losses;
+      predictors += part.predictors;
+      total += part.layers;
+    }
+    if (embeddings != 1 || parts.front().embeddings != 1)
+      fail(fmt::format("--{} must have one E, in the first part, but has {}, "
+                       "{} of them there",
+                       name, embeddings, parts.front().embeddings));
+    if (losses != 1 || parts.back().losses != 1)
+      fail(fmt::format("--{} must have one L, in the last part, but has {}, {} "
+                       "of them there",
+                       name, losses, parts.back().losses));
+    if (predictors > 0)
+      fail(fmt::format("--{} has {} m; mtplan has no layers that predict "
+                       "further tokens",
+                       name, predictors));
+    if (layers > 0 && total != layers)
+      fail(fmt::format("--{} has {} layers, but --num-layers is {}; the two "
+                       "must be equal",
+                       name, total, layers));
+    p.virtualStages = static_cast<int>(count / p.pp);
+    for (const PipelinePart &part : parts)
+      p.layers.push_back(part.layers);
+  }
+
+  void checkInterleaved() {
+    int least = config.training.overlapPipeline ? 2 : 3;
+    if (p.pp < least)
+      fail(fmt::format("--num-virtual-stages-per-pipeline-rank {} needs "
+                       "--pipeline-model-parallel-size of at least {}{}, but "
+                       "it is {}; nearest: {}",
+                       p.virtualStages, least,
+                       least == 3 ? " with --no-overlap-p2p-communication" : "",
+                       p.pp, least));
+  }
+
+  const MegatronFlags &flags;
+  ForeignConfig &config;
+  Parallelism &p;
+  std::int64_t layers;
+};
+
+} // namespace
+
+void readMegatronPipeline(const MegatronFlags &flags, ForeignConfig &config) {
+  Pipeline(flags, config).run();
+}
+
+} // namespace mtplan::tools

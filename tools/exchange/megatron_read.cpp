@@ -1,0 +1,243 @@
+//===- megatron_read.cpp - Options of Megatron-LM to a configuration ------===//
+
+#include <fmt/format.h>
+
+#include "tools/exchange/megatron.h"
+#include "tools/exchange/neighbours.h"
+
+namespace mtplan::tools {
+
+using planner::Parallelism;
+using planner::Precision;
+
+namespace {
+
+constexpr std::int64_t kMostRanks = 1 << 20;
+constexpr std::int64_t kMostSize = (std::int64_t{1} << 31) - 1;
+constexpr std::int64_t kMostLayers = 10'000;
+
+void readModel(const MegatronFlags &flags, ForeignConfig &config) {
+  ModelFacts &m = config.model;
+  auto size = [&](const char *name) {
+    return flags.integer(name, 1, kMostSize, 0);
+  };
+  m.layers = flags.integer("num-layers", 1, kMostLayers, 0);
+  m.hidden = size("hidden-size");
+  m.heads = size("num-attention-heads");
+  m.headWidth = size("kv-channels");
+  if (m.heads > 0 && m.headWidth == m.hidden / m.heads &&
+      m.hidden % m.heads == 0)
+    m.headWidth = 0;
+  m.sequence = size("seq-length");
+  m.vocab = size("vocab-size");
+  m.vocabMultiple =
+      flags.integer("make-vocab-size-divisible-by", 1, kMostSize, 128);
+  m.swiglu = flags.given("swiglu");
+  m.linearBias = !flags.given("disable-bias-linear");
+  m.tied = !flags.given("untie-embeddings-and-output-weights");
+  m.ffn = size("ffn-hidden-size");
+  // What Megatron-LM takes where nothing is said.
+  if (m.ffn == 0)
+    m.ffn = m.swiglu ? m.hidden * 8 / 3 / 64 * 64 : 4 * m.hidden;
+  m.kvHeads = m.heads;
+  std::int64_t groups = size("num-query-groups");
+  if (flags.given("group-query-attention"))
+    m.kvHeads = groups > 0 ? groups : 1;
+  else if (groups > 0)
+    config.warnings.emplace_back("--num-query-groups: has no effect without "
+                                 "--group-query-attention");
+  if (flags.word("normalization", {"LayerNorm", "RMSNorm"}, "LayerNorm") ==
+      "RMSNorm")
+    m.norm = NormKind::rmsNorm;
+  std::string position =
+      flags.word("position-embedding-type",
+                 {"learned_absolute", "rope", "none"}, "learned_absolute");
+  if (position == "rope" || flags.given("use-rotary-position-embeddings"))
+    m.position = PositionKind::rope;
+  else if (position == "none")
+    m.position = PositionKind::none;
+  std::int64_t positions = size("max-position-embeddings");
+  if (positions > 0 && m.sequence > positions)
+    config.errors.push_back(fmt::format(
+        "--seq-length {} is more than --max-position-embeddings {}; nearest: "
+        "{}",
+        m.sequence, positions, positions));
+  m.experts = size("num-experts");
+  if (m.experts > 0)
+    m.expertsPerToken = flags.integer("moe-router-topk", 1, kMostSize, 2);
+  else if (flags.given("moe-router-topk"))
+    config.warnings.emplace_back(
+        "--moe-router-topk: has no effect without --num-experts");
+}
+
+void readDegrees(const MegatronFlags &flags, ForeignConfig &config) {
+  Parallelism &p = config.parallelism;
+  auto ranks = [&](const char *name, std::int64_t fallback) {
+    return static_cast<int>(flags.integer(name, 1, kMostRanks, fallback));
+  };
+  p.tp = ranks("tensor-model-parallel-size", 1);
+  p.pp = ranks("pipeline-model-parallel-size", 1);
+  p.cp = ranks("context-parallel-size", 1);
+  p.ep = ranks("expert-model-parallel-size", 1);
+  p.sequenceParallel = flags.given("sequence-parallel");
+  int expertTp = ranks("expert-tensor-parallel-size", p.tp);
+  if (expertTp != p.tp)
+    config.errors.push_back(fmt::format(
+        "--expert-tensor-parallel-size {} differs from "
+        "--tensor-model-parallel-size {}; mtplan splits experts over the "
+        "tensor ranks of all other layers; nearest: {}",
+        expertTp, p.tp, p.tp));
+}
+
+// ZeRO in Megatron-LM's words.
+void readSharding(const MegatronFlags &flags, ForeignConfig &config) {
+  Parallelism &p = config.parallelism;
+  static const std::vector<std::string> strategies = {
+      "no_shard", "optim", "optim_grads", "optim_grads_params"};
+  bool distributed = flags.given("use-distributed-optimizer");
+  bool fsdp = flags.given("use-megatron-fsdp");
+  std::string strategy =
+      flags.word("data-parallel-sharding-strategy", strategies, "no_shard");
+  if (fsdp) {
+    for (std::size_t stage = 0; stage < strategies.size(); ++stage)
+      if (strategy == strategies[stage])
+        p.zeroStage = static_cast<int>(stage);
+    if (distributed && p.zeroStage == 0)
+      config.errors.emplace_back(
+          "--use-distributed-optimizer contradicts "
+          "--data-parallel-sharding-strategy no_shard; nearest: optim");
+  } else {
+    p.zeroStage = distributed ? 1 : 0;
+    if (flags.given("data-parallel-sharding-strategy"))
+      config.errors.emplace_back("--data-parallel-sharding-strategy: needs "
+                                 "--use-megatron-fsdp");
+  }
+  p.zeroRanks = p.zeroStage > 0 ? p.dp : 1;
+  std::int64_t instances =
+      flags.integer("num-distributed-optimizer-instances", 1, kMostRanks, 1);
+  if (instances > 1 && p.zeroStage == 0)
+    config.errors.push_back(
+        fmt::format("--num-distributed-optimizer-instances {} needs "
+                    "--use-distributed-optimizer; nearest without: 1",
+                    instances));
+  else if (p.dp % instances != 0)
+    config.errors.push_back(fmt::format(
+        "--num-distributed-optimizer-instances {} does not divide the {} "
+        "data-parallel replicas; nearest that do: {}",
+        instances, p.dp, nearestDivisors(p.dp, instances)));
+  else if (instances > 1)
+    p.zeroRanks = static_cast<int>(p.dp / instances);
+  if (flags.given("use-tp-pp-dp-mapping") && p.dp > 1 && p.pp > 1)
+    config.errors.push_back(fmt::format(
+        "--use-tp-pp-dp-mapping: mtplan numbers ranks tp-cp-ep-dp-pp, which "
+        "differs for {} replicas and {} stages",
+        p.dp, p.pp));
+}
+
+void readTraining(const MegatronFlags &flags, ForeignConfig &config) {
+  TrainingKnobs &t = config.training;
+  t.attentionDropout = flags.number("attention-dropout", 0, 0.999999, 0.1);
+  t.hiddenDropout = flags.number("hidden-dropout", 0, 0.999999, 0.1);
+  t.overlapGradReduce = flags.given("overlap-grad-reduce");
+  t.overlapParamGather = flags.given("overlap-param-gather");
+  t.overlapPipeline = !flags.given("no-overlap-p2p-communication");
+  t.reduceBucket = flags.integer("ddp-bucket-size", 1, kMostSize, 0);
+  if (t.overlapParamGather && !t.overlapGradReduce)
+    config.errors.emplace_back(
+        "--overlap-param-gather: needs --overlap-grad-reduce");
+  if (t.overlapParamGather && config.parallelism.zeroStage == 0)
+    config.errors.emplace_back("--overlap-param-gather: needs "
+                               "--use-distributed-optimizer or "
+                               "--use-megatron-fsdp that shards");
+  if (flags.given("fp16") && flags.given("bf16"))
+    config.errors.emplace_back("--fp16 contradicts --bf16; give one of them");
+  config.precision = flags.given("bf16")   ? Precision::bf16
+                     : flags.given("fp16") ? Precision::fp16
+                                           : Precision::fp32;
+  // Megatron-LM turns this on by itself where weights are bf16.
+  bool reduced = flags.given("grad-reduce-in-bf16");
+  bool full = flags.given("accumulate-allreduce-grads-in-fp32");
+  if (reduced && full)
+    config.errors.emplace_back("--grad-reduce-in-bf16 contradicts "
+                               "--accumulate-allreduce-grads-in-fp32; give one "
+                               "of them");
+  if (reduced && config.precision != Precision::bf16)
+    config.errors.emplace_back("--grad-reduce-in-bf16: needs --bf16");
+  t.fp32Gradients = full || (config.precision != Precision::fp16 && !reduced);
+  flags.word("optimizer", {"adam"}, "adam");
+  if (flags.given("optimizer-cpu-offload")) {
+    config.parallelism.offload = planner::Offload::optimizer;
+    if (double part = flags.number("optimizer-offload-fraction", 0, 1, 1);
+        part != 1)
+      config.errors.push_back(
+          fmt::format("--optimizer-offload-fraction {}: mtplan offloads all of "
+                      "the optimizer or nothing; nearest: 1",
+                      part));
+  } else if (flags.given("optimizer-offload-fraction")) {
+    config.warnings.emplace_back("--optimizer-offload-fraction: has no effect "
+                                 "without --optimizer-cpu-offload");
+  }
+}
+
+void readBatches(const MegatronFlags &flags, ForeignConfig &config) {
+  Parallelism &p = config.parallelism;
+  if (!flags.given("micro-batch-size"))
+    config.errors.emplace_back("--micro-batch-size: is missing");
+  p.microBatch = flags.integer("micro-batch-size", 1, kMostSize, 1);
+  p.globalBatch =
+      flags.integer("global-batch-size", 1, kMostSize, p.microBatch * p.dp);
+  if (flags.given("rampup-batch-size"))
+    config.warnings.emplace_back("--rampup-batch-size: mtplan plans the batch "
+                                 "that it ends with");
+}
+
+} // namespace
+
+const ForeignNames &megatronNaming() {
+  static const ForeignNames names = [] {
+    ForeignNames n;
+    n.assign = " ";
+    n.tp = "--tensor-model-parallel-size";
+    n.pp = "--pipeline-model-parallel-size";
+    n.cp = "--context-parallel-size";
+    n.ep = "--expert-model-parallel-size";
+    n.sequenceParallel = "--sequence-parallel";
+    n.virtualStages = "--num-virtual-stages-per-pipeline-rank";
+    n.microBatch = "--micro-batch-size";
+    n.globalBatch = "--global-batch-size";
+    n.layers = "--num-layers";
+    n.hidden = "--hidden-size";
+    n.heads = "--num-attention-heads";
+    n.kvHeads = "--num-query-groups";
+    n.ffn = "--ffn-hidden-size";
+    n.sequence = "--seq-length";
+    n.experts = "--num-experts";
+    n.topk = "--moe-router-topk";
+    return n;
+  }();
+  return names;
+}
+
+ForeignConfig readMegatron(const std::string &text, std::int64_t gpus) {
+  ForeignConfig config;
+  std::vector<ShellWord> words = splitShellWords(text, config.errors);
+  if (!config.errors.empty())
+    return config; // what follows would complain about the wrong words
+  MegatronFlags flags(words, config.warnings, config.errors);
+  readModel(flags, config);
+  readDegrees(flags, config);
+  std::size_t before = config.errors.size();
+  shareDevices(config, gpus, megatronNaming());
+  bool shared = config.errors.size() == before;
+  readSharding(flags, config);
+  readTraining(flags, config);
+  readBatches(flags, config);
+  readMegatronPipeline(flags, config);
+  readMegatronRecompute(flags, config);
+  checkSplits(config, megatronNaming());
+  if (shared)
+    checkBatches(config, megatronNaming());
+  return config;
+}
+
+} // namespace mtplan::tools

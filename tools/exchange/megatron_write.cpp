@@ -1,0 +1,208 @@
+//===- megatron_write.cpp - A configuration as Megatron-LM's options ------===//
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "tools/exchange/megatron.h"
+#include "tools/exchange/pipeline_layout.h"
+#include "tools/exchange/shell_words.h"
+
+namespace mtplan::tools {
+
+using planner::Offload;
+using planner::Parallelism;
+using planner::Precision;
+using planner::Recompute;
+using planner::ScheduleKind;
+
+namespace {
+
+class Writer {
+public:
+  explicit Writer(const ForeignConfig &written)
+      : config(written), p(written.parallelism), m(written.model) {}
+
+  Exported run() {
+    model();
+    degrees();
+    stages();
+    sharding();
+    recompute();
+    training();
+    return std::move(out);
+  }
+
+private:
+  void put(const char *name) {
+    if (!out.text.empty())
+      out.text += " \\\n";
+    out.text += fmt::format("--{}", name);
+  }
+  template <typename Value> void put(const char *name, const Value &value) {
+    put(name);
+    out.text += ' ' + shellQuoted(fmt::format("{}", value));
+  }
+  void putUnless(const char *name, std::int64_t value, std::int64_t implied) {
+    if (value != implied)
+      put(name, value);
+  }
+  void putIf(bool condition, const char *name) {
+    if (condition)
+      put(name);
+  }
+  void note(std::string text) { out.notes.push_back(std::move(text)); }
+
+  void model() {
+    putUnless("num-layers", m.layers, 0);
+    putUnless("hidden-size", m.hidden, 0);
+    putUnless("ffn-hidden-size", m.ffn, 0);
+    putUnless("num-attention-heads", m.heads, 0);
+    putUnless("kv-channels", m.headWidth, 0);
+    if (m.kvHeads != m.heads) {
+      put("group-query-attention");
+      put("num-query-groups", m.kvHeads);
+    }
+    if (m.sequence > 0) {
+      put("seq-length", m.sequence);
+      put("max-position-embeddings", m.sequence);
+    }
+    putUnless("vocab-size", m.vocab, 0);
+    putUnless("make-vocab-size-divisible-by", m.vocabMultiple, 128);
+    putIf(m.swiglu, "swiglu");
+    if (m.norm == NormKind::rmsNorm)
+      put("normalization", "RMSNorm");
+    if (m.position != PositionKind::learned)
+      put("position-embedding-type",
+          m.position == PositionKind::rope ? "rope" : "none");
+    putIf(!m.tied, "untie-embeddings-and-output-weights");
+    putIf(!m.linearBias, "disable-bias-linear");
+    if (m.experts > 0) {
+      put("num-experts", m.experts);
+      put("moe-router-topk", m.expertsPerToken);
+    }
+  }
+
+  void degrees() {
+    put("tensor-model-parallel-size", p.tp);
+    putIf(p.sequenceParallel, "sequence-parallel");
+    put("pipeline-model-parallel-size", p.pp);
+    putUnless("context-parallel-size", p.cp, 1);
+    putUnless("expert-model-parallel-size", p.ep, 1);
+  }
+
+  // Layers of each stage if its chunks are alike; else nothing.
+  std::vector<int> alikeChunks() const {
+    auto count = static_cast<std::size_t>(p.pp);
+    if (p.layers.size() != count * static_cast<std::size_t>(p.virtualStages))
+      return {};
+    std::vector<int> sums(count);
+    for (std::size_t i = 0; i < p.layers.size(); ++i) {
+      if (p.layers[i] != p.layers[i % count])
+        return {};
+      sums[i % count] += p.layers[i];
+    }
+    return sums;
+  }
+
+  void stages() {
+    if (p.schedule == ScheduleKind::gpipe ||
+        p.schedule == ScheduleKind::zeroBubble)
+      note("Megatron-LM has no such schedule; it will run one forward, one "
+           "backward");
+    std::vector<int> sums = alikeChunks();
+    if (sums.empty() && !p.layers.empty())
+      return put("pipeline-model-parallel-layout",
+                 writePipelineLayout(p.layers));
+    bool plain = true;
+    if (sums.size() > 1) {
+      std::vector<int> inner(sums.begin() + 1, sums.end() - 1);
+      int usual = inner.empty() ? sums.back() : inner.front();
+      plain = std::ranges::count(inner, usual) ==
+                  static_cast<std::ptrdiff_t>(inner.size()) &&
+              std::ranges::count(sums, 0) == 0;
+      if (!plain)
+        return put("pipeline-model-parallel-layout",
+                   writePipelineLayout(p.layers));
+      putUnless("decoder-first-pipeline-num-layers", sums.front(), usual);
+      putUnless("decoder-last-pipeline-num-layers", sums.back(), usual);
+    }
+    putUnless("num-virtual-stages-per-pipeline-rank", p.virtualStages, 1);
+  }
+
+  void sharding() {
+    static const char *const strategies[] = {"no_shard", "optim", "optim_grads",
+                                             "optim_grads_params"};
+    if (p.zeroStage > 0)
+      put("use-distributed-optimizer");
+    if (p.zeroStage > 1) {
+      put("use-megatron-fsdp");
+      put("data-parallel-sharding-strategy", strategies[p.zeroStage]);
+    }
+    if (p.zeroStage > 0 && p.zeroRanks < p.dp)
+      put("num-distributed-optimizer-instances", p.dp / p.zeroRanks);
+    putIf(config.training.overlapGradReduce, "overlap-grad-reduce");
+    putIf(config.training.overlapParamGather, "overlap-param-gather");
+    putIf(!config.training.overlapPipeline, "no-overlap-p2p-communication");
+    putUnless("ddp-bucket-size", config.training.reduceBucket, 0);
+    putIf(p.offload == Offload::optimizer, "optimizer-cpu-offload");
+  }
+
+  void recompute() {
+    if (p.recompute == Recompute::none || p.recomputeLayers == 0)
+      return;
+    if (p.recompute == Recompute::selective) {
+      put("recompute-granularity", "selective");
+      if (p.recomputeLayers > 0)
+        note(fmt::format("Megatron-LM recomputes selectively in all layers, "
+                         "not in {} of a stage",
+                         p.recomputeLayers));
+      return;
+    }
+    put("recompute-granularity", "full");
+    put("recompute-method", p.recomputeLayers < 0 ? "uniform" : "block");
+    int each =
+        p.recomputeLayers < 0
+            ? 1
+            : (p.recomputeLayers + p.virtualStages - 1) / p.virtualStages;
+    put("recompute-num-layers", each);
+    if (p.recomputeLayers > 0 && p.recomputeLayers % p.virtualStages != 0)
+      note(fmt::format("Megatron-LM counts recomputed layers in each of the {} "
+                       "chunks of a stage: {} of them instead of {} layers a "
+                       "stage",
+                       p.virtualStages, each * p.virtualStages,
+                       p.recomputeLayers));
+  }
+
+  void training() {
+    const TrainingKnobs &t = config.training;
+    put("micro-batch-size", p.microBatch);
+    put("global-batch-size", p.globalBatch);
+    if (t.attentionDropout != 0.1)
+      put("attention-dropout", t.attentionDropout);
+    if (t.hiddenDropout != 0.1)
+      put("hidden-dropout", t.hiddenDropout);
+    if (config.precision == Precision::bf16) {
+      put("bf16");
+      putIf(!t.fp32Gradients, "grad-reduce-in-bf16");
+    } else if (config.precision == Precision::fp16) {
+      put("fp16");
+      putIf(t.fp32Gradients, "accumulate-allreduce-grads-in-fp32");
+    }
+    if (t.gatherBucket > 0)
+      note("Megatron-LM has no size for buckets of gathered parameters");
+  }
+
+  const ForeignConfig &config;
+  const Parallelism &p;
+  const ModelFacts &m;
+  Exported out;
+};
+
+} // namespace
+
+Exported writeMegatron(const ForeignConfig &config) {
+  return Writer(config).run();
+}
+
+} // namespace mtplan::tools

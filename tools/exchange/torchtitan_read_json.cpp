@@ -1,0 +1,331 @@
+//===- torchtitan_read_json.cpp - torchtitan's TOML to a configuration ----===//
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "planner/json_fields.h"
+#include "tools/exchange/foreign_check.h"
+#include "tools/exchange/neighbours.h"
+#include "tools/exchange/schedule_names.h"
+#include "tools/exchange/toml_json.h"
+#include "tools/exchange/torchtitan.h"
+
+namespace mtplan::tools {
+
+using nlohmann::json;
+using planner::JsonFields;
+using planner::Parallelism;
+using planner::Precision;
+using planner::Recompute;
+
+namespace {
+
+constexpr std::int64_t kMostRanks = 1 << 20;
+constexpr std::int64_t kMostSize = (std::int64_t{1} << 31) - 1;
+
+const ForeignNames &naming() {
+  static const ForeignNames names = [] {
+    ForeignNames n;
+    n.assign = ": ";
+    n.tp = "/parallelism/tensor_parallel_degree";
+    n.pp = "/parallelism/pipeline_parallel_degree";
+    n.cp = "/parallelism/context_parallel_degree";
+    n.ep = "/parallelism/expert_parallel_degree";
+    n.sequenceParallel = "sequence parallelism";
+    n.virtualStages = "/parallelism/pipeline_parallel_layers_per_stage";
+    n.microBatch = "/training/local_batch_size";
+    n.globalBatch = "/training/global_batch_size";
+    n.sequence = "/training/seq_len";
+    n.layers = "layers";
+    return n;
+  }();
+  return names;
+}
+
+class Reader {
+public:
+  Reader(const json &file, const Launch &given, ForeignConfig &read)
+      : root(file, "", read.errors), launch(given), config(read),
+        p(read.parallelism) {}
+
+  void run() {
+    static const json empty = json::object();
+    auto section = [&](const char *key) {
+      const json *value = root.find(key);
+      return JsonFields(value ? *value : empty, root.pointerTo(key),
+                        config.errors);
+    };
+    JsonFields parallelism = section("parallelism");
+    JsonFields training = section("training");
+    JsonFields checkpoint = section("activation_checkpoint");
+    degrees(parallelism);
+    config.model.sequence =
+        training.integer("seq_len", 1, kMostSize, launch.sequence);
+    config.model.layers = launch.layers;
+    checkSplits(config, naming());
+    sharding(parallelism);
+    pipeline(parallelism);
+    batches(parallelism, training);
+    precision(training);
+    recompute(checkpoint);
+    for (JsonFields *fields : {&parallelism, &training, &checkpoint})
+      fields->rejectOthers();
+    for (const char *key :
+         {"job", "profiling", "metrics", "model", "optimizer", "lr_scheduler",
+          "checkpoint", "compile", "float8", "mx", "comm", "memory_estimation",
+          "fault_tolerance", "experimental", "validation", "quantize", "debug"})
+      if (root.find(key))
+        config.warnings.push_back(
+            fmt::format("/{}: changes nothing that is planned", key));
+    root.rejectOthers();
+  }
+
+private:
+  void irrelevant(JsonFields &from, const std::vector<std::string> &keys) {
+    for (const std::string &key : keys)
+      if (from.find(key))
+        config.warnings.push_back(from.pointerTo(key) +
+                                  ": changes nothing that is planned");
+  }
+
+  void degrees(JsonFields &f) {
+    auto ranks = [&](const char *key) {
+      return static_cast<int>(f.integer(key, 1, kMostRanks, 1));
+    };
+    p.tp = ranks("tensor_parallel_degree");
+    p.pp = ranks("pipeline_parallel_degree");
+    p.cp = ranks("context_parallel_degree");
+    p.ep = ranks("expert_parallel_degree");
+    p.sequenceParallel = p.tp > 1; // torchtitan has no other tensor split
+    std::size_t before = config.errors.size();
+    shareDevices(config, launch.gpus, naming());
+    shared = config.errors.size() == before;
+    irrelevant(f,
+               {"disable_loss_parallel", "enable_async_tensor_parallel",
+                "context_parallel_rotate_method", "enable_compiled_autograd",
+                "expert_parallel_a2a_dtype", "pipeline_parallel_schedule_csv"});
+    if (f.integer("expert_tensor_parallel_degree", 1, kMostRanks, p.tp) != p.tp)
+      f.fail("expert_tensor_parallel_degree",
+             fmt::format("differs from /parallelism/tensor_parallel_degree "
+                         "{}; nearest: {}",
+                         p.tp, p.tp));
+  }
+
+  void sharding(JsonFields &f) {
+    std::int64_t replicate =
+        f.integer("data_parallel_replicate_degree", 1, kMostRanks, 1);
+    std::int64_t shard =
+        f.integer("data_parallel_shard_degree", -1, kMostRanks, -1);
+    std::size_t reshard = f.oneOf("fsdp_reshard_after_forward",
+                                  {"default", "always", "never"}, 0);
+    if (!shared)
+      return;
+    const char *key = "data_parallel_replicate_degree";
+    if (shard < 1 && p.dp % replicate != 0)
+      return f.fail(key, fmt::format("{} does not divide the {} data-parallel "
+                                     "replicas; nearest that do: {}",
+                                     replicate, p.dp,
+                                     nearestDivisors(p.dp, replicate)));
+    if (shard < 1)
+      shard = p.dp / replicate; // -1: whatever is left
+    if (replicate * shard != p.dp)
+      return f.fail("data_parallel_shard_degree",
+                    fmt::format("{} times /parallelism/{} {} is {}, not the {} "
+                                "data-parallel replicas; nearest: {}",
+                                shard, key, replicate, replicate * shard, p.dp,
+                                p.dp % replicate == 0
+                                    ? fmt::format("{}", p.dp / replicate)
+                                    : fmt::format("{} with /parallelism/{} 1",
+                                                  p.dp, key)));
+    if (shard == 1)
+      return;
+    // "default" keeps parameters gathered where a pipeline would gather them
+    // for every micro-batch.
+    p.zeroStage = reshard == 1 || (reshard == 0 && p.pp == 1) ? 3 : 2;
+    p.zeroRanks = static_cast<int>(shard);
+    config.training.overlapGradReduce = true;
+    config.training.overlapParamGather = true;
+  }
+
+  void pipeline(JsonFields &f) {
+    std::string name = f.text("pipeline_parallel_schedule", "1F1B");
+    std::optional<NamedSchedule> schedule = scheduleNamed(name);
+    std::int64_t each =
+        f.integer("pipeline_parallel_layers_per_stage", 1, kMostRanks, 0);
+    auto modules = f.elements("module_fqns_per_model_part", false);
+    for (const char *key : {"pipeline_parallel_first_stage_less_layers",
+                            "pipeline_parallel_last_stage_less_layers"})
+      if (f.integer(key, 0, kMostRanks, 1) != 1)
+        f.fail(key, "is planned as 1 only; say the split by "
+                    "\"module_fqns_per_model_part\"");
+    if (!schedule)
+      return f.fail("pipeline_parallel_schedule",
+                    fmt::format("\"{}\" is unknown; known: {}",
+                                name.substr(0, 60), scheduleNames()));
+    if (p.pp == 1) {
+      if (launch.layers > 0)
+        p.layers = {static_cast<int>(launch.layers)};
+      return;
+    }
+    if (!schedule->note.empty())
+      config.warnings.push_back(
+          fmt::format("/parallelism/pipeline_parallel_schedule: \"{}\" is {}",
+                      name, schedule->note));
+    p.schedule = schedule->kind;
+    std::int64_t parts = std::int64_t{p.pp} * (schedule->manyChunks ? 2 : 1);
+    if (!modules.empty()) {
+      parts = static_cast<std::int64_t>(modules.size());
+    } else if (each > 0) {
+      if (launch.layers == 0)
+        return f.fail("pipeline_parallel_layers_per_stage",
+                      "needs the number of layers, which the file does not "
+                      "say");
+      parts = (launch.layers + 2 + each - 1) / each;
+    }
+    if (parts % p.pp != 0)
+      return f.fail(modules.empty() ? "pipeline_parallel_layers_per_stage"
+                                    : "module_fqns_per_model_part",
+                    fmt::format("makes {} parts, which do not divide by "
+                                "/parallelism/pipeline_parallel_degree {}; "
+                                "nearest numbers of parts: {}",
+                                parts, p.pp, nearestMultiples(p.pp, parts)));
+    p.virtualStages = static_cast<int>(parts / p.pp);
+    if (p.virtualStages > 1 && !schedule->manyChunks)
+      return f.fail("pipeline_parallel_schedule",
+                    fmt::format("\"{}\" is planned with one chunk a stage, but "
+                                "there are {}; nearest: \"Interleaved1F1B\"",
+                                name, p.virtualStages));
+    if (!modules.empty())
+      countModules(f, modules);
+    else if (launch.layers > 0)
+      p.layers = torchtitanParts(launch.layers, static_cast<int>(parts));
+    if (p.layers.empty() && launch.layers > 0)
+      f.fail("pipeline_parallel_degree",
+             fmt::format("{} parts are too many for {} layers, the embedding "
+                         "and the head; nearest: {}",
+                         parts, launch.layers, launch.layers + 2));
+  }
+
+  // Every layer once, in order.
+  void countModules(
+      JsonFields &f,
+      const std::vector<std::pair<const json *, std::string>> &modules) {
+    const char *key = "module_fqns_per_model_part";
+    std::int64_t layer = 0;
+    for (const auto &[part, where] : modules) {
+      int count = 0;
+      if (!part->is_array()) {
+        f.fail(key, "must be an array of arrays of names");
+        return;
+      }
+      for (const json &name : *part) {
+        if (!name.is_string() ||
+            !name.get_ref<const std::string &>().starts_with("layers."))
+          continue;
+        if (name != fmt::format("layers.{}", layer)) {
+          f.fail(key, fmt::format("the layer after {} others must be "
+                                  "\"layers.{}\"",
+                                  layer, layer));
+          return;
+        }
+        ++layer;
+        ++count;
+      }
+      p.layers.push_back(count);
+    }
+    if (launch.layers > 0 && layer != launch.layers)
+      f.fail(key, fmt::format("has {} layers, but the model has {}", layer,
+                              launch.layers));
+  }
+
+  void batches(JsonFields &f, JsonFields &training) {
+    std::int64_t local = training.integer("local_batch_size", 1, kMostSize, 8);
+    std::int64_t global =
+        training.integer("global_batch_size", -1, kMostSize, -1);
+    std::int64_t micro =
+        f.integer("pipeline_parallel_microbatch_size", 1, kMostSize, 1);
+    p.microBatch = p.pp > 1 ? micro : local;
+    p.globalBatch = global > 0 ? global : local * p.dp;
+    if (!shared)
+      return;
+    if (p.pp > 1 && local % micro != 0)
+      f.fail("pipeline_parallel_microbatch_size",
+             fmt::format("{} does not divide /training/local_batch_size {}; "
+                         "nearest that do: {}",
+                         micro, local, nearestDivisors(local, micro)));
+    else if (p.globalBatch % (local * p.dp) != 0)
+      training.fail("global_batch_size",
+                    fmt::format("{} does not divide by {}, which is "
+                                "/training/local_batch_size {} times {} "
+                                "data-parallel replicas; nearest that do: {}",
+                                p.globalBatch, local * p.dp, local, p.dp,
+                                nearestMultiples(local * p.dp, p.globalBatch)));
+    else
+      checkBatches(config, naming());
+  }
+
+  void precision(JsonFields &f) {
+    bool brain =
+        f.oneOf("mixed_precision_param", {"bfloat16", "float32"}, 0) == 0;
+    bool wide =
+        f.oneOf("mixed_precision_reduce", {"float32", "bfloat16"}, 0) == 0;
+    config.precision = brain ? Precision::bf16 : Precision::fp32;
+    config.training.fp32Gradients = wide || !brain;
+    if (f.boolean("enable_cpu_offload", false)) {
+      p.offload = planner::Offload::optimizer;
+      config.warnings.emplace_back(
+          "/training/enable_cpu_offload: planned as offload of the optimizer; "
+          "torchtitan offloads parameters too");
+    }
+    irrelevant(f, {"dataset", "dataset_path", "steps", "max_norm", "seed",
+                   "deterministic", "gc_freq", "gc_debug", "dtype", "compile",
+                   "enable_fp8_linear", "debug_moe_force_load_balance"});
+  }
+
+  void recompute(JsonFields &f) {
+    switch (
+        f.oneOf("mode", {"selective", "full", "none", "memory_budget"}, 0)) {
+    case 0:
+      p.recompute = Recompute::selective;
+      if (f.find("selective_ac_option"))
+        config.warnings.emplace_back(
+            "/activation_checkpoint/selective_ac_option: planned as the core "
+            "of attention");
+      break;
+    case 1:
+      p.recompute = Recompute::full;
+      break;
+    case 3:
+      f.fail("mode", "\"memory_budget\" is not planned; nearest: "
+                     "\"selective\"");
+      break;
+    default:
+      break;
+    }
+    f.find("selective_ac_option"); // known in the other modes too
+    irrelevant(f, {"early_stop", "preserve_rng_state", "determinism_check",
+                   "per_op_sac_force_recompute_mm_shapes_by_fqns",
+                   "memory_budget", "visualize_memory_budget_pareto"});
+  }
+
+  JsonFields root;
+  const Launch &launch;
+  ForeignConfig &config;
+  Parallelism &p;
+  bool shared = false;
+};
+
+} // namespace
+
+ForeignConfig readTorchtitan(const std::string &text, const Launch &launch) {
+  ForeignConfig config;
+  config.training.attentionDropout = config.training.hiddenDropout = 0;
+  json root = parseToml(text, config.errors);
+  if (config.errors.empty())
+    Reader(root, launch, config).run();
+  return config;
+}
+
+} // namespace mtplan::tools

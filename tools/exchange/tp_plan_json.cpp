@@ -1,0 +1,289 @@
+//===- tp_plan_json.cpp - Hugging Face's base_model_tp_plan ---------------===//
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "planner/json_fields.h"
+#include "planner/json_pointer.h"
+#include "planner/json_text.h"
+#include "tools/exchange/tp_names.h"
+#include "tools/exchange/tp_plan.h"
+
+namespace mtplan::tools {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace {
+
+enum class Style : std::uint8_t { columns, rows, sequence, whole };
+
+struct StyleName {
+  std::string_view name;
+  Style style;
+};
+
+constexpr std::array kStyles = {
+    StyleName{"colwise", Style::columns},
+    StyleName{"colwise_rep", Style::columns},
+    StyleName{"colwise_gather_output", Style::columns},
+    StyleName{"local_colwise", Style::columns},
+    StyleName{"packed_colwise", Style::columns},
+    StyleName{"rowwise", Style::rows},
+    StyleName{"rowwise_rep", Style::rows},
+    StyleName{"rowwise_split_input", Style::rows},
+    StyleName{"local_rowwise", Style::rows},
+    StyleName{"packed_rowwise", Style::rows},
+    StyleName{"embedding_rowwise", Style::rows},
+    StyleName{"sequence_parallel", Style::sequence},
+    StyleName{"replicate", Style::whole},
+    StyleName{"replicated", Style::whole},
+};
+
+std::string styleNames() {
+  std::string names;
+  for (const StyleName &style : kStyles)
+    names += (names.empty() ? "" : ", ") + std::string(style.name);
+  return names;
+}
+
+// What an operator of this kind calls the style; empty: nothing.
+std::string_view wordFor(Style style, ModuleKind kind) {
+  if (style == Style::whole)
+    return "replicated";
+  if (style == Style::sequence)
+    return kind == ModuleKind::norm ? "sequence" : "";
+  switch (kind) {
+  case ModuleKind::linear:
+    return style == Style::columns ? "column" : "row";
+  case ModuleKind::embedding:
+    return style == Style::columns ? "hidden" : "vocab";
+  case ModuleKind::head:
+    return style == Style::columns ? "vocab" : "row";
+  case ModuleKind::norm:
+    return "";
+  }
+  return "";
+}
+
+// "layers.3.mlp.up_proj" -> "layers.*.mlp.up_proj" and "3".
+std::string withStar(const std::string &name, std::string &number) {
+  number = "*";
+  for (std::size_t dot = name.find('.'); dot != std::string::npos;
+       dot = name.find('.', dot + 1)) {
+    std::size_t end = dot + 1;
+    while (end < name.size() &&
+           std::isdigit(static_cast<unsigned char>(name[end])))
+      ++end;
+    if (end == dot + 1 || end == name.size() || name[end] != '.')
+      continue;
+    number = name.substr(dot + 1, end - dot - 1);
+    return name.substr(0, dot + 1) + '*' + name.substr(end);
+  }
+  return name;
+}
+
+std::string numbered(std::string_view pattern, const std::string &number) {
+  std::string name(pattern);
+  if (std::size_t star = name.find('*'); star != std::string::npos)
+    name.replace(star, 1, number);
+  return name;
+}
+
+// Without the name of the base model, which some files put in front.
+std::string withoutBase(const std::string &module) {
+  for (std::string_view base : {"model.", "transformer.", "gpt_neox."})
+    if (module.starts_with(base))
+      return module.substr(base.size());
+  return module;
+}
+
+void readEntry(const std::vector<TpModule> &modules, const std::string &key,
+               const json &value, const std::string &pointer, PlanPins &pins) {
+  std::string number, pattern = withStar(withoutBase(key), number);
+  auto module = std::ranges::find(modules, pattern, &TpModule::module);
+  if (module == modules.end()) {
+    std::vector<std::string> known;
+    known.reserve(modules.size());
+    for (const TpModule &candidate : modules)
+      known.emplace_back(candidate.module);
+    pins.errors.push_back(
+        fmt::format("{}: unknown module; the nearest known one is \"{}\"",
+                    pointer, planner::nearestTo(pattern, known)));
+    return;
+  }
+  const auto *style =
+      value.is_string()
+          ? std::ranges::find(
+                kStyles, std::string_view(value.get_ref<const std::string &>()),
+                &StyleName::name)
+          : kStyles.end();
+  if (style == kStyles.end()) {
+    pins.errors.push_back(
+        fmt::format("{}: must be one of {}", pointer, styleNames()));
+    return;
+  }
+  std::string_view word = wordFor(style->style, module->kind);
+  if (word.empty()) {
+    pins.errors.push_back(fmt::format(
+        "{}: \"{}\" does not apply to {}", pointer, style->name,
+        module->kind == ModuleKind::norm ? "a norm" : "a matrix or a table"));
+    return;
+  }
+  for (std::string_view label : module->labels)
+    pins.pins.push_back(fmt::format("{}={}", numbered(label, number), word));
+}
+
+void readObject(const json &root, std::string family, PlanPins &pins) {
+  const json *plan = &root;
+  std::string where;
+  if (root.contains("base_model_tp_plan")) {
+    plan = &root["base_model_tp_plan"];
+    where = "/base_model_tp_plan";
+    if (auto type = root.find("model_type");
+        family.empty() && type != root.end() && type->is_string())
+      family = type->get<std::string>();
+  } else if (root.contains("model_type")) {
+    pins.errors.emplace_back("/base_model_tp_plan: is missing");
+    return;
+  }
+  const std::vector<TpModule> *modules = tpModules(family);
+  if (!modules) {
+    pins.errors.push_back(fmt::format(
+        "/model_type: no module names are known for \"{}\"; known: {}",
+        family.substr(0, 60), tpFamilies()));
+    return;
+  }
+  if (!plan->is_object()) {
+    pins.errors.push_back(
+        fmt::format("{}: must be an object of module names", where));
+    return;
+  }
+  constexpr std::size_t kMostErrors = 50;
+  for (const auto &[key, value] : plan->items())
+    if (pins.errors.size() < kMostErrors)
+      readEntry(*modules, key, value, planner::childPointer(where, key), pins);
+}
+
+} // namespace
+
+PlanPins readTpPlan(const std::string &text, const std::string &family) {
+  PlanPins pins;
+  try {
+    json root = planner::parseJsonText(text);
+    if (root.is_object())
+      readObject(root, family, pins);
+    else
+      pins.errors.emplace_back("/: must be an object");
+  } catch (const planner::JsonTextError &error) {
+    pins.errors.emplace_back(error.what());
+  }
+  return pins;
+}
+
+namespace {
+
+// How the tensor axis splits a weight, in Hugging Face's words; empty: it does
+// not, or there is no word.
+std::string_view styleOf(int place, ModuleKind kind) {
+  switch (kind) {
+  case ModuleKind::linear:
+    return place == 1 ? "colwise" : place == 0 ? "rowwise" : "";
+  case ModuleKind::embedding:
+    return place == 0 ? "embedding_rowwise" : "";
+  case ModuleKind::head: // its output is gathered before the loss
+    return place == 1 ? "colwise_rep" : place == 0 ? "rowwise" : "";
+  case ModuleKind::norm:
+    return "";
+  }
+  return "";
+}
+
+class PlanWriter {
+public:
+  PlanWriter(const std::vector<TpModule> &known,
+             const std::vector<PlacedParameter> &placed,
+             const planner::Mesh &mesh)
+      : modules(known), parameters(placed), axis(mesh.find("tp")) {}
+
+  Exported run() {
+    ordered_json base = ordered_json::object(), head = ordered_json::object();
+    for (const TpModule &module : modules)
+      for (const std::string &number : numbersOf(module)) {
+        std::string_view style = styleFor(module, number);
+        if (!style.empty())
+          (module.kind == ModuleKind::head
+               ? head
+               : base)[numbered(module.module, number)] = style;
+      }
+    ordered_json root;
+    root["base_model_tp_plan"] = std::move(base);
+    if (!head.empty())
+      root["tp_plan"] = std::move(head);
+    out.text = root.dump(2) + '\n';
+    return std::move(out);
+  }
+
+private:
+  // The layers, "*" or by number, for which the module's weights are given.
+  std::vector<std::string> numbersOf(const TpModule &module) const {
+    std::vector<std::string> numbers;
+    for (const PlacedParameter &parameter : parameters) {
+      std::string number, pattern = withStar(parameter.name, number);
+      bool matches =
+          std::ranges::any_of(module.labels, [&](std::string_view label) {
+            return pattern == std::string(label) + ".weight";
+          });
+      if (matches && std::ranges::find(numbers, number) == numbers.end())
+        numbers.push_back(number);
+    }
+    return numbers;
+  }
+
+  std::string_view styleFor(const TpModule &module, const std::string &number) {
+    std::vector<int> places;
+    for (std::string_view label : module.labels)
+      for (const PlacedParameter &parameter : parameters)
+        if (parameter.name == numbered(label, number) + ".weight")
+          places.push_back(axis < 0 ? planner::kWhole
+                                    : placementOf(parameter.layout, axis));
+    if (std::ranges::count(places, places.front()) !=
+        static_cast<std::ptrdiff_t>(places.size())) {
+      out.notes.push_back(fmt::format(
+          "{}: one module there, but its {} weights here are split differently",
+          numbered(module.module, number), places.size()));
+      return {};
+    }
+    std::string_view style = styleOf(places.front(), module.kind);
+    if (style.empty() && places.front() != planner::kWhole)
+      out.notes.push_back(
+          fmt::format("{}: has no word for tp over dimension {} of the weight",
+                      numbered(module.module, number), places.front()));
+    return style;
+  }
+
+  const std::vector<TpModule> &modules;
+  const std::vector<PlacedParameter> &parameters;
+  int axis;
+  Exported out;
+};
+
+} // namespace
+
+Exported writeTpPlan(const std::string &family,
+                     const std::vector<PlacedParameter> &parameters,
+                     const planner::Mesh &mesh) {
+  const std::vector<TpModule> *modules = tpModules(family);
+  if (modules)
+    return PlanWriter(*modules, parameters, mesh).run();
+  Exported out;
+  out.notes.push_back(fmt::format(
+      "no module names are known for \"{}\"; known: {}", family, tpFamilies()));
+  return out;
+}
+
+} // namespace mtplan::tools
