@@ -45,6 +45,20 @@ void addFlags(CLI::App &app, Flags &flags) {
   text("--gpus", flags.gpus, "GPUs in all (default: one node)", "N");
   text("--tp", flags.tp, "fix the tensor-parallel ranks", "N");
   text("--dp", flags.dp, "fix the data-parallel replicas", "N");
+  text("--pp", flags.pp, "pipeline stages (default 1)", "N|any");
+  text("--cp", flags.cp, "context ranks, which split the sequence (default 1)",
+       "N|any");
+  text("--schedule", flags.schedule,
+       "of the pipeline: 1f1b (default), interleaved, zero-bubble or gpipe",
+       "WORD|any");
+  text("--vp", flags.virtualStages, "virtual stages of an interleaved stage",
+       "N|any");
+  text("--zero", flags.zero, "ZeRO stage, 0 (default) to 3", "N|any");
+  text("--recompute", flags.recompute,
+       "none (default), or full: layers keep only what they are handed",
+       "WORD|any");
+  text("--overlap", flags.overlap,
+       "on, or off (default): replicas' traffic runs beside compute", "WORD");
   text("--micro-batch", flags.microBatch,
        "fix the samples a replica takes at once", "N");
   text("--global-batch", flags.globalBatch,

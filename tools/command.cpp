@@ -133,12 +133,12 @@ private:
 
   std::string drawing(const planner::PlannedCandidate &best) const {
     std::vector<planner::DrawnSegment> segments;
-    for (const planner::SegmentPlan &plan : best.plans)
+    for (const planner::SegmentPlan &plan : best.plans())
       segments.push_back(
           {plan.segment, plan.first, plan.count, plan.strategies});
-    return planner::dotOf(
-        planner::withBatch(outcome.problem->graph, best.microBatch * best.dp),
-        segments, planner::meshOf(best.dp, best.tp));
+    return planner::dotOf(planner::withBatch(outcome.problem->graph,
+                                             best.how.microBatch * best.how.dp),
+                          segments, planner::meshOf(best.how));
   }
 
   int reportShortfall() {

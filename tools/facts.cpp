@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "tools/units_text.h"
 
@@ -45,22 +46,18 @@ RunFact runOf(const PlanFacts &facts, const planner::SegmentPlan &plan) {
 
 // True if an operator without products of its own works on split positions.
 bool usesSequenceSplit(const PlanFacts &facts, const PlannedCandidate &plan) {
-  for (const planner::SegmentPlan &run : plan.plans) {
+  for (const planner::SegmentPlan &run : plan.plans()) {
     const planner::SegmentGraph &segment =
         facts.graph.segments[at(run.segment)];
     for (std::size_t o = 0; o < segment.ops.size(); ++o)
       if (segment.ops[o].opClass == planner::OpClass::memory &&
           segment.ops[o].phase == planner::Phase::forward &&
-          std::string_view("sequence") == planner::wordOf(segment.ops[o],
-                                                          run.strategies[o],
-                                                          planner::kTensorAxis))
+          std::string_view("sequence") ==
+              planner::wordOf(segment.ops[o], run.strategies[o],
+                              planner::tensorAxisOf(facts.setting.mesh)))
         return true;
   }
   return false;
-}
-
-std::string meshName(int dp, int tp) {
-  return "dp " + std::to_string(dp) + " x tp " + std::to_string(tp);
 }
 
 } // namespace
@@ -68,19 +65,18 @@ std::string meshName(int dp, int tp) {
 PlanFacts factsOf(const Problem &problem, const PlannedCandidate &candidate) {
   PlanFacts facts;
   const planner::SearchOptions &options = problem.options;
-  facts.setting = planner::settingOf(options, problem.machine, candidate.dp,
-                                     candidate.tp, candidate.microBatch);
-  facts.graph =
-      planner::withBatch(problem.graph, candidate.microBatch * candidate.dp);
-  for (const planner::SegmentPlan &plan : candidate.plans)
+  facts.setting = planner::settingOf(options, problem.machine, candidate.how);
+  facts.graph = planner::withBatch(problem.graph,
+                                   candidate.how.microBatch * candidate.how.dp);
+  for (const planner::SegmentPlan &plan : candidate.plans())
     facts.runs.push_back(runOf(facts, plan));
   facts.collectives =
-      planner::ledgerOf(facts.graph, candidate.plans, facts.setting);
+      planner::ledgerOf(facts.graph, candidate.plans(), facts.setting);
   double step = candidate.time.step.value;
   facts.tokensPerSecond = static_cast<double>(options.globalBatch) *
                           static_cast<double>(facts.graph.sequence) / step;
   facts.modelRate = {facts.graph.modelFlops.value *
-                     static_cast<double>(candidate.microBatches) / step /
+                     static_cast<double>(candidate.how.microBatches()) / step /
                      options.devices};
   if (auto peak = problem.machine.device.peak(options.precision))
     facts.mfu = facts.modelRate / *peak;
@@ -102,7 +98,9 @@ std::string reasonAgainst(const PlannedCandidate &candidate,
   const planner::StepTime &a = candidate.time, &b = best.time;
   const Part parts[] = {{"compute", a.compute, b.compute},
                         {"tensor communication", a.tensor, b.tensor},
+                        {"context communication", a.context, b.context},
                         {"data communication", a.data, b.data},
+                        {"pipeline", a.pipeline, b.pipeline},
                         {"local copies", a.local, b.local},
                         {"update", a.update, b.update}};
   const Part *most = std::ranges::max_element(parts, {}, [](const Part &part) {
@@ -112,55 +110,67 @@ std::string reasonAgainst(const PlannedCandidate &candidate,
          timeText(most->there);
 }
 
-std::vector<std::string> rejectedMeshes(const PlanOutcome &outcome) {
-  struct Mesh {
-    int dp = 1, tp = 1;
-    const Rejection *divisor = nullptr, *memory = nullptr, *bound = nullptr,
-                    *pins = nullptr;
+std::vector<RejectedMesh> rejectedMeshes(const PlanOutcome &outcome) {
+  auto keyOf = [](const planner::Parallelism &how) {
+    return std::tuple(how.tp, how.pp, how.cp, how.dp);
   };
-  std::map<std::pair<int, int>, Mesh> meshes;
-  for (const Rejection &rejection : outcome.result.rejections) {
-    Mesh &mesh = meshes[{rejection.tp, rejection.dp}];
-    mesh.dp = rejection.dp;
-    mesh.tp = rejection.tp;
-    // Of several, the one that came nearest.
-    switch (rejection.reason) {
-    case Rejection::Reason::divisor:
-      mesh.divisor = &rejection;
-      break;
-    case Rejection::Reason::memory:
-      if (!mesh.memory || rejection.needed < mesh.memory->needed)
-        mesh.memory = &rejection;
-      break;
+  std::map<std::tuple<int, int, int, int>, RejectedMesh> meshes;
+  // Of several reasons the one that came nearest to a plan.
+  auto rank = [](Rejection::Reason reason) {
+    switch (reason) {
     case Rejection::Reason::bound:
-      if (!mesh.bound || rejection.bound < mesh.bound->bound)
-        mesh.bound = &rejection;
-      break;
+      return 0;
+    case Rejection::Reason::memory:
+      return 1;
     case Rejection::Reason::pins:
-      mesh.pins = &rejection;
-      break;
+      return 2;
+    case Rejection::Reason::divisor:
+      return 3;
     }
+    return 4;
+  };
+  auto value = [](const Rejection &rejection) {
+    return rejection.reason == Rejection::Reason::bound
+               ? rejection.bound.value
+               : rejection.needed.value;
+  };
+  for (const Rejection &rejection : outcome.result.rejections) {
+    RejectedMesh &mesh = meshes[keyOf(rejection.how)];
+    ++mesh.candidates;
+    if (!mesh.nearest ||
+        std::pair(rank(rejection.reason), value(rejection)) <
+            std::pair(rank(mesh.nearest->reason), value(*mesh.nearest)))
+      mesh.nearest = &rejection;
   }
   for (const PlannedCandidate &plan : outcome.result.plans)
-    meshes.erase({plan.tp, plan.dp});
-  std::vector<std::string> lines;
-  for (const auto &[key, mesh] : meshes) {
-    std::string why;
-    if (mesh.bound)
-      why = "no plan is faster than " + timeText(mesh.bound->bound);
-    else if (mesh.memory)
-      why = (mesh.memory->isFloor ? "needs at least "
-                                  : "the smallest plan needs ") +
-            gibText(mesh.memory->needed) + " of " +
-            gibText(outcome.problem->machine.device.memory) + " GiB";
-    else if (mesh.pins)
-      why = mesh.pins->detail.empty() ? "no plan obeys the pins"
-                                      : mesh.pins->detail;
-    else
-      why = mesh.divisor->detail;
-    lines.push_back(meshName(mesh.dp, mesh.tp) + ": " + why);
+    meshes.erase(keyOf(plan.how));
+  std::vector<RejectedMesh> list;
+  for (const auto &[key, mesh] : meshes)
+    list.push_back(mesh);
+  // What came nearest first.
+  std::ranges::stable_sort(list, {}, [&](const RejectedMesh &mesh) {
+    return std::pair(rank(mesh.nearest->reason), value(*mesh.nearest));
+  });
+  return list;
+}
+
+std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome) {
+  const Rejection &rejection = *mesh.nearest;
+  switch (rejection.reason) {
+  case Rejection::Reason::bound:
+    return "no plan is faster than " + timeText(rejection.bound);
+  case Rejection::Reason::memory:
+    return (rejection.isFloor ? "needs at least "
+                              : "the smallest plan needs ") +
+           gibText(rejection.needed) + " of " +
+           gibText(outcome.problem->machine.device.memory) + " GiB";
+  case Rejection::Reason::pins:
+    return rejection.detail.empty() ? "no plan obeys the pins"
+                                    : rejection.detail;
+  case Rejection::Reason::divisor:
+    return rejection.detail;
   }
-  return lines;
+  return "";
 }
 
 } // namespace mtplan::tools

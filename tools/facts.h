@@ -65,8 +65,15 @@ int nodesOf(const Problem &problem);
 std::string reasonAgainst(const planner::PlannedCandidate &candidate,
                           const planner::PlannedCandidate &best);
 
-/// One line per mesh that has no plan in the result, why.
-std::vector<std::string> rejectedMeshes(const PlanOutcome &outcome);
+/// A mesh that has no plan in the result.
+struct RejectedMesh {
+  const planner::Rejection *nearest = nullptr; ///< of its candidates' reasons
+  int candidates = 0;                          ///< rejections counted together
+};
+
+/// What came nearest to a plan first.
+std::vector<RejectedMesh> rejectedMeshes(const PlanOutcome &outcome);
+std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome);
 
 } // namespace mtplan::tools
 

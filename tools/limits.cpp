@@ -36,26 +36,61 @@ std::string nearestMultiples(std::int64_t unit, std::int64_t wanted) {
   return list + text(below + unit);
 }
 
+/// A degree that somebody fixed.
+struct Degree {
+  const char *name;
+  std::int64_t size;
+};
+
 void checkMesh(const SearchOptions &options, std::vector<std::string> &errors) {
-  auto checkAxis = [&](const char *name, std::optional<int> size) {
-    if (size && options.devices % *size != 0)
-      errors.push_back(std::string(name) + ' ' + text(*size) +
-                       " does not divide the " + text(options.devices) +
-                       " GPUs; " + nearestDivisors(options.devices, *size));
+  std::vector<Degree> fixed;
+  bool isOpen = false; // some degree takes what the others leave
+  auto note = [&](const char *name, std::optional<int> size) {
+    isOpen = isOpen || !size;
+    // A pipeline or a context of one is not worth a word.
+    if (size &&
+        (*size > 1 || name == std::string("tp") || name == std::string("dp")))
+      fixed.push_back({name, *size});
   };
+  auto only = [](const planner::Choices<int> &choices) {
+    return choices.only.size() == 1 ? std::optional<int>(choices.only[0])
+                                    : std::nullopt;
+  };
+  note("tp", options.tp);
+  note("dp", options.dp);
+  note("pp", only(options.pp));
+  note("cp", only(options.cp));
   std::size_t before = errors.size();
-  checkAxis("tp", options.tp);
-  checkAxis("dp", options.dp);
-  if (!options.tp || !options.dp || errors.size() != before)
+  std::int64_t product = 1;
+  for (const Degree &degree : fixed) {
+    if (options.devices % degree.size != 0)
+      errors.push_back(std::string(degree.name) + ' ' + text(degree.size) +
+                       " does not divide the " + text(options.devices) +
+                       " GPUs; " +
+                       nearestDivisors(options.devices, degree.size));
+    product *= degree.size;
+  }
+  if (errors.size() != before || fixed.size() < 2 ||
+      (isOpen ? options.devices % product == 0 : product == options.devices))
     return;
-  std::int64_t product = std::int64_t{*options.tp} * *options.dp;
-  if (product != options.devices)
-    errors.push_back(
-        "tp " + text(*options.tp) + " times dp " + text(*options.dp) + " is " +
-        text(product) + ", not the " + text(options.devices) +
-        " GPUs; with tp " + text(*options.tp) + ", dp must be " +
-        text(options.devices / *options.tp) + "; with dp " + text(*options.dp) +
-        ", tp must be " + text(options.devices / *options.dp));
+  std::string message, advice;
+  for (const Degree &degree : fixed) {
+    message += (message.empty() ? "" : " times ") + std::string(degree.name) +
+               ' ' + text(degree.size);
+    std::int64_t others = product / degree.size;
+    if (!isOpen && options.devices % others == 0)
+      for (const Degree &other : fixed)
+        if (fixed.size() == 2 && &other != &degree)
+          advice += std::string("; with ") + degree.name + ' ' +
+                    text(degree.size) + ", " + other.name + " must be " +
+                    text(options.devices / degree.size);
+    if (!isOpen && fixed.size() > 2 && options.devices % others == 0)
+      advice += std::string("; ") + degree.name + " could be " +
+                text(options.devices / others);
+  }
+  errors.push_back(message + " is " + text(product) +
+                   (isOpen ? ", which does not divide the " : ", not the ") +
+                   text(options.devices) + " GPUs" + advice);
 }
 
 void checkDivisors(const SearchOptions &options,
@@ -77,8 +112,12 @@ void checkDivisors(const SearchOptions &options,
 std::optional<std::int64_t> onlyDp(const SearchOptions &options) {
   if (options.dp)
     return *options.dp;
-  if (options.tp && options.devices % *options.tp == 0)
-    return options.devices / *options.tp;
+  if (!options.tp || options.pp.only.size() != 1 || options.cp.only.size() != 1)
+    return std::nullopt;
+  std::int64_t others =
+      std::int64_t{*options.tp} * options.pp.only[0] * options.cp.only[0];
+  if (options.devices % others == 0)
+    return options.devices / others;
   return std::nullopt;
 }
 

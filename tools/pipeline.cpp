@@ -133,6 +133,19 @@ private:
         narrow(request.gpus).value_or(problem->machine.devicesPerNode);
     options.tp = narrow(request.tp);
     options.dp = narrow(request.dp);
+    options.pp = request.pp;
+    options.cp = request.cp;
+    // Who gives both of these means the whole mesh.
+    if (options.tp && options.dp)
+      for (planner::Choices<int> *rest : {&options.pp, &options.cp})
+        if (rest->only.empty())
+          rest->only = {1};
+    options.virtualStages = request.virtualStages;
+    options.zeroStage = request.zeroStage;
+    options.schedule = request.schedule;
+    options.recompute = request.recompute;
+    if (request.overlap)
+      options.overlaps = planner::Overlaps{};
     options.microBatch = request.microBatch;
     options.globalBatch =
         request.globalBatch.value_or(problem->model.globalBatch.value_or(512));
@@ -227,18 +240,16 @@ void findNearest(const Problem &problem, planner::SearchResult &result) {
   const planner::Rejection *least = nullptr;
   for (const planner::Rejection &rejection : result.rejections)
     if (rejection.reason == planner::Rejection::Reason::memory &&
-        (!least || std::pair(rejection.needed, rejection.microBatch) <
-                       std::pair(least->needed, least->microBatch)))
+        (!least || std::pair(rejection.needed, rejection.how.microBatch) <
+                       std::pair(least->needed, least->how.microBatch)))
       least = &rejection;
   if (!result.plans.empty() || result.nearest || !least)
     return;
   planner::SolverCache solvers;
   planner::Rejection ignored;
   result.nearest = planner::solveCandidate(
-      planner::withBatch(problem.graph, least->microBatch * least->dp),
-      planner::settingOf(problem.options, problem.machine, least->dp, least->tp,
-                         least->microBatch),
-      least->microBatch, {}, solvers, ignored);
+      planner::withBatch(problem.graph, least->how.microBatch * least->how.dp),
+      problem.options, problem.machine, least->how, {}, solvers, ignored);
 }
 
 } // namespace
@@ -257,7 +268,7 @@ PlanOutcome plan(const PlanRequest &request, std::vector<std::string> errors) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
   findNearest(*outcome.problem, outcome.result);
-  if (!request.pins.empty() && outcome.best() && outcome.best()->tp == 1)
+  if (!request.pins.empty() && outcome.best() && outcome.best()->how.tp == 1)
     outcome.problem->notes.emplace_back(
         "with tp 1 nothing is split, so every pin holds by itself");
   return outcome;
@@ -275,11 +286,11 @@ moduleOf(const Problem &problem, Stage stage,
   if (stage == Stage::differentiated)
     return module;
   CapturedDiagnostics captured(*problem.context, errors);
-  std::int64_t samples = candidate->microBatch * candidate->dp;
+  const planner::Parallelism &how = candidate->how;
+  std::int64_t samples = how.microBatch * how.dp;
   passes::resizeBatch(*module, samples);
   passes::applyPlan(*module, planner::withBatch(problem.graph, samples),
-                    candidate->plans,
-                    planner::meshOf(candidate->dp, candidate->tp));
+                    candidate->plans(), planner::meshOf(how));
   mlir::PassManager gates(problem.context.get());
   gates.addPass(passes::createVerifyLayoutsPass());
   if (stage == Stage::partitioned) {

@@ -56,9 +56,29 @@ Json breakdownJson(const planner::StepTime &time) {
   return {{"compute", time.compute.value},
           {"recompute", 0.0},
           {"tensor_communication", time.tensor.value},
+          {"context_communication", time.context.value},
+          {"expert_communication", time.exchange.value},
           {"data_communication", time.data.value},
+          {"pipeline", time.pipeline.value},
+          {"host", time.host.value},
           {"local_copies", time.local.value},
           {"update", time.update.value}};
+}
+
+Json howJson(const planner::Parallelism &how) {
+  return {{"dp", how.dp},
+          {"tp", how.tp},
+          {"pp", how.pp},
+          {"cp", how.cp},
+          {"ep", how.ep},
+          {"virtual_stages", how.virtualStages},
+          {"schedule", nameOf(how.schedule)},
+          {"layers", how.layers},
+          {"zero", how.zeroStage},
+          {"zero_ranks", how.zeroRanks},
+          {"recompute", nameOf(how.recompute)},
+          {"micro_batch", how.microBatch},
+          {"micro_batches", how.microBatches()}};
 }
 
 Json planJson(const Problem &problem, const PlannedCandidate &plan,
@@ -87,14 +107,12 @@ Json planJson(const Problem &problem, const PlannedCandidate &plan,
            {"layout", parameter.layout},
            {"reduce_once_per_step", parameter.reduceOncePerStep}});
   }
-  return {{"dp", plan.dp},
-          {"tp", plan.tp},
-          {"micro_batch", plan.microBatch},
-          {"micro_batches", plan.microBatches},
-          {"global_batch", problem.options.globalBatch},
-          {"sequence_parallel", facts.sequenceParallel},
-          {"ops", std::move(ops)},
-          {"parameters", std::move(parameters)}};
+  Json json = howJson(plan.how);
+  json["global_batch"] = problem.options.globalBatch;
+  json["sequence_parallel"] = facts.sequenceParallel;
+  json["ops"] = std::move(ops);
+  json["parameters"] = std::move(parameters);
+  return json;
 }
 
 Json predictionJson(const PlannedCandidate &plan, const PlanFacts &facts) {
@@ -140,19 +158,22 @@ const char *nameOf(planner::Rejection::Reason reason) {
 
 Json searchJson(const PlanOutcome &outcome, bool timings) {
   Json rejections = Json::array();
-  for (const planner::Rejection &rejection : outcome.result.rejections) {
-    Json entry = {{"dp", rejection.dp},
-                  {"tp", rejection.tp},
-                  {"micro_batch", rejection.microBatch > 0
-                                      ? Json(rejection.microBatch)
-                                      : Json(nullptr)},
+  for (const RejectedMesh &mesh : rejectedMeshes(outcome)) {
+    const planner::Rejection &rejection = *mesh.nearest;
+    const planner::Parallelism &how = rejection.how;
+    Json entry = {{"dp", how.dp},
+                  {"tp", how.tp},
+                  {"pp", how.pp},
+                  {"cp", how.cp},
+                  {"candidates", mesh.candidates},
+                  {"micro_batch",
+                   how.microBatch > 0 ? Json(how.microBatch) : Json(nullptr)},
                   {"reason", nameOf(rejection.reason)}};
     if (rejection.reason == planner::Rejection::Reason::bound)
       entry["at_least_s"] = rejection.bound.value;
     if (rejection.reason == planner::Rejection::Reason::memory)
       entry["needs_bytes"] = rejection.needed.value;
-    if (!rejection.detail.empty())
-      entry["detail"] = rejection.detail;
+    entry["detail"] = reasonText(mesh, outcome);
     rejections.push_back(std::move(entry));
   }
   return {{"candidates", outcome.result.candidates},
@@ -162,19 +183,24 @@ Json searchJson(const PlanOutcome &outcome, bool timings) {
           {"rejections", std::move(rejections)}};
 }
 
+Json alternativeJson(const PlannedCandidate &plan,
+                     const PlannedCandidate &best) {
+  Json json = howJson(plan.how);
+  json["step_time_s"] = plan.time.step.value;
+  json["at_least_s"] = plan.lowerBound.value;
+  json["slower_by"] = plan.time.step / best.time.step - 1;
+  json["why"] = reasonAgainst(plan, best);
+  json["optimal"] = plan.optimal;
+  json["memory_bytes"] = memoryJson(plan.memory);
+  json["breakdown_s"] = breakdownJson(plan.time);
+  return json;
+}
+
 Json alternativesJson(const PlanOutcome &outcome) {
   Json list = Json::array();
   const std::vector<PlannedCandidate> &plans = outcome.result.plans;
   for (std::size_t i = 1; i < plans.size(); ++i)
-    list.push_back({{"dp", plans[i].dp},
-                    {"tp", plans[i].tp},
-                    {"micro_batch", plans[i].microBatch},
-                    {"step_time_s", plans[i].time.step.value},
-                    {"slower_by", plans[i].time.step / plans[0].time.step - 1},
-                    {"why", reasonAgainst(plans[i], plans[0])},
-                    {"optimal", plans[i].optimal},
-                    {"memory_bytes", memoryJson(plans[i].memory)},
-                    {"breakdown_s", breakdownJson(plans[i].time)}});
+    list.push_back(alternativeJson(plans[i], plans[0]));
   return list;
 }
 
@@ -214,10 +240,8 @@ std::string jsonOf(const PlanOutcome &outcome, const JsonStyle &style) {
     report["prediction"] = predictionJson(*best, facts);
     report["collectives"] = collectivesJson(facts);
   } else if (const auto &nearest = outcome.result.nearest) {
-    report["nearest"] = {{"dp", nearest->dp},
-                         {"tp", nearest->tp},
-                         {"micro_batch", nearest->microBatch},
-                         {"memory_bytes", memoryJson(nearest->memory)}};
+    report["nearest"] = howJson(nearest->how);
+    report["nearest"]["memory_bytes"] = memoryJson(nearest->memory);
   }
   if (style.remedies)
     report["remedies"] = *style.remedies;

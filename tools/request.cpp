@@ -25,6 +25,21 @@ constexpr Split kSplits[] = {Split::column, Split::row,      Split::head,
                              Split::hidden};
 constexpr Precision kPrecisions[] = {Precision::bf16, Precision::fp16,
                                      Precision::fp32};
+/// A word of `--zero`.
+struct ZeroStage {
+  int stage = 0;
+};
+const char *nameOf(ZeroStage zero) {
+  constexpr const char *kNames[] = {"0", "1", "2", "3"};
+  return kNames[zero.stage];
+}
+constexpr ZeroStage kZeroStages[] = {{0}, {1}, {2}, {3}};
+constexpr planner::ScheduleKind kSchedules[] = {
+    planner::ScheduleKind::oneForwardOneBackward,
+    planner::ScheduleKind::interleaved, planner::ScheduleKind::zeroBubble,
+    planner::ScheduleKind::gpipe};
+constexpr planner::Recompute kRecomputes[] = {planner::Recompute::none,
+                                              planner::Recompute::full};
 constexpr Stage kStages[] = {Stage::model, Stage::differentiated,
                              Stage::planned, Stage::partitioned};
 
@@ -148,6 +163,43 @@ void readEmit(const Flags &flags, PlanRequest &request, Reader &reader) {
                        : Stage::planned;
 }
 
+// Each fixes one choice; `any` leaves it to the search.
+void readParallelism(const Flags &flags, PlanRequest &request, Reader &reader) {
+  auto isOpen = [](const Flags::Text &text) { return text && *text == "any"; };
+  auto number = [&](const char *flag, const Flags::Text &text,
+                    planner::Choices<int> &choices) {
+    if (isOpen(text))
+      choices.only.clear();
+    else if (auto value = reader.count(flag, text, kMostGpus))
+      choices.only = {static_cast<int>(*value)};
+  };
+  number("--pp", flags.pp, request.pp);
+  number("--cp", flags.cp, request.cp);
+  number("--vp", flags.virtualStages, request.virtualStages);
+  auto word = [&](const char *flag, const char *what, const Flags::Text &text,
+                  auto &choices, const auto &values, auto meaning) {
+    if (isOpen(text))
+      choices.only.clear();
+    else if (text)
+      if (auto value = reader.oneOf(flag, what, *text, values))
+        choices.only = {meaning(*value)};
+  };
+  auto itself = [](auto value) { return value; };
+  word("--zero", "stage", flags.zero, request.zeroStage, kZeroStages,
+       [](ZeroStage zero) { return zero.stage; });
+  word("--schedule", "schedule", flags.schedule, request.schedule, kSchedules,
+       itself);
+  word("--recompute", "kind", flags.recompute, request.recompute, kRecomputes,
+       itself);
+  // Chunks are what interleaving is about.
+  if (!flags.schedule && flags.virtualStages &&
+      request.virtualStages.only != std::vector<int>{1})
+    request.schedule.only = {planner::ScheduleKind::interleaved};
+  if (request.schedule.allows(planner::ScheduleKind::interleaved) &&
+      !flags.virtualStages)
+    request.virtualStages.only.clear();
+}
+
 } // namespace
 
 const char *nameOf(Stage stage) {
@@ -177,6 +229,13 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
   request.gpus = reader.count("--gpus", flags.gpus, kMostGpus);
   request.tp = reader.count("--tp", flags.tp, kMostGpus);
   request.dp = reader.count("--dp", flags.dp, kMostGpus);
+  readParallelism(flags, request, reader);
+  if (flags.overlap) {
+    request.overlap = *flags.overlap != "off";
+    if (*flags.overlap != "on" && *flags.overlap != "off")
+      reader.error("--overlap",
+                   "must be on or off, but is \"" + *flags.overlap + '"');
+  }
   request.microBatch =
       reader.count("--micro-batch", flags.microBatch, kMostSamples);
   request.globalBatch =

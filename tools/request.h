@@ -17,6 +17,7 @@
 #include "planner/graph/op_graph.h"
 #include "planner/machine/machine.h"
 #include "planner/search/pins.h"
+#include "planner/search/search.h"
 
 namespace mtplan::tools {
 
@@ -25,7 +26,8 @@ struct Flags {
   using Text = std::optional<std::string>;
   std::string model;
   std::string hardware = "dgx-h100";
-  Text gpus, tp, dp, microBatch, globalBatch, sequence, layers, precision;
+  Text gpus, tp, dp, pp, cp, virtualStages, zero, schedule, recompute, overlap;
+  Text microBatch, globalBatch, sequence, layers, precision;
   Text splits, sequenceParallel, top, memoryGib, emit, stage, dot;
   std::vector<std::string> pins;
   bool json = false, verify = false, timings = false;
@@ -39,6 +41,12 @@ struct PlanRequest {
   std::string model, hardware;
   std::optional<std::int64_t> gpus, tp, dp, microBatch, globalBatch;
   std::optional<std::int64_t> sequence, layers;
+  /// What may be chosen. Nothing said: replicas and tensor ranks alone.
+  planner::Choices<int> pp{{1}}, cp{{1}}, virtualStages{{1}}, zeroStage{{0}};
+  planner::Choices<planner::ScheduleKind> schedule{
+      {planner::ScheduleKind::oneForwardOneBackward}};
+  planner::Choices<planner::Recompute> recompute{{planner::Recompute::none}};
+  bool overlap = false; ///< replicas' traffic runs beside compute
   std::optional<planner::Precision> precision;
   std::vector<planner::Split> splits;
   std::vector<planner::PinText> pins;

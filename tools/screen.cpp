@@ -2,8 +2,11 @@
 
 #include "tools/screen.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "tools/how_text.h"
 #include "tools/plan_rows.h"
 #include "tools/table.h"
 #include "tools/units_text.h"
@@ -17,14 +20,6 @@ namespace {
 
 std::string bold(const std::string &text, const ScreenStyle &style) {
   return style.colour ? "\033[1m" + text + "\033[0m" : text;
-}
-
-std::string meshText(const PlannedCandidate &plan) {
-  return fmt::format("dp {} x tp {}", plan.dp, plan.tp);
-}
-
-std::string batchText(const PlannedCandidate &plan) {
-  return fmt::format("micro-batch {} x {}", plan.microBatch, plan.microBatches);
 }
 
 std::string planTable(const PlanFacts &facts) {
@@ -68,7 +63,9 @@ std::string timeSection(const Problem &problem, const PlanFacts &facts,
   };
   add("compute", time.compute);
   add("tensor communication", time.tensor);
+  add("context communication", time.context);
   add("data communication", time.data);
+  add("pipeline", time.pipeline);
   add("local copies", time.local);
   add("update", time.update);
   return bold("Step", style) +
@@ -79,7 +76,10 @@ std::string timeSection(const Problem &problem, const PlanFacts &facts,
              fmt::format("{:.1f}", facts.modelRate.value / 1e12),
              percentText(facts.mfu), problem.machine.device.name,
              nameOf(problem.options.precision)) +
-         "  " + parts + "; nothing is recomputed\n";
+         "  " + parts +
+         (plan.how.recompute == planner::Recompute::none
+              ? "; nothing is recomputed\n"
+              : "; layers are computed twice forward\n");
 }
 
 std::string communicationSection(const PlanFacts &facts,
@@ -130,17 +130,26 @@ std::string slowdownText(const PlannedCandidate &plan,
 std::string alternativesSection(const PlanOutcome &outcome,
                                 const ScreenStyle &style) {
   const PlannedCandidate &best = *outcome.best();
+  const std::vector<PlannedCandidate> &plans = outcome.result.plans;
+  // A column for what is the default everywhere would say nothing.
+  bool chosen = std::ranges::any_of(plans, [](const PlannedCandidate &plan) {
+    return !choicesText(plan.how).empty();
+  });
   Table table;
-  for (std::size_t i = 1; i < outcome.result.plans.size(); ++i) {
-    const PlannedCandidate &plan = outcome.result.plans[i];
-    table.add({meshText(plan), batchText(plan), timeText(plan.time.step),
-               fmt::format("{} GiB", gibText(plan.memory.total())),
-               fmt::format("{}: {}", slowdownText(plan, best),
-                           reasonAgainst(plan, best))});
+  for (std::size_t i = 1; i < plans.size(); ++i) {
+    const PlannedCandidate &plan = plans[i];
+    std::vector<std::string> row = {
+        meshText(plan.how), batchText(plan.how), timeText(plan.time.step),
+        fmt::format("{} GiB", gibText(plan.memory.total()))};
+    std::string choices = choicesText(plan.how);
+    if (chosen)
+      row.push_back(choices.empty() ? "-" : choices);
+    row.push_back(fmt::format("{}: {}", slowdownText(plan, best),
+                              reasonAgainst(plan, best)));
+    table.add(std::move(row));
   }
   std::string rows = table.print("  ");
-  for (const std::string &line : rejectedMeshes(outcome))
-    rows += "  " + line + '\n';
+  rows += rejectedText(outcome);
   return rows.empty() ? "" : bold("Alternatives", style) + '\n' + rows;
 }
 
@@ -160,6 +169,19 @@ std::string searchLine(const PlanOutcome &outcome, const ScreenStyle &style) {
 }
 
 } // namespace
+
+std::string rejectedText(const PlanOutcome &outcome) {
+  constexpr std::size_t kMost = 8;
+  std::vector<RejectedMesh> meshes = rejectedMeshes(outcome);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, meshes.size()); ++i)
+    text += "  " + meshText(meshes[i].nearest->how) + ": " +
+            reasonText(meshes[i], outcome) + '\n';
+  if (meshes.size() > kMost)
+    text += fmt::format("  and {} more meshes (--json lists them)\n",
+                        meshes.size() - kMost);
+  return text;
+}
 
 std::string headingOf(const Problem &problem, const ScreenStyle &style) {
   const ir::LoadedModel &model = problem.model;
@@ -204,19 +226,24 @@ std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style) {
   const Problem &problem = *outcome.problem;
   const PlannedCandidate &plan = *outcome.best();
   PlanFacts facts = factsOf(problem, plan);
+  std::string choices = choicesText(plan.how);
   std::string text = headingOf(problem, style);
   for (const std::string &note : problem.notes)
     text += "note: " + note + '\n';
-  text +=
-      bold("Plan", style) +
-      fmt::format("  {}, {}, global batch {}, sequence parallel {}\n",
-                  meshText(plan), batchText(plan), problem.options.globalBatch,
-                  facts.sequenceParallel ? "on" : "off");
+  text += bold("Plan", style) +
+          fmt::format("  {}, {}, global batch {}, sequence parallel {}{}\n",
+                      meshText(plan.how), batchText(plan.how),
+                      problem.options.globalBatch,
+                      facts.sequenceParallel ? "on" : "off",
+                      choices.empty() ? "" : ", " + choices);
   text += planTable(facts);
   text += timeSection(problem, facts, plan, style);
   text += bold("Memory", style) +
-          fmt::format("  {} of {} GiB per GPU\n", gibText(plan.memory.total()),
-                      gibText(plan.memory.limit)) +
+          fmt::format("  {} of {} GiB per GPU{}\n",
+                      gibText(plan.memory.total()), gibText(plan.memory.limit),
+                      plan.how.pp > 1
+                          ? fmt::format(", of stage {}", plan.fullestStage)
+                          : "") +
           memoryText(plan.memory);
   text += communicationSection(facts, style);
   text += alternativesSection(outcome, style);

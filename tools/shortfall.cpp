@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/how_text.h"
 #include "tools/limits.h"
 #include "tools/units_text.h"
 
@@ -16,9 +17,10 @@ using planner::PlannedCandidate;
 namespace {
 
 std::string planText(const PlannedCandidate &plan) {
-  return fmt::format("dp {} x tp {}, micro-batch {}, {} of {} GiB", plan.dp,
-                     plan.tp, plan.microBatch, gibText(plan.memory.total()),
-                     gibText(plan.memory.limit));
+  std::string choices = choicesText(plan.how);
+  return fmt::format("{}, micro-batch {}{}{}, {} of {} GiB", meshText(plan.how),
+                     plan.how.microBatch, choices.empty() ? "" : ", ", choices,
+                     gibText(plan.memory.total()), gibText(plan.memory.limit));
 }
 
 /// Searches variations of one request.
@@ -124,8 +126,7 @@ std::string shortfallOf(const PlanOutcome &outcome,
   if (const auto &nearest = outcome.result.nearest)
     text +=
         "Nearest: " + planText(*nearest) + '\n' + memoryText(nearest->memory);
-  for (const std::string &line : rejectedMeshes(outcome))
-    text += "  " + line + '\n';
+  text += rejectedText(outcome);
   if (remedies.empty())
     return text + "Nothing that was tried would fit.\n";
   text += "What would fit:\n";

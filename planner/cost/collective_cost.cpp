@@ -193,6 +193,16 @@ Seconds allToAllTime(double piece, Group group, const Machine &machine) {
 
 } // namespace
 
+Seconds pointToPointTime(Bytes payload, int stride, const Machine &machine) {
+  assert(payload.value >= 0 && stride >= 1);
+  assert(!machine.levels.empty());
+  for (LevelWalk walk({2, stride, 2 * stride}, machine); walk.next();)
+    if (walk.covered == 2)
+      return Seconds{walk.level->base.value + walk.level->latency.value +
+                     payload.value / ringRate(*walk.level, 2)};
+  return Seconds{0.0};
+}
+
 Seconds collectiveTime(StepKind kind, Bytes payload, Group group,
                        const Machine &machine) {
   assert(payload.value >= 0 && group.size >= 1 && group.stride >= 1);

@@ -36,6 +36,10 @@ struct Group {
 Seconds collectiveTime(StepKind kind, Bytes payload, Group group,
                        const Machine &machine);
 
+/// Time until `payload` is at the rank `stride` ranks away, all ranks sending
+/// at once.
+Seconds pointToPointTime(Bytes payload, int stride, const Machine &machine);
+
 } // namespace mtplan::planner
 
 #endif // MTPLAN_PLANNER_COST_COLLECTIVE_COST_H

@@ -14,6 +14,14 @@
 
 namespace mtplan::planner {
 
+AxisRole roleOf(const MeshAxis &axis) {
+  if (axis.name == "dp" || axis.name == "zero")
+    return AxisRole::data;
+  if (axis.name == "ep")
+    return AxisRole::expert;
+  return axis.name == "cp" ? AxisRole::context : AxisRole::tensor;
+}
+
 int Mesh::ranks() const {
   int product = 1;
   for (const MeshAxis &axis : axes)

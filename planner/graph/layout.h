@@ -21,6 +21,15 @@ struct MeshAxis {
   int size = 1;     ///< ranks, >= 1
 };
 
+/// What the ranks along an axis differ in. Given by the axis's name.
+enum class AxisRole : std::uint8_t {
+  data,    ///< "dp", and "zero": those that share one copy of the state
+  expert,  ///< "ep": as data, but in experts they hold different ones
+  context, ///< "cp": positions
+  tensor,  ///< "tp", and any other: whatever the operators choose
+};
+AxisRole roleOf(const MeshAxis &axis);
+
 /// Named axes over ranks, major first: the last axis is innermost, so that its
 /// ranks are neighbours on the fastest link. rank = ((i0 * n1) + i1) * n2 ...
 struct Mesh {

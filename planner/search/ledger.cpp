@@ -2,7 +2,7 @@
 
 #include "planner/search/ledger.h"
 
-#include "planner/cost/compute_cost.h"
+#include "planner/search/phase_times.h"
 
 namespace mtplan::planner {
 
@@ -78,8 +78,11 @@ void forEachConversion(const ModelGraph &model,
       if (parameter.shared && paid[p])
         continue;
       paid[p] = true;
-      emit(accumulatorLayout(*plan.parameters[p], setting.mesh),
-           plan.parameters[p]->stored, parameter.shape, gradientBytes,
+      const ParameterState &state = *plan.parameters[p];
+      emit(accumulatorLayout(state, setting.mesh), state.owned(),
+           parameter.shape, gradientBytes, LedgerPhase::update, parameter.name,
+           plan.count);
+      emit(state.owned(), state.stored, parameter.shape, parameter.elementBytes,
            LedgerPhase::update, parameter.name, plan.count);
     }
   }
@@ -123,42 +126,25 @@ StepTime stepTimeOf(const ModelGraph &model,
                     const std::vector<SegmentPlan> &plans,
                     const Setting &setting) {
   StepTime time;
-  forEachConversion(model, plans, setting,
-                    [&](const ReshardStep &step, Bytes, Seconds seconds,
-                        LedgerPhase, const std::string &, const std::string &,
-                        std::int64_t times) {
-                      Seconds all = seconds * static_cast<double>(times);
-                      (!isCollective(step.kind)   ? time.local
-                       : step.axis == kTensorAxis ? time.tensor
-                                                  : time.data) += all;
-                    });
   std::vector<bool> paid(model.parameters.size(), false);
-  const Device &device = setting.machine->device;
   for (const SegmentPlan &plan : plans) {
-    const SegmentGraph &segment = model.segments[at(plan.segment)];
+    PhaseTimes phases = phaseTimesOf(model, plan, setting, paid);
     double copies = plan.count;
-    for (std::size_t o = 0; o < segment.ops.size(); ++o)
-      time.compute +=
-          computeTime(segment.ops[o], plan.strategies[o], segment.tensors,
-                      setting.mesh, *setting.machine, setting.precision) *
-          (copies * static_cast<double>(setting.microBatches));
-    for (const Accumulation &sum : segment.accumulations)
-      time.compute +=
-          accumulationTime(model.parameters[at(sum.parameter)],
-                           *plan.parameters[at(sum.parameter)], setting) *
-          copies;
-    for (std::size_t p = 0; p < plan.parameters.size(); ++p) {
-      if (!plan.parameters[p] || (model.parameters[p].shared && paid[p]))
-        continue;
-      paid[p] = true;
-      double elements = localBytes(model.parameters[p].shape,
-                                   plan.parameters[p]->stored, 1, setting.mesh);
-      time.update +=
-          Bytes{copies * elements * stateBytesOf(setting.precision).traffic} /
-          (device.bandwidth * device.bandwidthEfficiency);
+    double times = copies * static_cast<double>(setting.microBatches);
+    for (const PhaseParts *parts : {&phases.forward, &phases.backward}) {
+      time.compute += parts->compute * times;
+      time.local += parts->local * times;
+      time.tensor += parts->tensor * times;
+      time.context += parts->context * times;
+      time.exchange += parts->exchange * times;
     }
+    time.data +=
+        (phases.gatherForward + phases.gatherBackward + phases.reduce) * times +
+        (phases.reduceStep + phases.gatherStep) * copies;
+    time.update += phases.update * copies;
   }
-  time.step = time.compute + time.local + time.tensor + time.data + time.update;
+  time.step = time.compute + time.local + time.tensor + time.context +
+              time.exchange + time.data + time.update;
   return time;
 }
 

@@ -37,14 +37,24 @@ std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
                                   const std::vector<SegmentPlan> &plans,
                                   const Setting &setting);
 
-/// Where a step's time goes, seconds; adds up to `step`.
+/// Where a step's time goes, seconds, on the stage that works most; adds up to
+/// `step`.
 struct StepTime {
-  Seconds compute;      ///< operators
-  Seconds local;        ///< slices and masks
-  Seconds tensor, data; ///< collectives by axis
-  Seconds update;       ///< AdamW's memory traffic
+  Seconds compute;         ///< operators
+  Seconds local;           ///< slices and masks
+  Seconds tensor, context; ///< collectives by the axis's role
+  Seconds exchange;        ///< of samples among replicas: experts
+  /// Of parameters and gradients among replicas, as far as nothing else runs
+  /// meanwhile.
+  Seconds data;
+  Seconds update;   ///< AdamW's memory traffic
+  Seconds host;     ///< waiting for the host
+  Seconds pipeline; ///< waiting for other stages: bubble and messages
   Seconds step;
 };
+
+/// All streams' time added up, as if nothing ran beside anything else: what the
+/// strategies of a stage are chosen by.
 StepTime stepTimeOf(const ModelGraph &model,
                     const std::vector<SegmentPlan> &plans,
                     const Setting &setting);

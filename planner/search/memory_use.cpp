@@ -163,17 +163,29 @@ MemoryUse memoryOf(const ModelGraph &model,
           copies * localBytes(parameter.shape,
                               accumulatorLayout(state, setting.mesh), 1,
                               setting.mesh);
+      double owned =
+          copies * localBytes(parameter.shape, state.owned(), 1, setting.mesh);
       use.parameters += Bytes{stored * parameter.elementBytes};
-      use.optimizer += Bytes{stored * perElement.optimizer};
+      use.optimizer += Bytes{owned * perElement.optimizer};
       use.gradients += Bytes{accumulated * perElement.gradient};
     }
-    for (std::size_t t = 0; t < plan.saved.size(); ++t)
-      if (plan.saved[t])
-        use.activations += Bytes{
-            copies * localBytes(segment.tensors[t].shape, *plan.saved[t],
-                                segment.tensors[t].elementBytes, setting.mesh)};
+    // Recomputed, all but what the segment is handed lives while one copy's
+    // backward runs.
+    double again = 0.0;
+    for (std::size_t t = 0; t < plan.saved.size(); ++t) {
+      if (!plan.saved[t])
+        continue;
+      double bytes = localBytes(segment.tensors[t].shape, *plan.saved[t],
+                                segment.tensors[t].elementBytes, setting.mesh);
+      if (isRecomputed(segment, setting) &&
+          std::ranges::find(segment.carriedIn, static_cast<int>(t)) ==
+              segment.carriedIn.end())
+        again += bytes;
+      else
+        use.activations += Bytes{setting.inFlight * copies * bytes};
+    }
     Workspace workspace(segment, plan, setting);
-    use.workspace = std::max(use.workspace, Bytes{workspace.peak()});
+    use.workspace = std::max(use.workspace, Bytes{workspace.peak() + again});
     inputs += Bytes{workspace.inputs()};
   }
   use.workspace += inputs;

@@ -5,12 +5,57 @@
 namespace mtplan::planner {
 
 Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh) {
-  Layout layout = state.stored;
-  if (mesh.axes[kDataAxis].size > 1)
-    layout = withPlacement(layout, kDataAxis, kPartial);
+  Layout layout = state.gradientIsSplit ? state.owned() : state.stored;
+  int last = tensorAxisOf(mesh);
+  for (int axis = 0; axis < last; ++axis)
+    if (mesh.axes[static_cast<std::size_t>(axis)].size > 1 &&
+        placementOf(layout, axis) == kWhole)
+      layout = withPlacement(layout, axis, kPartial);
   if (state.reduceOncePerStep)
-    layout = withPlacement(layout, kTensorAxis, kPartial);
+    layout = withPlacement(layout, last, kPartial);
   return layout;
+}
+
+// The axes that ZeRO splits state over: the innermost that share one copy.
+static std::vector<int> zeroAxes(const Mesh &mesh) {
+  std::vector<int> axes;
+  bool hybrid = mesh.find("zero") >= 0;
+  for (int axis = 0; axis < tensorAxisOf(mesh); ++axis) {
+    const MeshAxis &one = mesh.axes[static_cast<std::size_t>(axis)];
+    if (one.size > 1 && !(hybrid && one.name == "dp"))
+      axes.push_back(axis);
+  }
+  return axes;
+}
+
+// `stored` split further over the axes of ZeRO: along the longest dimension
+// that divides and is whole, else along one that the tensor axis splits; over
+// fewer axes where none divides by all.
+static Layout splitFurther(const Layout &stored, const Parameter &parameter,
+                           const Mesh &mesh) {
+  std::vector<int> axes = zeroAxes(mesh);
+  std::erase_if(axes,
+                [&](int axis) { return placementOf(stored, axis) != kWhole; });
+  for (; !axes.empty(); axes.erase(axes.begin())) {
+    Layout best;
+    std::int64_t longest = 0;
+    for (bool nested : {false, true}) {
+      for (std::size_t d = 0; d < parameter.shape.size(); ++d) {
+        if (stored.dims[d].empty() == nested || parameter.shape[d] <= longest)
+          continue;
+        Layout layout = stored;
+        for (int axis : axes)
+          layout = withPlacement(layout, axis, static_cast<int>(d));
+        if (!divides(parameter.shape, layout, mesh))
+          continue;
+        best = layout;
+        longest = parameter.shape[d];
+      }
+      if (longest > 0)
+        return best;
+    }
+  }
+  return stored;
 }
 
 // The layouts a pin or the allowed splits leave to store a parameter in.
@@ -19,7 +64,8 @@ static std::vector<Layout> storedLayouts(const Parameter &parameter,
                                          const Setting &setting) {
   std::size_t rank = parameter.shape.size();
   Layout whole = Layout::whole(rank);
-  int size = setting.mesh.axes[kTensorAxis].size;
+  int tensorAxis = tensorAxisOf(setting.mesh);
+  int size = setting.mesh.axes.back().size;
   std::vector<Layout> layouts;
   auto wanted = [&](int split) {
     for (std::size_t d = 0; pin && d < rank; ++d)
@@ -32,9 +78,9 @@ static std::vector<Layout> storedLayouts(const Parameter &parameter,
     layouts.push_back(whole);
   for (std::size_t d = 0; d < rank && size > 1; ++d)
     if (parameter.divisible && parameter.shape[d] % size == 0 &&
-        (pin || setting.rules[kTensorAxis].has(parameter.splits[d])) &&
+        (pin || setting.rules.back().has(parameter.splits[d])) &&
         wanted(static_cast<int>(d)))
-      layouts.push_back(withPlacement(whole, kTensorAxis, static_cast<int>(d)));
+      layouts.push_back(withPlacement(whole, tensorAxis, static_cast<int>(d)));
   return layouts;
 }
 
@@ -49,9 +95,18 @@ std::vector<ParameterState> parameterStates(const ModelGraph &model,
   std::vector<ParameterState> states;
   for (const Layout &layout :
        storedLayouts(model.parameters[index], pin, setting)) {
-    states.push_back({layout, false});
-    if (setting.mesh.axes[kTensorAxis].size > 1)
-      states.push_back({layout, true});
+    for (bool late : {false, true}) {
+      if (late && setting.mesh.axes.back().size == 1)
+        continue;
+      ParameterState state{layout, late, {}, false};
+      if (setting.zeroStage > 0 && model.parameters[index].divisible)
+        state.optimizer =
+            splitFurther(layout, model.parameters[index], setting.mesh);
+      state.gradientIsSplit = setting.zeroStage > 1;
+      if (setting.zeroStage > 2)
+        state.stored = state.owned();
+      states.push_back(std::move(state));
+    }
   }
   return states;
 }
@@ -72,16 +127,21 @@ Cost parameterCost(const Parameter &parameter, const ParameterState &state,
   const Mesh &mesh = setting.mesh;
   Layout accumulator = accumulatorLayout(state, mesh);
   double stored = localBytes(parameter.shape, state.stored, 1, mesh);
+  double owned = localBytes(parameter.shape, state.owned(), 1, mesh);
   double accumulated = localBytes(parameter.shape, accumulator, 1, mesh);
   Cost cost;
-  cost.time = reshardTime(accumulator, state.stored, parameter.shape,
-                          perElement.gradient, mesh, *setting.machine)
+  cost.time = (reshardTime(accumulator, state.owned(), parameter.shape,
+                           perElement.gradient, mesh, *setting.machine) +
+               reshardTime(state.owned(), state.stored, parameter.shape,
+                           parameter.elementBytes, mesh, *setting.machine))
                   .value;
   const Device &device = setting.machine->device;
-  cost.time += (Bytes{stored * perElement.traffic} /
+  cost.time += (Bytes{owned * perElement.traffic} /
                 (device.bandwidth * device.bandwidthEfficiency))
                    .value;
-  cost.memory = stored * (parameter.elementBytes + perElement.optimizer) +
+  if (setting.onlyMicroBatch)
+    cost.time = 0.0;
+  cost.memory = stored * parameter.elementBytes + owned * perElement.optimizer +
                 accumulated * perElement.gradient;
   return cost;
 }

@@ -1,9 +1,10 @@
-//===- search.h - The outer search: mesh and micro-batch --------*- C++ -*-===//
+//===- search.h - The outer search ------------------------------*- C++ -*-===//
 //
-// Every factorisation of the devices into data-parallel replicas and tensor
-// ranks, every micro-batch that divides the batch of a replica; each solved
-// exactly, in the order of an admissible bound, until the bound shows that none
-// of the rest can enter the list.
+// Every way to share the devices out that the options leave open: degrees of
+// data, tensor, pipeline and context parallelism, micro-batch, schedule, ZeRO
+// stage, recomputation. The strategies of each are solved exactly, the step of
+// each is simulated, in the order of an admissible bound, until the bound shows
+// that none of the rest can enter the list.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,23 +15,38 @@
 #include <string>
 #include <vector>
 
-#include "planner/search/ledger.h"
+#include "planner/search/price.h"
 #include "planner/search/solver_cache.h"
 
 namespace mtplan::planner {
 
-/// A dimension that the tensor axis must divide for a split to be legal.
+/// A dimension that an axis must divide for a split to be legal.
 struct Divisor {
   std::string name; ///< "heads", "key/value heads"
   std::int64_t size = 0;
   Split split = Split::head; ///< binding only if this split is allowed
 };
 
+/// What may be chosen; empty: everything.
+template <typename T> struct Choices {
+  std::vector<T> only;
+  bool allows(T value) const {
+    for (const T &one : only)
+      if (one == value)
+        return true;
+    return only.empty();
+  }
+};
+
 struct SearchOptions {
-  int devices = 1; ///< dp * tp
+  int devices = 1; ///< dp * tp * pp * cp
   std::optional<int> dp, tp;
   std::optional<std::int64_t> microBatch; ///< samples per replica at once
-  std::int64_t globalBatch = 1;           ///< samples per step
+  Choices<int> pp{{1}}, cp{{1}}, virtualStages{{1}}, zeroStage{{0}};
+  Choices<ScheduleKind> schedule{{ScheduleKind::oneForwardOneBackward}};
+  Choices<Recompute> recompute{{Recompute::none}};
+  Overlaps overlaps{false, false, false, false, false, false};
+  std::int64_t globalBatch = 1; ///< samples per step
   Precision precision = Precision::bf16;
   std::vector<Split> tensorSplits; ///< what tp may be used for
   std::vector<Divisor> divisors;
@@ -38,22 +54,24 @@ struct SearchOptions {
   int top = 1; ///< plans to return, best first
 };
 
-/// One mesh and micro-batch, solved.
+/// One way to share the devices out, solved.
 struct PlannedCandidate {
-  int dp = 1, tp = 1;
-  std::int64_t microBatch = 1, microBatches = 1;
-  std::vector<SegmentPlan> plans; ///< in chain order
-  StepTime time;
-  MemoryUse memory;
+  Parallelism how;
+  PartPlans parts;  ///< by part of the model, in model order
+  StepTime time;    ///< simulated
+  MemoryUse memory; ///< of the fullest stage
+  int fullestStage = 0;
   bool fits = false;
-  Seconds lowerBound; ///< no plan of this mesh and micro-batch is faster
+  Seconds lowerBound; ///< no plan of this kind is faster
   bool optimal = false;
+
+  /// All runs in chain order.
+  std::vector<SegmentPlan> plans() const;
 };
 
 /// A candidate that was not solved, or not to the end, and why.
 struct Rejection {
-  int dp = 1, tp = 1;
-  std::int64_t microBatch = 1;
+  Parallelism how; ///< microBatch 0: all of this mesh
   enum class Reason : std::uint8_t { divisor, memory, bound, pins } reason{};
   Seconds bound; ///< for `bound` and `memory`: no plan that fits is faster
   /// For `memory`: what any plan there needs at least (isFloor), or what the
@@ -70,23 +88,24 @@ struct SearchResult {
   std::vector<Rejection> rejections;
   /// If nothing fits: what needs least, though more than there is.
   std::optional<PlannedCandidate> nearest;
-  int candidates = 0;   ///< legal meshes times micro-batches
+  int candidates = 0;   ///< legal ways to share the devices out
   int pruned = 0;       ///< of them, not solved to the end
   bool optimal = false; ///< the first plan is the optimum of the whole space
   Seconds lowerBound;   ///< no plan in the space is faster; the gap, if any
 };
 
 /// The candidate's setting: what prices and legal strategies follow from.
-Setting settingOf(const SearchOptions &options, const Machine &machine, int dp,
-                  int tp, std::int64_t microBatch);
+Setting settingOf(const SearchOptions &options, const Machine &machine,
+                  const Parallelism &how);
 
-/// Solves one candidate. `graph` is for one micro-batch of all replicas.
+/// Solves one candidate.
+/// \param graph   for one micro-batch of all replicas
 /// \param limits  when to give up, and how hard to close the gap of the bound
 /// Empty if it was given up, or nothing is legal (`rejection` says which).
 std::optional<PlannedCandidate>
-solveCandidate(const ModelGraph &graph, const Setting &setting,
-               std::int64_t microBatch, SolveLimits limits,
-               SolverCache &solvers, Rejection &rejection);
+solveCandidate(const ModelGraph &graph, const SearchOptions &options,
+               const Machine &machine, const Parallelism &how,
+               SolveLimits limits, SolverCache &solvers, Rejection &rejection);
 
 /// The optimum over the space that `options` leaves open.
 /// \param model  for any number of samples; it is scaled to each candidate's

@@ -21,7 +21,8 @@ public:
   Builder(const ModelGraph &graph, int segmentIndex, const Setting &s,
           const std::vector<bool> &ownerOf)
       : model(graph), segment(graph.segments[at(segmentIndex)]),
-        index(segmentIndex), setting(s), owner(ownerOf) {}
+        index(segmentIndex), setting(s), tensorAxis(tensorAxisOf(s.mesh)),
+        owner(ownerOf) {}
 
   SegmentProblem build() {
     addOperators();
@@ -61,7 +62,8 @@ private:
         compute.time.push_back(perMicroBatch(
             computeTime(op, strategy, segment.tensors, setting.mesh,
                         *setting.machine, setting.precision)
-                .value));
+                .value,
+            op.phase));
       result.link.problem.tables.push_back(std::move(compute));
       for (std::size_t i = 0; i < op.operands.size(); ++i)
         addReader(op.operands[i].tensor, op.phase, variable, strategies.size(),
@@ -85,10 +87,10 @@ private:
     std::vector<AxisRule> rules = setting.rules;
     bool isPinned = setting.pins && !setting.pins->ops[at(index)][o].empty();
     if (op.opClass != OpClass::memory && !isPinned)
-      rules[kTensorAxis].allowWhole = false;
+      rules[at(tensorAxis)].allowWhole = false;
     std::vector<Strategy> strategies = strategiesOf(op, setting.mesh, rules);
     if (strategies.empty()) {
-      rules[kTensorAxis].allowWhole = true;
+      rules[at(tensorAxis)].allowWhole = true;
       strategies = strategiesOf(op, setting.mesh, rules);
     }
     return strategies;
@@ -96,13 +98,13 @@ private:
 
   void keepPinned(const Op &op, std::size_t o,
                   std::vector<Strategy> &strategies) const {
-    if (!setting.pins || setting.mesh.axes[kTensorAxis].size == 1)
+    if (!setting.pins || setting.mesh.axes[at(tensorAxis)].size == 1)
       return;
     const std::string &word = setting.pins->ops[at(index)][o];
     if (word.empty())
       return;
     std::erase_if(strategies, [&](const Strategy &strategy) {
-      return word != wordOf(op, strategy, kTensorAxis);
+      return word != wordOf(op, strategy, tensorAxis);
     });
   }
 
@@ -133,20 +135,35 @@ private:
   }
 
   // Whole, or split over the tensor axis along any dimension the splits allow;
-  // samples lie over the data axis.
+  // samples lie over the replicas, positions over the context axis.
   std::vector<Layout> boundaryLayouts(const Tensor &tensor) const {
+    auto splitOf = [&](std::size_t d) {
+      return static_cast<int>(d) == tensor.batchDim ? Split::batch
+             : d + 1 == tensor.shape.size()         ? Split::hidden
+                                                    : Split::sequence;
+    };
     Layout base = Layout::whole(tensor.shape.size());
-    int dp = setting.mesh.axes[kDataAxis].size;
-    int tp = setting.mesh.axes[kTensorAxis].size;
-    if (tensor.batchDim >= 0 && dp > 1)
-      base = withPlacement(base, kDataAxis, tensor.batchDim);
-    std::vector<Layout> layouts{base};
-    for (std::size_t d = 0; tp > 1 && d < tensor.shape.size(); ++d) {
-      Split split = static_cast<int>(d) == tensor.batchDim ? Split::batch
-                    : d + 1 == tensor.shape.size()         ? Split::hidden
-                                                           : Split::sequence;
-      Layout layout = withPlacement(base, kTensorAxis, static_cast<int>(d));
-      if (setting.rules[kTensorAxis].has(split) &&
+    for (int axis = 0; axis < tensorAxis; ++axis)
+      for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+        Layout layout = withPlacement(base, axis, static_cast<int>(d));
+        if (setting.mesh.axes[at(axis)].size > 1 &&
+            setting.rules[at(axis)].has(splitOf(d)) &&
+            divides(tensor.shape, layout, setting.mesh)) {
+          base = layout;
+          break;
+        }
+      }
+    auto wanted = [&](int placement) {
+      return !setting.boundary || *setting.boundary == placement;
+    };
+    std::vector<Layout> layouts;
+    if (setting.mesh.axes[at(tensorAxis)].size == 1 || wanted(kWhole))
+      layouts.push_back(base);
+    for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+      Layout layout = withPlacement(base, tensorAxis, static_cast<int>(d));
+      if (setting.mesh.axes[at(tensorAxis)].size > 1 &&
+          wanted(static_cast<int>(d)) &&
+          setting.rules[at(tensorAxis)].has(splitOf(d)) &&
           divides(tensor.shape, layout, setting.mesh))
         layouts.push_back(layout);
     }
@@ -180,6 +197,8 @@ private:
 
   // A reported scalar is summed once per step over whatever it is partial in.
   void addReported() {
+    if (setting.onlyMicroBatch)
+      return;
     for (int t : segment.reported) {
       const Tensor &tensor = segment.tensors[at(t)];
       CostTable table{{makers[at(t)].variable}, {}, {}};
@@ -266,11 +285,17 @@ private:
     domain.price(tensor.shape, tensor.elementBytes, setting);
     if ((tensor.kind == TensorKind::parameter || isAccumulated(t)) &&
         !parametersMove())
-      keepInPlace(domain);
+      keepInPlace(domain, tensorAxis);
     if (saved) {
+      // Recomputed, it is kept only if it is what the segment was handed.
+      double copies = isRecomputed(segment, setting) &&
+                              std::ranges::find(segment.carriedIn, t) ==
+                                  segment.carriedIn.end()
+                          ? 0.0
+                          : setting.inFlight;
       CostTable memory{{backwardMaker.variable}, {}, {}};
       for (int layout : backwardMaker.layouts)
-        memory.memory.push_back(domain.bytes[at(layout)]);
+        memory.memory.push_back(domain.bytes[at(layout)] * copies);
       memory.time.assign(memory.memory.size(), 0.0);
       result.link.problem.tables.push_back(std::move(memory));
     }
@@ -284,7 +309,7 @@ private:
   // lets ranks with other samples or positions share the storage); with none of
   // those allowed, a parameter is used, and its gradient made, as it is stored.
   bool parametersMove() const {
-    const AxisRule &rule = setting.rules[kTensorAxis];
+    const AxisRule &rule = setting.rules[at(tensorAxis)];
     return rule.has(Split::batch) || rule.has(Split::sequence);
   }
 
@@ -295,12 +320,12 @@ private:
                                });
   }
 
-  static void keepInPlace(LayoutDomain &domain) {
+  static void keepInPlace(LayoutDomain &domain, int tensorAxis) {
     for (int from = 0; from < domain.size(); ++from) {
-      int placed = placementOf(domain.layouts[at(from)], kTensorAxis);
+      int placed = placementOf(domain.layouts[at(from)], tensorAxis);
       for (int to = 0; to < domain.size(); ++to)
         if (placed >= 0 &&
-            placed != placementOf(domain.layouts[at(to)], kTensorAxis))
+            placed != placementOf(domain.layouts[at(to)], tensorAxis))
           domain.seconds[at(from) * domain.layouts.size() + at(to)] =
               kForbidden;
     }
@@ -340,7 +365,7 @@ private:
   // Maker against one or two readers: the set they need is what they read.
   void addDirectTable(const Conversions &conversions,
                       const LayoutDomain &domain) {
-    std::vector<double> memo = priceSets(domain);
+    std::vector<double> memo = priceSets(domain, conversions.phase);
     CostTable table;
     table.scope.push_back(conversions.maker.variable);
     for (const Port &reader : conversions.readers)
@@ -363,7 +388,7 @@ private:
 
   // Three or more readers: a variable over the sets, pairwise with each.
   void addSetVariable(Conversions &conversions, const LayoutDomain &domain) {
-    std::vector<double> memo = priceSets(domain);
+    std::vector<double> memo = priceSets(domain, conversions.phase);
     unsigned readable = 0;
     for (const Port &reader : conversions.readers)
       for (int layout : reader.layouts)
@@ -391,23 +416,27 @@ private:
   }
 
   // Seconds per step of having every set, from every layout it may be made in.
-  std::vector<double> priceSets(const LayoutDomain &domain) const {
+  std::vector<double> priceSets(const LayoutDomain &domain, Phase phase) const {
     std::vector<double> memo;
     memo.reserve(at(domain.size()) << domain.size());
     for (int made = 0; made < domain.size(); ++made)
       for (double seconds : materialiseCosts(domain, made))
-        memo.push_back(perMicroBatch(seconds));
+        memo.push_back(perMicroBatch(seconds, phase));
     return memo;
   }
 
-  double perMicroBatch(double seconds) const {
-    return seconds * static_cast<double>(setting.microBatches);
+  // Seconds per step of what one micro-batch does in a phase.
+  double perMicroBatch(double seconds, Phase phase) const {
+    bool twice = phase == Phase::forward && isRecomputed(segment, setting);
+    return seconds * static_cast<double>(setting.microBatches) *
+           (twice ? 2.0 : 1.0);
   }
 
   const ModelGraph &model;
   const SegmentGraph &segment;
   int index;
   const Setting &setting;
+  int tensorAxis;
   const std::vector<bool> &owner;
   SegmentProblem result;
   std::vector<Port> makers;

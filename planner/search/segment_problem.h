@@ -31,16 +31,26 @@
 
 namespace mtplan::planner {
 
-/// How a parameter is kept, one value of its variable.
+/// How a parameter is kept, one value of its variable. Which rank holds which
+/// part of the state is ZeRO (Rajbhandari et al. 2020): from stage 1 on the
+/// optimizer's, from stage 2 on the gradient, in stage 3 the weight itself.
 struct ParameterState {
-  Layout stored;
+  Layout stored; ///< of the weight, between its uses
   bool reduceOncePerStep =
       false; ///< gradient kept partial over the tensor axis
+  /// Layout of the optimizer's state; no dimensions: the stored one.
+  Layout optimizer;
+  bool gradientIsSplit = false; ///< accumulated in the optimizer's layout
+
+  const Layout &owned() const {
+    return optimizer.dims.empty() ? stored : optimizer;
+  }
   auto operator<=>(const ParameterState &) const = default;
 };
 
-/// Layout of the gradient's accumulator: the stored one, partial over the data
-/// axis, and over the tensor axis if the sum waits for the end of the step.
+/// Layout of the gradient's accumulator: the stored one, or the optimizer's,
+/// partial over every other axis whose ranks see other samples or positions,
+/// and over the tensor axis if the sum waits for the end of the step.
 Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh);
 
 /// The states a parameter may be kept in, whole first.

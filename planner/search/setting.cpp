@@ -10,6 +10,40 @@ Mesh meshOf(int dp, int tp) {
   return mesh;
 }
 
+Mesh meshOf(const Parallelism &how) {
+  int sharing = how.zeroStage > 0 ? how.zeroRanks : how.dp;
+  Mesh mesh;
+  int outer = how.dp / how.ep;
+  bool hybrid = sharing < how.dp && sharing % how.ep == 0;
+  int inner = hybrid ? sharing / how.ep : 1;
+  mesh.axes.push_back({"dp", outer / inner});
+  auto add = [&](const char *name, int size) {
+    if (size > 1)
+      mesh.axes.push_back({name, size});
+  };
+  add("zero", inner);
+  add("ep", how.ep);
+  add("cp", how.cp);
+  mesh.axes.push_back({"tp", how.tp});
+  return mesh;
+}
+
+const char *nameOf(Recompute recompute) {
+  switch (recompute) {
+  case Recompute::none:
+    return "none";
+  case Recompute::selective:
+    return "selective";
+  case Recompute::full:
+    return "full";
+  }
+  return "?";
+}
+
+const char *nameOf(Offload offload) {
+  return offload == Offload::none ? "none" : "optimizer";
+}
+
 const char *wordOf(const Op &op, const Strategy &strategy, int axis) {
   int choice = strategy.axes[static_cast<std::size_t>(axis)];
   if (choice == kWhole)

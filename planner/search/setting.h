@@ -10,14 +10,25 @@
 
 #include "planner/graph/strategy.h"
 #include "planner/machine/machine.h"
+#include "planner/search/parallelism.h"
 
 namespace mtplan::planner {
 
-/// The mesh has two axes: data-parallel replicas, and inside each the tensor
-/// axis that operators are split over.
+/// Data-parallel replicas, and inside each the tensor axis that operators are
+/// split over.
 inline constexpr int kDataAxis = 0;
 inline constexpr int kTensorAxis = 1;
 Mesh meshOf(int dp, int tp);
+
+/// The mesh of one pipeline stage: "dp" first and "tp" last, between them, if
+/// more than one rank is along them: "zero" (replicas that share one copy of
+/// the state, where they are fewer than all), "ep", "cp".
+Mesh meshOf(const Parallelism &how);
+
+/// Index of the tensor axis: the last.
+inline int tensorAxisOf(const Mesh &mesh) {
+  return static_cast<int>(mesh.axes.size()) - 1;
+}
 
 /// Choices made by a person. Indices follow the graph they were resolved for.
 struct Pins {
@@ -31,12 +42,29 @@ struct Pins {
 /// One candidate: a mesh, a micro-batch, and everything prices depend on.
 struct Setting {
   Mesh mesh;
-  std::vector<AxisRule> rules;   ///< by axis
-  std::int64_t microBatches = 1; ///< per step and replica
+  std::vector<AxisRule> rules;           ///< by axis
+  std::int64_t microBatches = 1;         ///< per step and replica
+  int zeroStage = 0;                     ///< see Parallelism
+  Recompute recompute = Recompute::none; ///< of repeated segments
+  /// What is paid once a step, and between replicas, costs nothing: what is
+  /// left bounds every plan with these tensor and context ranks.
+  bool onlyMicroBatch = false;
+  /// Micro-batches whose saved activations a rank holds at once; with virtual
+  /// stages the mean over its chunks.
+  double inFlight = 1.0;
+  /// If set, the one layout of all values between segments on the tensor axis:
+  /// the dimension that it splits, or kWhole.
+  std::optional<int> boundary;
   const Machine *machine = nullptr;
   Precision precision = Precision::bf16;
   const Pins *pins = nullptr; ///< null: nothing is pinned
 };
+
+/// Whether backward computes the segment's forward operators a second time, and
+/// keeps nothing but what the segment is handed.
+inline bool isRecomputed(const SegmentGraph &segment, const Setting &setting) {
+  return setting.recompute == Recompute::full && segment.repeat > 1;
+}
 
 /// What the tensor axis does under `strategy`, in the words of Pins::ops.
 const char *wordOf(const Op &op, const Strategy &strategy, int axis);

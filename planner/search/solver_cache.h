@@ -16,20 +16,27 @@
 
 namespace mtplan::planner {
 
-/// Not shared between threads. What a solver answers does not depend on what
-/// it solved before, so a cache never changes a plan.
+/// Keeps the last few solvers. Not shared between threads. What a solver
+/// answers does not depend on what it solved before, so a cache never changes a
+/// plan.
 class SolverCache {
 public:
   ChainSolver &solverOf(const ChainProblem &chain) {
     auto known = std::ranges::find_if(
         solvers, [&](const auto &solver) { return solver->hasShapeOf(chain); });
-    if (known != solvers.end())
-      return **known;
-    solvers.push_back(std::make_unique<ChainSolver>(chain));
+    if (known == solvers.end()) {
+      // The one that was not asked for the longest makes room.
+      if (solvers.size() == kMost)
+        solvers.erase(solvers.begin());
+      solvers.push_back(std::make_unique<ChainSolver>(chain));
+    } else {
+      std::rotate(known, known + 1, solvers.end());
+    }
     return *solvers.back();
   }
 
 private:
+  static constexpr std::size_t kMost = 12;
   std::vector<std::unique_ptr<ChainSolver>> solvers;
 };
 

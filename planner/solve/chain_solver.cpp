@@ -61,8 +61,8 @@ bool ChainSolver::hasShapeOf(const ChainProblem &chain) const {
   for (std::size_t l = 0; same && l < shape.links.size(); ++l) {
     const Link &a = shape.links[l];
     const Link &b = chain.links[l];
-    same = a.repeat == b.repeat && a.in == b.in && a.out == b.out &&
-           a.shared == b.shared && a.problem.domains == b.problem.domains &&
+    same = a.in == b.in && a.out == b.out && a.shared == b.shared &&
+           a.problem.domains == b.problem.domains &&
            a.problem.tables.size() == b.problem.tables.size();
     for (std::size_t t = 0; same && t < a.problem.tables.size(); ++t) {
       const CostTable &table = b.problem.tables[t];

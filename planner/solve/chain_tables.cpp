@@ -70,11 +70,8 @@ std::vector<Run> runsOf(const std::vector<Link> &links,
 
 ChainTables::ChainTables(const ChainProblem &shape) {
   std::map<int, int> sharedDomain;
-  for (std::size_t l = 0; l < shape.links.size(); ++l) {
-    const Link &link = shape.links[l];
+  for (const Link &link : shape.links) {
     tables.emplace_back(link);
-    links.insert(links.end(), static_cast<std::size_t>(link.repeat),
-                 static_cast<int>(l));
     for (auto [variable, id] : link.shared)
       sharedDomain[id] = link.problem.domains[variable];
   }
@@ -100,6 +97,10 @@ ChainTables::ChainTables(const ChainProblem &shape) {
 }
 
 bool ChainTables::prepare(const ChainProblem &chain) {
+  links.clear();
+  for (std::size_t l = 0; l < chain.links.size(); ++l)
+    links.insert(links.end(), static_cast<std::size_t>(chain.links[l].repeat),
+                 static_cast<int>(l));
   for (std::size_t l = 0; l < tables.size(); ++l)
     if (!tables[l].prepare(chain.links[l].problem))
       return false;

@@ -28,7 +28,7 @@ class ChainTables {
 public:
   explicit ChainTables(const ChainProblem &shape);
 
-  /// As Elimination's, for all links.
+  /// As Elimination's, for all links. Repeats may differ from the shape's.
   bool prepare(const ChainProblem &chain);
 
   /// The least objective of any solution; +infinity if none is legal.

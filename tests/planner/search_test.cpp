@@ -40,12 +40,18 @@ std::vector<Solved> solveAll(const ModelGraph &model, const Machine &machine,
     for (std::int64_t b = 1; b <= options.globalBatch / dp; ++b) {
       if (options.globalBatch / dp % b != 0)
         continue;
-      Setting setting = settingOf(options, machine, dp, tp, b);
+      Parallelism how;
+      how.dp = dp;
+      how.tp = tp;
+      how.microBatch = b;
+      how.globalBatch = options.globalBatch;
+      Setting setting = settingOf(options, machine, how);
       ModelGraph graph = withBatch(model, b * dp);
       SolverCache solvers;
       Rejection rejection;
       Solved one{dp, tp, b, {}, 0.0, 0.0};
-      one.planned = solveCandidate(graph, setting, b, {}, solvers, rejection);
+      one.planned =
+          solveCandidate(graph, options, machine, how, {}, solvers, rejection);
       one.bound = one.planned->fits ? one.planned->lowerBound.value
                                     : rejection.bound.value;
       for (const SegmentGraph &segment : graph.segments)
@@ -63,8 +69,8 @@ std::vector<Solved> solveAll(const ModelGraph &model, const Machine &machine,
 
 const Solved &find(const std::vector<Solved> &all, const Rejection &rejection) {
   return *std::ranges::find_if(all, [&](const Solved &one) {
-    return one.dp == rejection.dp && one.tp == rejection.tp &&
-           one.microBatch == rejection.microBatch;
+    return one.dp == rejection.how.dp && one.tp == rejection.how.tp &&
+           one.microBatch == rejection.how.microBatch;
   });
 }
 
@@ -157,14 +163,14 @@ TEST(PlannerSearch, SameInputSameAnswerWhateverTheLength) {
     SearchResult again = search(model, machine, options);
     EXPECT_LE(again.plans.size(), static_cast<std::size_t>(top));
     const PlannedCandidate &a = first.plans[0], &b = again.plans[0];
-    EXPECT_EQ(a.tp, b.tp);
-    EXPECT_EQ(a.microBatch, b.microBatch);
+    EXPECT_EQ(a.how.tp, b.how.tp);
+    EXPECT_EQ(a.how.microBatch, b.how.microBatch);
     EXPECT_EQ(a.time.step, b.time.step);
-    ASSERT_EQ(a.plans.size(), b.plans.size());
-    for (std::size_t i = 0; i < a.plans.size(); ++i) {
-      EXPECT_EQ(a.plans[i].strategies, b.plans[i].strategies);
-      EXPECT_EQ(a.plans[i].saved, b.plans[i].saved);
-      EXPECT_EQ(a.plans[i].parameters, b.plans[i].parameters);
+    ASSERT_EQ(a.plans().size(), b.plans().size());
+    for (std::size_t i = 0; i < a.plans().size(); ++i) {
+      EXPECT_EQ(a.plans()[i].strategies, b.plans()[i].strategies);
+      EXPECT_EQ(a.plans()[i].saved, b.plans()[i].saved);
+      EXPECT_EQ(a.plans()[i].parameters, b.plans()[i].parameters);
     }
   }
 }
@@ -180,13 +186,15 @@ TEST(PlannerSearch, BatchesMustDivide) {
   EXPECT_EQ(result.candidates, 6);
   ASSERT_FALSE(result.rejections.empty());
   EXPECT_EQ(result.rejections[0].reason, Rejection::Reason::divisor);
-  EXPECT_EQ(result.rejections[0].dp, 4);
+  EXPECT_EQ(result.rejections[0].how.dp, 4);
   EXPECT_EQ(result.rejections[0].detail,
             "global batch 6 does not divide by dp 4");
   std::set<std::pair<int, std::int64_t>> seen;
   for (const PlannedCandidate &planned : result.plans) {
-    EXPECT_EQ(planned.microBatch * planned.microBatches * planned.dp, 6);
-    seen.emplace(planned.dp, planned.microBatch);
+    EXPECT_EQ(planned.how.microBatch * planned.how.microBatches() *
+                  planned.how.dp,
+              6);
+    seen.emplace(planned.how.dp, planned.how.microBatch);
   }
   EXPECT_EQ(seen.size(), 6U);
   options.microBatch = 2; // divides 6 and not 3
@@ -253,7 +261,7 @@ TEST(PlannerSearch, PinsHoldOnTheTensorAxisAndMeanNothingWithoutOne) {
   options.tp = 2;
   SearchResult result = search(model, machine, options);
   ASSERT_FALSE(result.plans.empty());
-  for (const SegmentPlan &plan : result.plans[0].plans) {
+  for (const SegmentPlan &plan : result.plans[0].plans()) {
     const auto &ops =
         model.segments[static_cast<std::size_t>(plan.segment)].ops;
     for (std::size_t o = 0; o < ops.size(); ++o)

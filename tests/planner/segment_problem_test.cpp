@@ -36,7 +36,12 @@ Case drawCase(unsigned seed, int segments, int forwardOps, int backwardOps) {
       options.tensorSplits.push_back(split);
   std::int64_t microBatch = RandomModel::kSamples / dp;
   options.globalBatch = dp * microBatch * random.draw(1, 3);
-  drawn.setting = settingOf(options, drawn.machine, dp, tp, microBatch);
+  Parallelism how;
+  how.dp = dp;
+  how.tp = tp;
+  how.microBatch = microBatch;
+  how.globalBatch = options.globalBatch;
+  drawn.setting = settingOf(options, drawn.machine, how);
   return drawn;
 }
 

@@ -38,17 +38,18 @@ TEST_P(Claims, HoldForTheMeshAlone) {
   std::map<std::pair<int, int>, double> bound;
   std::size_t accounted = outcome.result.plans.size();
   for (const Rejection &rejection : outcome.result.rejections) {
-    if (rejection.microBatch == 0)
+    if (rejection.how.microBatch == 0)
       continue;
     ++accounted;
     double &least =
-        bound.try_emplace({rejection.dp, rejection.tp}, 1e300).first->second;
+        bound.try_emplace({rejection.how.dp, rejection.how.tp}, 1e300)
+            .first->second;
     if (rejection.reason == Rejection::Reason::bound)
       least = std::min(least, rejection.bound.value);
   }
   EXPECT_EQ(accounted, static_cast<std::size_t>(outcome.result.candidates));
   for (const PlannedCandidate &planned : outcome.result.plans)
-    bound.erase({planned.dp, planned.tp});
+    bound.erase({planned.how.dp, planned.how.tp});
   for (auto [mesh, least] : bound) {
     PlanRequest alone = request;
     alone.dp = mesh.first;
@@ -74,7 +75,7 @@ TEST(Claims, ASplitThatIsPinnedIsMade) {
   request.pins = planner::parsePins({"h.*.mlp.fc1=column"}, errors);
   PlanOutcome outcome = plan(request);
   ASSERT_NE(outcome.best(), nullptr);
-  EXPECT_GT(outcome.best()->tp, 1);
+  EXPECT_GT(outcome.best()->how.tp, 1);
   EXPECT_THAT(outcome.problem->notes,
               testing::Each(testing::Not(testing::HasSubstr("with tp 1"))));
   request.gpus = 1;

@@ -27,7 +27,7 @@ constexpr double kSequence = 1024;
 // What tp does to operator `label` in the first run that has it.
 std::string wordOf(const PlanOutcome &outcome, const std::string &label) {
   const auto &graph = outcome.problem->graph;
-  for (const planner::SegmentPlan &run : outcome.best()->plans) {
+  for (const planner::SegmentPlan &run : outcome.best()->plans()) {
     const auto &ops = graph.segments[static_cast<std::size_t>(run.segment)].ops;
     for (std::size_t o = 0; o < ops.size(); ++o)
       if (ops[o].name == label)
@@ -79,7 +79,7 @@ TEST(Ledger, MegatronsPartitioningDependsOnNoMachineOrMicroBatch) {
         request.globalBatch = 512;
         request.microBatch = microBatch; // left free: as much as fits
         PlanOutcome outcome = planned(request);
-        double b = static_cast<double>(outcome.best()->microBatch);
+        double b = static_cast<double>(outcome.best()->how.microBatch);
         double large = b * 1024 * 1536 * 2;
         SCOPED_TRACE(std::string(hardware) + " tp " + std::to_string(tp) +
                      " micro-batch " + std::to_string(b));

@@ -57,7 +57,7 @@ PlanOutcome planWith(const std::vector<std::string> &pins,
 std::vector<std::string> wordsAt(const PlanOutcome &outcome,
                                  const std::string &label) {
   std::vector<std::string> words;
-  for (const SegmentPlan &run : outcome.best()->plans) {
+  for (const SegmentPlan &run : outcome.best()->plans()) {
     const planner::SegmentGraph &segment =
         outcome.problem->graph.segments[static_cast<std::size_t>(run.segment)];
     for (std::size_t o = 0; o < segment.ops.size(); ++o)
@@ -93,7 +93,7 @@ TEST(Pins, HoldForStoredParameters) {
         planWith({split == 0 ? "wte.weight=[tp,-]" : "wte.weight=[-, tp]"});
     ASSERT_TRUE(outcome.best());
     const planner::ModelGraph &graph = outcome.problem->graph;
-    for (const SegmentPlan &run : outcome.best()->plans)
+    for (const SegmentPlan &run : outcome.best()->plans())
       for (std::size_t p = 0; p < run.parameters.size(); ++p)
         if (run.parameters[p] && graph.parameters[p].name == "wte.weight") {
           EXPECT_EQ(planner::placementOf(run.parameters[p]->stored,

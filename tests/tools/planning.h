@@ -46,11 +46,11 @@ inline PlanOutcome planned(const PlanRequest &request) {
 inline std::vector<planner::LedgerEntry> ledger(const PlanOutcome &outcome) {
   const planner::PlannedCandidate &best = *outcome.best();
   const Problem &problem = *outcome.problem;
-  planner::Setting setting = planner::settingOf(
-      problem.options, problem.machine, best.dp, best.tp, best.microBatch);
+  planner::Setting setting =
+      planner::settingOf(problem.options, problem.machine, best.how);
   return planner::ledgerOf(
-      planner::withBatch(problem.graph, best.microBatch * best.dp), best.plans,
-      setting);
+      planner::withBatch(problem.graph, best.how.microBatch * best.how.dp),
+      best.plans(), setting);
 }
 
 /// How often each (kind, bytes) happens per micro-batch, in `phase`.

@@ -1,0 +1,174 @@
+//===- bounds.cpp - What no plan of a kind can do better than -------------===//
+
+#include "planner/search/bounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "planner/cost/compute_cost.h"
+#include "planner/search/stage_solver.h"
+#include "planner/simulate/in_flight.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+// Bytes for a batch of one.
+double bytesOf(const Tensor &tensor) {
+  double bytes = tensor.elementBytes;
+  for (std::size_t d = 0; d < tensor.shape.size(); ++d)
+    if (static_cast<int>(d) != tensor.batchDim)
+      bytes *= static_cast<double>(tensor.shape[d]);
+  return bytes;
+}
+
+} // namespace
+
+Seconds pipelineFloor(Seconds through, const Parallelism &how) {
+  auto m = static_cast<double>(how.microBatches());
+  if (how.pp == 1)
+    return through * m;
+  if (how.virtualStages > 1 || how.schedule == ScheduleKind::zeroBubble)
+    return through * (m / how.pp);
+  return through / (1.0 - std::pow(1.0 - 1.0 / m, how.pp));
+}
+
+Bounds::Bounds(const ModelGraph &m, const Machine &on, const SearchOptions &o)
+    : model(m), machine(on), options(o), endless(on) {
+  endless.device.memory = {1e300};
+  for (const SegmentGraph &segment : model.segments)
+    measure(segment);
+}
+
+void Bounds::measure(const SegmentGraph &segment) {
+  SegmentSize size;
+  std::vector<bool> saved(segment.tensors.size(), false);
+  for (const Op &op : segment.ops)
+    for (const Use &use : op.operands)
+      if (op.phase == Phase::backward &&
+          segment.tensors[at(use.tensor)].phase == Phase::forward)
+        saved[at(use.tensor)] = true;
+  for (std::size_t t = 0; t < saved.size(); ++t) {
+    const Tensor &tensor = segment.tensors[t];
+    bool perSample = tensor.batchDim >= 0;
+    double bytes = bytesOf(tensor);
+    if (tensor.kind == TensorKind::input)
+      (perSample ? size.inputsPerSample : size.inputsFixed) += bytes;
+    if (tensor.kind == TensorKind::parameter) {
+      const Parameter &parameter = model.parameters[at(tensor.parameter)];
+      double elements = 1.0;
+      for (std::int64_t extent : parameter.shape)
+        elements *= static_cast<double>(extent);
+      size.elements += elements;
+      size.parameterBytes += elements * parameter.elementBytes;
+    }
+    if (!saved[t] || tensor.kind != TensorKind::activation)
+      continue;
+    (perSample ? size.perSample : size.fixed) += bytes;
+    if (std::ranges::find(segment.carriedIn, static_cast<int>(t)) !=
+        segment.carriedIn.end())
+      (perSample ? size.handedPerSample : size.handedFixed) += bytes;
+  }
+  sizes.push_back(size);
+}
+
+double Bounds::stageBytes(const Parallelism &how, int stage,
+                          const std::vector<PipelinePart> &parts) const {
+  ScheduleShape shape{how.schedule, how.pp, how.virtualStages,
+                      static_cast<int>(how.microBatches())};
+  double inFlight =
+      static_cast<double>(planner::inFlight(shape, stage).total()) /
+      how.virtualStages;
+  double samples = static_cast<double>(how.microBatch) / how.tp / how.cp;
+  double fixed = 1.0 / (double(how.tp) * how.cp * how.dp);
+  StateBytes state = stateBytesOf(options.precision);
+  double sharing = how.zeroStage > 0 ? double(how.zeroRanks) * how.cp : 1.0;
+  double perElement = state.gradient / (how.zeroStage > 1 ? sharing : 1.0) +
+                      state.optimizer / sharing;
+  double bytes = 0.0;
+  for (std::size_t part = at(stage); part < parts.size(); part += at(how.pp))
+    for (const CopyRange &range : parts[part]) {
+      const SegmentSize &size = sizes[at(range.segment)];
+      bool again = how.recompute == Recompute::full &&
+                   model.segments[at(range.segment)].repeat > 1;
+      double kept =
+          again ? size.handedPerSample * samples + size.handedFixed * fixed
+                : size.perSample * samples + size.fixed * fixed;
+      bytes += range.count *
+               (kept * inFlight +
+                (size.parameterBytes / (how.zeroStage > 2 ? sharing : 1.0) +
+                 size.elements * perElement) /
+                    how.tp);
+      bytes += size.inputsPerSample * samples + size.inputsFixed * fixed;
+    }
+  // A parameter that several segments of the stage share is there once.
+  if (how.pp == 1) {
+    std::vector<int> uses(model.parameters.size(), 0);
+    for (const SegmentGraph &segment : model.segments)
+      for (const Tensor &tensor : segment.tensors)
+        if (tensor.kind == TensorKind::parameter &&
+            model.parameters[at(tensor.parameter)].shared &&
+            uses[at(tensor.parameter)]++ > 0) {
+          const Parameter &parameter = model.parameters[at(tensor.parameter)];
+          double elements = 1.0;
+          for (std::int64_t extent : parameter.shape)
+            elements *= static_cast<double>(extent);
+          bytes -=
+              elements *
+              (parameter.elementBytes / (how.zeroStage > 2 ? sharing : 1.0) +
+               perElement) /
+              how.tp;
+        }
+  }
+  return bytes;
+}
+
+Bytes Bounds::memory(const Parallelism &how) const {
+  std::vector<PipelinePart> parts = pipelineParts(model, how.layers);
+  double bytes = stageBytes(how, 0, parts);
+  if (how.pp > 1)
+    bytes = std::max(bytes, stageBytes(how, how.pp - 1, parts));
+  return Bytes{bytes} + machine.device.reserved;
+}
+
+Seconds Bounds::compute(const Parallelism &how) {
+  int ranks = how.dp * how.tp * how.cp;
+  auto [entry, isNew] = computed.try_emplace(
+      {ranks, how.microBatch * how.dp, how.recompute}, Seconds{});
+  if (!isNew)
+    return entry->second;
+  ModelGraph graph = withBatch(model, how.microBatch * how.dp);
+  for (const SegmentGraph &segment : graph.segments)
+    for (const Op &op : segment.ops) {
+      bool twice = how.recompute == Recompute::full && segment.repeat > 1 &&
+                   op.phase == Phase::forward;
+      entry->second +=
+          computeFloor(op, segment.tensors, ranks, machine, options.precision) *
+          (segment.repeat * (twice ? 2.0 : 1.0));
+    }
+  return entry->second;
+}
+
+Seconds Bounds::through(const Parallelism &how) {
+  auto [entry, isNew] = solved.try_emplace(
+      {how.tp, how.cp, how.microBatch, how.recompute}, Seconds{});
+  if (!isNew)
+    return entry->second;
+  Parallelism alone = how;
+  alone.dp = alone.pp = alone.ep = alone.virtualStages = 1;
+  alone.zeroStage = 0;
+  alone.globalBatch = how.microBatch;
+  alone.layers.clear();
+  Setting setting = settingOf(options, endless, alone);
+  setting.onlyMicroBatch = true;
+  ModelGraph graph = withBatch(model, how.microBatch);
+  StageSolution solution = StageSolver(graph, setting, solvers)
+                               .solve(pipelineParts(graph, {}), 1.0, {});
+  if (solution.outcome == StageSolution::Outcome::fits)
+    entry->second = solution.lowerBound;
+  return entry->second;
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,199 @@
+//===- enumerate.cpp - Ways to share the devices out ----------------------===//
+
+#include "planner/search/enumerate.h"
+
+#include <algorithm>
+
+#include "planner/search/pipeline_parts.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+std::vector<std::int64_t> divisorsOf(std::int64_t number) {
+  std::vector<std::int64_t> low, high;
+  for (std::int64_t d = 1; d * d <= number; ++d)
+    if (number % d == 0) {
+      low.push_back(d);
+      if (d * d != number)
+        high.push_back(number / d);
+    }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
+class Enumeration {
+public:
+  Enumeration(const ModelGraph &m, const SearchOptions &o,
+              std::vector<Rejection> &r)
+      : model(m), options(o), rejections(r), layers(layersOf(m)) {}
+
+  std::vector<Parallelism> run() {
+    for (std::int64_t tp : divisorsOf(options.devices))
+      for (std::int64_t pp : divisorsOf(options.devices / tp))
+        for (std::int64_t cp : divisorsOf(options.devices / tp / pp)) {
+          Parallelism how;
+          how.tp = static_cast<int>(tp);
+          how.pp = static_cast<int>(pp);
+          how.cp = static_cast<int>(cp);
+          how.dp = static_cast<int>(options.devices / tp / pp / cp);
+          how.microBatch = 0;
+          how.globalBatch = options.globalBatch;
+          if (isAskedFor(how) && isLegal(how))
+            addBatches(how);
+        }
+    return std::move(found);
+  }
+
+private:
+  bool isAskedFor(const Parallelism &how) const {
+    return (!options.tp || *options.tp == how.tp) &&
+           (!options.dp || *options.dp == how.dp) &&
+           options.pp.allows(how.pp) && options.cp.allows(how.cp);
+  }
+
+  bool isLegal(const Parallelism &how) {
+    std::string violated = violatedDivisor(how.tp);
+    if (!violated.empty())
+      return refuse(how, Rejection::Reason::divisor,
+                    violated + " do not divide by tp " +
+                        std::to_string(how.tp));
+    if (how.tp == 1 && splitsArePinned() && mayBeSplit())
+      return refuse(how, Rejection::Reason::pins,
+                    "a pin asks for a split, and tp 1 splits nothing");
+    if (options.globalBatch % how.dp != 0)
+      return refuse(how, Rejection::Reason::divisor,
+                    "global batch " + std::to_string(options.globalBatch) +
+                        " does not divide by dp " + std::to_string(how.dp));
+    if (how.pp > layers)
+      return refuse(how, Rejection::Reason::divisor,
+                    std::to_string(layers) + " layers do not fill pp " +
+                        std::to_string(how.pp));
+    // Zigzag: every context rank has an early and a late piece of a sequence.
+    if (how.cp > 1 && model.sequence % (2 * how.cp) != 0)
+      return refuse(how, Rejection::Reason::divisor,
+                    "sequence " + std::to_string(model.sequence) +
+                        " does not divide by twice cp " +
+                        std::to_string(how.cp));
+    return true;
+  }
+
+  bool refuse(const Parallelism &how, Rejection::Reason reason,
+              std::string detail) {
+    rejections.push_back({how, reason, {}, {}, false, std::move(detail)});
+    return false;
+  }
+
+  // Dimensions that a split over `tp` would have to divide and does not.
+  // Whoever asks for a degree by name expects the split that goes with it; left
+  // free, the other splits may still make it worth while.
+  std::string violatedDivisor(int tp) const {
+    if (!options.tp)
+      return {};
+    for (const Divisor &divisor : options.divisors)
+      if (divisor.size % tp != 0 &&
+          std::ranges::find(options.tensorSplits, divisor.split) !=
+              options.tensorSplits.end())
+        return std::to_string(divisor.size) + " " + divisor.name;
+    return {};
+  }
+
+  // Whether a pin says what the tensor axis must divide.
+  bool splitsArePinned() const {
+    if (!options.pins)
+      return false;
+    for (const auto &segment : options.pins->ops)
+      for (const std::string &word : segment)
+        if (!word.empty() && word != "replicated")
+          return true;
+    return std::ranges::any_of(options.pins->parameters, [](const auto &pin) {
+      return pin && std::ranges::find(*pin, "tp") != pin->end();
+    });
+  }
+
+  // Whether nobody asked for a mesh without a tensor axis.
+  bool mayBeSplit() const {
+    return options.devices > 1 && !options.tp &&
+           (!options.dp || *options.dp < options.devices);
+  }
+
+  void addBatches(Parallelism how) {
+    for (std::int64_t b : divisorsOf(options.globalBatch / how.dp))
+      if (!options.microBatch || *options.microBatch == b) {
+        how.microBatch = b;
+        addSchedules(how);
+      }
+  }
+
+  void addSchedules(Parallelism how) {
+    constexpr ScheduleKind kKinds[] = {
+        ScheduleKind::oneForwardOneBackward, ScheduleKind::interleaved,
+        ScheduleKind::zeroBubble, ScheduleKind::gpipe};
+    if (how.pp == 1) {
+      how.layers = {layers};
+      addStages(how);
+      return;
+    }
+    for (ScheduleKind kind : kKinds) {
+      if (!options.schedule.allows(kind))
+        continue;
+      how.schedule = kind;
+      bool chunked = kind == ScheduleKind::interleaved;
+      for (int v = chunked ? 2 : 1; v == 1 || (chunked && v * how.pp <= layers);
+           ++v) {
+        how.virtualStages = v;
+        if (options.virtualStages.allows(v) &&
+            (!chunked || (layers % (v * how.pp) == 0 &&
+                          how.microBatches() % how.pp == 0))) {
+          how.layers = evenLayers(layers, v * how.pp);
+          addStages(how);
+        }
+        if (!chunked)
+          break;
+      }
+    }
+  }
+
+  void addStages(Parallelism how) {
+    bool asked = options.zeroStage.only.size() == 1;
+    for (int stage = 0; stage <= 3; ++stage) {
+      bool pointless = stage > 0 && how.dp * how.cp == 1;
+      bool perMicroBatch = stage > 1 && how.pp > 1;
+      if (!options.zeroStage.allows(stage) ||
+          ((pointless || perMicroBatch) && !asked))
+        continue;
+      how.zeroStage = stage;
+      how.zeroRanks = stage > 0 ? how.dp : 1;
+      for (Recompute recompute : {Recompute::none, Recompute::full})
+        if (options.recompute.allows(recompute)) {
+          how.recompute = recompute;
+          found.push_back(how);
+        }
+    }
+    if (asked || how.dp * how.cp > 1 || options.zeroStage.allows(0))
+      return;
+    // Without replicas every stage is the same.
+    how.zeroStage = 0;
+    for (Recompute recompute : {Recompute::none, Recompute::full})
+      if (options.recompute.allows(recompute)) {
+        how.recompute = recompute;
+        found.push_back(how);
+      }
+  }
+
+  const ModelGraph &model;
+  const SearchOptions &options;
+  std::vector<Rejection> &rejections;
+  int layers;
+  std::vector<Parallelism> found;
+};
+
+} // namespace
+
+std::vector<Parallelism> enumerateSpace(const ModelGraph &model,
+                                        const SearchOptions &options,
+                                        std::vector<Rejection> &rejections) {
+  return Enumeration(model, options, rejections).run();
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,133 @@
+//===- phase_times.cpp - What one copy of a segment takes, by phase -------===//
+
+#include "planner/search/phase_times.h"
+
+#include <algorithm>
+
+#include "planner/cost/compute_cost.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+class Summation {
+public:
+  Summation(const ModelGraph &graph, const SegmentPlan &p, const Setting &s)
+      : model(graph), segment(graph.segments[at(p.segment)]), plan(p),
+        setting(s), isGradient(segment.tensors.size(), false) {
+    for (const Accumulation &sum : segment.accumulations)
+      isGradient[at(sum.tensor)] = true;
+  }
+
+  PhaseTimes run(std::vector<bool> &paid) {
+    for (std::size_t o = 0; o < segment.ops.size(); ++o)
+      addOperator(o);
+    for (const PlannedConversion &conversion : plan.conversions)
+      addConversion(conversion);
+    if (isRecomputed(segment, setting)) {
+      PhaseParts &back = times.backward;
+      const PhaseParts &again = times.forward;
+      back.compute += again.compute;
+      back.local += again.local;
+      back.tensor += again.tensor;
+      back.context += again.context;
+      back.exchange += again.exchange;
+    }
+    for (const Accumulation &sum : segment.accumulations) {
+      Seconds readBack =
+          accumulationTime(model.parameters[at(sum.parameter)],
+                           *plan.parameters[at(sum.parameter)], setting) /
+          static_cast<double>(setting.microBatches);
+      times.backward.compute += readBack;
+      times.weightGradient += readBack;
+    }
+    for (int t : segment.reported) {
+      const Tensor &tensor = segment.tensors[at(t)];
+      times.reduceStep += reshardTime(
+          *plan.made[at(t)], Layout::whole(tensor.shape.size()), tensor.shape,
+          tensor.elementBytes, setting.mesh, *setting.machine);
+    }
+    for (std::size_t p = 0; p < plan.parameters.size(); ++p)
+      if (plan.parameters[p] && !(model.parameters[p].shared && paid[p])) {
+        paid[p] = true;
+        addParameter(model.parameters[p], *plan.parameters[p]);
+      }
+    return times;
+  }
+
+private:
+  void addOperator(std::size_t o) {
+    const Op &op = segment.ops[o];
+    Seconds time =
+        computeTime(op, plan.strategies[o], segment.tensors, setting.mesh,
+                    *setting.machine, setting.precision);
+    partsOf(op.phase).compute += time;
+    if (op.phase == Phase::backward &&
+        std::ranges::all_of(op.results, [&](const Use &result) {
+          return isGradient[at(result.tensor)];
+        }))
+      times.weightGradient += time;
+  }
+
+  void addConversion(const PlannedConversion &conversion) {
+    const Tensor &tensor = segment.tensors[at(conversion.tensor)];
+    bool forward = conversion.phase == Phase::forward;
+    std::vector<std::int64_t> local =
+        localShape(tensor.shape, conversion.from, setting.mesh);
+    for (const ReshardStep &step :
+         reshardSteps(conversion.from, conversion.to)) {
+      Seconds time = stepTime(step, local, tensor.elementBytes, setting.mesh,
+                              *setting.machine);
+      local = localShape(tensor.shape, step.result, setting.mesh);
+      AxisRole role = roleOf(setting.mesh.axes[at(step.axis)]);
+      PhaseParts &parts = partsOf(conversion.phase);
+      if (!isCollective(step.kind))
+        parts.local += time;
+      else if (role == AxisRole::tensor)
+        parts.tensor += time;
+      else if (tensor.kind == TensorKind::parameter)
+        (forward ? times.gatherForward : times.gatherBackward) += time;
+      else if (isGradient[at(conversion.tensor)])
+        times.reduce += time;
+      else
+        (role == AxisRole::context ? parts.context : parts.exchange) += time;
+    }
+  }
+
+  void addParameter(const Parameter &parameter, const ParameterState &state) {
+    const Mesh &mesh = setting.mesh;
+    StateBytes perElement = stateBytesOf(setting.precision);
+    const Device &device = setting.machine->device;
+    times.reduceStep += reshardTime(
+        accumulatorLayout(state, mesh), state.owned(), parameter.shape,
+        perElement.gradient, mesh, *setting.machine);
+    times.gatherStep +=
+        reshardTime(state.owned(), state.stored, parameter.shape,
+                    parameter.elementBytes, mesh, *setting.machine);
+    times.update += Bytes{localBytes(parameter.shape, state.owned(),
+                                     perElement.traffic, mesh)} /
+                    (device.bandwidth * device.bandwidthEfficiency);
+  }
+
+  PhaseParts &partsOf(Phase phase) {
+    return phase == Phase::forward ? times.forward : times.backward;
+  }
+
+  const ModelGraph &model;
+  const SegmentGraph &segment;
+  const SegmentPlan &plan;
+  const Setting &setting;
+  std::vector<bool> isGradient; ///< by tensor
+  PhaseTimes times;
+};
+
+} // namespace
+
+PhaseTimes phaseTimesOf(const ModelGraph &model, const SegmentPlan &plan,
+                        const Setting &setting, std::vector<bool> &paid) {
+  return Summation(model, plan, setting).run(paid);
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,205 @@
+//===- price.cpp - The simulated step of a plan ---------------------------===//
+
+#include "planner/search/price.h"
+
+#include <algorithm>
+
+#include "planner/cost/collective_cost.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+// Bytes of one rank's pieces of the values that `plan` hands on.
+Bytes handedOn(const ModelGraph &model, const SegmentPlan &plan,
+               const std::vector<int> &tensors,
+               const std::vector<Layout> &layouts, const Setting &setting) {
+  const SegmentGraph &segment = model.segments[at(plan.segment)];
+  Bytes bytes;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor &tensor = segment.tensors[at(tensors[i])];
+    bytes += Bytes{localBytes(tensor.shape, layouts[i], tensor.elementBytes,
+                              setting.mesh)};
+  }
+  return bytes;
+}
+
+// Ranks between a rank and its neighbour in the next stage.
+int stageStride(const Setting &setting) { return setting.mesh.ranks(); }
+
+class ProblemBuilder {
+public:
+  ProblemBuilder(const ModelGraph &graph, const PartPlans &partPlans,
+                 const Setting &s, const Parallelism &p)
+      : model(graph), plans(partPlans), setting(s), how(p) {}
+
+  StepProblem run(const Overlaps &overlaps) {
+    problem.shape = {how.schedule, how.pp, how.virtualStages,
+                     static_cast<int>(how.microBatches())};
+    problem.gather =
+        how.zeroStage > 2 ? GatherRule::eachUse : GatherRule::beforeStep;
+    problem.reduce =
+        how.zeroStage > 1 ? ReduceRule::eachMicroBatch : ReduceRule::onceAStep;
+    problem.overlap = overlaps;
+    problem.stages.resize(at(how.pp));
+    for (int stage = 0; stage < how.pp; ++stage) {
+      // A parameter that segments of one stage share is there once.
+      std::vector<bool> paid(model.parameters.size(), false);
+      for (int chunk = 0; chunk < how.virtualStages; ++chunk)
+        problem.stages[at(stage)].chunks.push_back(
+            chunkOf(chunk * how.pp + stage, paid, problem.stages[at(stage)]));
+    }
+    addTied();
+    return std::move(problem);
+  }
+
+private:
+  ChunkTimes chunkOf(int part, std::vector<bool> &paid, StageTimes &stage) {
+    ChunkTimes chunk;
+    for (const SegmentPlan &plan : plans[at(part)]) {
+      PhaseTimes phases = phaseTimesOf(model, plan, setting, paid);
+      SliceTimes slice;
+      slice.count = plan.count;
+      slice.forward = phases.forward.total();
+      slice.backward = phases.backward.total();
+      slice.weightGradient = phases.weightGradient;
+      slice.gather =
+          how.zeroStage > 2 ? phases.gatherForward : phases.gatherStep;
+      slice.reduce =
+          how.zeroStage > 1
+              ? phases.reduce +
+                    phases.reduceStep / static_cast<double>(how.microBatches())
+              : phases.reduceStep;
+      stage.update += phases.update * plan.count;
+      chunk.slices.push_back(slice);
+    }
+    if (part + 1 < static_cast<int>(plans.size())) {
+      const SegmentPlan &last = plans[at(part)].back();
+      chunk.sendForward = sendTime(
+          handedOn(model, last, model.segments[at(last.segment)].carriedOut,
+                   last.carriedOut, setting));
+    }
+    if (part > 0) {
+      const SegmentPlan &first = plans[at(part)].front();
+      chunk.sendBackward = sendTime(
+          handedOn(model, first, model.segments[at(first.segment)].gradientOut,
+                   first.gradientOut, setting));
+    }
+    return chunk;
+  }
+
+  Seconds sendTime(Bytes bytes) const {
+    if (how.pp == 1)
+      return {};
+    return pointToPointTime(bytes, stageStride(setting), *setting.machine);
+  }
+
+  // Gradients of parameters that the first and the last stage both hold are
+  // added up between the two.
+  void addTied() {
+    if (how.pp == 1)
+      return;
+    for (std::size_t p = 0; p < model.parameters.size(); ++p) {
+      const ParameterState *state = nullptr;
+      int stages = 0, last = -1;
+      for (std::size_t part = 0; part < plans.size(); ++part)
+        for (const SegmentPlan &plan : plans[part])
+          if (plan.parameters[p] && model.parameters[p].shared) {
+            int stage = static_cast<int>(part) % how.pp;
+            stages += stage != last;
+            last = stage;
+            state = &*plan.parameters[p];
+          }
+      if (stages < 2)
+        continue;
+      const Parameter &parameter = model.parameters[p];
+      Bytes bytes{localBytes(parameter.shape, state->stored,
+                             stateBytesOf(setting.precision).gradient,
+                             setting.mesh)};
+      int stride = stageStride(setting) * (how.pp - 1);
+      problem.tied += collectiveTime(StepKind::allReduce, bytes,
+                                     {2, stride, 2 * stride}, *setting.machine);
+    }
+  }
+
+  const ModelGraph &model;
+  const PartPlans &plans;
+  const Setting &setting;
+  const Parallelism &how;
+  StepProblem problem;
+};
+
+// In the steady state every micro-batch adds the same: with one stage after a
+// few, with more once the pipeline is full and the slowest stage sets the pace.
+int simulatedMicroBatches(const StepProblem &problem) {
+  const ScheduleShape &shape = problem.shape;
+  if (shape.kind == ScheduleKind::gpipe)
+    return shape.microBatches;
+  int few = shape.stages == 1 ? 4 : 8 * shape.stages;
+  return std::min(shape.microBatches, few);
+}
+
+} // namespace
+
+StepProblem stepProblemOf(const ModelGraph &model, const PartPlans &plans,
+                          const Setting &setting, const Parallelism &how,
+                          const Overlaps &overlaps) {
+  return ProblemBuilder(model, plans, setting, how).run(overlaps);
+}
+
+StepTime priceStep(const ModelGraph &model, const PartPlans &plans,
+                   const Setting &setting, const Parallelism &how,
+                   const Overlaps &overlaps) {
+  StepProblem problem = stepProblemOf(model, plans, setting, how, overlaps);
+  int all = problem.shape.microBatches;
+  int few = simulatedMicroBatches(problem);
+  problem.shape.microBatches = few;
+  StepResult result = simulateStep(problem, scheduleOf(problem.shape));
+  StepTime time;
+  Seconds repeated;
+  if (few < all) {
+    int period = problem.shape.kind == ScheduleKind::interleaved
+                     ? problem.shape.stages
+                     : 1;
+    problem.shape.microBatches = few - period;
+    Seconds before = stepSeconds(problem, scheduleOf(problem.shape));
+    repeated = (result.step - before) / period * (all - few);
+  }
+  time.step = result.step + repeated;
+
+  // Of the stage that works most: where its time goes.
+  std::size_t busiest = 0;
+  for (std::size_t s = 1; s < result.stages.size(); ++s)
+    if (result.stages[s].busy > result.stages[busiest].busy)
+      busiest = s;
+  auto scale = static_cast<double>(all);
+  std::vector<bool> paid(model.parameters.size(), false);
+  for (std::size_t part = busiest; part < plans.size(); part += at(how.pp))
+    for (const SegmentPlan &plan : plans[part]) {
+      PhaseTimes phases = phaseTimesOf(model, plan, setting, paid);
+      double times = scale * plan.count;
+      for (const PhaseParts *parts : {&phases.forward, &phases.backward}) {
+        time.compute += parts->compute * times;
+        time.local += parts->local * times;
+        time.tensor += parts->tensor * times;
+        time.context += parts->context * times;
+        time.exchange += parts->exchange * times;
+      }
+    }
+  const StageUse &use = result.stages[busiest];
+  time.update = use.update;
+  time.data = use.exposedData + use.exposedSync;
+  time.host = use.exposedHost;
+  time.pipeline =
+      time.step - (time.compute + time.local + time.tensor + time.context +
+                   time.exchange + time.update + time.data + time.host);
+  if (how.pp == 1) { // what repeats is waiting for replicas
+    time.data += time.pipeline;
+    time.pipeline = {};
+  }
+  return time;
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,223 @@
+//===- stage_solver.cpp - The strategies of one pipeline stage ------------===//
+
+#include "planner/search/stage_solver.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "planner/search/segment_problem.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+/// Copies that the stage holds, as a choice problem. Chunks whose ends are all
+/// laid out alike are one chain: equal copies come together.
+struct Held {
+  int segment = 0;
+  SegmentProblem problem;
+};
+
+// The first segment of the stage that reads a shared parameter pays for it.
+std::vector<Held> buildProblems(const ModelGraph &graph, const Setting &setting,
+                                const std::vector<PipelinePart> &parts) {
+  std::vector<bool> owner(graph.parameters.size(), true);
+  std::vector<int> copies(graph.segments.size(), 0);
+  for (const PipelinePart &part : parts)
+    for (const CopyRange &range : part)
+      copies[at(range.segment)] += range.count;
+  std::vector<Held> held;
+  for (std::size_t s = 0; s < copies.size(); ++s) {
+    if (copies[s] == 0)
+      continue;
+    auto segment = static_cast<int>(s);
+    held.push_back(
+        {segment, buildSegmentProblem(graph, segment, setting, owner)});
+    SegmentProblem &problem = held.back().problem;
+    problem.link.repeat = copies[s];
+    for (std::size_t p = 0; p < owner.size(); ++p)
+      if (problem.parameterVariables[p] >= 0 && graph.parameters[p].shared)
+        owner[p] = false;
+  }
+  return held;
+}
+
+bool someDomainIsEmpty(const std::vector<Held> &held) {
+  for (const Held &one : held)
+    for (int domain : one.problem.link.problem.domains)
+      if (domain == 0)
+        return true;
+  return false;
+}
+
+// Deals the runs out to the parts, in order.
+std::vector<std::vector<SegmentPlan>>
+readPlans(const ModelGraph &graph, const std::vector<Held> &held,
+          const std::vector<PipelinePart> &parts,
+          const std::vector<Run> &runs) {
+  std::vector<std::vector<SegmentPlan>> plans(parts.size());
+  std::vector<int> left; // of each run
+  left.reserve(runs.size());
+  for (const Run &run : runs)
+    left.push_back(run.count);
+  for (std::size_t part = 0; part < parts.size(); ++part)
+    for (const CopyRange &range : parts[part]) {
+      int first = range.first, end = range.first + range.count;
+      for (std::size_t r = 0; r < runs.size() && first < end; ++r) {
+        const Held &one = held[at(runs[r].link)];
+        if (one.segment != range.segment || left[r] == 0)
+          continue;
+        SegmentPlan plan = readAssignment(graph, range.segment, one.problem,
+                                          runs[r].assignment);
+        plan.first += first;
+        plan.count = std::min(left[r], end - first);
+        left[r] -= plan.count;
+        first += plan.count;
+        plans[part].push_back(std::move(plan));
+      }
+    }
+  return plans;
+}
+
+// Bytes of one rank's piece of what `use` touches.
+double pieceOf(const Use &use, const Strategy &strategy,
+               const std::vector<Tensor> &tensors, const Mesh &mesh) {
+  const Tensor &tensor = tensors[static_cast<std::size_t>(use.tensor)];
+  double piece = tensor.elementBytes;
+  for (std::int64_t size : tensor.shape)
+    piece *= static_cast<double>(size);
+  for (int factor : use.factors)
+    for (std::size_t a = 0; factor >= 0 && a < strategy.axes.size(); ++a)
+      if (strategy.axes[a] == factor)
+        piece /= mesh.axes[a].size;
+  return piece;
+}
+
+// Bytes of all that `op` touches on one rank where it is split best, but for
+// inputs, parameters and saved values, which have their own place.
+double leastWorkingSet(const Op &op, const std::vector<Strategy> &strategies,
+                       const std::vector<Tensor> &tensors,
+                       const std::vector<int> &savedVariables,
+                       const Mesh &mesh) {
+  double least = kNever;
+  for (const Strategy &strategy : strategies) {
+    double bytes = 0.0;
+    for (const std::vector<Use> *uses : {&op.operands, &op.results})
+      for (const Use &use : *uses) {
+        auto index = static_cast<std::size_t>(use.tensor);
+        if (tensors[index].kind == TensorKind::activation &&
+            savedVariables[index] < 0)
+          bytes += pieceOf(use, strategy, tensors, mesh);
+      }
+    least = std::min(least, bytes);
+  }
+  return least;
+}
+
+// The least any plan keeps of a segment's inputs: of each the largest piece
+// that some reader needs, where that reader is split best.
+double leastInputs(const SegmentGraph &segment, const SegmentProblem &problem,
+                   const Mesh &mesh) {
+  std::vector<double> least(segment.tensors.size(), 0.0);
+  for (std::size_t o = 0; o < segment.ops.size(); ++o)
+    for (const Use &use : segment.ops[o].operands) {
+      auto index = static_cast<std::size_t>(use.tensor);
+      if (segment.tensors[index].kind != TensorKind::input)
+        continue;
+      double smallest = kNever;
+      for (const Strategy &strategy : problem.strategies[o])
+        smallest =
+            std::min(smallest, pieceOf(use, strategy, segment.tensors, mesh));
+      least[index] = std::max(least[index], smallest);
+    }
+  double bytes = 0.0;
+  for (double one : least)
+    bytes += one;
+  return bytes;
+}
+
+// Room for what lives shorter than a phase: twice what the hungriest operator
+// touches where it is split best, one set computing and one arriving. A number
+// of the candidate, not of its plans, so that what is limited adds up.
+double workspaceReserve(const ModelGraph &graph, const std::vector<Held> &held,
+                        const Mesh &mesh) {
+  double most = 0.0, inputs = 0.0;
+  for (const Held &one : held) {
+    const SegmentGraph &segment = graph.segments[at(one.segment)];
+    for (std::size_t o = 0; o < segment.ops.size(); ++o)
+      most = std::max(most,
+                      leastWorkingSet(segment.ops[o], one.problem.strategies[o],
+                                      segment.tensors,
+                                      one.problem.savedVariables, mesh));
+    inputs += leastInputs(segment, one.problem, mesh);
+  }
+  return 2.0 * most + inputs;
+}
+
+} // namespace
+
+StageSolver::StageSolver(const ModelGraph &g, const Setting &s,
+                         SolverCache &cache)
+    : graph(g), setting(s), solvers(cache) {}
+
+StageSolution StageSolver::solve(const std::vector<PipelinePart> &parts,
+                                 double inFlight, SolveLimits limits) {
+  setting.inFlight = inFlight;
+  StageSolution result;
+  std::vector<Held> held = buildProblems(graph, setting, parts);
+  if (someDomainIsEmpty(held))
+    return result;
+  ChainProblem chain;
+  for (const Held &one : held)
+    chain.links.push_back(one.problem.link);
+  const Device &device = setting.machine->device;
+  const double room = (device.memory - device.reserved).value;
+
+  // The reserve almost always covers what the plan's values need at once. Where
+  // it does not, room is made for what was found, and the first solution's
+  // bound still bounds every plan.
+  ChainSolver &solver = solvers.solverOf(chain);
+  const double reserve = workspaceReserve(graph, held, setting.mesh);
+  double workspace = reserve;
+  constexpr int kRounds = 4;
+  for (int round = 0; round < kRounds; ++round) {
+    chain.memoryLimit = room - workspace;
+    ChainSolution solution = solver.solve(chain, limits);
+    if (round == 0)
+      result.lowerBound = {solution.lowerBound};
+    if (solution.abandoned) {
+      result.outcome = StageSolution::Outcome::abandoned;
+      return result;
+    }
+    if (solution.runs.empty())
+      return result;
+    result.plans = readPlans(graph, held, parts, solution.runs);
+    std::vector<SegmentPlan> all;
+    for (const std::vector<SegmentPlan> &part : result.plans)
+      all.insert(all.end(), part.begin(), part.end());
+    result.memory = memoryOf(graph, all, setting);
+    double alive = result.memory.workspace.value;
+    result.memory.workspace.value = std::max(alive, reserve);
+    bool fits =
+        solution.feasible &&
+        result.memory.total().value <= result.memory.limit.value * (1 + 1e-12);
+    result.outcome =
+        fits ? StageSolution::Outcome::fits : StageSolution::Outcome::tooLarge;
+    if (fits)
+      result.optimal =
+          solution.cost.time <= result.lowerBound.value * (1 + 1e-9);
+    // Too large at the first try: nothing there fits, at any speed.
+    else if (!solution.feasible && round == 0)
+      result.lowerBound = {kNever};
+    if (fits || !solution.feasible)
+      return result;
+    workspace = std::max(workspace, alive);
+  }
+  return result;
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,49 @@
+//===- how_text.cpp - How devices are shared out, in words ----------------===//
+
+#include "tools/how_text.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace mtplan::tools {
+
+using planner::Parallelism;
+
+std::string meshText(const Parallelism &how) {
+  std::string text = fmt::format("dp {} x tp {}", how.dp, how.tp);
+  if (how.pp > 1)
+    text += fmt::format(" x pp {}", how.pp);
+  if (how.cp > 1)
+    text += fmt::format(" x cp {}", how.cp);
+  return text;
+}
+
+std::string batchText(const Parallelism &how) {
+  return fmt::format("micro-batch {} x {}", how.microBatch, how.microBatches());
+}
+
+std::string choicesText(const Parallelism &how) {
+  std::string text;
+  auto add = [&](const std::string &choice) {
+    text += (text.empty() ? "" : ", ") + choice;
+  };
+  if (how.pp > 1) {
+    add(nameOf(how.schedule));
+    if (how.virtualStages > 1)
+      text += fmt::format(" x{}", how.virtualStages);
+    auto [least, most] = std::ranges::minmax(how.layers);
+    if (least != most)
+      add(fmt::format("{} to {} layers a part", least, most));
+  }
+  if (how.zeroStage > 0) {
+    add(fmt::format("ZeRO {}", how.zeroStage));
+    if (how.zeroRanks < how.dp)
+      text += fmt::format(" over {}", how.zeroRanks);
+  }
+  if (how.recompute != planner::Recompute::none)
+    add(std::string(nameOf(how.recompute)) + " recompute");
+  return text;
+}
+
+} // namespace mtplan::tools
