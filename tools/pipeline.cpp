@@ -245,7 +245,7 @@ void findNearest(const Problem &problem, planner::SearchResult &result) {
       least = &rejection;
   if (!result.plans.empty() || result.nearest || !least)
     return;
-  planner::SolverCache solvers;
+  planner::StageCache solvers;
   planner::Rejection ignored;
   result.nearest = planner::solveCandidate(
       planner::withBatch(problem.graph, least->how.microBatch * least->how.dp),
@@ -268,6 +268,16 @@ PlanOutcome plan(const PlanRequest &request, std::vector<std::string> errors) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
   findNearest(*outcome.problem, outcome.result);
+  const planner::PlannedCandidate *best = outcome.best();
+  if (best && (request.emit || request.verify) &&
+      (best->how.zeroStage == 1 || best->how.zeroStage == 2))
+    outcome.problem->notes.emplace_back(
+        "the IR of ZeRO 1 and 2 splits gradients as planned, but updates all "
+        "weights on every replica: the optimizer's split is not in it yet");
+  if (best && (request.emit || request.verify) && best->how.pp > 1)
+    outcome.problem->notes.emplace_back(
+        "the IR is that of all stages in a row: what they send each other is "
+        "not in it yet");
   if (!request.pins.empty() && outcome.best() && outcome.best()->how.tp == 1)
     outcome.problem->notes.emplace_back(
         "with tp 1 nothing is split, so every pin holds by itself");

@@ -33,7 +33,7 @@ std::string planTable(const PlanFacts &facts) {
     std::vector<PlanRow> rows = rowsOf(run, facts.setting.mesh);
     bool again = run.segment == segment && rows.size() == before.size();
     if (again) {
-      table.add({name, "as above, but"});
+      table.add({name, rows == before ? "as above" : "as above, but"});
       name.clear();
     }
     // Copies that are laid out almost alike: what differs.

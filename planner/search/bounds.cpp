@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "planner/cost/compute_cost.h"
 #include "planner/search/stage_solver.h"
@@ -35,8 +36,10 @@ Seconds pipelineFloor(Seconds through, const Parallelism &how) {
   return through / (1.0 - std::pow(1.0 - 1.0 / m, how.pp));
 }
 
-Bounds::Bounds(const ModelGraph &m, const Machine &on, const SearchOptions &o)
-    : model(m), machine(on), options(o), endless(on) {
+Bounds::Bounds(const ModelGraph &theModel, const Machine &theMachine,
+               const SearchOptions &theOptions)
+    : model(theModel), machine(theMachine), options(theOptions),
+      endless(theMachine) {
   endless.device.memory = {1e300};
   for (const SegmentGraph &segment : model.segments)
     measure(segment);
@@ -151,9 +154,10 @@ Seconds Bounds::compute(const Parallelism &how) {
   return entry->second;
 }
 
-Seconds Bounds::through(const Parallelism &how) {
+Seconds Bounds::through(const Parallelism &how, std::optional<int> boundary) {
   auto [entry, isNew] = solved.try_emplace(
-      {how.tp, how.cp, how.microBatch, how.recompute}, Seconds{});
+      {how.tp, how.cp, how.microBatch, how.recompute, boundary.value_or(-9)},
+      Seconds{});
   if (!isNew)
     return entry->second;
   Parallelism alone = how;
@@ -163,11 +167,14 @@ Seconds Bounds::through(const Parallelism &how) {
   alone.layers.clear();
   Setting setting = settingOf(options, endless, alone);
   setting.onlyMicroBatch = true;
+  setting.boundary = boundary;
   ModelGraph graph = withBatch(model, how.microBatch);
-  StageSolution solution = StageSolver(graph, setting, solvers)
-                               .solve(pipelineParts(graph, {}), 1.0, {});
-  if (solution.outcome == StageSolution::Outcome::fits)
-    entry->second = solution.lowerBound;
+  StageSolution solution =
+      StageSolver(graph, setting, alone, cache)
+          .solve(copiesOf(graph, pipelineParts(graph, {})), 1.0, {});
+  entry->second = solution.outcome == StageSolution::Outcome::fits
+                      ? solution.lowerBound
+                      : Seconds{std::numeric_limits<double>::infinity()};
   return entry->second;
 }
 

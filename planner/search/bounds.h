@@ -26,8 +26,8 @@ Seconds pipelineFloor(Seconds through, const Parallelism &how);
 class Bounds {
 public:
   /// All must outlive this.
-  Bounds(const ModelGraph &model, const Machine &machine,
-         const SearchOptions &options);
+  Bounds(const ModelGraph &theModel, const Machine &theMachine,
+         const SearchOptions &theOptions);
 
   /// The least memory of the first or the last stage, whichever is more:
   /// parameters and their state split as far as the candidate allows, what must
@@ -40,8 +40,10 @@ public:
 
   /// The same that no plan with these tensor and context ranks, this
   /// micro-batch and recomputation beats: the optimum, with memory unlimited,
-  /// of what is paid per micro-batch.
-  Seconds through(const Parallelism &how);
+  /// of what is paid per micro-batch. +infinity: no such plan is legal.
+  /// \param boundary  of Setting
+  Seconds through(const Parallelism &how,
+                  std::optional<int> boundary = std::nullopt);
 
 private:
   /// Of one copy of a segment, all ranks together.
@@ -60,9 +62,9 @@ private:
   const SearchOptions &options;
   Machine endless; ///< the same with unlimited memory
   std::vector<SegmentSize> sizes;
-  SolverCache solvers;
+  StageCache cache;
   std::map<std::tuple<int, std::int64_t, Recompute>, Seconds> computed;
-  std::map<std::tuple<int, int, std::int64_t, Recompute>, Seconds> solved;
+  std::map<std::tuple<int, int, std::int64_t, Recompute, int>, Seconds> solved;
 };
 
 } // namespace mtplan::planner

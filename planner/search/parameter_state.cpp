@@ -108,6 +108,11 @@ std::vector<ParameterState> parameterStates(const ModelGraph &model,
       states.push_back(std::move(state));
     }
   }
+  if (setting.sharedState && model.parameters[index].shared) {
+    auto chosen = static_cast<std::size_t>(*setting.sharedState);
+    states = chosen < states.size() ? std::vector{states[chosen]}
+                                    : std::vector<ParameterState>{};
+  }
   return states;
 }
 

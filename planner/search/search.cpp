@@ -21,6 +21,7 @@ constexpr std::size_t kAtOnce = 2;
 struct Candidate {
   Parallelism how;
   Seconds bound;
+  std::vector<BoundaryFloor> boundaries; ///< best first
 };
 
 class Search {
@@ -38,6 +39,7 @@ public:
     });
     for (std::size_t i = 0; i < candidates.size();)
       i = consider(i);
+    tryDoubtful();
     closeGaps();
     conclude();
     return std::move(result);
@@ -46,7 +48,7 @@ public:
 private:
   void add(const Parallelism &how) {
     ++result.candidates;
-    Candidate candidate{how, {}};
+    Candidate candidate{how, {}, {}};
     Bytes floor = bounds.memory(how);
     if (floor > machine.device.memory) {
       ++result.pruned;
@@ -71,11 +73,29 @@ private:
     return times[top - 1];
   }
 
-  std::optional<PlannedCandidate> solve(const Parallelism &how,
-                                        SolveLimits limits, std::size_t worker,
-                                        Rejection &rejection) {
+  std::optional<PlannedCandidate>
+  solve(const Parallelism &how, const std::vector<BoundaryFloor> &boundaries,
+        SolveLimits limits, std::size_t worker, Rejection &rejection) {
     return solveCandidate(withBatch(model, how.microBatch * how.dp), options,
-                          machine, how, limits, solvers[worker], rejection);
+                          machine, how, boundaries, limits, caches[worker],
+                          rejection);
+  }
+
+  // The tighter bound, of every layout that values between stages may have.
+  void tighten(Candidate &candidate) {
+    const Parallelism &how = candidate.how;
+    Seconds least{kNever};
+    for (std::optional<int> boundary : boundariesOf(model, how)) {
+      Seconds floor = pipelineFloor(bounds.through(how, boundary), how);
+      if (floor.value < kNever)
+        candidate.boundaries.push_back({boundary, floor});
+      least = std::min(least, floor);
+    }
+    std::ranges::stable_sort(
+        candidate.boundaries, {},
+        [](const BoundaryFloor &one) { return one.floor.value; });
+    if (!candidate.boundaries.empty())
+      candidate.bound = std::max(candidate.bound, least);
   }
 
   /// What came of one candidate.
@@ -95,20 +115,16 @@ private:
     for (; i < candidates.size() && open.size() < kAtOnce; ++i) {
       Candidate &candidate = candidates[i];
       // Worth the tighter bound only where the first does not do.
-      if (candidate.bound.value < limit && limit < kNever)
-        candidate.bound = std::max(
-            candidate.bound,
-            pipelineFloor(bounds.through(candidate.how), candidate.how));
-      if (candidate.bound.value < limit)
+      Rejection::Reason reason = Rejection::Reason::bound;
+      if (candidate.bound.value < limit) {
+        tighten(candidate);
+        if (candidate.boundaries.empty()) // nothing is legal
+          reason = Rejection::Reason::pins;
+      }
+      if (candidate.bound.value < limit && !candidate.boundaries.empty())
         open.push_back(i);
       else
-        take({{},
-              {candidate.how,
-               Rejection::Reason::bound,
-               candidate.bound,
-               {},
-               false,
-               {}}});
+        take({{}, {candidate.how, reason, candidate.bound, {}, false, {}}});
     }
     auto answer = [&](std::size_t slot) {
       const Candidate &candidate = candidates[open[slot]];
@@ -119,7 +135,8 @@ private:
                   {},
                   false,
                   {}}};
-      one.planned = solve(candidate.how, {limit, 0}, slot, one.rejection);
+      one.planned = solve(candidate.how, candidate.boundaries, {limit, 0}, slot,
+                          one.rejection);
       return one;
     };
     std::vector<std::future<Answer>> others;
@@ -139,10 +156,16 @@ private:
       pool.push_back(std::move(*answer.planned));
       return;
     }
+    bool mayFit = answer.rejection.reason == Rejection::Reason::memory &&
+                  answer.rejection.bound.value < kNever;
+    if (mayFit && !closing) {
+      doubtful.push_back(std::move(answer));
+      return;
+    }
     if (answer.rejection.reason == Rejection::Reason::bound)
       ++result.pruned;
-    // A candidate given up after room was made for its workspace may still hold
-    // a plan that needs less of it: its bound alone says how fast.
+    // A candidate that room for its workspace could not be made for may still
+    // hold a plan that needs less of it: its bound alone says how fast.
     if (answer.rejection.reason != Rejection::Reason::pins)
       openBound = std::min(openBound, answer.rejection.bound.value);
     if (answer.planned &&
@@ -157,6 +180,25 @@ private:
                                      [](const PlannedCandidate &planned) {
                                        return planned.time.step.value;
                                      });
+  }
+
+  // Candidates that did not fit with the gap open may do with it closed.
+  void tryDoubtful() {
+    closing = true;
+    std::ranges::stable_sort(doubtful, {}, [](const Answer &answer) {
+      return answer.rejection.bound.value;
+    });
+    for (Answer &answer : doubtful) {
+      if (answer.rejection.bound.value < bar()) {
+        Rejection again = answer.rejection;
+        std::optional<PlannedCandidate> planned =
+            solve(again.how, boundariesFor(again.how), {kNever, kManyPoints}, 0,
+                  again);
+        if (planned && planned->fits)
+          answer = {std::move(planned), std::move(again)};
+      }
+      take(std::move(answer));
+    }
   }
 
   // Second pass: while some candidate might still hold a faster plan than the
@@ -178,8 +220,8 @@ private:
       Seconds known = open.lowerBound;
       Rejection rejection;
       rejection.bound = known;
-      std::optional<PlannedCandidate> closed =
-          solve(open.how, {best, kManyPoints}, 0, rejection);
+      std::optional<PlannedCandidate> closed = solve(
+          open.how, boundariesFor(open.how), {best, kManyPoints}, 0, rejection);
       // Given up: no plan there beats the best, which is all that matters.
       if (!closed || !closed->fits)
         open.lowerBound = std::max(open.lowerBound, rejection.bound);
@@ -189,6 +231,12 @@ private:
         open.lowerBound = closed->lowerBound;
       open.lowerBound = std::max(open.lowerBound, known);
     }
+  }
+
+  std::vector<BoundaryFloor> boundariesFor(const Parallelism &how) {
+    Candidate candidate{how, {}, {}};
+    tighten(candidate);
+    return candidate.boundaries;
   }
 
   void conclude() {
@@ -221,7 +269,9 @@ private:
   const SearchOptions &options;
   Bounds bounds;
   std::vector<Candidate> candidates;
-  std::array<SolverCache, kAtOnce> solvers;
+  std::array<StageCache, kAtOnce> caches;
+  std::vector<Answer> doubtful;       ///< too large, but not shown to be
+  bool closing = false;               ///< the first pass is over
   std::vector<PlannedCandidate> pool; ///< that fit, in the order solved
   /// No plan of what was solved, or may fit after all, is faster.
   double openBound = kNever;

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "planner/search/price.h"
-#include "planner/search/solver_cache.h"
+#include "planner/search/stage_solver.h"
 
 namespace mtplan::planner {
 
@@ -98,14 +98,34 @@ struct SearchResult {
 Setting settingOf(const SearchOptions &options, const Machine &machine,
                   const Parallelism &how);
 
+/// A layout of all values between segments (see Setting), and a step that no
+/// plan with it beats.
+struct BoundaryFloor {
+  std::optional<int> boundary;
+  Seconds floor;
+};
+
+/// The layouts that values between the stages of a pipeline may have; without
+/// one, the free choice.
+std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
+                                             const Parallelism &how);
+
 /// Solves one candidate.
 /// \param graph   for one micro-batch of all replicas
+/// \param boundaries  those to try
 /// \param limits  when to give up, and how hard to close the gap of the bound
 /// Empty if it was given up, or nothing is legal (`rejection` says which).
 std::optional<PlannedCandidate>
 solveCandidate(const ModelGraph &graph, const SearchOptions &options,
                const Machine &machine, const Parallelism &how,
-               SolveLimits limits, SolverCache &solvers, Rejection &rejection);
+               const std::vector<BoundaryFloor> &boundaries, SolveLimits limits,
+               StageCache &cache, Rejection &rejection);
+
+/// The same with every boundary.
+std::optional<PlannedCandidate>
+solveCandidate(const ModelGraph &graph, const SearchOptions &options,
+               const Machine &machine, const Parallelism &how,
+               SolveLimits limits, StageCache &cache, Rejection &rejection);
 
 /// The optimum over the space that `options` leaves open.
 /// \param model  for any number of samples; it is scaled to each candidate's

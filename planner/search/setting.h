@@ -55,6 +55,9 @@ struct Setting {
   /// If set, the one layout of all values between segments on the tensor axis:
   /// the dimension that it splits, or kWhole.
   std::optional<int> boundary;
+  /// If set, which of its states every shared parameter is kept in: segments
+  /// that share one may be in stages that are solved apart.
+  std::optional<int> sharedState;
   const Machine *machine = nullptr;
   Precision precision = Precision::bf16;
   const Pins *pins = nullptr; ///< null: nothing is pinned

@@ -1,11 +1,11 @@
 //===- solve_candidate.cpp - One way to share the devices out, exactly ----===//
 
 #include <algorithm>
-#include <deque>
 #include <limits>
 
 #include "planner/search/pipeline_parts.h"
 #include "planner/search/search.h"
+#include "planner/search/segment_problem.h"
 #include "planner/search/stage_solver.h"
 #include "planner/simulate/in_flight.h"
 
@@ -25,12 +25,14 @@ bool runsAnythingBeside(const Overlaps &overlaps, const Parallelism &how) {
 class CandidateSolver {
 public:
   CandidateSolver(const ModelGraph &g, const SearchOptions &o, const Machine &m,
-                  const Parallelism &h, SolverCache &s)
-      : graph(g), options(o), machine(m), how(h), solvers(s),
+                  const Parallelism &h, StageCache &c)
+      : graph(g), options(o), machine(m), how(h), cache(c),
         parts(pipelineParts(g, h.layers)) {}
 
-  std::optional<PlannedCandidate> run(SolveLimits limits,
-                                      Rejection &rejection) {
+  std::optional<PlannedCandidate>
+  run(const std::vector<BoundaryFloor> &boundaries, SolveLimits limits,
+      Rejection &rejection) {
+    const double bar = limits.stopAbove;
     // What the caller cannot use is known before the step is simulated only
     // where all streams' time simply adds up.
     if (runsAnythingBeside(options.overlaps, how))
@@ -38,15 +40,22 @@ public:
     std::optional<PlannedCandidate> best;
     Rejection why = rejection;
     bool found = false;
-    for (std::optional<int> boundary : boundaries()) {
-      Rejection here = rejection;
-      std::optional<PlannedCandidate> one = solve(boundary, limits, here);
-      bool isBetter = one && (!best || isBefore(*one, *best));
-      if (isBetter)
-        best = std::move(one);
-      if (!found || (isBetter && best))
-        why = here;
-      found = true;
+    for (const BoundaryFloor &boundary : boundaries) {
+      // No better than what there is, or than the caller can use.
+      if (boundary.floor.value >= bar ||
+          (best && best->fits && best->time.step <= boundary.floor))
+        continue;
+      for (std::optional<int> shared : sharedStates()) {
+        Rejection here = rejection;
+        std::optional<PlannedCandidate> one =
+            solve(boundary.boundary, shared, limits, here);
+        bool isBetter = one && (!best || isBefore(*one, *best));
+        if (isBetter)
+          best = std::move(one);
+        if (!found || isBetter)
+          why = here;
+        found = true;
+      }
     }
     rejection = why;
     return best;
@@ -60,33 +69,37 @@ private:
                   : a.memory.total() < b.memory.total();
   }
 
-  // Between stages all values lie alike; within one they may lie as they will.
-  std::vector<std::optional<int>> boundaries() const {
-    if (how.pp == 1)
+  // Where several stages share a parameter, all keep it in one state.
+  std::vector<std::optional<int>> sharedStates() const {
+    std::size_t most = 0;
+    Setting setting = settingOf(options, machine, how);
+    for (std::size_t p = 0; how.pp > 1 && p < graph.parameters.size(); ++p)
+      if (graph.parameters[p].shared)
+        most = std::max(
+            most, parameterStates(graph, static_cast<int>(p), setting).size());
+    if (most == 0)
       return {std::nullopt};
-    std::vector<std::optional<int>> all{kWhole};
-    std::size_t dims = 0;
-    for (const SegmentGraph &segment : graph.segments)
-      for (int tensor : segment.carriedIn)
-        dims = std::max(dims, segment.tensors[at(tensor)].shape.size());
-    for (std::size_t d = 0; how.tp > 1 && d < dims; ++d)
-      all.emplace_back(static_cast<int>(d));
+    std::vector<std::optional<int>> all;
+    for (std::size_t state = 0; state < most; ++state)
+      all.emplace_back(static_cast<int>(state));
     return all;
   }
 
-  std::optional<PlannedCandidate>
-  solve(std::optional<int> boundary, SolveLimits limits, Rejection &rejection) {
+  std::optional<PlannedCandidate> solve(std::optional<int> boundary,
+                                        std::optional<int> shared,
+                                        SolveLimits limits,
+                                        Rejection &rejection) {
     Setting setting = settingOf(options, machine, how);
     setting.boundary = boundary;
-    StageSolver solver(graph, setting, solvers);
-    known.clear();
+    setting.sharedState = shared;
+    StageSolver solver(graph, setting, how, cache);
     ScheduleShape shape{how.schedule, how.pp, how.virtualStages,
                         static_cast<int>(how.microBatches())};
     PlannedCandidate candidate;
     candidate.how = how;
     candidate.parts.resize(parts.size());
     candidate.fits = candidate.optimal = true;
-    const StageSolution *last = nullptr;
+    Seconds stageBound;
     for (int stage = 0; stage < how.pp; ++stage) {
       std::vector<PipelinePart> held;
       for (std::size_t part = at(stage); part < parts.size();
@@ -95,8 +108,8 @@ private:
       double inFlight =
           static_cast<double>(planner::inFlight(shape, stage).total()) /
           how.virtualStages;
-      const StageSolution &solution =
-          solveStage(solver, held, inFlight, limits);
+      std::vector<int> copies = copiesOf(graph, held);
+      StageSolution solution = solver.solve(copies, inFlight, limits);
       switch (solution.outcome) {
       case StageSolution::Outcome::illegal:
         rejection.reason = Rejection::Reason::pins;
@@ -117,10 +130,11 @@ private:
         candidate.optimal = candidate.optimal && solution.optimal;
         break;
       }
-      last = &solution;
+      stageBound = solution.lowerBound;
+      PartPlans dealt = dealOut(graph, solution.runs, held);
       for (std::size_t chunk = 0; chunk < held.size(); ++chunk)
-        candidate.parts[chunk * at(how.pp) + at(stage)] = solution.plans[chunk];
-      renumber(stage, candidate.parts);
+        candidate.parts[chunk * at(how.pp) + at(stage)] =
+            std::move(dealt[chunk]);
       MemoryUse memory = solution.memory;
       if (stage == 0 || memory.total() > candidate.memory.total()) {
         candidate.memory = memory;
@@ -132,7 +146,7 @@ private:
     candidate.time =
         priceStep(graph, candidate.parts, setting, how, options.overlaps);
     if (how.pp == 1 && !runsAnythingBeside(options.overlaps, how))
-      candidate.lowerBound = last->lowerBound;
+      candidate.lowerBound = stageBound;
     else if (candidate.optimal)
       candidate.lowerBound = candidate.time.step;
     else
@@ -140,53 +154,12 @@ private:
     return candidate;
   }
 
-  struct Known {
-    std::vector<std::vector<CopyRange>> shape; ///< with first = 0
-    double inFlight = 1.0;
-    StageSolution solution;
-  };
-
-  // Stages that hold as much of the same are alike.
-  const StageSolution &solveStage(StageSolver &solver,
-                                  const std::vector<PipelinePart> &held,
-                                  double inFlight, SolveLimits limits) {
-    std::vector<std::vector<CopyRange>> shape = held;
-    for (std::vector<CopyRange> &part : shape)
-      for (CopyRange &range : part)
-        range.first = 0;
-    for (const Known &one : known)
-      if (one.shape == shape && one.inFlight == inFlight)
-        return one.solution;
-    known.push_back({shape, inFlight, solver.solve(shape, inFlight, limits)});
-    return known.back().solution;
-  }
-
-  // Layers are numbered in the model's order.
-  void renumber(int stage, PartPlans &plans) const {
-    for (std::size_t part = at(stage); part < parts.size();
-         part += at(how.pp)) {
-      int segment = -1, next = 0;
-      std::size_t range = 0;
-      for (SegmentPlan &plan : plans[part]) {
-        if (plan.segment != segment) {
-          segment = plan.segment;
-          while (parts[part][range].segment != segment)
-            ++range;
-          next = graph.segments[at(segment)].first + parts[part][range].first;
-        }
-        plan.first = next;
-        next += plan.count;
-      }
-    }
-  }
-
   const ModelGraph &graph;
   const SearchOptions &options;
   const Machine &machine;
   const Parallelism &how;
-  SolverCache &solvers;
+  StageCache &cache;
   std::vector<PipelinePart> parts;
-  std::deque<Known> known; ///< of one boundary; references stay
 };
 
 } // namespace
@@ -198,12 +171,39 @@ std::vector<SegmentPlan> PlannedCandidate::plans() const {
   return all;
 }
 
+// Between stages all values lie alike; within one they may lie as they will.
+std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
+                                             const Parallelism &how) {
+  if (how.pp == 1)
+    return {std::nullopt};
+  std::vector<std::optional<int>> all{kWhole};
+  std::size_t dims = 0;
+  for (const SegmentGraph &segment : graph.segments)
+    for (int tensor : segment.carriedIn)
+      dims = std::max(dims, segment.tensors[at(tensor)].shape.size());
+  for (std::size_t d = 0; how.tp > 1 && d < dims; ++d)
+    all.emplace_back(static_cast<int>(d));
+  return all;
+}
+
 std::optional<PlannedCandidate>
 solveCandidate(const ModelGraph &graph, const SearchOptions &options,
                const Machine &machine, const Parallelism &how,
-               SolveLimits limits, SolverCache &solvers, Rejection &rejection) {
-  return CandidateSolver(graph, options, machine, how, solvers)
-      .run(limits, rejection);
+               const std::vector<BoundaryFloor> &boundaries, SolveLimits limits,
+               StageCache &cache, Rejection &rejection) {
+  return CandidateSolver(graph, options, machine, how, cache)
+      .run(boundaries, limits, rejection);
+}
+
+std::optional<PlannedCandidate>
+solveCandidate(const ModelGraph &graph, const SearchOptions &options,
+               const Machine &machine, const Parallelism &how,
+               SolveLimits limits, StageCache &cache, Rejection &rejection) {
+  std::vector<BoundaryFloor> boundaries;
+  for (std::optional<int> boundary : boundariesOf(graph, how))
+    boundaries.push_back({boundary, {}});
+  return solveCandidate(graph, options, machine, how, boundaries, limits, cache,
+                        rejection);
 }
 
 } // namespace mtplan::planner

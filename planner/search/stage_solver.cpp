@@ -15,8 +15,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-/// Copies that the stage holds, as a choice problem. Chunks whose ends are all
-/// laid out alike are one chain: equal copies come together.
+/// Copies that the stage holds, as a choice problem.
 struct Held {
   int segment = 0;
   SegmentProblem problem;
@@ -24,12 +23,8 @@ struct Held {
 
 // The first segment of the stage that reads a shared parameter pays for it.
 std::vector<Held> buildProblems(const ModelGraph &graph, const Setting &setting,
-                                const std::vector<PipelinePart> &parts) {
+                                const std::vector<int> &copies) {
   std::vector<bool> owner(graph.parameters.size(), true);
-  std::vector<int> copies(graph.segments.size(), 0);
-  for (const PipelinePart &part : parts)
-    for (const CopyRange &range : part)
-      copies[at(range.segment)] += range.count;
   std::vector<Held> held;
   for (std::size_t s = 0; s < copies.size(); ++s) {
     if (copies[s] == 0)
@@ -54,32 +49,23 @@ bool someDomainIsEmpty(const std::vector<Held> &held) {
   return false;
 }
 
-// Deals the runs out to the parts, in order.
-std::vector<std::vector<SegmentPlan>>
-readPlans(const ModelGraph &graph, const std::vector<Held> &held,
-          const std::vector<PipelinePart> &parts,
-          const std::vector<Run> &runs) {
-  std::vector<std::vector<SegmentPlan>> plans(parts.size());
-  std::vector<int> left; // of each run
-  left.reserve(runs.size());
-  for (const Run &run : runs)
-    left.push_back(run.count);
-  for (std::size_t part = 0; part < parts.size(); ++part)
-    for (const CopyRange &range : parts[part]) {
-      int first = range.first, end = range.first + range.count;
-      for (std::size_t r = 0; r < runs.size() && first < end; ++r) {
-        const Held &one = held[at(runs[r].link)];
-        if (one.segment != range.segment || left[r] == 0)
-          continue;
-        SegmentPlan plan = readAssignment(graph, range.segment, one.problem,
-                                          runs[r].assignment);
-        plan.first += first;
-        plan.count = std::min(left[r], end - first);
-        left[r] -= plan.count;
-        first += plan.count;
-        plans[part].push_back(std::move(plan));
-      }
-    }
+std::vector<SegmentPlan> readRuns(const ModelGraph &graph,
+                                  const std::vector<Held> &held,
+                                  const std::vector<Run> &runs) {
+  std::vector<SegmentPlan> plans;
+  int link = -1, first = 0;
+  for (const Run &run : runs) {
+    const Held &one = held[at(run.link)];
+    if (run.link != link)
+      first = 0;
+    link = run.link;
+    SegmentPlan plan =
+        readAssignment(graph, one.segment, one.problem, run.assignment);
+    plan.first += first;
+    plan.count = run.count;
+    first += run.count;
+    plans.push_back(std::move(plan));
+  }
   return plans;
 }
 
@@ -160,15 +146,74 @@ double workspaceReserve(const ModelGraph &graph, const std::vector<Held> &held,
 
 } // namespace
 
-StageSolver::StageSolver(const ModelGraph &g, const Setting &s,
-                         SolverCache &cache)
-    : graph(g), setting(s), solvers(cache) {}
+StageSolver::StageSolver(const ModelGraph &theGraph, const Setting &theSetting,
+                         const Parallelism &theHow, StageCache &theCache)
+    : graph(theGraph), setting(theSetting), sharedState(theSetting.sharedState),
+      how(theHow), cache(theCache) {}
 
-StageSolution StageSolver::solve(const std::vector<PipelinePart> &parts,
+MemoryUse StageSolver::measure(const StageSolution &solution) const {
+  MemoryUse memory = memoryOf(graph, solution.runs, setting);
+  memory.workspace = std::max(memory.workspace, solution.reserve);
+  return memory;
+}
+
+namespace {
+
+bool holdShared(const ModelGraph &graph, const std::vector<int> &copies) {
+  for (std::size_t s = 0; s < copies.size(); ++s)
+    for (const Tensor &tensor : graph.segments[s].tensors)
+      if (copies[s] > 0 && tensor.kind == TensorKind::parameter &&
+          graph.parameters[at(tensor.parameter)].shared)
+        return true;
+  return false;
+}
+
+bool fitsIn(const MemoryUse &memory) {
+  return memory.total().value <= memory.limit.value * (1 + 1e-12);
+}
+
+} // namespace
+
+StageSolution StageSolver::solve(const std::vector<int> &copies,
                                  double inFlight, SolveLimits limits) {
   setting.inFlight = inFlight;
+  // Where nothing is shared it makes no difference.
+  setting.sharedState = holdShared(graph, copies) ? sharedState : std::nullopt;
+  if (limits.stopAbove < kNever) // an answer for this bar alone
+    return solveAnew(copies, limits);
+  StageCache::Key key = {how.dp,
+                         how.tp,
+                         how.cp,
+                         how.ep,
+                         how.microBatch,
+                         how.microBatches(),
+                         how.zeroStage,
+                         how.zeroRanks,
+                         static_cast<std::int64_t>(how.recompute),
+                         setting.boundary.value_or(-9),
+                         setting.sharedState.value_or(-9)};
+  key.insert(key.end(), copies.begin(), copies.end());
+  std::vector<StageCache::Known> &known = cache.known[key];
+  for (const StageCache::Known &one : known) {
+    if (one.inFlight == inFlight && one.points == limits.points)
+      return one.solution;
+    // The fastest plan of all stays that, as long as it fits.
+    if (one.solution.outcome == StageSolution::Outcome::fits &&
+        !one.solution.limited) {
+      StageSolution again = one.solution;
+      again.memory = measure(again);
+      if (fitsIn(again.memory))
+        return again;
+    }
+  }
+  known.push_back({inFlight, limits.points, solveAnew(copies, limits)});
+  return known.back().solution;
+}
+
+StageSolution StageSolver::solveAnew(const std::vector<int> &copies,
+                                     SolveLimits limits) {
   StageSolution result;
-  std::vector<Held> held = buildProblems(graph, setting, parts);
+  std::vector<Held> held = buildProblems(graph, setting, copies);
   if (someDomainIsEmpty(held))
     return result;
   ChainProblem chain;
@@ -180,9 +225,9 @@ StageSolution StageSolver::solve(const std::vector<PipelinePart> &parts,
   // The reserve almost always covers what the plan's values need at once. Where
   // it does not, room is made for what was found, and the first solution's
   // bound still bounds every plan.
-  ChainSolver &solver = solvers.solverOf(chain);
-  const double reserve = workspaceReserve(graph, held, setting.mesh);
-  double workspace = reserve;
+  ChainSolver &solver = cache.solvers.solverOf(chain);
+  result.reserve = {workspaceReserve(graph, held, setting.mesh)};
+  double workspace = result.reserve.value;
   constexpr int kRounds = 4;
   for (int round = 0; round < kRounds; ++round) {
     chain.memoryLimit = room - workspace;
@@ -195,16 +240,10 @@ StageSolution StageSolver::solve(const std::vector<PipelinePart> &parts,
     }
     if (solution.runs.empty())
       return result;
-    result.plans = readPlans(graph, held, parts, solution.runs);
-    std::vector<SegmentPlan> all;
-    for (const std::vector<SegmentPlan> &part : result.plans)
-      all.insert(all.end(), part.begin(), part.end());
-    result.memory = memoryOf(graph, all, setting);
-    double alive = result.memory.workspace.value;
-    result.memory.workspace.value = std::max(alive, reserve);
-    bool fits =
-        solution.feasible &&
-        result.memory.total().value <= result.memory.limit.value * (1 + 1e-12);
+    result.runs = readRuns(graph, held, solution.runs);
+    result.memory = measure(result);
+    result.limited = round > 0 || solution.limited;
+    bool fits = solution.feasible && fitsIn(result.memory);
     result.outcome =
         fits ? StageSolution::Outcome::fits : StageSolution::Outcome::tooLarge;
     if (fits)
@@ -215,9 +254,43 @@ StageSolution StageSolver::solve(const std::vector<PipelinePart> &parts,
       result.lowerBound = {kNever};
     if (fits || !solution.feasible)
       return result;
-    workspace = std::max(workspace, alive);
+    workspace = std::max(workspace, result.memory.workspace.value);
   }
   return result;
+}
+
+std::vector<int> copiesOf(const ModelGraph &graph,
+                          const std::vector<PipelinePart> &parts) {
+  std::vector<int> copies(graph.segments.size(), 0);
+  for (const PipelinePart &part : parts)
+    for (const CopyRange &range : part)
+      copies[at(range.segment)] += range.count;
+  return copies;
+}
+
+std::vector<std::vector<SegmentPlan>>
+dealOut(const ModelGraph &graph, const std::vector<SegmentPlan> &runs,
+        const std::vector<PipelinePart> &parts) {
+  std::vector<std::vector<SegmentPlan>> plans(parts.size());
+  std::vector<int> left; // of each run
+  left.reserve(runs.size());
+  for (const SegmentPlan &run : runs)
+    left.push_back(run.count);
+  for (std::size_t part = 0; part < parts.size(); ++part)
+    for (const CopyRange &range : parts[part]) {
+      int first = range.first, end = range.first + range.count;
+      for (std::size_t r = 0; r < runs.size() && first < end; ++r) {
+        if (runs[r].segment != range.segment || left[r] == 0)
+          continue;
+        SegmentPlan plan = runs[r];
+        plan.first = graph.segments[at(range.segment)].first + first;
+        plan.count = std::min(left[r], end - first);
+        left[r] -= plan.count;
+        first += plan.count;
+        plans[part].push_back(std::move(plan));
+      }
+    }
+  return plans;
 }
 
 } // namespace mtplan::planner

@@ -9,6 +9,7 @@
 #ifndef MTPLAN_PLANNER_SEARCH_STAGE_SOLVER_H
 #define MTPLAN_PLANNER_SEARCH_STAGE_SOLVER_H
 
+#include <map>
 #include <vector>
 
 #include "planner/search/ledger.h"
@@ -20,34 +21,71 @@ namespace mtplan::planner {
 struct StageSolution {
   enum class Outcome : std::uint8_t {
     fits,
-    tooLarge,  ///< nothing that fits was found; `plans` need least
+    tooLarge,  ///< nothing that fits was found; `runs` need least
     abandoned, ///< no plan is faster than the caller asked for
     illegal    ///< some operator has no legal strategy
   } outcome = Outcome::illegal;
-  std::vector<std::vector<SegmentPlan>> plans; ///< by part of the stage
+  /// In chain order, as if the stage held the first copies of each segment.
+  std::vector<SegmentPlan> runs;
   MemoryUse memory;
+  Bytes reserve; ///< least workspace of any plan
   /// No plan of the stage that fits takes less, all streams added up.
   /// +infinity: nothing fits.
   Seconds lowerBound;
-  bool optimal = false; ///< `plans` take no more than that
+  bool optimal = false; ///< `runs` take no more than that
+  bool limited = true;  ///< by memory; else they are the fastest of all
+};
+
+/// What was solved before, by everything that the answer depends on. Not shared
+/// between threads.
+class StageCache {
+public:
+  SolverCache solvers;
+
+private:
+  friend class StageSolver;
+  /// Candidate's numbers, boundary, shared state, copies by segment.
+  using Key = std::vector<std::int64_t>;
+  struct Known {
+    double inFlight = 1.0;
+    std::int64_t points = 0; ///< SolveLimits
+    StageSolution solution;
+  };
+  std::map<Key, std::vector<Known>> known;
 };
 
 class StageSolver {
 public:
-  /// All must outlive this. `setting.inFlight` is set by solve().
-  StageSolver(const ModelGraph &graph, const Setting &setting,
-              SolverCache &solvers);
+  /// Model and cache must outlive this. `theSetting.inFlight` does not matter.
+  /// \param theHow  what the setting is of; schedule and layers do not matter
+  StageSolver(const ModelGraph &theGraph, const Setting &theSetting,
+              const Parallelism &theHow, StageCache &theCache);
 
-  /// \param parts     that the stage holds, in the order it runs them
+  /// \param copies    of each segment that the stage holds
   /// \param inFlight  see Setting
-  StageSolution solve(const std::vector<PipelinePart> &parts, double inFlight,
+  StageSolution solve(const std::vector<int> &copies, double inFlight,
                       SolveLimits limits);
 
 private:
+  StageSolution solveAnew(const std::vector<int> &copies, SolveLimits limits);
+  MemoryUse measure(const StageSolution &solution) const;
+
   const ModelGraph &graph;
   Setting setting;
-  SolverCache &solvers;
+  std::optional<int> sharedState; ///< as asked for
+  Parallelism how;
+  StageCache &cache;
 };
+
+/// Copies of each segment in all parts.
+std::vector<int> copiesOf(const ModelGraph &graph,
+                          const std::vector<PipelinePart> &parts);
+
+/// Deals runs out to the parts of the stage, in order, numbered as the model's
+/// copies are.
+std::vector<std::vector<SegmentPlan>>
+dealOut(const ModelGraph &graph, const std::vector<SegmentPlan> &runs,
+        const std::vector<PipelinePart> &parts);
 
 } // namespace mtplan::planner
 

@@ -51,6 +51,8 @@ struct ChainSolution {
   /// none. Equal to cost.time (to 1e-9 relative) when `optimal`.
   double lowerBound = 0.0;
   bool optimal = false;
+  /// False: the fastest solution of all fits, the limit changed nothing.
+  bool limited = false;
   /// Given up because `lowerBound` exceeded what the caller asked for; no runs.
   bool abandoned = false;
 };

@@ -101,6 +101,7 @@ ChainSolution ChainSolver::solve(const ChainProblem &chain,
     return solution;
   }
   limitMemory(chain, limits, solution);
+  solution.limited = true;
   return solution;
 }
 

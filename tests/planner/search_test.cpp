@@ -47,7 +47,7 @@ std::vector<Solved> solveAll(const ModelGraph &model, const Machine &machine,
       how.globalBatch = options.globalBatch;
       Setting setting = settingOf(options, machine, how);
       ModelGraph graph = withBatch(model, b * dp);
-      SolverCache solvers;
+      StageCache solvers;
       Rejection rejection;
       Solved one{dp, tp, b, {}, 0.0, 0.0};
       one.planned =

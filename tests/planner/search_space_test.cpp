@@ -1,0 +1,236 @@
+//===- search_space_test.cpp - The whole space, without bounds and with ---===//
+
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "planner/search/bounds.h"
+#include "planner/search/enumerate.h"
+#include "tests/planner/random_model.h"
+
+namespace mtplan::planner {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// Every layer is in one part, once, in order; parts that cannot be are refused.
+TEST(PipelineParts, LoseNoLayer) {
+  std::mt19937_64 random(1);
+  ModelGraph model;
+  model.segments.resize(3);
+  for (int round = 0; round < 2000; ++round) {
+    int layers = 1 + static_cast<int>(random() % 200);
+    int parts = 1 + static_cast<int>(random() % 64);
+    model.segments[1].repeat = layers;
+    if (layers == 1) // then every segment is one
+      layers = 3;
+    ASSERT_EQ(layersOf(model), layers);
+    std::vector<int> counts = evenLayers(layers, parts);
+    if (parts > layers) {
+      EXPECT_THROW(pipelineParts(model, counts), std::invalid_argument);
+      continue;
+    }
+    ASSERT_EQ(std::accumulate(counts.begin(), counts.end(), 0), layers);
+    auto [least, most] = std::ranges::minmax(counts);
+    EXPECT_LE(most - least, 1);
+    EXPECT_EQ(counts.front(), least);
+    if (layers % parts + 2 <= parts) {
+      EXPECT_EQ(counts.back(), least);
+    }
+    std::vector<PipelinePart> held = pipelineParts(model, counts);
+    ASSERT_EQ(held.size(), counts.size());
+    std::vector<int> next(3, 0);
+    int segment = 0;
+    for (const PipelinePart &part : held)
+      for (const CopyRange &range : part) {
+        EXPECT_GE(range.segment, segment);
+        segment = range.segment;
+        EXPECT_EQ(range.first, next[static_cast<std::size_t>(segment)]);
+        next[static_cast<std::size_t>(segment)] += range.count;
+      }
+    for (std::size_t s = 0; s < 3; ++s)
+      EXPECT_EQ(next[s], model.segments[s].repeat);
+    --counts.front();
+    EXPECT_THROW(pipelineParts(model, counts), std::invalid_argument);
+  }
+}
+
+// 30 layers on 4 stages: the ends, which hold more besides, get fewer.
+TEST(PipelineParts, EndsGetFewer) {
+  EXPECT_EQ(evenLayers(30, 4), (std::vector{7, 8, 8, 7}));
+  EXPECT_EQ(evenLayers(31, 4), (std::vector{7, 8, 8, 8}));
+  EXPECT_EQ(evenLayers(32, 4), (std::vector{8, 8, 8, 8}));
+  EXPECT_EQ(evenLayers(5, 2), (std::vector{2, 3}));
+}
+
+SearchOptions openOptions(int devices) {
+  SearchOptions options;
+  options.devices = devices;
+  options.globalBatch = 8;
+  options.tensorSplits = {Split::row, Split::column, Split::sequence};
+  options.pp = options.cp = options.virtualStages = options.zeroStage = {};
+  options.schedule = {};
+  options.recompute = {};
+  return options;
+}
+
+struct Case {
+  ModelGraph model;
+  Machine machine;
+  SearchOptions options;
+};
+
+Case drawCase(unsigned seed) {
+  RandomModel random(seed);
+  Case drawn;
+  drawn.model = random.model(3, 1, 1);
+  drawn.model.segments[1].repeat = 2 + static_cast<int>(seed % 3);
+  for (Parameter &parameter : drawn.model.parameters)
+    parameter.copies = 1;
+  for (const Tensor &tensor : drawn.model.segments[1].tensors)
+    if (tensor.kind == TensorKind::parameter)
+      drawn.model.parameters[static_cast<std::size_t>(tensor.parameter)]
+          .copies = drawn.model.segments[1].repeat;
+  drawn.machine = roundMachine(seed % 2 == 0 ? 0.0 : 1e-6);
+  drawn.options = openOptions(seed % 3 == 0 ? 2 : 4);
+  return drawn;
+}
+
+// The best of all candidates, each solved on its own and none excluded, is what
+// the search finds, with memory in plenty and with less; and every bound holds
+// for every candidate.
+TEST(SearchSpace, IsTheBestOfAllCandidates) {
+  int fitting = 0, pipelines = 0, split = 0;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    Case drawn = drawCase(seed);
+    double used = 0.0;
+    for (double share : {0.0, 0.9, 0.7, 0.5, 0.35}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed << " at " << share);
+      if (share > 0.0)
+        drawn.machine.device.memory = Bytes{share * used};
+      std::vector<Rejection> rejections;
+      Bounds bounds(drawn.model, drawn.machine, drawn.options);
+      double best = kNever, open = kNever;
+      StageCache cache;
+      std::vector<Parallelism> space =
+          enumerateSpace(drawn.model, drawn.options, rejections);
+      for (const Parallelism &how : space) {
+        EXPECT_EQ(how.devices(), drawn.options.devices);
+        Rejection rejection;
+        std::optional<PlannedCandidate> one = solveCandidate(
+            withBatch(drawn.model, how.microBatch * how.dp), drawn.options,
+            drawn.machine, how, {}, cache, rejection);
+        ASSERT_TRUE(one);
+        EXPECT_LE(bounds.memory(how).value,
+                  one->memory.total().value * (1 + 1e-9));
+        Seconds step = one->time.step;
+        EXPECT_LE(pipelineFloor(bounds.compute(how), how).value,
+                  step.value * (1 + 1e-9));
+        EXPECT_LE(pipelineFloor(bounds.through(how), how).value,
+                  step.value * (1 + 1e-9));
+        if (!one->fits)
+          continue;
+        best = std::min(best, step.value);
+        open =
+            std::min(open, one->optimal ? step.value : one->lowerBound.value);
+      }
+      SearchResult result = search(drawn.model, drawn.machine, drawn.options);
+      EXPECT_EQ(result.candidates, static_cast<int>(space.size()));
+      if (best == kNever) {
+        EXPECT_TRUE(result.plans.empty());
+        continue;
+      }
+      ASSERT_FALSE(result.plans.empty());
+      const PlannedCandidate &found = result.plans[0];
+      EXPECT_LE(result.lowerBound.value, best * (1 + 1e-9));
+      // Both closed what gaps they could; neither may miss what the other has.
+      EXPECT_LE(found.time.step.value, best * (1 + 1e-9));
+      EXPECT_GE(found.time.step.value, open * (1 - 1e-9));
+      if (share == 0.0)
+        used = found.memory.total().value;
+      ++fitting;
+      pipelines += found.how.pp > 1;
+      split += found.how.zeroStage > 0;
+    }
+  }
+  // The cases are of every kind.
+  EXPECT_GT(fitting, 120);
+  EXPECT_GT(pipelines, 5);
+  EXPECT_GT(split, 20);
+}
+
+// Bytes per weight in mixed precision (Rajbhandari et al. 2020, table 1), where
+// every dimension divides: 16 whole, 4 + 12 / n, 2 + 14 / n, 16 / n.
+TEST(Zero, BytesPerWeight) {
+  ModelGraph model;
+  Parameter weight;
+  weight.name = "w";
+  weight.shape = {4096, 4096};
+  weight.splits = {Split::row, Split::column};
+  model.parameters = {weight};
+  Machine machine = roundMachine();
+  for (int n : {2, 4, 8, 16, 64})
+    for (int stage : {0, 1, 2, 3}) {
+      Parallelism how;
+      how.dp = n;
+      how.globalBatch = n;
+      how.zeroStage = stage;
+      how.zeroRanks = n;
+      Setting setting = settingOf({}, machine, how);
+      ParameterState state = parameterStates(model, 0, setting)[0];
+      double bytes =
+          parameterCost(weight, state, setting).memory / (4096.0 * 4096.0);
+      const double expected[] = {16.0, 4 + 12.0 / n, 2 + 14.0 / n, 16.0 / n};
+      EXPECT_DOUBLE_EQ(bytes, expected[stage]) << "stage " << stage;
+    }
+}
+
+// Half of the replicas share one copy of the state: twice the bytes.
+TEST(Zero, HybridSharding) {
+  Parallelism how;
+  how.dp = 8;
+  how.zeroStage = 3;
+  how.zeroRanks = 4;
+  Mesh mesh = meshOf(how);
+  ASSERT_EQ(mesh.axes.size(), 3U);
+  EXPECT_EQ(mesh.axes[0].size, 2);
+  EXPECT_EQ(mesh.axes[1].name, "zero");
+  EXPECT_EQ(mesh.axes[1].size, 4);
+  EXPECT_EQ(mesh.ranks(), 8);
+}
+
+// What a rank sends for one weight of 2 bytes: replicas exchange 2 (n - 1) / n
+// of it whole, as much in stages 1 and 2, half as much again in stage 3.
+TEST(Zero, LedgerOfAStep) {
+  Case drawn = drawCase(0);
+  for (int stage : {0, 1, 2, 3}) {
+    Parallelism how;
+    how.dp = 2;
+    how.globalBatch = 2;
+    how.zeroStage = stage;
+    how.zeroRanks = 2;
+    drawn.options.devices = 2;
+    StageCache cache;
+    Rejection rejection;
+    auto one = solveCandidate(withBatch(drawn.model, 2), drawn.options,
+                              drawn.machine, how, {}, cache, rejection);
+    ASSERT_TRUE(one);
+    Setting setting = settingOf(drawn.options, drawn.machine, how);
+    int scatters = 0, gathers = 0, reduces = 0;
+    for (const LedgerEntry &entry :
+         ledgerOf(drawn.model, one->plans(), setting)) {
+      if (entry.bytes.value <= 8) // the loss
+        continue;
+      scatters += entry.kind == StepKind::reduceScatter;
+      gathers += entry.kind == StepKind::allGather;
+      reduces += entry.kind == StepKind::allReduce;
+    }
+    SCOPED_TRACE(stage);
+    EXPECT_EQ(reduces > 0, stage == 0);
+    EXPECT_EQ(scatters > 0, stage > 0);
+    EXPECT_EQ(gathers > 0, stage > 0);
+  }
+}
+
+} // namespace
+} // namespace mtplan::planner

@@ -1,0 +1,101 @@
+//===- space_test.cpp - Pipelines, context ranks, ZeRO: proved and priced -===//
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/command_testing.h"
+
+namespace mtplan::tools {
+namespace {
+
+using Json = nlohmann::json;
+
+class Space : public testing::TestWithParam<
+                  std::tuple<const char *, const char *, const char *, int>> {};
+
+// Whatever is chosen around them, the strategies compute what one rank would.
+TEST_P(Space, PlansAreProved) {
+  auto [model, pp, cp, zero] = GetParam();
+  Ran ran = runExample(model, {"--gpus", "8", "--pp", pp, "--cp", cp, "--zero",
+                               std::to_string(zero), "--global-batch", "16",
+                               "--micro-batch", "2", "--top", "1", "--verify"});
+  EXPECT_EQ(ran.code, kDone) << ran.err;
+  EXPECT_THAT(ran.out, testing::HasSubstr("Proof  holds: "));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Families, Space,
+    testing::Combine(testing::Values("tiny-gpt2", "tiny-llama", "tiny-bert",
+                                     "tiny-gptj"),
+                     testing::Values("1", "2"), testing::Values("1", "2"),
+                     testing::Values(0, 1, 2, 3)));
+
+Json jsonOf(const char *model, std::vector<std::string> arguments) {
+  arguments.emplace_back("--json");
+  Ran ran = runExample(model, arguments);
+  EXPECT_EQ(ran.code, kDone) << ran.err;
+  return Json::parse(ran.out);
+}
+
+// With everything open, no part of the space that is asked for alone is faster.
+TEST(OpenSpace, IsTheBestOfItsParts) {
+  const std::vector<std::string> open = {
+      "--gpus",      "8",   "--global-batch", "16",  "--pp",   "any",
+      "--cp",        "any", "--schedule",     "any", "--zero", "any",
+      "--recompute", "any", "--top",          "1"};
+  Json whole = jsonOf("tiny-gpt2", open);
+  EXPECT_TRUE(whole["search"]["optimal"]);
+  double best = whole["prediction"]["step_time_s"];
+  for (const char *pp : {"1", "2"})
+    for (const char *cp : {"1", "2", "4"})
+      for (const char *zero : {"0", "1"}) {
+        std::vector<std::string> part = open;
+        part[5] = pp;
+        part[7] = cp;
+        part[11] = zero;
+        Json report = jsonOf("tiny-gpt2", part);
+        EXPECT_GE(report["prediction"]["step_time_s"].get<double>(),
+                  best * (1 - 1e-9))
+            << pp << ' ' << cp << ' ' << zero;
+      }
+}
+
+// A pipeline of equal stages wastes (p - 1) / m of the ideal (Narayanan et al.
+// 2021, 2.2.1): with twice the micro-batches half of it.
+TEST(OpenSpace, MoreMicroBatchesFillThePipeline) {
+  auto waiting = [](const char *batch) {
+    Json report =
+        jsonOf("gpt2-8.3b",
+               {"--gpus", "16", "--tp", "8", "--pp", "2", "--dp", "1",
+                "--micro-batch", "1", "--global-batch", batch, "--recompute",
+                "full", "--hardware", "dgx-a100-80g", "--top", "1"});
+    return report["prediction"]["breakdown_s"]["pipeline"].get<double>() /
+           report["prediction"]["step_time_s"].get<double>();
+  };
+  double few = waiting("8"), many = waiting("16");
+  EXPECT_GT(few, many * 1.5);
+  EXPECT_LT(few, 0.25);
+}
+
+TEST(OpenSpace, RefusesWhatCannotBe) {
+  auto errorOf = [](std::vector<std::string> arguments) {
+    Ran ran = runExample("tiny-gpt2", arguments);
+    EXPECT_EQ(ran.code, kBadInput);
+    return ran.err;
+  };
+  EXPECT_EQ(errorOf({"--gpus", "3", "--dp", "2", "--pp", "2"}),
+            "error: dp 2 does not divide the 3 GPUs; nearest that do: 1 and 3\n"
+            "error: pp 2 does not divide the 3 GPUs; nearest that do: 1 and "
+            "3\n");
+  EXPECT_EQ(errorOf({"--gpus", "4", "--dp", "2", "--tp", "2", "--pp", "2"}),
+            "error: tp 2 times dp 2 times pp 2 is 8, not the 4 GPUs; tp could "
+            "be 1; dp could be 1; pp could be 1\n");
+  EXPECT_EQ(
+      errorOf({"--zero", "4"}),
+      "error: --zero: unknown stage \"4\"; nearest first, known are 0, 1, 2 "
+      "and 3\n");
+}
+
+} // namespace
+} // namespace mtplan::tools
