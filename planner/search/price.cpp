@@ -31,9 +31,9 @@ int stageStride(const Setting &setting) { return setting.mesh.ranks(); }
 
 class ProblemBuilder {
 public:
-  ProblemBuilder(const ModelGraph &graph, const PartPlans &partPlans,
+  ProblemBuilder(const ModelGraph &graph, const PricedParts &priced,
                  const Setting &s, const Parallelism &p)
-      : model(graph), plans(partPlans), setting(s), how(p) {}
+      : model(graph), parts(priced), setting(s), how(p) {}
 
   StepProblem run(const Overlaps &overlaps) {
     problem.shape = {how.schedule, how.pp, how.virtualStages,
@@ -44,24 +44,21 @@ public:
         how.zeroStage > 1 ? ReduceRule::eachMicroBatch : ReduceRule::onceAStep;
     problem.overlap = overlaps;
     problem.stages.resize(at(how.pp));
-    for (int stage = 0; stage < how.pp; ++stage) {
-      // A parameter that segments of one stage share is there once.
-      std::vector<bool> paid(model.parameters.size(), false);
+    for (int stage = 0; stage < how.pp; ++stage)
       for (int chunk = 0; chunk < how.virtualStages; ++chunk)
         problem.stages[at(stage)].chunks.push_back(
-            chunkOf(chunk * how.pp + stage, paid, problem.stages[at(stage)]));
-    }
+            chunkOf(chunk * how.pp + stage, problem.stages[at(stage)]));
     addTied();
     return std::move(problem);
   }
 
 private:
-  ChunkTimes chunkOf(int part, std::vector<bool> &paid, StageTimes &stage) {
+  ChunkTimes chunkOf(int part, StageTimes &stage) {
     ChunkTimes chunk;
-    for (const SegmentPlan &plan : plans[at(part)]) {
-      PhaseTimes phases = phaseTimesOf(model, plan, setting, paid);
+    for (const PricedRun &run : parts[at(part)]) {
+      const PhaseTimes &phases = *run.times;
       SliceTimes slice;
-      slice.count = plan.count;
+      slice.count = run.count;
       slice.forward = phases.forward.total();
       slice.backward = phases.backward.total();
       slice.weightGradient = phases.weightGradient;
@@ -72,17 +69,17 @@ private:
               ? phases.reduce +
                     phases.reduceStep / static_cast<double>(how.microBatches())
               : phases.reduceStep;
-      stage.update += phases.update * plan.count;
+      stage.update += phases.update * run.count;
       chunk.slices.push_back(slice);
     }
-    if (part + 1 < static_cast<int>(plans.size())) {
-      const SegmentPlan &last = plans[at(part)].back();
+    if (part + 1 < static_cast<int>(parts.size())) {
+      const SegmentPlan &last = *parts[at(part)].back().plan;
       chunk.sendForward = sendTime(
           handedOn(model, last, model.segments[at(last.segment)].carriedOut,
                    last.carriedOut, setting));
     }
     if (part > 0) {
-      const SegmentPlan &first = plans[at(part)].front();
+      const SegmentPlan &first = *parts[at(part)].front().plan;
       chunk.sendBackward = sendTime(
           handedOn(model, first, model.segments[at(first.segment)].gradientOut,
                    first.gradientOut, setting));
@@ -104,13 +101,15 @@ private:
     for (std::size_t p = 0; p < model.parameters.size(); ++p) {
       const ParameterState *state = nullptr;
       int stages = 0, last = -1;
-      for (std::size_t part = 0; part < plans.size(); ++part)
-        for (const SegmentPlan &plan : plans[part])
-          if (plan.parameters[p] && model.parameters[p].shared) {
+      if (!model.parameters[p].shared)
+        continue;
+      for (std::size_t part = 0; part < parts.size(); ++part)
+        for (const PricedRun &run : parts[part])
+          if (run.plan->parameters[p]) {
             int stage = static_cast<int>(part) % how.pp;
             stages += stage != last;
             last = stage;
-            state = &*plan.parameters[p];
+            state = &*run.plan->parameters[p];
           }
       if (stages < 2)
         continue;
@@ -125,7 +124,7 @@ private:
   }
 
   const ModelGraph &model;
-  const PartPlans &plans;
+  const PricedParts &parts;
   const Setting &setting;
   const Parallelism &how;
   StepProblem problem;
@@ -141,51 +140,72 @@ int simulatedMicroBatches(const StepProblem &problem) {
   return std::min(shape.microBatches, few);
 }
 
-} // namespace
+// The step, simulated over few micro-batches; what the others add.
+struct Extrapolation {
+  StepProblem problem; ///< of few
+  Seconds repeated;
+};
 
-StepProblem stepProblemOf(const ModelGraph &model, const PartPlans &plans,
-                          const Setting &setting, const Parallelism &how,
-                          const Overlaps &overlaps) {
-  return ProblemBuilder(model, plans, setting, how).run(overlaps);
+Extrapolation extrapolate(StepProblem problem) {
+  Extrapolation result{std::move(problem), {}};
+  ScheduleShape &shape = result.problem.shape;
+  int all = shape.microBatches;
+  int few = simulatedMicroBatches(result.problem);
+  if (few == all)
+    return result;
+  int period = shape.kind == ScheduleKind::interleaved ? shape.stages : 1;
+  few = all - (all - few) / period * period;
+  shape.microBatches = few - period;
+  Seconds before = stepSeconds(result.problem, scheduleOf(shape));
+  shape.microBatches = few;
+  Seconds after = stepSeconds(result.problem, scheduleOf(shape));
+  result.repeated = (after - before) / period * (all - few);
+  return result;
 }
 
-StepTime priceStep(const ModelGraph &model, const PartPlans &plans,
+} // namespace
+
+StepProblem stepProblemOf(const ModelGraph &model, const PricedParts &parts,
+                          const Setting &setting, const Parallelism &how,
+                          const Overlaps &overlaps) {
+  return ProblemBuilder(model, parts, setting, how).run(overlaps);
+}
+
+Seconds stepSecondsOf(const ModelGraph &model, const PricedParts &parts,
+                      const Setting &setting, const Parallelism &how,
+                      const Overlaps &overlaps) {
+  Extrapolation step =
+      extrapolate(stepProblemOf(model, parts, setting, how, overlaps));
+  return stepSeconds(step.problem, scheduleOf(step.problem.shape)) +
+         step.repeated;
+}
+
+StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
                    const Setting &setting, const Parallelism &how,
                    const Overlaps &overlaps) {
-  StepProblem problem = stepProblemOf(model, plans, setting, how, overlaps);
-  int all = problem.shape.microBatches;
-  int few = simulatedMicroBatches(problem);
-  problem.shape.microBatches = few;
-  StepResult result = simulateStep(problem, scheduleOf(problem.shape));
+  Extrapolation step =
+      extrapolate(stepProblemOf(model, parts, setting, how, overlaps));
+  StepResult result =
+      simulateStep(step.problem, scheduleOf(step.problem.shape));
   StepTime time;
-  Seconds repeated;
-  if (few < all) {
-    int period = problem.shape.kind == ScheduleKind::interleaved
-                     ? problem.shape.stages
-                     : 1;
-    problem.shape.microBatches = few - period;
-    Seconds before = stepSeconds(problem, scheduleOf(problem.shape));
-    repeated = (result.step - before) / period * (all - few);
-  }
-  time.step = result.step + repeated;
+  time.step = result.step + step.repeated;
 
   // Of the stage that works most: where its time goes.
   std::size_t busiest = 0;
   for (std::size_t s = 1; s < result.stages.size(); ++s)
     if (result.stages[s].busy > result.stages[busiest].busy)
       busiest = s;
-  auto scale = static_cast<double>(all);
-  std::vector<bool> paid(model.parameters.size(), false);
-  for (std::size_t part = busiest; part < plans.size(); part += at(how.pp))
-    for (const SegmentPlan &plan : plans[part]) {
-      PhaseTimes phases = phaseTimesOf(model, plan, setting, paid);
-      double times = scale * plan.count;
-      for (const PhaseParts *parts : {&phases.forward, &phases.backward}) {
-        time.compute += parts->compute * times;
-        time.local += parts->local * times;
-        time.tensor += parts->tensor * times;
-        time.context += parts->context * times;
-        time.exchange += parts->exchange * times;
+  auto scale = static_cast<double>(how.microBatches());
+  for (std::size_t part = busiest; part < parts.size(); part += at(how.pp))
+    for (const PricedRun &run : parts[part]) {
+      double times = scale * run.count;
+      for (const PhaseParts *phase :
+           {&run.times->forward, &run.times->backward}) {
+        time.compute += phase->compute * times;
+        time.local += phase->local * times;
+        time.tensor += phase->tensor * times;
+        time.context += phase->context * times;
+        time.exchange += phase->exchange * times;
       }
     }
   const StageUse &use = result.stages[busiest];

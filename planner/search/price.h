@@ -16,21 +16,33 @@
 
 namespace mtplan::planner {
 
-/// By part of the model, in model order: its runs.
-using PartPlans = std::vector<std::vector<SegmentPlan>>;
+/// Some copies of a run, and what one of them takes.
+struct PricedRun {
+  const SegmentPlan *plan = nullptr;
+  const PhaseTimes *times = nullptr;
+  int count = 1;
+};
+
+/// By part of the model, in model order.
+using PricedParts = std::vector<std::vector<PricedRun>>;
 
 /// The step as a problem for the simulator.
-/// \param plans  how.pp * how.virtualStages parts; part k is chunk k / pp of
+/// \param parts  how.pp * how.virtualStages of them; part k is chunk k / pp of
 ///               stage k % pp
-StepProblem stepProblemOf(const ModelGraph &model, const PartPlans &plans,
+StepProblem stepProblemOf(const ModelGraph &model, const PricedParts &parts,
                           const Setting &setting, const Parallelism &how,
                           const Overlaps &overlaps);
 
 /// Simulates the step. Where it repeats itself from one micro-batch to the
 /// next, in the middle of many, that part is simulated once.
-StepTime priceStep(const ModelGraph &model, const PartPlans &plans,
+StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
                    const Setting &setting, const Parallelism &how,
                    const Overlaps &overlaps);
+
+/// StepTime::step alone, faster.
+Seconds stepSecondsOf(const ModelGraph &model, const PricedParts &parts,
+                      const Setting &setting, const Parallelism &how,
+                      const Overlaps &overlaps);
 
 } // namespace mtplan::planner
 

@@ -57,7 +57,8 @@ struct SearchOptions {
 /// One way to share the devices out, solved.
 struct PlannedCandidate {
   Parallelism how;
-  PartPlans parts;  ///< by part of the model, in model order
+  /// By part of the model, in model order: its runs.
+  std::vector<std::vector<SegmentPlan>> parts;
   StepTime time;    ///< simulated
   MemoryUse memory; ///< of the fullest stage
   int fullestStage = 0;

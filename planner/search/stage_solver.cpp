@@ -174,13 +174,11 @@ bool fitsIn(const MemoryUse &memory) {
 
 } // namespace
 
-StageSolution StageSolver::solve(const std::vector<int> &copies,
-                                 double inFlight, SolveLimits limits) {
+const StageSolution &StageSolver::solve(const std::vector<int> &copies,
+                                        double inFlight, SolveLimits limits) {
   setting.inFlight = inFlight;
   // Where nothing is shared it makes no difference.
   setting.sharedState = holdShared(graph, copies) ? sharedState : std::nullopt;
-  if (limits.stopAbove < kNever) // an answer for this bar alone
-    return solveAnew(copies, limits);
   StageCache::Key key = {how.dp,
                          how.tp,
                          how.cp,
@@ -193,20 +191,25 @@ StageSolution StageSolver::solve(const std::vector<int> &copies,
                          setting.boundary.value_or(-9),
                          setting.sharedState.value_or(-9)};
   key.insert(key.end(), copies.begin(), copies.end());
-  std::vector<StageCache::Known> &known = cache.known[key];
+  std::deque<StageCache::Known> &known = cache.known[key];
+  bool forAnyBar = limits.stopAbove == kNever;
   for (const StageCache::Known &one : known) {
-    if (one.inFlight == inFlight && one.points == limits.points)
+    if (forAnyBar && one.inFlight == inFlight && one.points == limits.points)
       return one.solution;
     // The fastest plan of all stays that, as long as it fits.
     if (one.solution.outcome == StageSolution::Outcome::fits &&
         !one.solution.limited) {
       StageSolution again = one.solution;
       again.memory = measure(again);
-      if (fitsIn(again.memory))
-        return again;
+      if (fitsIn(again.memory)) {
+        known.push_back({inFlight, limits.points, std::move(again)});
+        return known.back().solution;
+      }
     }
   }
-  known.push_back({inFlight, limits.points, solveAnew(copies, limits)});
+  // An answer for one bar alone is of no use for another.
+  known.push_back(
+      {forAnyBar ? inFlight : -1.0, limits.points, solveAnew(copies, limits)});
   return known.back().solution;
 }
 
@@ -241,6 +244,10 @@ StageSolution StageSolver::solveAnew(const std::vector<int> &copies,
     if (solution.runs.empty())
       return result;
     result.runs = readRuns(graph, held, solution.runs);
+    result.times.clear();
+    std::vector<bool> paid(graph.parameters.size(), false);
+    for (const SegmentPlan &run : result.runs)
+      result.times.push_back(phaseTimesOf(graph, run, setting, paid));
     result.memory = measure(result);
     result.limited = round > 0 || solution.limited;
     bool fits = solution.feasible && fitsIn(result.memory);
@@ -268,10 +275,10 @@ std::vector<int> copiesOf(const ModelGraph &graph,
   return copies;
 }
 
-std::vector<std::vector<SegmentPlan>>
+std::vector<std::vector<Share>>
 dealOut(const ModelGraph &graph, const std::vector<SegmentPlan> &runs,
         const std::vector<PipelinePart> &parts) {
-  std::vector<std::vector<SegmentPlan>> plans(parts.size());
+  std::vector<std::vector<Share>> shares(parts.size());
   std::vector<int> left; // of each run
   left.reserve(runs.size());
   for (const SegmentPlan &run : runs)
@@ -282,15 +289,15 @@ dealOut(const ModelGraph &graph, const std::vector<SegmentPlan> &runs,
       for (std::size_t r = 0; r < runs.size() && first < end; ++r) {
         if (runs[r].segment != range.segment || left[r] == 0)
           continue;
-        SegmentPlan plan = runs[r];
-        plan.first = graph.segments[at(range.segment)].first + first;
-        plan.count = std::min(left[r], end - first);
-        left[r] -= plan.count;
-        first += plan.count;
-        plans[part].push_back(std::move(plan));
+        int count = std::min(left[r], end - first);
+        shares[part].push_back({static_cast<int>(r),
+                                graph.segments[at(range.segment)].first + first,
+                                count});
+        left[r] -= count;
+        first += count;
       }
     }
-  return plans;
+  return shares;
 }
 
 } // namespace mtplan::planner

@@ -9,10 +9,12 @@
 #ifndef MTPLAN_PLANNER_SEARCH_STAGE_SOLVER_H
 #define MTPLAN_PLANNER_SEARCH_STAGE_SOLVER_H
 
+#include <deque>
 #include <map>
 #include <vector>
 
 #include "planner/search/ledger.h"
+#include "planner/search/phase_times.h"
 #include "planner/search/pipeline_parts.h"
 #include "planner/search/solver_cache.h"
 
@@ -27,6 +29,7 @@ struct StageSolution {
   } outcome = Outcome::illegal;
   /// In chain order, as if the stage held the first copies of each segment.
   std::vector<SegmentPlan> runs;
+  std::vector<PhaseTimes> times; ///< of one copy, by run
   MemoryUse memory;
   Bytes reserve; ///< least workspace of any plan
   /// No plan of the stage that fits takes less, all streams added up.
@@ -51,7 +54,7 @@ private:
     std::int64_t points = 0; ///< SolveLimits
     StageSolution solution;
   };
-  std::map<Key, std::vector<Known>> known;
+  std::map<Key, std::deque<Known>> known; ///< references stay
 };
 
 class StageSolver {
@@ -63,8 +66,9 @@ public:
 
   /// \param copies    of each segment that the stage holds
   /// \param inFlight  see Setting
-  StageSolution solve(const std::vector<int> &copies, double inFlight,
-                      SolveLimits limits);
+  /// The answer lives as long as the cache does.
+  const StageSolution &solve(const std::vector<int> &copies, double inFlight,
+                             SolveLimits limits);
 
 private:
   StageSolution solveAnew(const std::vector<int> &copies, SolveLimits limits);
@@ -81,11 +85,17 @@ private:
 std::vector<int> copiesOf(const ModelGraph &graph,
                           const std::vector<PipelinePart> &parts);
 
-/// Deals runs out to the parts of the stage, in order, numbered as the model's
-/// copies are.
-std::vector<std::vector<SegmentPlan>>
-dealOut(const ModelGraph &graph, const std::vector<SegmentPlan> &runs,
-        const std::vector<PipelinePart> &parts);
+/// Copies of a run that one part of the stage gets.
+struct Share {
+  int run = 0;
+  int first = 0; ///< number of the first copy in the model
+  int count = 1;
+};
+
+/// Deals runs out to the parts of the stage, in order.
+std::vector<std::vector<Share>> dealOut(const ModelGraph &graph,
+                                        const std::vector<SegmentPlan> &runs,
+                                        const std::vector<PipelinePart> &parts);
 
 } // namespace mtplan::planner
 
