@@ -87,6 +87,13 @@ void addFlags(CLI::App &app, Flags &flags) {
   app.add_flag("--json", flags.json, "print JSON (docs/json-output.md)");
   app.add_flag("--verify", flags.verify,
                "prove the plan: run it, shrunk, on all ranks and on one");
+  text("--import", flags.importFile,
+       "price a Megatron-LM command line, DeepSpeed JSON or torchtitan TOML as "
+       "it stands",
+       "FILE");
+  text("--export", flags.exportKind,
+       "print the plan for another trainer: megatron, deepspeed or torchtitan",
+       "WORD");
   text("--emit", flags.emit, "mlir: print the IR instead of the report",
        "WORD");
   text("--stage", flags.stage,

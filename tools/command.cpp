@@ -11,6 +11,7 @@
 #include "passes/verify/prove.h"
 #include "planner/graph/op_graph_dot.h"
 #include "tools/diagnostics.h"
+#include "tools/foreign.h"
 #include "tools/pipeline.h"
 #include "tools/report_json.h"
 #include "tools/screen.h"
@@ -64,6 +65,8 @@ public:
     if (!request.dot.empty() &&
         !writeTextFile(request.dot, drawing(*best), errors))
       return refuse();
+    if (request.exportKind)
+      return exportIt();
     if (request.emit)
       return emit(*outcome.problem, best);
     std::optional<passes::Proof> proof;
@@ -91,6 +94,14 @@ private:
   int emitUnplanned() {
     std::unique_ptr<Problem> problem = buildProblem(request, errors);
     return errors.empty() ? emit(*problem, nullptr) : refuse();
+  }
+
+  int exportIt() {
+    Exported exported = exportPlan(outcome, *request.exportKind);
+    out << exported.text;
+    for (const std::string &note : exported.notes)
+      err << "note: " << note << '\n';
+    return kDone;
   }
 
   int emit(const Problem &problem, const planner::PlannedCandidate *best) {

@@ -13,6 +13,7 @@
 #include "passes/verify/resize.h"
 #include "planner/machine/machine_json.h"
 #include "tools/diagnostics.h"
+#include "tools/foreign.h"
 #include "tools/limits.h"
 #include "tools/text_file.h"
 
@@ -53,6 +54,8 @@ public:
     bool haveModel = loadModel();
     if (haveModel && (haveMachine || request.gpus)) {
       setOptions();
+      if (!request.importFile.empty())
+        importForeign();
       checkLimits(problem->options, errors);
     }
     if (!haveModel || !differentiate() || !resolvePins() || !errors.empty())
@@ -170,6 +173,13 @@ private:
         problem->model.kvHeads != problem->model.heads)
       options.divisors.push_back(
           {"key/value heads", *problem->model.kvHeads, planner::Split::head});
+  }
+
+  void importForeign() {
+    if (std::optional<std::string> text =
+            readTextFile(request.importFile, errors))
+      applyForeign(request.importFile, *text, problem->model, problem->options,
+                   problem->notes, errors);
   }
 
   bool differentiate() {

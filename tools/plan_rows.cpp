@@ -153,4 +153,33 @@ std::string summaryOf(const RunFact &run, LedgerPhase phase,
   return textOf(tallies, mesh);
 }
 
+static bool looksLike(const RunFact &a, const RunFact &b,
+                      const planner::Mesh &mesh) {
+  if (a.segment != b.segment || a.first + a.copies != b.first ||
+      rowsOf(a, mesh) != rowsOf(b, mesh))
+    return false;
+  planner::Seconds ignored;
+  for (LedgerPhase phase : {LedgerPhase::forward, LedgerPhase::backward})
+    if (summaryOf(a, phase, mesh, ignored) !=
+        summaryOf(b, phase, mesh, ignored))
+      return false;
+  return true;
+}
+
+std::vector<RunFact> runsShown(const PlanFacts &facts) {
+  std::vector<RunFact> shown;
+  for (const RunFact &run : facts.runs) {
+    if (shown.empty() || !looksLike(shown.back(), run, facts.setting.mesh)) {
+      shown.push_back(run);
+      continue;
+    }
+    RunFact &joined = shown.back();
+    int copies = joined.copies + run.copies;
+    for (LedgerEntry &entry : joined.collectives)
+      entry.perMicroBatch = entry.perMicroBatch / joined.copies * copies;
+    joined.copies = copies;
+  }
+  return shown;
+}
+
 } // namespace mtplan::tools

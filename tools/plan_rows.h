@@ -32,6 +32,10 @@ std::string nameOf(const RunFact &run);
 std::string summaryOf(const RunFact &run, planner::LedgerPhase phase,
                       const planner::Mesh &mesh, planner::Seconds &time);
 
+/// The runs as a screen shows them: neighbours that look the same (as those of
+/// two pipeline stages do) are one.
+std::vector<RunFact> runsShown(const PlanFacts &facts);
+
 } // namespace mtplan::tools
 
 #endif // MTPLAN_TOOLS_PLAN_ROWS_H

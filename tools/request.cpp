@@ -40,6 +40,8 @@ constexpr planner::ScheduleKind kSchedules[] = {
     planner::ScheduleKind::gpipe};
 constexpr planner::Recompute kRecomputes[] = {planner::Recompute::none,
                                               planner::Recompute::full};
+constexpr ExportKind kExports[] = {ExportKind::megatron, ExportKind::deepspeed,
+                                   ExportKind::torchtitan};
 constexpr Stage kStages[] = {Stage::model, Stage::differentiated,
                              Stage::planned, Stage::partitioned};
 
@@ -202,6 +204,18 @@ void readParallelism(const Flags &flags, PlanRequest &request, Reader &reader) {
 
 } // namespace
 
+const char *nameOf(ExportKind kind) {
+  switch (kind) {
+  case ExportKind::megatron:
+    return "megatron";
+  case ExportKind::deepspeed:
+    return "deepspeed";
+  case ExportKind::torchtitan:
+    return "torchtitan";
+  }
+  return "?";
+}
+
 const char *nameOf(Stage stage) {
   switch (stage) {
   case Stage::model:
@@ -259,6 +273,26 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
   applySequenceParallel(flags, request, reader);
   request.pins = planner::parsePins(flags.pins, errors);
   readEmit(flags, request, reader);
+  request.importFile = flags.importFile.value_or("");
+  if (flags.importFile)
+    for (auto [flag, given] :
+         {std::pair("--tp", flags.tp.has_value()),
+          std::pair("--dp", flags.dp.has_value()),
+          std::pair("--pp", flags.pp.has_value()),
+          std::pair("--cp", flags.cp.has_value()),
+          std::pair("--vp", flags.virtualStages.has_value()),
+          std::pair("--zero", flags.zero.has_value()),
+          std::pair("--schedule", flags.schedule.has_value()),
+          std::pair("--recompute", flags.recompute.has_value()),
+          std::pair("--overlap", flags.overlap.has_value())})
+      if (given)
+        reader.error(flag, "is what --import says: give one of the two");
+  if (flags.exportKind)
+    request.exportKind =
+        reader.oneOf("--export", "notation", *flags.exportKind, kExports);
+  if (request.exportKind && (flags.json || flags.emit))
+    reader.error("--export", "prints a configuration: give it without --json "
+                             "and --emit");
   if (flags.dot && flags.dot->empty())
     reader.error("--dot", "names no file");
   request.dot = flags.dot.value_or("");

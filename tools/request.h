@@ -28,10 +28,15 @@ struct Flags {
   std::string hardware = "dgx-h100";
   Text gpus, tp, dp, pp, cp, virtualStages, zero, schedule, recompute, overlap;
   Text microBatch, globalBatch, sequence, layers, precision;
+  Text importFile, exportKind;
   Text splits, sequenceParallel, top, memoryGib, emit, stage, dot;
   std::vector<std::string> pins;
   bool json = false, verify = false, timings = false;
 };
+
+/// Whose words `--export` uses.
+enum class ExportKind : std::uint8_t { megatron, deepspeed, torchtitan };
+const char *nameOf(ExportKind kind);
 
 /// A stage that `--emit mlir` prints.
 enum class Stage : std::uint8_t { model, differentiated, planned, partitioned };
@@ -53,7 +58,9 @@ struct PlanRequest {
   std::int64_t top = 5;
   std::optional<planner::Bytes> memory; ///< of a device, instead of its own
   std::optional<Stage> emit;
-  std::string dot; ///< file, or empty
+  std::string dot;        ///< file, or empty
+  std::string importFile; ///< another trainer's configuration, or empty
+  std::optional<ExportKind> exportKind;
   bool json = false, verify = false, timings = false;
 };
 

@@ -28,12 +28,12 @@ std::string planTable(const PlanFacts &facts) {
              "and backward"});
   std::vector<PlanRow> before;
   std::string segment;
-  for (const RunFact &run : facts.runs) {
+  for (const RunFact &run : runsShown(facts)) {
     std::string name = nameOf(run);
     std::vector<PlanRow> rows = rowsOf(run, facts.setting.mesh);
     bool again = run.segment == segment && rows.size() == before.size();
     if (again) {
-      table.add({name, rows == before ? "as above" : "as above, but"});
+      table.add({name, "as above, but"});
       name.clear();
     }
     // Copies that are laid out almost alike: what differs.
@@ -88,7 +88,7 @@ std::string communicationSection(const PlanFacts &facts,
       bold("Communication", style) + "  per copy and micro-batch\n";
   Table table;
   const planner::Mesh &mesh = facts.setting.mesh;
-  for (const RunFact &run : facts.runs)
+  for (const RunFact &run : runsShown(facts))
     for (LedgerPhase phase : {LedgerPhase::forward, LedgerPhase::backward}) {
       planner::Seconds time;
       std::string summary = summaryOf(run, phase, mesh, time);

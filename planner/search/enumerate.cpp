@@ -143,9 +143,13 @@ private:
            ++v) {
         how.virtualStages = v;
         if (options.virtualStages.allows(v) &&
-            (!chunked || (layers % (v * how.pp) == 0 &&
-                          how.microBatches() % how.pp == 0))) {
-          how.layers = evenLayers(layers, v * how.pp);
+            (!chunked ||
+             ((layers % (v * how.pp) == 0 || !options.layers.empty()) &&
+              how.microBatches() % how.pp == 0)) &&
+            (options.layers.empty() ||
+             static_cast<int>(options.layers.size()) == v * how.pp)) {
+          how.layers = options.layers.empty() ? evenLayers(layers, v * how.pp)
+                                              : options.layers;
           addStages(how);
         }
         if (!chunked)

@@ -45,6 +45,8 @@ struct SearchOptions {
   Choices<int> pp{{1}}, cp{{1}}, virtualStages{{1}}, zeroStage{{0}};
   Choices<ScheduleKind> schedule{{ScheduleKind::oneForwardOneBackward}};
   Choices<Recompute> recompute{{Recompute::none}};
+  /// Layers of each part of the model; empty: dealt out evenly.
+  std::vector<int> layers;
   Overlaps overlaps{false, false, false, false, false, false};
   std::int64_t globalBatch = 1; ///< samples per step
   Precision precision = Precision::bf16;

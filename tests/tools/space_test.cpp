@@ -79,7 +79,7 @@ TEST(OpenSpace, MoreMicroBatchesFillThePipeline) {
 }
 
 TEST(OpenSpace, RefusesWhatCannotBe) {
-  auto errorOf = [](std::vector<std::string> arguments) {
+  auto errorOf = [](const std::vector<std::string> &arguments) {
     Ran ran = runExample("tiny-gpt2", arguments);
     EXPECT_EQ(ran.code, kBadInput);
     return ran.err;
