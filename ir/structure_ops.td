@@ -185,7 +185,11 @@ def Mtp_AdamwOp : Mtp_Op<"adamw", [HasParent<"UpdateOp">]> {
 
 def Mtp_ResultOp : Mtp_Op<"result", [HasParent<"UpdateOp">]> {
   let summary = "Reports a scalar of the step";
-  let arguments = (ins StrAttr:$label, AnyRankedTensor:$value);
+  let description = [{
+    With a `*` in `label` one scalar per copy; `copies` as in `mtp.accumulated`.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$value,
+                       OptionalAttr<DenseI64ArrayAttr>:$copies);
   let assemblyFormat = "$label `,` $value attr-dict `:` type($value)";
 }
 

@@ -69,7 +69,8 @@ LogicalResult buildUpdate(ModuleOp module) {
   }
   for (const auto &[label, scalar] : *scalars) {
     Value total = read(label, scalar);
-    builder.create<ir::ResultOp>(scalar.location, label, total);
+    builder.create<ir::ResultOp>(scalar.location, label, total,
+                                 DenseI64ArrayAttr());
   }
   return success();
 }

@@ -280,11 +280,20 @@ void writeUpdate(ir::UpdateOp update, const planner::ModelGraph &graph,
     }
     return {nullptr, -1};
   };
-  auto reportedLayout = [&](StringRef) {
-    for (const planner::SegmentPlan &plan : plans)
-      for (int tensor : graph.segments[plan.segment].reported)
-        return *plan.made[tensor];
-    llvm_unreachable("a reported value is accumulated somewhere");
+  // What the segment that accumulates it, or these copies of it, has written.
+  auto reportedLayout = [&](ir::AccumulatedOp op) {
+    ir::LayoutAttr layout;
+    for (auto segment :
+         update->getParentOfType<ModuleOp>().getOps<ir::SegmentOp>()) {
+      if (op.getCopies() &&
+          (*op.getCopies())[0] != static_cast<int64_t>(segment.getFirst()))
+        continue;
+      for (auto term : segment.getBlock().getOps<ir::AccumulateOp>())
+        if (term.getLabel() == op.getLabel())
+          layout = term.getLayoutAttr();
+    }
+    assert(layout && "a reported value is accumulated somewhere");
+    return *toPlanner(layout, mesh);
   };
   for (auto op : llvm::make_early_inc_range(
            update.getBody().front().getOps<ir::AccumulatedOp>())) {
@@ -294,7 +303,7 @@ void writeUpdate(ir::UpdateOp update, const planner::ModelGraph &graph,
       made = planner::accumulatorLayout(*plan->parameters[parameter], mesh);
       stored = plan->parameters[parameter]->stored;
     } else {
-      made = reportedLayout(op.getLabel());
+      made = reportedLayout(op);
       stored = planner::Layout::whole(made.dims.size());
     }
     op.setLayoutAttr(toAttr(context, made, mesh));
