@@ -91,11 +91,14 @@ void DimClasses::visitCompute(ComputeOp op) {
   bool readsRowsWhole =
       llvm::isa<LayerNormOp, LayerNormGradOp, RmsNormOp, RmsNormGradOp,
                 SoftmaxOp, SoftmaxGradOp>(op.getOperation());
+  bool sendsTokens = llvm::isa<MoeDispatchOp>(op.getOperation());
   for (const Factor &factor : rule.factors) {
     parents.push_back(static_cast<int>(parents.size()));
     facts.push_back({});
     facts.back().size = factor.size;
     facts.back().whole = readsRowsWhole && !factor.divisible;
+    facts.back().experts = factor.role == FactorRole::expert;
+    facts.back().places = sendsTokens && factor.name == "c";
   }
   // One head width over all operators of the model that name it.
   if (auto width = op->getAttrOfType<IntegerAttr>("head_dim")) {
@@ -193,6 +196,8 @@ void DimClasses::number() {
     merged.batch |= facts[i].batch;
     merged.sequence |= facts[i].sequence;
     merged.whole |= facts[i].whole;
+    merged.experts |= facts[i].experts;
+    merged.places |= facts[i].places;
     merged.splittable |= facts[i].splittable;
   }
   // The finest decomposition wins: attention's (groups, queries, width) over

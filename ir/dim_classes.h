@@ -22,6 +22,8 @@ struct DimClass {
   bool batch = false;      ///< counts samples
   bool sequence = false;   ///< counts positions
   bool whole = false;      ///< some norm or softmax reads it whole
+  bool experts = false;    ///< counts experts
+  bool places = false;     ///< an expert's room for tokens
   bool splittable = false; ///< major or only factor of a dimension, divisible
   /// Factor classes, major first, whose sizes multiply to this one's; empty
   /// for a class that is not made of others.

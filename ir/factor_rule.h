@@ -23,7 +23,7 @@ namespace mtplan::ir {
 
 /// What a split of the factor is called. `data` leaves it to the dimension:
 /// samples are batch, positions are sequence, the rest features.
-enum class FactorRole : std::uint8_t { data, row, column, head, vocab };
+enum class FactorRole : std::uint8_t { data, row, column, head, vocab, expert };
 
 struct Factor {
   std::string name;

@@ -12,7 +12,7 @@ def Mtp_EinsumOp : Mtp_ComputeOpBase<"einsum"> {
     `"bsi,io->bso"`: letters missing from the result are summed over. `bias`, if
     given, runs along the last dimension of the result. `row` and `column` are
     the letters that the field calls the input and output features of the
-    weight; `v` is the vocabulary.
+    weight; `v` is the vocabulary and `e` are experts.
 
     Example:
 

@@ -67,7 +67,8 @@ def Mtp_Activation : I32EnumAttr<"Activation", "a pointwise nonlinearity", [
     I32EnumAttrCase<"GeluTanh", 1, "gelu_tanh">,
     I32EnumAttrCase<"Silu", 2, "silu">,
     I32EnumAttrCase<"Relu", 3, "relu">,
-    I32EnumAttrCase<"Tanh", 4, "tanh">]> {
+    I32EnumAttrCase<"Tanh", 4, "tanh">,
+    I32EnumAttrCase<"Sigmoid", 5, "sigmoid">]> {
   let cppNamespace = "::mtplan::ir";
 }
 

@@ -27,21 +27,8 @@ LogicalResult VocabPickOp::buildGradient(GradientBuilder &gradients) {
   return refuseGradient(*this, gradients, kOnlyThroughLoss);
 }
 
-// The loss is the end of the chain, so its own gradient is 1: anything that
-// computes on with it would need another.
-static LogicalResult checkReaders(TokenLossOp loss) {
-  for (Operation *reader : loss.getResult().getUsers())
-    if (!llvm::isa<AccumulateOp>(reader)) {
-      InFlightDiagnostic diagnostic = loss.emitOpError(
-          "may only be accumulated: its gradient is taken to be 1");
-      diagnostic.attachNote(reader->getLoc()) << "but it is also read here";
-      return diagnostic;
-    }
-  return success();
-}
-
 LogicalResult TokenLossOp::buildGradient(GradientBuilder &gradients) {
-  if (failed(checkReaders(*this)))
+  if (failed(checkLossReaders(*this, getResult())))
     return failure();
   auto maximum = getMaximum().getDefiningOp<VocabMaxOp>();
   auto sumExp = getSumExp().getDefiningOp<VocabSumExpOp>();

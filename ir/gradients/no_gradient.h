@@ -23,6 +23,20 @@ inline llvm::LogicalResult refuseGradient(mlir::Operation *op,
   return llvm::success();
 }
 
+/// A loss is the end of the chain, so its own gradient is 1: anything that
+/// computes on with it would need another. Fails if somebody does.
+inline llvm::LogicalResult checkLossReaders(mlir::Operation *loss,
+                                            mlir::Value result) {
+  for (mlir::Operation *reader : result.getUsers())
+    if (!llvm::isa<AccumulateOp>(reader)) {
+      mlir::InFlightDiagnostic diagnostic = loss->emitOpError(
+          "may only be accumulated: its gradient is taken to be 1");
+      diagnostic.attachNote(reader->getLoc()) << "but it is also read here";
+      return diagnostic;
+    }
+  return llvm::success();
+}
+
 inline constexpr llvm::StringLiteral kSecondOrder =
     "is part of a backward half, which is not differentiated again";
 

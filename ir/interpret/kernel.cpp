@@ -13,6 +13,7 @@ const KernelTable &KernelTable::get() {
     addNormKernels(all);
     addAttentionKernels(all);
     addLossKernels(all);
+    addMoeKernels(all);
     return all;
   }();
   return table;

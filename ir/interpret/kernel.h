@@ -64,6 +64,7 @@ void addPointwiseKernels(KernelTable &table);
 void addNormKernels(KernelTable &table);
 void addAttentionKernels(KernelTable &table);
 void addLossKernels(KernelTable &table);
+void addMoeKernels(KernelTable &table);
 
 } // namespace mtplan::ir
 

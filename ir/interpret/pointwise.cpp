@@ -13,9 +13,14 @@ struct Jet {
   double value, slope;
 };
 
+Jet sigmoid(double x) {
+  const double share = 1.0 / (1.0 + std::exp(-x));
+  return {share, share * (1.0 - share)};
+}
+
 Jet silu(double x) {
-  const double sigmoid = 1.0 / (1.0 + std::exp(-x));
-  return {x * sigmoid, sigmoid * (1.0 + x * (1.0 - sigmoid))};
+  const double share = sigmoid(x).value;
+  return {x * share, share * (1.0 + x * (1.0 - share))};
 }
 
 Jet gelu(double x) {
@@ -47,6 +52,8 @@ Jet activate(Activation kind, double x) {
     return x <= 0 ? Jet{0.0, 0.0} : Jet{x, 1.0};
   case Activation::Tanh:
     return {std::tanh(x), 1.0 - std::tanh(x) * std::tanh(x)};
+  case Activation::Sigmoid:
+    return sigmoid(x);
   }
   llvm_unreachable("unknown activation");
 }

@@ -177,6 +177,7 @@ void NativeReader::readOperators(Fields &fields, bool repeats) {
 void NativeReader::readOperator(Fields &fields, bool repeats) {
   NativeOperator op;
   op.pointer = fields.here();
+  op.declared = &names;
   op.name = fields.name("op");
   op.label = fields.name("name");
   if (auto [entry, isNew] = labels.emplace(op.label, op.pointer);

@@ -1,8 +1,8 @@
 //===- native_einsum.cpp - Equations over named dimensions ------*- C++ -*-===//
 //
 // A file may use any letters. The dialect's are fixed, because rules and people
-// read roles off them: b samples, s positions, v vocabulary; of a parameter, i
-// the features it reads and o those it makes.
+// read roles off them: b samples, s positions, v vocabulary, e experts; of a
+// parameter, i the features it reads and o those it makes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -131,7 +131,8 @@ public:
   Renaming(const Equation &parts, const LetterTable &letterTable,
            const NativeOperator &op)
       : equation(parts), table(letterTable) {
-    // Samples, positions and vocabulary first: their letters are promised.
+    // Samples, positions, vocabulary and experts first: their letters are
+    // promised.
     for (char letter : equation.lhs + equation.rhs + equation.result)
       switch (table.dims.at(letter)->role) {
       case DimRole::batch:
@@ -142,6 +143,9 @@ public:
         break;
       case DimRole::vocabulary:
         claim(letter, 'v');
+        break;
+      case DimRole::expert:
+        claim(letter, 'e');
         break;
       case DimRole::feature:
         break;
@@ -188,7 +192,7 @@ private:
   // The letter itself where it means nothing else, or the first that does not.
   char freeLetter(char wanted) const {
     auto isFree = [&](char name) {
-      return std::string_view("bsvio").find(name) == std::string_view::npos &&
+      return std::string_view("bsveio").find(name) == std::string_view::npos &&
              !isTaken(name);
     };
     if (isFree(wanted))

@@ -32,7 +32,7 @@ bool isObject(const JsonValue &value, const std::string &pointer,
   return false;
 }
 
-const std::vector<std::string> kRoles = {"batch", "sequence", "vocab",
+const std::vector<std::string> kRoles = {"batch", "sequence", "vocab", "expert",
                                          "feature"};
 const std::vector<std::string> kInits = {"normal", "residual", "ones", "zeros"};
 
@@ -108,6 +108,8 @@ void NativeNames::readDimensions(Fields &root,
       sequence = dim.size;
       sequences.push_back(name);
     }
+    if (role == "expert")
+      dim.role = DimRole::expert;
     dim.used = dim.size;
     if (role == "vocab") {
       dim.role = DimRole::vocabulary;
@@ -184,6 +186,13 @@ std::vector<std::string> NativeNames::allNames() const {
   return names;
 }
 
+std::vector<std::string> NativeNames::dimNames() const {
+  std::vector<std::string> known;
+  for (const auto &[name, ignored] : dims)
+    known.push_back(name);
+  return known;
+}
+
 void NativeNames::refuseUnused() const {
   for (const Declaration &declared : declarations)
     if (!declared.isUsed)
@@ -194,9 +203,7 @@ std::optional<std::vector<const NamedDim *>>
 NativeNames::readDims(Fields &fields, std::string_view key) {
   const std::size_t before = findings.errors.size();
   std::vector<const NamedDim *> found;
-  std::vector<std::string> known;
-  for (const auto &[name, ignored] : dims)
-    known.push_back(name);
+  std::vector<std::string> known = dimNames();
   std::vector<std::string> names = fields.texts(key, /*required=*/true);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const NamedDim *dim = findDim(names[i]);

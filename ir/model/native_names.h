@@ -17,7 +17,13 @@
 
 namespace mtplan::ir {
 
-enum class DimRole : std::uint8_t { batch, sequence, vocabulary, feature };
+enum class DimRole : std::uint8_t {
+  batch,
+  sequence,
+  vocabulary,
+  expert,
+  feature
+};
 
 /// A named dimension; the same name is the same object.
 struct NamedDim {
@@ -48,6 +54,7 @@ public:
   const NamedDim *findDim(std::string_view name) const;
   const Declaration *find(std::string_view name) const;
   std::vector<std::string> allNames() const;
+  std::vector<std::string> dimNames() const;
   /// Errors for what no operator reads.
   void refuseUnused() const;
 

@@ -83,6 +83,8 @@ public:
 
   /// Attributes of the operator, its label among them.
   SmallVector<NamedAttribute, 8> attributes;
+  /// Dimensions that attributes name, by attribute.
+  Bindings named;
   /// Trailing dimensions to keep, or -1.
   std::int64_t keep = -1;
 
@@ -149,6 +151,9 @@ private:
     case AttributeKind::keep:
       readKeep(rule.name);
       return;
+    case AttributeKind::dimension:
+      readDimension(rule.name);
+      return;
     }
   }
 
@@ -187,6 +192,15 @@ private:
       fields.error(name, "must be an integer from 0 to the operand's " +
                              std::to_string(rank) + " dimensions, but is " +
                              value->describe());
+  }
+
+  void readDimension(const char *name) {
+    std::string word = fields.name(name);
+    if (const NamedDim *dim = op.declared->findDim(word))
+      named[name] = {dim};
+    else if (!word.empty())
+      fields.error(name,
+                   unknownName("dimension", word, op.declared->dimNames()));
   }
 
   void checkHeads() {
@@ -233,6 +247,7 @@ NamedValue makeOperator(ModelBuilder &builder, const OperatorRule &rule,
   if (findings.errors.size() != before)
     return {};
 
+  bound.merge(reader.named);
   NamedValue result;
   for (const std::string &word : wordsOf(rule.result)) {
     const Dims &dims = bound[word];
@@ -242,7 +257,8 @@ NamedValue makeOperator(ModelBuilder &builder, const OperatorRule &rule,
     result.dims.erase(result.dims.begin(), result.dims.end() - reader.keep);
 
   Type single = builder.ops.getF32Type();
-  Type element = rule.singles
+  Type element = rule.integers ? builder.ops.getI32Type()
+                 : rule.singles
                      ? single
                      : llvm::cast<RankedTensorType>(
                            op.operands[rule.typeOperand].value.getType())

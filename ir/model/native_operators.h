@@ -33,7 +33,8 @@ enum class AttributeKind : std::uint8_t {
   mask,       ///< a name, the operator's own by default
   classes,    ///< a size, by default the used part of the first operand's last
   activation, ///< a nonlinearity
-  keep        ///< how many trailing dimensions the result has
+  keep,       ///< how many trailing dimensions the result has
+  dimension   ///< a dimension's name; the result has it by the attribute's
 };
 
 struct AttributeRule {
@@ -55,6 +56,7 @@ struct OperatorRule {
   bool singles = false;     ///< the result is f32, else as the operand below
   unsigned typeOperand = 0; ///< whose element type the result has
   std::vector<AttributeRule> attributes = {};
+  bool integers = false; ///< the result is i32
 };
 
 const std::vector<OperatorRule> &operatorRules();
@@ -64,6 +66,7 @@ struct NativeOperator {
   std::string name, label, pointer;
   std::vector<NamedValue> operands;
   std::vector<std::string> operandNames;
+  const NativeNames *declared = nullptr;
 };
 
 /// Checks operands and attributes and makes the operator. A null value after an

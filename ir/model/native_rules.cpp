@@ -10,6 +10,7 @@ const std::vector<OperatorRule> &operatorRules() {
                                          0.0,       1.0,     1.0e-5};
   static const AttributeRule kRate = {"rate", K::real};
   static const AttributeRule kMask = {"mask", K::mask};
+  static const AttributeRule kTopK = {"top_k", K::count, true};
   static const AttributeRule kClasses = {"classes", K::classes};
   static const std::vector<OperatorRule> kRules = {
       {"add", {{"lhs", "..."}, {"rhs", "..."}}, "..."},
@@ -83,7 +84,29 @@ const std::vector<OperatorRule> &operatorRules() {
         {"targets", "# ..."},
         {"count", ""}},
        "",
-       true}};
+       true},
+      {"moe_gate",
+       {{"logits", "b s e"}},
+       "b s e",
+       false,
+       0,
+       {kTopK, {"normalise", K::flag}}},
+      {"moe_slots", {{"logits", "b s e"}}, "b s e", false, 0, {kTopK}, true},
+      {"moe_dispatch",
+       {{"input", "b s d"}, {"slots", "# b s e"}},
+       "e b places d",
+       false,
+       0,
+       {{"places", K::dimension, true}}},
+      {"moe_combine",
+       {{"input", "e b c d"}, {"gates", "b s e"}, {"slots", "# b s e"}},
+       "b s d"},
+      {"balance_loss",
+       {{"logits", "b s e"}, {"count", ""}},
+       "",
+       true,
+       0,
+       {kTopK, {"coefficient", K::real, true, 0.0, 1.0e30}}}};
   return kRules;
 }
 

@@ -16,7 +16,9 @@ static FactorRole roleOf(char letter, EinsumOp op) {
     return FactorRole::row;
   if (op.getColumn() == StringRef(&letter, 1))
     return FactorRole::column;
-  return letter == 'v' ? FactorRole::vocab : FactorRole::data;
+  return letter == 'v'   ? FactorRole::vocab
+         : letter == 'e' ? FactorRole::expert
+                         : FactorRole::data;
 }
 
 FactorRule EinsumOp::getFactorRule() {

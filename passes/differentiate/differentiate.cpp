@@ -49,21 +49,30 @@ LogicalResult checkEnd(ModuleOp module) {
          << last.getSymName() << " is the last segment";
 }
 
-// Reports every loss; fails if there is none.
+// Reports `loss` under `label`, unless something does.
+void accumulateLoss(Operation *loss, StringRef label) {
+  if (llvm::any_of(loss->getUsers(), [](Operation *reader) {
+        return llvm::isa<ir::AccumulateOp>(reader);
+      }))
+    return;
+  OpBuilder builder(loss->getContext());
+  builder.setInsertionPointAfter(loss);
+  builder.create<ir::AccumulateOp>(loss->getLoc(), label, loss->getResult(0),
+                                   ir::LayoutAttr());
+}
+
+// Reports every loss; fails if there is none of tokens. Balance losses go by
+// their own labels: every layer has one.
 LogicalResult accumulateLosses(ModuleOp module) {
   int losses = 0;
-  for (auto segment : module.getOps<ir::SegmentOp>())
+  for (auto segment : module.getOps<ir::SegmentOp>()) {
     for (auto loss : segment.getBlock().getOps<ir::TokenLossOp>()) {
       ++losses;
-      if (llvm::any_of(loss.getResult().getUsers(), [](Operation *reader) {
-            return llvm::isa<ir::AccumulateOp>(reader);
-          }))
-        continue;
-      OpBuilder builder(loss->getContext());
-      builder.setInsertionPointAfter(loss);
-      builder.create<ir::AccumulateOp>(loss.getLoc(), "loss", loss.getResult(),
-                                       ir::LayoutAttr());
+      accumulateLoss(loss, "loss");
     }
+    for (auto loss : segment.getBlock().getOps<ir::BalanceLossOp>())
+      accumulateLoss(loss, loss.getLabel());
+  }
   if (losses == 0)
     return module.emitError("has no mtp.token_loss to differentiate");
   return success();

@@ -156,12 +156,15 @@ private:
       return planner::Split::head;
     case ir::FactorRole::vocab:
       return planner::Split::vocab;
+    case ir::FactorRole::expert:
+      return planner::Split::expert;
     case ir::FactorRole::data:
       break;
     }
     const ir::DimClass &dim = dims.all()[dims.indexOf(op, factor)];
     return dim.batch      ? planner::Split::batch
            : dim.sequence ? planner::Split::sequence
+           : dim.experts  ? planner::Split::expert
            : dim.whole    ? planner::Split::hidden
                           : planner::Split::feature;
   }

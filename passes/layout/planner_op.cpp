@@ -85,11 +85,15 @@ static planner::Split splitOf(ir::FactorRole role) {
     return planner::Split::head;
   case ir::FactorRole::vocab:
     return planner::Split::vocab;
+  case ir::FactorRole::expert:
+    return planner::Split::expert;
   }
   llvm_unreachable("all roles are named");
 }
 
-// Products list their factors by which of the three tensors they run along.
+// Products list their factors by which of the three tensors they run along. One
+// without rows, columns or a contraction (a gate times a vector) does no more
+// than it reads and writes.
 static void addGemmRoles(planner::Op &op) {
   auto runsAlong = [](const planner::Use &use, int factor) {
     return llvm::is_contained(use.factors, factor);
@@ -134,8 +138,11 @@ planner::Op toPlanner(ir::ComputeOp op) {
   for (const auto &group : rule.linearGroups)
     plain.linearGroups.emplace_back(group.begin(), group.end());
   if (llvm::isa<ir::EinsumOp>(op.getOperation())) {
-    plain.opClass = planner::OpClass::gemm;
     addGemmRoles(plain);
+    if (!plain.m.empty() && !plain.n.empty() && !plain.k.empty())
+      plain.opClass = planner::OpClass::gemm;
+    else
+      plain.m = plain.n = plain.k = plain.batch = {};
   } else if (llvm::isa<ir::AttentionOp, ir::AttentionGradOp>(
                  op.getOperation())) {
     plain.opClass = planner::OpClass::attention;

@@ -2,6 +2,7 @@
 
 #include "passes/verify/resize.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "mlir/IR/Builders.h"
@@ -89,6 +90,16 @@ private:
                   : std::max<int64_t>(2, newWidth * rotary.getInt() /
                                              width.getInt() / 2 * 2));
         set(op, "head_dim", newWidth);
+      }
+      // A choice among experts stays one.
+      if (auto chosen = op->getAttrOfType<IntegerAttr>("top_k")) {
+        int64_t experts = rule.factors[rule.find("e")].size;
+        int64_t fewer = newSizeOf("e");
+        set(op, "top_k",
+            chosen.getInt() == experts
+                ? fewer
+                : std::clamp<int64_t>(chosen.getInt(), 1,
+                                      std::max<int64_t>(1, fewer - 1)));
       }
       if (auto classes = op->getAttrOfType<IntegerAttr>("classes"))
         set(op, "classes",
@@ -201,7 +212,8 @@ private:
 
   // Sizes differ from role to role as far as the units let them, so that
   // dimensions that were mixed up do not agree by accident; head widths stay
-  // even for rotations.
+  // even for rotations, and experts have so few places that some tokens get
+  // none.
   void shrinkFactors() {
     std::vector<bool> isPart(sizes.size(), false), isMajor(sizes.size(), false);
     for (const ir::DimClass &dim : dims.all())
@@ -214,6 +226,7 @@ private:
       std::int64_t least = isMajor[index]  ? 2
                            : isPart[index] ? 4
                            : dim.batch     ? 2
+                           : dim.places    ? 2
                            : dim.sequence  ? 4
                            : dim.whole     ? 6
                                            : 5;

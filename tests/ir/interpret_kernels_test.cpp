@@ -116,7 +116,8 @@ TEST_F(InterpretKernels, ActivationsAndTheirSlopes) {
       {"gelu_tanh", 0.8411919906082768, 1.0829640838457826},
       {"silu", 0.7310585786300049, 0.9276705118714866},
       {"relu", 1.0, 1.0},
-      {"tanh", 0.7615941559557649, 0.4199743416140261}};
+      {"tanh", 0.7615941559557649, 0.4199743416140261},
+      {"sigmoid", 0.7310585786300049, 0.19661193324148185}};
   for (const ActivationCase &c : cases) {
     SCOPED_TRACE(c.kind);
     const std::string kind = c.kind;

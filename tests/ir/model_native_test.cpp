@@ -81,6 +81,26 @@ TEST(Native, LettersBecomeTheDialects) {
   EXPECT_EQ(found["h.*.q"], "bsi,oi->bso"); // from xyz,wz->xyw
   EXPECT_EQ(found["h.*.k"], "bsi,io->bso"); // from btc, cd -> btd
   EXPECT_EQ(found["lm_head"], "bsi,vi->bsv");
+  EXPECT_EQ(found["h.*.router"], "bsi,ie->bse");     // from nsf,fx->nsx
+  EXPECT_EQ(found["h.*.experts"], "ebpi,eio->ebpo"); // from xnpf,xfg->xnpg
+}
+
+TEST(Native, PlacesOfAnExpertAreADimension) {
+  std::string text = input("native/good/every_operator.json");
+  Loading loading(text);
+  ASSERT_TRUE(loading.model) << loading.allErrors();
+  EXPECT_NE(loading.print().find("(tensor<1x8x32xbf16>, tensor<1x8x4xi32>) -> "
+                                 "tensor<4x1x5x32xbf16>"),
+            std::string::npos);
+  Loading unknown(
+      replaced(text, "{\"places\": \"places\"}", "{\"places\": \"place\"}"));
+  ASSERT_EQ(unknown.errors.size(), 1U) << unknown.allErrors();
+  EXPECT_EQ(unknown.errors[0].rfind(
+                "m.json: /segments/1/operators/20/attributes/places: unknown "
+                "dimension \"place\"; nearest first, known are places, ",
+                0),
+            0U)
+      << unknown.errors[0];
 }
 
 TEST(Native, LettersOfNoRoleStayApart) {
@@ -107,9 +127,11 @@ TEST(Native, CopiesAreCountedFromFirst) {
   ASSERT_TRUE(loading.model) << loading.allErrors();
   EXPECT_EQ(loading.model->layers, 3);
   // Outside the block 128 * 32 + 16 * 32; inside 3 times 3 norms of 32, q and
-  // proj 1024 each, k and v 512 each, gate, up and down 1536 each, a bias 32.
+  // proj 1024 each, k and v 512 each, gate, up and down 1536 each, a bias 32,
+  // a router for 4 experts of 32 * 32.
   EXPECT_EQ(loading.model->parameters,
-            128 * 32 + 16 * 32 + 3 * (96 + 2048 + 1024 + 4608 + 32));
+            128 * 32 + 16 * 32 +
+                3 * (96 + 2048 + 1024 + 4608 + 32 + 32 * 4 + 4 * 32 * 32));
 }
 
 TEST(Native, OverridesReachTheNamedDimensions) {

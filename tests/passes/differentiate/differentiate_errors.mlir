@@ -180,6 +180,23 @@ mtp.segment @lse_is_read () {
 
 // -----
 
+mtp.segment @balance_is_read () {
+  %l = mtp.parameter "l" : tensor<2x4x8xf32>
+  %targets = mtp.input "targets" dims ["batch", "sequence"] : tensor<2x4xi32>
+  %count = mtp.input "count" dims [] : tensor<f32>
+  // expected-error @below {{may only be accumulated: its gradient is taken to be 1}}
+  %b = mtp.balance_loss "balance"(%l, %count) {coefficient = 0.01 : f64, top_k = 2 : i64} : (tensor<2x4x8xf32>, tensor<f32>) -> tensor<f32>
+  // expected-note @below {{but it is also read here}}
+  %twice = mtp.scale "twice"(%b) by 2.0 : tensor<f32>
+  %m = mtp.vocab_max "loss.max"(%l) {classes = 8 : i64} : (tensor<2x4x8xf32>) -> tensor<2x4xf32>
+  %s = mtp.vocab_sum_exp "loss.sum_exp"(%l, %m) {classes = 8 : i64} : (tensor<2x4x8xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %p = mtp.vocab_pick "loss.pick"(%l, %targets) : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<2x4xf32>
+  %loss = mtp.token_loss "loss"(%m, %s, %p, %targets, %count) : (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xi32>, tensor<f32>) -> tensor<f32>
+  mtp.yield
+}
+
+// -----
+
 mtp.segment @loss_is_read () {
   %l = mtp.parameter "l" : tensor<2x4x8xf32>
   %targets = mtp.input "targets" dims ["batch", "sequence"] : tensor<2x4xi32>

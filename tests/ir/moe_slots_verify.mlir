@@ -1,0 +1,44 @@
+// RUN: mtplan-opt %s --split-input-file --verify-diagnostics
+
+mtp.segment @logits_of_two_dimensions () {
+  %logits = mtp.parameter "logits" : tensor<4x6xf32>
+  // expected-error @below {{logits has 2 dimensions, needs 3}}
+  %y = mtp.moe_slots "l"(%logits) {top_k = 2 : i64} : (tensor<4x6xf32>) -> tensor<4x6xi32>
+  mtp.yield
+}
+
+// -----
+
+mtp.segment @no_expert_chosen () {
+  %logits = mtp.parameter "logits" : tensor<2x4x6xf32>
+  // expected-error @below {{needs a top_k from 1 to its 6 experts, got 0}}
+  %y = mtp.moe_slots "l"(%logits) {top_k = 0 : i64} : (tensor<2x4x6xf32>) -> tensor<2x4x6xi32>
+  mtp.yield
+}
+
+// -----
+
+mtp.segment @more_than_there_are () {
+  %logits = mtp.parameter "logits" : tensor<2x4x6xf32>
+  // expected-error @below {{needs a top_k from 1 to its 6 experts, got 7}}
+  %y = mtp.moe_slots "l"(%logits) {top_k = 7 : i64} : (tensor<2x4x6xf32>) -> tensor<2x4x6xi32>
+  mtp.yield
+}
+
+// -----
+
+mtp.segment @slots_of_positions_alone () {
+  %logits = mtp.parameter "logits" : tensor<2x4x6xf32>
+  // expected-error @below {{result has shape [2, 4], needs [2, 4, 6]}}
+  %y = mtp.moe_slots "l"(%logits) {top_k = 2 : i64} : (tensor<2x4x6xf32>) -> tensor<2x4xi32>
+  mtp.yield
+}
+
+// -----
+
+mtp.segment @slots_of_floats () {
+  %logits = mtp.parameter "logits" : tensor<2x4x6xf32>
+  // expected-error @below {{result needs integers, got elements of 'f32'}}
+  %y = mtp.moe_slots "l"(%logits) {top_k = 2 : i64} : (tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  mtp.yield
+}
