@@ -171,15 +171,19 @@ Value ModelBuilder::attention(llvm::StringRef label, Value query, Value key,
       .getResult();
 }
 
+Value ModelBuilder::count() {
+  return ops.create<InputOp>(
+      location, RankedTensorType::get({}, ops.getF32Type()), "count",
+      ops.getStrArrayAttr({}), IntegerAttr(), LayoutAttr());
+}
+
 Value ModelBuilder::loss(Value logits, std::int64_t classes) {
   // One number per token each, kept in float32 whatever the logits are.
   auto perToken =
       RankedTensorType::get(shapeOf(logits).drop_back(), ops.getF32Type());
   auto scalar = RankedTensorType::get({}, ops.getF32Type());
   Value targets = tokens("targets", perToken.getDimSize(1), classes);
-  Value count =
-      ops.create<InputOp>(location, scalar, "count", ops.getStrArrayAttr({}),
-                          IntegerAttr(), LayoutAttr());
+  Value tokensOfStep = count();
   Value maximum =
       ops.create<VocabMaxOp>(location, perToken, "loss.max", logits, classes);
   Value sumExp = ops.create<VocabSumExpOp>(location, perToken, "loss.sum_exp",
@@ -187,7 +191,7 @@ Value ModelBuilder::loss(Value logits, std::int64_t classes) {
   Value picked =
       ops.create<VocabPickOp>(location, perToken, "loss.pick", logits, targets);
   return ops.create<TokenLossOp>(location, scalar, "loss", maximum, sumExp,
-                                 picked, targets, count);
+                                 picked, targets, tokensOfStep);
 }
 
 } // namespace mtplan::ir

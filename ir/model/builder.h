@@ -2,7 +2,8 @@
 //
 // A thin layer over OpBuilder: shapes follow from the operands, and parameters
 // are named after the operator that uses them (`label`.weight, `label`.bias).
-// Activations are [batch, sequence, features], weights [in, out].
+// Activations are [batch, sequence, features], weights [in, out]. Experts are
+// in moe_builder.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,11 +78,36 @@ public:
                         mlir::Value key, mlir::Value value,
                         std::int64_t headDim, bool causal, double scale,
                         double rate);
+  /// Logits of a token for each of `experts`: input times `label`.weight.
+  mlir::Value router(llvm::StringRef label, mlir::Value input,
+                     std::int64_t experts);
+  mlir::Value moeGate(llvm::StringRef label, mlir::Value logits,
+                      std::int64_t topK, bool normalise);
+  mlir::Value moeSlots(llvm::StringRef label, mlir::Value logits,
+                       std::int64_t topK);
+  /// Tokens at `places` places of each expert, [experts, batch, places, ...].
+  mlir::Value moeDispatch(llvm::StringRef label, mlir::Value input,
+                          mlir::Value slots, std::int64_t places);
+  /// Each expert's input times its matrix of `label`.weight.
+  mlir::Value expertLinear(llvm::StringRef label, mlir::Value input,
+                           std::int64_t width, llvm::StringRef init = "normal");
+  mlir::Value moeCombine(llvm::StringRef label, mlir::Value input,
+                         mlir::Value gates, mlir::Value slots);
+  /// Reported under its own label and added to the step's loss.
+  void balanceLoss(llvm::StringRef label, mlir::Value logits, std::int64_t topK,
+                   double coefficient);
+  /// A number per token, sigmoid(input times the vector `label`.weight), times
+  /// `value`.
+  mlir::Value tokenGate(llvm::StringRef label, mlir::Value input,
+                        mlir::Value value);
   /// Cross entropy of `logits`, the mean over the step's target tokens.
   mlir::Value loss(mlir::Value logits, std::int64_t classes);
 
 private:
   llvm::SmallVector<mlir::Type> carried;
+
+  /// The number of target tokens of the step.
+  mlir::Value count();
 };
 
 /// Sizes of a ranked tensor.

@@ -3,7 +3,8 @@
 // What the families share: sizes that must fit each other, vocabulary padding,
 // the length of a sample. A family's reader calls these in its own words and
 // fills in what is left of the record. Keys of mtplan's own, accepted in every
-// family: name, padded_vocab_size, global_batch_size.
+// family: name, padded_vocab_size, global_batch_size; where there are experts,
+// capacity_factor.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,6 +70,8 @@ void readBert(HfConfig &config);
 void readLlama(HfConfig &config);
 void readMistral(HfConfig &config);
 void readQwen2(HfConfig &config);
+void readMixtral(HfConfig &config);
+void readQwen2Moe(HfConfig &config);
 
 /// Builds the model of a parsed config.json. Adds to `findings`; on errors the
 /// result's module is null.

@@ -21,6 +21,8 @@ constexpr Family kFamilies[] = {
     {"llama", "LlamaForCausalLM", readLlama},
     {"mistral", "MistralForCausalLM", readMistral},
     {"qwen2", "Qwen2ForCausalLM", readQwen2},
+    {"mixtral", "MixtralForCausalLM", readMixtral},
+    {"qwen2_moe", "Qwen2MoeForCausalLM", readQwen2Moe},
 };
 
 const Family *findFamily(Fields &fields) {

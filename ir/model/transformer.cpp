@@ -7,6 +7,9 @@
 
 #include "ir/model/transformer.h"
 
+#include <algorithm>
+#include <cmath>
+
 using namespace mlir;
 
 namespace mtplan::ir {
@@ -40,9 +43,40 @@ Value attentionBranch(ModelBuilder &builder, const Transformer &model,
   return builder.dropout("h.*.attn.drop", y, model.residualDropout);
 }
 
+// The experts of x, and whoever serves all tokens beside them.
+Value expertBranch(ModelBuilder &builder, const Transformer &model, Value x) {
+  const Experts &experts = model.experts;
+  Value logits = builder.router("h.*.moe.router", x, experts.count);
+  Value gates = builder.moeGate("h.*.moe.gates", logits, experts.chosen,
+                                experts.normalise);
+  Value slots = builder.moeSlots("h.*.moe.slots", logits, experts.chosen);
+  if (experts.balance > 0.0)
+    builder.balanceLoss("h.*.moe.balance", logits, experts.chosen,
+                        experts.balance);
+  Value sent = builder.moeDispatch("h.*.moe.dispatch", x, slots,
+                                   experts.places(model.sequence));
+  Value gate = builder.expertLinear("h.*.moe.gate", sent, experts.inner);
+  Value up = builder.expertLinear("h.*.moe.up", sent, experts.inner);
+  Value down = builder.expertLinear("h.*.moe.down",
+                                    builder.swiglu("h.*.moe.act", gate, up),
+                                    model.hidden, "residual");
+  Value y = builder.moeCombine("h.*.moe.combine", down, gates, slots);
+  if (experts.sharedInner == 0)
+    return y;
+  gate = builder.linear("h.*.shared.gate", x, experts.sharedInner, false);
+  up = builder.linear("h.*.shared.up", x, experts.sharedInner, false);
+  Value shared = builder.linear("h.*.shared.down",
+                                builder.swiglu("h.*.shared.act", gate, up),
+                                model.hidden, false, "residual");
+  return builder.add("h.*.moe.add", y,
+                     builder.tokenGate("h.*.shared.router", x, shared));
+}
+
 Value mlpBranch(ModelBuilder &builder, const Transformer &model, Value x) {
   Value y;
-  if (model.gated) {
+  if (model.experts.count > 0) {
+    y = expertBranch(builder, model, x);
+  } else if (model.gated) {
     Value gate = builder.linear("h.*.mlp.gate", x, model.inner, model.mlpBias);
     Value up = builder.linear("h.*.mlp.up", x, model.inner, model.mlpBias);
     y = builder.linear("h.*.mlp.down", builder.swiglu("h.*.mlp.act", gate, up),
@@ -118,6 +152,14 @@ Value head(ModelBuilder &builder, const Transformer &model, Value x) {
 }
 
 } // namespace
+
+std::int64_t Experts::places(std::int64_t sequence) const {
+  double even = static_cast<double>(chosen) * static_cast<double>(sequence) /
+                static_cast<double>(count);
+  // A token is at an expert once.
+  return std::clamp<std::int64_t>(
+      static_cast<std::int64_t>(std::ceil(even * capacityFactor)), 1, sequence);
+}
 
 void buildTransformer(ModelBuilder &builder, const Transformer &model) {
   builder.beginSegment("embed");

@@ -23,6 +23,23 @@ enum class BlockForm : std::uint8_t {
   parallelTwoNorms ///< x + (attn(ln_1 x) + mlp(ln_2 x))
 };
 
+/// Experts in place of the MLP: SwiGLU each, without biases.
+struct Experts {
+  std::int64_t count = 0;  ///< 0: one MLP for all tokens
+  std::int64_t chosen = 1; ///< per token
+  std::int64_t inner = 1;
+  /// Room at an expert over what it needs if all are chosen evenly; who finds
+  /// none is dropped.
+  double capacityFactor = 1.25;
+  bool normalise = true;        ///< gates of the chosen sum to 1
+  double balance = 0.0;         ///< coefficient of the auxiliary loss; 0: none
+  std::int64_t sharedInner = 0; ///< of an MLP that every token goes to, by a
+                                ///< gate of its own; 0: none
+
+  /// Places of one expert for one sample.
+  std::int64_t places(std::int64_t sequence) const;
+};
+
 struct Transformer {
   std::int64_t sequence = 1, layers = 1;
   std::int64_t hidden = 1, inner = 1;
@@ -42,6 +59,7 @@ struct Transformer {
   bool finalNorm = true;
   double epsilon = 1.0e-5;
 
+  Experts experts;
   bool gated = false; ///< SwiGLU; else `activation`
   Activation activation = Activation::GeluTanh;
   bool queryBias = true, projBias = true, mlpBias = true;

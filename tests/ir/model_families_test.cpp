@@ -47,7 +47,13 @@ INSTANTIATE_TEST_SUITE_P(
         Count{"llama-3-405b", 405'853'388'800},
         Count{"mistral-7b", 7'241'732'096},
         // biases on q, k, v: 28 (3584 + 2 * 512) more
-        Count{"qwen2-7b", 7'615'616'512}),
+        Count{"qwen2-7b", 7'615'616'512},
+        // 32 (2 * 4096^2 + 2 * 4096 * 1024 + 8 * 3 * 4096 * 14336 + 8 * 4096
+        //   + 2 * 4096) + 2 * 32000 * 4096 + 4096
+        Count{"mixtral-8x7b", 46'702'792'704},
+        // 24 (4 * 2048^2 + 3 * 2048 + 60 * 3 * 2048 * 1408 + 60 * 2048
+        //   + 3 * 2048 * 5632 + 2048 + 2 * 2048) + 2 * 151936 * 2048 + 2048
+        Count{"qwen1.5-moe-a2.7b", 14'315'784'192}),
     [](const auto &test) {
       std::string name = test.param.example;
       std::replace_if(
@@ -183,6 +189,77 @@ TEST(Llama, BiasesAndTyingFollowTheConfig) {
   EXPECT_EQ(biased.model->parameters - plain.model->parameters,
             2 * (4 * 64 + 448));
   EXPECT_EQ(plain.model->parameters - tied.model->parameters, 512 * 64);
+}
+
+TEST(Mixtral, ExpertsTakeThePlaceOfTheMlp) {
+  Loading loading(Loading::example("tiny-mixtral"));
+  ASSERT_TRUE(loading.model) << loading.allErrors();
+  std::vector<std::string> labels = loading.labels("h");
+  EXPECT_EQ(
+      std::vector<std::string>(labels.begin() + 9, labels.end()),
+      (std::vector<std::string>{
+          "h.*.ln_2", "h.*.moe.router", "h.*.moe.gates", "h.*.moe.slots",
+          "h.*.moe.balance", "h.*.moe.dispatch", "h.*.moe.gate", "h.*.moe.up",
+          "h.*.moe.act", "h.*.moe.down", "h.*.moe.combine", "h.*.mlp.add"}));
+  std::string text = loading.print();
+  EXPECT_NE(text.find("{normalise, top_k = 2 : i64}"), std::string::npos);
+  EXPECT_NE(text.find("\"h.*.moe.gate.weight\" : tensor<8x64x96xbf16>"),
+            std::string::npos);
+  EXPECT_NE(text.find("coefficient = 2.000000e-02"), std::string::npos);
+  EXPECT_EQ(loading.model->inner, 96);
+}
+
+// 2 of 8 experts for each of 32 tokens: 8 apiece, and a quarter more.
+TEST(Mixtral, CapacityFollowsFactorAndSequence) {
+  std::string text = Loading::example("tiny-mixtral");
+  auto places = [](const Loading &loading) -> std::int64_t {
+    std::int64_t found = -1;
+    if (loading.model)
+      loading.model->module.get().walk([&](MoeDispatchOp op) {
+        found = llvm::cast<mlir::RankedTensorType>(op.getType()).getDimSize(2);
+      });
+    return found;
+  };
+  Loading usual(text);
+  EXPECT_EQ(places(usual), 10);
+  EXPECT_EQ(usual.model->notes,
+            std::vector<std::string>{
+                "an expert takes 10 tokens of a sample and drops others; set "
+                "capacity_factor to change it"});
+  EXPECT_EQ(places(Loading(replaced(text, "{", "{\"capacity_factor\": 1.0, "))),
+            8);
+  // No token comes twice.
+  EXPECT_EQ(places(Loading(replaced(text, "{", "{\"capacity_factor\": 9.0, "))),
+            32);
+  ShapeOverrides overrides;
+  overrides.sequence = 5;
+  EXPECT_EQ(places(Loading(text, overrides)), 2); // 5 * 2 / 8 * 1.25 = 1.56
+}
+
+TEST(Mixtral, BalanceIsLeftOutAtZero) {
+  Loading loading(replaced(Loading::example("tiny-mixtral"),
+                           "\"router_aux_loss_coef\": 0.02",
+                           "\"router_aux_loss_coef\": 0.0"));
+  ASSERT_TRUE(loading.model) << loading.allErrors();
+  EXPECT_EQ(loading.print().find("balance_loss"), std::string::npos);
+}
+
+TEST(Qwen2Moe, ASharedExpertServesAllTokens) {
+  Loading loading(Loading::example("tiny-qwen2_moe"));
+  ASSERT_TRUE(loading.model) << loading.allErrors();
+  std::vector<std::string> labels = loading.labels("h");
+  EXPECT_EQ(
+      std::vector<std::string>(labels.end() - 9, labels.end()),
+      (std::vector<std::string>{
+          "h.*.shared.gate", "h.*.shared.up", "h.*.shared.act",
+          "h.*.shared.down", "h.*.shared.router", "h.*.shared.router.sigmoid",
+          "h.*.shared.router.scale", "h.*.moe.add", "h.*.mlp.add"}));
+  std::string text = loading.print();
+  EXPECT_NE(text.find("\"h.*.shared.router.weight\" : tensor<64xbf16>"),
+            std::string::npos);
+  EXPECT_NE(text.find("\"h.*.attn.q.bias\""), std::string::npos);
+  // Gates are what the softmax gives.
+  EXPECT_EQ(text.find("normalise"), std::string::npos);
 }
 
 TEST(Overrides, ChangeLayersSequenceAndType) {

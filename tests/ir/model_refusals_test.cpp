@@ -63,8 +63,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "\"model_type\": \"llama\"",
                 "\"model_type\": \"lama2\"",
                 {"m.json: /model_type: unknown architecture \"lama2\"; nearest "
-                 "first, known are llama, gpt2, qwen2, gptj, bert, mistral and "
-                 "gpt_neox"}},
+                 "first, known are llama, gpt2, qwen2, gptj, bert, mistral, "
+                 "mixtral, gpt_neox and qwen2_moe"}},
         Refusal{"Activation",
                 "tiny-gpt2",
                 "gelu_new",
@@ -72,6 +72,43 @@ INSTANTIATE_TEST_SUITE_P(
                 {"m.json: /activation_function: unknown activation "
                  "\"gelu_knew\"; nearest first, known are gelu_new, gelu_fast, "
                  "gelu, relu, silu, tanh, swish and gelu_pytorch_tanh"}},
+        Refusal{"MoreExpertsThanThereAre",
+                "tiny-mixtral",
+                "\"num_experts_per_tok\": 2",
+                "\"num_experts_per_tok\": 9",
+                {"m.json: /num_experts_per_tok: 9 is more than "
+                 "num_local_experts 8"}},
+        Refusal{"NoRoomAtExperts",
+                "tiny-mixtral",
+                "{",
+                "{\"capacity_factor\": 0, ",
+                {"m.json: /capacity_factor: must be above 0"}},
+        Refusal{"NoisyRouting",
+                "tiny-mixtral",
+                "{",
+                "{\"router_jitter_noise\": 0.1, ",
+                {"m.json: /router_jitter_noise: only 0 is supported: routing "
+                 "has no noise"}},
+        Refusal{"ExpertsInEverySecondLayer",
+                "tiny-qwen2_moe",
+                "\"decoder_sparse_step\": 1",
+                "\"decoder_sparse_step\": 2",
+                {"m.json: /decoder_sparse_step: only 1 is supported: all "
+                 "layers must have experts"}},
+        Refusal{"LayersWithoutExperts",
+                "tiny-qwen2_moe",
+                "\"mlp_only_layers\": []",
+                "\"mlp_only_layers\": [0]",
+                {"m.json: /mlp_only_layers: names 1 layers without experts; "
+                 "only an empty list is supported: all layers must have "
+                 "experts"}},
+        Refusal{
+            "LayersWithoutExpertsAsANumber",
+            "tiny-qwen2_moe",
+            "\"mlp_only_layers\": []",
+            "\"mlp_only_layers\": 0",
+            {"m.json: /mlp_only_layers: must be an array, but is the number "
+             "0"}},
         Refusal{"Gate",
                 "tiny-llama",
                 "\"silu\"",
