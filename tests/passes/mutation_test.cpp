@@ -321,7 +321,7 @@ std::vector<Family> mutated() {
   std::vector<Family> some;
   for (Family &family : families())
     if (family.example == "tiny-gpt2" || family.example == "tiny-bert" ||
-        family.example == "tiny-llama")
+        family.example == "tiny-llama" || family.example == "tiny-mixtral")
       some.push_back(std::move(family));
   return some;
 }

@@ -54,6 +54,8 @@ inline void PrintTo(const Family &family, std::ostream *out) {
 inline std::vector<Family> families() {
   const std::string off = "\"attention_dropout\": 0.0";
   const std::string on = "\"attention_dropout\": 0.1";
+  std::set<std::string> withExperts = Family().splits;
+  withExperts.insert("expert");
   return {{"tiny-gpt2"},
           {"tiny-bert"},
           {"tiny-gptj"},
@@ -63,6 +65,8 @@ inline std::vector<Family> families() {
           {"tiny-llama", off, on},
           {"tiny-mistral", off, on},
           {"tiny-qwen2", off, on},
+          {"tiny-mixtral", off, on, 3, true, withExperts},
+          {"tiny-qwen2_moe", off, on, 3, true, withExperts},
           {"native/tiny-gpt2", "", "", 0},
           {"native/mlp",
            "",
@@ -135,13 +139,15 @@ class RandomPlanner {
 public:
   /// \param apart  repeated segments are cut into runs of one copy and of the
   ///               rest, which choose apart
+  /// \param replicas what the first axis, of data-parallel replicas, splits
   RandomPlanner(const planner::ModelGraph &model, const planner::Mesh &mesh,
-                bool apart)
+                bool apart,
+                std::vector<planner::Split> replicas = {planner::Split::batch})
       : graph(model), machine(planner::loadMachine("dgx-1")) {
     using enum planner::Split;
     setting.mesh = mesh;
     setting.rules = {
-        {{batch}, false},
+        {std::move(replicas), false},
         {{batch, sequence, column, row, head, vocab, expert, feature, hidden},
          true}};
     setting.microBatches = 2;

@@ -74,6 +74,30 @@ TEST(Shrink, GivesEveryRoleItsLength) {
   EXPECT_EQ(attributeOf(*step.module, "h.*.attn.core", "head_dim"), 4);
 }
 
+// Eight choices of four tokens in ten places, two an expert, so that some are
+// dropped; the choice is still one of two.
+TEST(Shrink, LeavesExpertsTooFewPlaces) {
+  Step step({"tiny-mixtral"}, 1, 1);
+  shrinkFor(step);
+  EXPECT_TRUE(mlir::succeeded(mlir::verify(*step.module)));
+  EXPECT_EQ(shapeOf(*step.module, "h.*.moe.slots"), (Shape{2, 4, 5}));
+  EXPECT_EQ(shapeOf(*step.module, "h.*.moe.dispatch"), (Shape{5, 2, 2, 6}));
+  EXPECT_EQ(attributeOf(*step.module, "h.*.moe.gates", "top_k"), 2);
+}
+
+// Five experts are left of eight, of which seven or all were chosen.
+TEST(Shrink, KeepsAChoiceAmongExperts) {
+  for (auto [chosen, left] : {std::pair("7", 4), std::pair("8", 5)}) {
+    Step step({"tiny-mixtral", "\"num_experts_per_tok\": 2",
+               "\"num_experts_per_tok\": " + std::string(chosen)},
+              1, 1);
+    shrinkFor(step);
+    EXPECT_TRUE(mlir::succeeded(mlir::verify(*step.module)));
+    EXPECT_EQ(attributeOf(*step.module, "h.*.moe.slots", "top_k"), left);
+    EXPECT_EQ(attributeOf(*step.module, "h.*.moe.balance.grad", "top_k"), left);
+  }
+}
+
 // Four key heads serve eight query heads; eight ranks may still split RoPE's
 // eight heads, though not attention's four groups.
 TEST(Shrink, KeepsWhatDividesUnderGroupedQueries) {
