@@ -70,8 +70,8 @@ void addFlags(CLI::App &app, Flags &flags) {
   text("--precision", flags.precision,
        "bf16, fp16 or fp32 (default: the machine's)", "WORD");
   text("--splits", flags.splits,
-       "what tp may split: column, row, head, vocab, sequence, batch, hidden "
-       "(default: all but hidden)",
+       "what tp may split: column, row, head, vocab, sequence, batch, expert, "
+       "hidden (default: all but hidden)",
        "LIST");
   text("--sequence-parallel", flags.sequenceParallel,
        "on or off: adds or removes sequence from the splits", "WORD");

@@ -22,7 +22,7 @@ constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
 /// What `--splits` may name.
 constexpr Split kSplits[] = {Split::column, Split::row,      Split::head,
                              Split::vocab,  Split::sequence, Split::batch,
-                             Split::hidden};
+                             Split::expert, Split::hidden};
 constexpr Precision kPrecisions[] = {Precision::bf16, Precision::fp16,
                                      Precision::fp32};
 /// A word of `--zero`.
@@ -231,8 +231,8 @@ const char *nameOf(Stage stage) {
 }
 
 std::vector<Split> defaultSplits() {
-  return {Split::column, Split::row,      Split::head,
-          Split::vocab,  Split::sequence, Split::batch};
+  return {Split::column,   Split::row,   Split::head,  Split::vocab,
+          Split::sequence, Split::batch, Split::expert};
 }
 
 PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {

@@ -32,6 +32,21 @@ Json jsonOfExample(const std::string &name,
   return Json::parse(ran.out);
 }
 
+// What is split by experts is theirs: the linears, what is sent and added up.
+TEST(Json, TensorAxisSplitsExperts) {
+  Json report =
+      jsonOfExample("tiny-mixtral", {"--tp", "4", "--gpus", "4", "--splits",
+                                     "expert", "--verify"});
+  std::set<std::string> split;
+  for (const Json &op : report["plan"]["ops"])
+    if (op["phase"] == "forward" && op["strategy"] == "expert")
+      split.insert(op["label"]);
+  EXPECT_TRUE(split.contains("h.*.moe.gate"));
+  EXPECT_TRUE(split.contains("h.*.moe.down"));
+  EXPECT_FALSE(split.contains("h.*.attn.q"));
+  EXPECT_TRUE(report["proof"]["holds"]);
+}
+
 TEST(Json, HasTheDocumentedKeys) {
   Json report = jsonOfExample("tiny-gpt2", {"--tp", "4", "--gpus", "8"});
   EXPECT_THAT(keysOf(report),

@@ -194,11 +194,12 @@ INSTANTIATE_TEST_SUITE_P(
                 kGpt,
                 {"--hardware", "dgx-2h", "--precision", "bf16"},
                 {"dgx-2h has no bf16; --precision may be fp16 and fp32"}},
-        Refusal{"Split",
-                kGpt,
-                {"--splits", "column,colum"},
-                {"--splits: unknown split \"colum\"; nearest first, known are "
-                 "column, row, vocab, head, batch, hidden and sequence"}},
+        Refusal{
+            "Split",
+            kGpt,
+            {"--splits", "column,colum"},
+            {"--splits: unknown split \"colum\"; nearest first, known are "
+             "column, row, vocab, head, batch, expert, hidden and sequence"}},
         Refusal{"SplitTwice",
                 kGpt,
                 {"--splits", "row,head,row"},
