@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
+
+#include "planner/cost/product_cost.h"
 
 namespace mtplan::planner {
 
@@ -77,44 +78,24 @@ double localFlops(const Op &op, const Strategy &strategy, const Mesh &mesh) {
   return flops;
 }
 
-// Time that the device's units spend over the time they would spend if the
-// output were cut into exactly as many full tiles as keep them all busy; >= 1.
-double quantisation(const Op &op, const Strategy &strategy, const Mesh &mesh,
-                    const Device &device) {
-  double m = extentOf(op.m, op, strategy, mesh);
-  double n = extentOf(op.n, op, strategy, mesh);
-  double k = extentOf(op.k, op, strategy, mesh);
-  double batch = extentOf(op.batch, op, strategy, mesh);
-  double tiles =
-      std::ceil(m / device.tileM) * std::ceil(n / device.tileN) * batch;
-  double waves = std::ceil(tiles / device.units);
-  double area = waves * device.units * device.tileM * device.tileN;
-  // Units that one wave leaves idle share the contraction (split-K), as long as
-  // a share outweighs the partial tile it has to write.
-  double sharers = std::max(1.0, std::floor(device.units / tiles));
-  double shortest = std::min<double>(k, device.tileM + device.tileN);
-  double share = std::max(k / sharers, shortest);
-  return area * share / (m * n * batch * k);
+double memoryRate(const Op &op, const Device &device) {
+  return (op.opClass == OpClass::memory ? device.passRate()
+                                        : device.streamRate())
+      .value;
 }
 
-// Rate of products: the precision's own, or single precision's where the device
-// has no other.
-double peakOf(const Device &device, Precision precision) {
-  std::optional<FlopsPerSec> peak = device.peak(precision);
-  if (!peak)
-    peak = device.fp32;
-  assert(peak && "the device has no rate for this precision");
-  return peak->value;
+double attentionRate(const Device &device, Precision precision) {
+  return productPeak(device, precision).value * device.attentionEfficiency;
 }
 
-double memoryRate(const Device &device) {
-  return device.bandwidth.value * device.bandwidthEfficiency;
-}
-
-double productRate(const Op &op, const Device &device, Precision precision) {
-  return peakOf(device, precision) * (op.opClass == OpClass::gemm
-                                          ? device.gemmEfficiency
-                                          : device.attentionEfficiency);
+double gemmSeconds(const Op &op, const Strategy &strategy, const Mesh &mesh,
+                   const Device &device, Precision precision) {
+  ProductShape shape{extentOf(op.m, op, strategy, mesh),
+                     extentOf(op.n, op, strategy, mesh),
+                     extentOf(op.k, op, strategy, mesh),
+                     extentOf(op.batch, op, strategy, mesh)};
+  return productTime(shape, device, precision).value *
+         (localFlops(op, strategy, mesh) / shape.flops());
 }
 
 } // namespace
@@ -123,13 +104,13 @@ Seconds computeTime(const Op &op, const Strategy &strategy,
                     const std::vector<Tensor> &tensors, const Mesh &mesh,
                     const Machine &machine, Precision precision) {
   const Device &device = machine.device;
-  double time = localBytes(op, strategy, tensors, mesh) / memoryRate(device);
-  if (op.opClass != OpClass::memory) {
-    double work = localFlops(op, strategy, mesh);
-    if (op.opClass == OpClass::gemm)
-      work *= quantisation(op, strategy, mesh, device);
-    time = std::max(time, work / productRate(op, device, precision));
-  }
+  double time =
+      localBytes(op, strategy, tensors, mesh) / memoryRate(op, device);
+  if (op.opClass == OpClass::gemm)
+    time = std::max(time, gemmSeconds(op, strategy, mesh, device, precision));
+  else if (op.opClass == OpClass::attention)
+    time = std::max(time, localFlops(op, strategy, mesh) /
+                              attentionRate(device, precision));
   return Seconds{time} + device.launch;
 }
 
@@ -138,9 +119,11 @@ Seconds computeFloor(const Op &op, const std::vector<Tensor> &tensors,
   assert(ranks >= 1);
   const Device &device = machine.device;
   double bytes = trafficOf(op, tensors, [](int) { return 1.0; });
-  double time = bytes / memoryRate(device);
-  if (op.opClass != OpClass::memory)
-    time = std::max(time, op.flops.value / productRate(op, device, precision));
+  double time = bytes / memoryRate(op, device);
+  if (op.opClass == OpClass::gemm)
+    time = std::max(time, productFloor(op.flops, device, precision).value);
+  else if (op.opClass == OpClass::attention)
+    time = std::max(time, op.flops.value / attentionRate(device, precision));
   return Seconds{time / ranks} + device.launch;
 }
 

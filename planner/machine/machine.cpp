@@ -2,6 +2,9 @@
 
 #include "planner/machine/machine.h"
 
+#include <cassert>
+#include <cmath>
+
 namespace mtplan::planner {
 
 const char *nameOf(Precision precision) {
@@ -30,6 +33,11 @@ std::optional<FlopsPerSec> Device::peak(Precision precision) const {
     return bf16;
   }
   return std::nullopt;
+}
+
+double slowestOf(const Device &device, int devices) {
+  assert(devices >= 1);
+  return 1.0 + device.spread * std::sqrt(2.0 * std::log(devices));
 }
 
 } // namespace mtplan::planner

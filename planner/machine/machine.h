@@ -21,22 +21,54 @@ enum class Precision { fp32, fp16, bf16 };
 const char *nameOf(Precision precision);
 int bytesOf(Precision precision); ///< of one weight or activation
 
+/// Output of one unit in a matrix product, and the rate of a product made of
+/// such tiles over that of the best.
+struct Tile {
+  int m = 1, n = 1;
+  double rate = 1.0; ///< (0, 1]
+};
+
+/// Relative rates of products, (0, 1]. Sources: see the machine files.
+struct ProductRates {
+  /// Where n or k is no multiple of 64 elements, or not even of 8.
+  double unaligned64 = 1.0, unaligned8 = 1.0;
+  double batched = 1.0; ///< strided batched products
+};
+
 struct Device {
   std::string name;
-  Bytes memory;                     ///< physical, before any reserve
-  Bytes reserved;                   ///< context, libraries, allocator slack
-  BytesPerSec bandwidth;            ///< of memory, peak
+  std::string architecture; ///< "ampere"; by which software knows its kernels
+  Bytes memory;             ///< physical, before any reserve
+  Bytes reserved;           ///< context, libraries, allocator slack
+  BytesPerSec bandwidth;    ///< of memory, peak
   double bandwidthEfficiency = 1.0; ///< reached share of it, (0, 1]
-  int units = 1;                    ///< SMs or cores that tiles are spread over
-  int tileM = 1, tileN = 1;    ///< output tile of one unit in a matrix product
-  Seconds launch;              ///< per kernel, paid by every operator
-  double gemmEfficiency = 1.0; ///< reached share of peak by large products
-  double attentionEfficiency = 1.0; ///< the same by fused attention
+  /// Reached share of that by norms, activations and other passes, (0, 1].
+  double elementwiseEfficiency = 1.0;
+  int units = 1; ///< SMs or cores that tiles are spread over
+  /// A product takes the fastest.
+  std::vector<Tile> tiles = std::vector<Tile>(1);
+  /// Of a wave of the first tile, whatever k: it fills and drains. Another
+  /// tile's is in proportion to its area.
+  Seconds wave;
+  ProductRates products;
+  Seconds launch;                 ///< between a kernel and the next
+  double gemmEfficiency = 1.0;    ///< sustained share of peak by large products
+  double gemmEfficiencyFp8 = 1.0; ///< the same of fp8
+  /// The same by fused attention that software has no figure for.
+  double attentionEfficiency = 1.0;
+  /// Of devices of this kind, standard deviation of speed over the mean.
+  double spread = 0.0;
   /// Peak rate by precision; absent: the device does not have it.
-  std::optional<FlopsPerSec> fp32, fp16, bf16;
+  std::optional<FlopsPerSec> fp32, fp16, bf16, fp8;
 
   std::optional<FlopsPerSec> peak(Precision precision) const;
+  BytesPerSec streamRate() const { return bandwidth * bandwidthEfficiency; }
+  BytesPerSec passRate() const { return streamRate() * elementwiseEfficiency; }
 };
+
+/// The slowest of `devices` sets the pace of a step: the time on it over the
+/// time on a mean one, of a normal spread, 1 + spread * sqrt(2 ln devices).
+double slowestOf(const Device &device, int devices);
 
 /// One level of the network: groups of `ranks` consecutive devices reach each
 /// other at this level; the last level reaches everything.

@@ -8,13 +8,14 @@
 #include "planner/machine/machine_json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include <nlohmann/json.hpp>
 
-#include "planner/json_fields.h"
+#include "planner/json_sourced.h"
 #include "planner/json_text.h"
 #include "planner/machine/machine_presets.h"
 
@@ -38,8 +39,9 @@ constexpr NumberRange kDelay{0, 1e6, false};    // us
 constexpr NumberRange kShare{0, 1, true};       // of a peak
 constexpr NumberRange kRate{0, 1e6, true};      // TFLOP/s
 constexpr NumberRange kRingCount{0, 1e3, true};
+constexpr NumberRange kSpread{0, 0.5, false};
 constexpr std::int64_t kMostUnits = 1'000'000;
-constexpr std::int64_t kMostTile = 65'536;
+constexpr NumberRange kTileSide{1, 65'536, false};
 constexpr std::int64_t kMostDevices = 1'000'000;
 constexpr std::size_t kMostLevels = 8;
 
@@ -47,10 +49,11 @@ class MachineReader {
 public:
   Machine read(const json &file) {
     Machine machine;
-    JsonFields fields(file, "", errors);
+    SourcedFields sourced(file, "", errors);
+    JsonFields &fields = sourced.plain;
     machine.name = fields.text("name");
     machine.devicesPerNode =
-        static_cast<int>(count(fields, "devices_per_node", kMostDevices));
+        static_cast<int>(sourced.count("devices_per_node", kMostDevices));
     if (const json *device = fields.need("device"))
       machine.device = readDevice(*device, fields.pointerTo("device"));
     machine.defaultPrecision =
@@ -84,133 +87,100 @@ public:
   JsonErrors errors;
 
 private:
-  // The value inside {"value": ..., "source": "..."}, or null.
-  const json *sourced(const json &quantity, const std::string &pointer) {
-    if (!quantity.is_object()) {
-      errors.push_back(pointer + ": needs a source; write {\"value\": ..., "
-                                 "\"source\": \"where it is from\"}");
-      return nullptr;
-    }
-    JsonFields fields(quantity, pointer, errors);
-    const json *value = fields.need("value");
-    const json *source = fields.find("source");
-    if (!source || !source->is_string() ||
-        source->get<std::string>().find_first_not_of(" \t\r\n") ==
-            std::string::npos)
-      fields.fail("source", "must say where the number is from");
-    fields.rejectOthers();
-    return value;
-  }
-
-  std::optional<double> optional(JsonFields &fields, const std::string &key,
-                                 const NumberRange &range) {
-    const json *member = fields.find(key);
-    const json *value =
-        member ? sourced(*member, fields.pointerTo(key)) : nullptr;
-    if (!value)
-      return std::nullopt;
-    return readNumber(*value, fields.pointerTo(key) + "/value", range, errors);
-  }
-
-  double number(JsonFields &fields, const std::string &key,
-                const NumberRange &range) {
-    fields.need(key);
-    return optional(fields, key, range).value_or(range.least);
-  }
-
-  std::int64_t count(JsonFields &fields, const std::string &key,
-                     std::int64_t most) {
-    const json *member = fields.need(key);
-    const json *value =
-        member ? sourced(*member, fields.pointerTo(key)) : nullptr;
-    if (!value)
-      return 1;
-    return readInteger(*value, fields.pointerTo(key) + "/value", 1, most,
-                       errors)
-        .value_or(1);
-  }
-
   Device readDevice(const json &object, const std::string &pointer) {
     Device device;
-    JsonFields fields(object, pointer, errors);
+    SourcedFields sourced(object, pointer, errors);
+    JsonFields &fields = sourced.plain;
     device.name = fields.text("name");
+    device.architecture = fields.text("architecture", "");
     // Vendors' gigabytes are of both kinds; the key says which.
     if (fields.find("memory_GB"))
-      device.memory = Bytes{kGB * number(fields, "memory_GB", kMemory)};
+      device.memory = Bytes{kGB * sourced.number("memory_GB", kMemory)};
     else
-      device.memory = Bytes{kGiB * number(fields, "memory_GiB", kMemory)};
+      device.memory = Bytes{kGiB * sourced.number("memory_GiB", kMemory)};
     if (fields.find("memory_GB") && fields.find("memory_GiB"))
       fields.fail("memory_GiB", "is given as well as memory_GB; give one");
-    device.reserved = Bytes{kGiB * number(fields, "reserved_GiB", kReserve)};
+    device.reserved = Bytes{kGiB * sourced.number("reserved_GiB", kReserve)};
     if (device.memory.value > 0 && device.reserved >= device.memory)
       fields.fail("reserved_GiB", "leaves nothing of the device's memory");
     device.bandwidth =
-        BytesPerSec{kGB * number(fields, "bandwidth_GBps", kBandwidth)};
-    device.bandwidthEfficiency = number(fields, "bandwidth_efficiency", kShare);
-    device.units = static_cast<int>(count(fields, "units", kMostUnits));
-    device.tileM = static_cast<int>(count(fields, "tile_m", kMostTile));
-    device.tileN = static_cast<int>(count(fields, "tile_n", kMostTile));
-    device.launch = Seconds{kMicro * number(fields, "launch_us", kDelay)};
-    device.gemmEfficiency = number(fields, "gemm_efficiency", kShare);
-    device.attentionEfficiency = number(fields, "attention_efficiency", kShare);
+        BytesPerSec{kGB * sourced.number("bandwidth_GBps", kBandwidth)};
+    device.bandwidthEfficiency = sourced.number("bandwidth_efficiency", kShare);
+    device.elementwiseEfficiency =
+        sourced.number("elementwise_efficiency", kShare, 1.0);
+    device.units = static_cast<int>(sourced.count("units", kMostUnits));
+    readProducts(sourced, device);
+    device.launch = Seconds{kMicro * sourced.number("launch_us", kDelay)};
+    device.attentionEfficiency = sourced.number("attention_efficiency", kShare);
+    device.spread = sourced.number("speed_spread", kSpread, 0.0);
     auto peak = [&](const std::string &key) -> std::optional<FlopsPerSec> {
-      std::optional<double> rate = optional(fields, key, kRate);
+      std::optional<double> rate = sourced.optional(key, kRate);
       return rate ? std::optional(FlopsPerSec{kTera * *rate}) : std::nullopt;
     };
     device.fp32 = peak("peak_fp32_TFLOPs");
     device.fp16 = peak("peak_fp16_TFLOPs");
     device.bf16 = peak("peak_bf16_TFLOPs");
+    device.fp8 = peak("peak_fp8_TFLOPs");
+    if (device.fp8 && !fields.find("gemm_efficiency_fp8"))
+      fields.fail("gemm_efficiency_fp8", "is missing beside peak_fp8_TFLOPs");
+    if (!device.fp8 && fields.find("gemm_efficiency_fp8"))
+      fields.fail("gemm_efficiency_fp8",
+                  "means nothing without peak_fp8_TFLOPs");
     fields.rejectOthers();
     return device;
+  }
+
+  static void readProducts(SourcedFields &sourced, Device &device) {
+    sourced.plain.need("tiles");
+    std::vector<Tile> tiles;
+    for (const std::vector<double> &row :
+         sourced.rows("tiles", {kTileSide, kTileSide, kShare})) {
+      if (row[0] != std::floor(row[0]) || row[1] != std::floor(row[1]))
+        sourced.plain.fail("tiles", "must be of whole numbers of elements");
+      tiles.push_back(
+          {static_cast<int>(row[0]), static_cast<int>(row[1]), row[2]});
+    }
+    if (!tiles.empty())
+      device.tiles = std::move(tiles);
+    device.wave = Seconds{kMicro * sourced.number("wave_us", kDelay, 0.0)};
+    device.products.unaligned64 =
+        sourced.number("unaligned_64_rate", kShare, 1.0);
+    device.products.unaligned8 =
+        sourced.number("unaligned_8_rate", kShare, 1.0);
+    device.products.batched = sourced.number("batched_rate", kShare, 1.0);
+    device.gemmEfficiency = sourced.number("gemm_efficiency", kShare);
+    device.gemmEfficiencyFp8 =
+        sourced.number("gemm_efficiency_fp8", kShare, 1.0);
   }
 
   NetworkLevel readLevel(const json &object, const std::string &pointer,
                          bool last) {
     NetworkLevel level;
-    JsonFields fields(object, pointer, errors);
+    SourcedFields sourced(object, pointer, errors);
+    JsonFields &fields = sourced.plain;
     level.name = fields.text("name");
     if (!last)
-      level.ranks = static_cast<int>(count(fields, "ranks", kMostDevices));
+      level.ranks = static_cast<int>(sourced.count("ranks", kMostDevices));
     else if (fields.find("ranks"))
       fields.fail("ranks", "must be left out: the last level reaches "
                            "every device");
     level.bandwidth =
-        BytesPerSec{kGB * number(fields, "bandwidth_GBps", kBandwidth)};
-    level.latency = Seconds{kMicro * number(fields, "latency_us", kDelay)};
-    level.base = Seconds{kMicro * number(fields, "base_us", kDelay)};
+        BytesPerSec{kGB * sourced.number("bandwidth_GBps", kBandwidth)};
+    level.latency = Seconds{kMicro * sourced.number("latency_us", kDelay)};
+    level.base = Seconds{kMicro * sourced.number("base_us", kDelay)};
     if (std::optional<double> rate =
-            optional(fields, "in_switch_reduction_GBps", kBandwidth)) {
+            sourced.optional("in_switch_reduction_GBps", kBandwidth)) {
       level.inSwitchReduction = true;
       level.reductionBandwidth = BytesPerSec{kGB * *rate};
       level.reductionLatency =
-          Seconds{kMicro * number(fields, "in_switch_latency_us", kDelay)};
+          Seconds{kMicro * sourced.number("in_switch_latency_us", kDelay)};
     } else if (fields.find("in_switch_latency_us")) {
       fields.fail("in_switch_latency_us",
                   "means nothing without in_switch_reduction_GBps");
     }
-    if (const json *rings = fields.find("rings"))
-      level.rings = readRings(*rings, fields.pointerTo("rings"));
+    level.rings = sourced.numbers("rings", kRingCount);
     fields.rejectOthers();
     return level;
-  }
-
-  std::vector<double> readRings(const json &quantity,
-                                const std::string &pointer) {
-    std::vector<double> rings;
-    const json *list = sourced(quantity, pointer);
-    if (!list)
-      return rings;
-    std::string where = pointer + "/value";
-    if (!list->is_array() || list->empty()) {
-      errors.push_back(where + ": must be an array of ring counts for groups "
-                               "of 2, 3, ... devices");
-      return rings;
-    }
-    for (std::size_t i = 0; i < list->size(); ++i)
-      rings.push_back(
-          readNumber((*list)[i], childPointer(where, i), kRingCount, errors)
-              .value_or(1));
-    return rings;
   }
 
   const std::vector<std::string> kPrecisions{"fp32", "fp16", "bf16"};
@@ -239,21 +209,35 @@ std::string formatMachine(const Machine &machine, const std::string &source) {
   const Device &device = machine.device;
   ordered block;
   block["name"] = device.name;
+  if (!device.architecture.empty())
+    block["architecture"] = device.architecture;
   block["memory_GiB"] = quantity(device.memory.value / kGiB);
   block["reserved_GiB"] = quantity(device.reserved.value / kGiB);
   block["bandwidth_GBps"] = quantity(device.bandwidth.value / kGB);
   block["bandwidth_efficiency"] = quantity(device.bandwidthEfficiency);
+  block["elementwise_efficiency"] = quantity(device.elementwiseEfficiency);
   block["units"] = quantity(device.units);
-  block["tile_m"] = quantity(device.tileM);
-  block["tile_n"] = quantity(device.tileN);
+  ordered tiles = ordered::array();
+  for (const Tile &tile : device.tiles)
+    tiles.push_back({tile.m, tile.n, tile.rate});
+  block["tiles"] = quantity(std::move(tiles));
+  block["wave_us"] = quantity(device.wave.value / kMicro);
+  block["unaligned_64_rate"] = quantity(device.products.unaligned64);
+  block["unaligned_8_rate"] = quantity(device.products.unaligned8);
+  block["batched_rate"] = quantity(device.products.batched);
   block["launch_us"] = quantity(device.launch.value / kMicro);
   block["gemm_efficiency"] = quantity(device.gemmEfficiency);
+  if (device.fp8)
+    block["gemm_efficiency_fp8"] = quantity(device.gemmEfficiencyFp8);
   block["attention_efficiency"] = quantity(device.attentionEfficiency);
+  block["speed_spread"] = quantity(device.spread);
   for (Precision precision :
        {Precision::fp32, Precision::fp16, Precision::bf16})
     if (std::optional<FlopsPerSec> peak = device.peak(precision))
       block[std::string("peak_") + nameOf(precision) + "_TFLOPs"] =
           quantity(peak->value / kTera);
+  if (device.fp8)
+    block["peak_fp8_TFLOPs"] = quantity(device.fp8->value / kTera);
 
   ordered levels = ordered::array();
   for (const NetworkLevel &level : machine.levels) {

@@ -19,7 +19,7 @@ Machine roundMachine() {
   device.bandwidth = BytesPerSec{1e9};
   device.bandwidthEfficiency = 0.5;
   device.units = 100;
-  device.tileM = device.tileN = 10;
+  device.tiles = {{10, 10, 1.0}};
   device.gemmEfficiency = 0.5;
   device.attentionEfficiency = 0.25;
   device.fp16 = FlopsPerSec{1e12};
@@ -103,9 +103,11 @@ TEST(ComputeTime, IdleUnitsShareALongContraction) {
   // 60 tiles leave too few to pair them up.
   EXPECT_DOUBLE_EQ(time(product(60, 100, 10'000), kWhole, fastMemory()),
                    0.4e-3);
-  // A share is at least as long as both sides of a tile, 20: k of 30 shrinks to
-  // 20 and not to 15. 100 units * 100 * 2 * 20 flops at 0.5 Tflop/s.
-  EXPECT_DOUBLE_EQ(time(product(50, 100, 30), kWhole, fastMemory()), 0.8e-6);
+  // A share is at least 512 long: k of 600 is shared by 600 / 512 units, which
+  // leaves 512. 100 units * 100 * 2 * 512 flops at 0.5 Tflop/s.
+  EXPECT_DOUBLE_EQ(time(product(50, 100, 600), kWhole, fastMemory()), 20.48e-6);
+  // Shorter than that, it is not shared: 100 * 100 * 2 * 30.
+  EXPECT_DOUBLE_EQ(time(product(50, 100, 30), kWhole, fastMemory()), 1.2e-6);
 }
 
 TEST(ComputeTime, ASplitFactorIsDoneByItsShare) {
@@ -128,7 +130,7 @@ TEST(ComputeTime, SinglePrecisionHasItsOwnPeak) {
 
 TEST(ComputeTime, BatchedProductsAreTiledOneByOne) {
   // 5 products of 5 x 5 need a tile each, and each tile is padded to 10 x 10.
-  // Sharing k among 100 / 5 = 20 units leaves 500 of 10000.
+  // 100 / 5 = 20 units could share k and leave 500, but 512 is the least.
   Case c = product(5, 5, 10'000);
   c.op.factors.push_back({"h", 5, Split::head, true, Reduction::sum, 0.0});
   c.op.batch = {3};
@@ -137,8 +139,8 @@ TEST(ComputeTime, BatchedProductsAreTiledOneByOne) {
   c.tensors = {tensor({5, 5, 10'000}), tensor({5, 10'000, 5}),
                tensor({5, 5, 5})};
   c.op.flops = Flops{5 * 2.0 * 5 * 5 * 10'000};
-  // 100 units * 100 elements * 2 * 500 flops at 0.5 Tflop/s.
-  EXPECT_DOUBLE_EQ(time(c, kWhole, fastMemory()), 20e-6);
+  // 100 units * 100 elements * 2 * 512 flops at 0.5 Tflop/s.
+  EXPECT_DOUBLE_EQ(time(c, kWhole, fastMemory()), 20.48e-6);
 }
 
 TEST(ComputeTime, MemoryOperatorsReadAndWriteTheirPieces) {

@@ -32,10 +32,18 @@ json smallFile() {
             {"bandwidth_GBps", quantity(1000)},
             {"bandwidth_efficiency", quantity(0.5)},
             {"units", quantity(100)},
-            {"tile_m", quantity(128)},
-            {"tile_n", quantity(256)},
+            {"tiles", quantity({{128, 256, 1}, {64, 128, 0.5}})},
+            {"wave_us", quantity(3)},
+            {"elementwise_efficiency", quantity(0.875)},
+            {"unaligned_64_rate", quantity(0.5)},
+            {"unaligned_8_rate", quantity(0.125)},
+            {"batched_rate", quantity(0.625)},
+            {"speed_spread", quantity(0.01)},
+            {"architecture", "new"},
             {"launch_us", quantity(4)},
             {"gemm_efficiency", quantity(0.75)},
+            {"gemm_efficiency_fp8", quantity(0.375)},
+            {"peak_fp8_TFLOPs", quantity(400)},
             {"attention_efficiency", quantity(0.25)},
             {"peak_fp32_TFLOPs", quantity(20)},
             {"peak_bf16_TFLOPs", quantity(200)}}},
@@ -87,8 +95,25 @@ TEST(ParseMachine, ReadsEveryNumberInItsUnit) {
   EXPECT_EQ(device.bandwidth, BytesPerSec{1e12});
   EXPECT_EQ(device.bandwidthEfficiency, 0.5);
   EXPECT_EQ(device.units, 100);
-  EXPECT_EQ(device.tileM, 128);
-  EXPECT_EQ(device.tileN, 256);
+  ASSERT_EQ(device.tiles.size(), 2u);
+  EXPECT_EQ(device.tiles[0].m, 128);
+  EXPECT_EQ(device.tiles[0].n, 256);
+  EXPECT_EQ(device.tiles[0].rate, 1.0);
+  EXPECT_EQ(device.tiles[1].m, 64);
+  EXPECT_EQ(device.tiles[1].n, 128);
+  EXPECT_EQ(device.tiles[1].rate, 0.5);
+  EXPECT_DOUBLE_EQ(device.wave.value, 3e-6);
+  EXPECT_EQ(device.elementwiseEfficiency, 0.875);
+  EXPECT_EQ(device.products.unaligned64, 0.5);
+  EXPECT_EQ(device.products.unaligned8, 0.125);
+  EXPECT_EQ(device.products.batched, 0.625);
+  EXPECT_EQ(device.spread, 0.01);
+  EXPECT_EQ(device.architecture, "new");
+  EXPECT_EQ(device.gemmEfficiencyFp8, 0.375);
+  EXPECT_EQ(device.fp8, FlopsPerSec{4e14});
+  // 1000 GB/s, half of it reached, 7/8 of that by passes.
+  EXPECT_EQ(device.streamRate(), BytesPerSec{5e11});
+  EXPECT_EQ(device.passRate(), BytesPerSec{4.375e11});
   EXPECT_DOUBLE_EQ(device.launch.value, 4e-6);
   EXPECT_EQ(device.gemmEfficiency, 0.75);
   EXPECT_EQ(device.attentionEfficiency, 0.25);
@@ -138,7 +163,7 @@ TEST(ParseMachine, ANumberWithoutASourceIsRejected) {
     EXPECT_EQ(messageOf(file.unflatten().dump()),
               pointer + ": must say where the number is from");
   }
-  EXPECT_EQ(numbers, 23);
+  EXPECT_EQ(numbers, 30);
 }
 
 TEST(ParseMachine, ANumberOutOfItsRangeIsRejected) {
@@ -172,6 +197,48 @@ TEST(ParseMachine, ANumberOutOfItsRangeIsRejected) {
             "/device/reserved_GiB: leaves nothing of the device's memory");
   EXPECT_EQ(messageWith("/levels/1/rings/value/1", 0),
             "/levels/1/rings/value/1: must be above 0 and at most 1000, got 0");
+}
+
+TEST(ParseMachine, TilesAreRowsOfTwoSidesAndARate) {
+  EXPECT_EQ(messageWith("/device/tiles/value", json::array()),
+            "/device/tiles/value: must be an array, not empty");
+  EXPECT_EQ(messageWith("/device/tiles/value/1", {64, 128}),
+            "/device/tiles/value/1: must be an array of 3 numbers");
+  EXPECT_EQ(messageWith("/device/tiles/value/1/2", 1.5),
+            "/device/tiles/value/1/2: must be above 0 and at most 1, got 1.5");
+  EXPECT_EQ(messageWith("/device/tiles/value/0/1", 12.5),
+            "/device/tiles: must be of whole numbers of elements");
+}
+
+TEST(ParseMachine, WhatIsLeftOutIsNeutral) {
+  json file = smallFile();
+  for (const char *key :
+       {"wave_us", "elementwise_efficiency", "unaligned_64_rate",
+        "unaligned_8_rate", "batched_rate", "speed_spread", "architecture",
+        "gemm_efficiency_fp8", "peak_fp8_TFLOPs"})
+    file["device"].erase(key);
+  Device device = parseMachine(file.dump()).device;
+  EXPECT_EQ(device.wave.value, 0.0);
+  EXPECT_EQ(device.passRate(), device.streamRate());
+  EXPECT_EQ(device.products.unaligned64, 1.0);
+  EXPECT_EQ(device.products.unaligned8, 1.0);
+  EXPECT_EQ(device.products.batched, 1.0);
+  EXPECT_EQ(device.spread, 0.0);
+  EXPECT_FALSE(device.fp8.has_value());
+  EXPECT_EQ(messageWithout("/device", "gemm_efficiency_fp8"),
+            "/device/gemm_efficiency_fp8: is missing beside peak_fp8_TFLOPs");
+  EXPECT_EQ(messageWithout("/device", "peak_fp8_TFLOPs"),
+            "/device/gemm_efficiency_fp8: means nothing without "
+            "peak_fp8_TFLOPs");
+}
+
+TEST(SlowestOf, GrowsWithTheRootOfTheLogarithm) {
+  Device device;
+  EXPECT_EQ(slowestOf(device, 1000), 1.0);
+  device.spread = 0.01;
+  EXPECT_EQ(slowestOf(device, 1), 1.0);
+  // ln of e^8 = 2981 is 8, twice that 16, its root 4.
+  EXPECT_NEAR(slowestOf(device, 2981), 1.04, 1e-6);
 }
 
 TEST(ParseMachine, UnknownKeysNameTheNearestKnownOne) {
@@ -217,7 +284,7 @@ TEST(ParseMachine, TheDefaultPrecisionMustBeOneTheDeviceHas) {
 TEST(ParseMachine, SaysEverythingThatIsWrong) {
   json file = smallFile();
   file["device"]["units"] = 100;
-  file["device"]["tile_m"]["value"] = 0;
+  file["device"]["tiles"]["value"][0][0] = 0;
   file["levels"][1].erase("base_us");
   file["nmae"] = "x";
   std::string message = messageOf(file.dump());
@@ -264,8 +331,10 @@ TEST(FormatMachine, IsReadBackAsTheSameMachine) {
 TEST(Presets, AreTheFilesOfExamples) {
   std::vector<std::string> names = presetNames();
   EXPECT_TRUE(std::ranges::is_sorted(names));
-  for (const char *name : {"cpu", "dgx-2h", "dgx-a100-40g", "dgx-a100-80g",
-                           "dgx-h100", "hgx-h200"})
+  for (const char *name :
+       {"cpu", "dgx-1v", "dgx-2h", "dgx-a100-40g", "dgx-a100-80g", "dgx-h100",
+        "gb200-nvl72", "grand-teton-h100-500w", "hgx-h200", "p4d",
+        "pcie-a100-80g"})
     EXPECT_NE(std::ranges::find(names, name), names.end()) << name;
   std::filesystem::path folder =
       std::filesystem::path(MTPLAN_SOURCE_DIR) / "examples/machines";

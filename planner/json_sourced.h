@@ -1,0 +1,50 @@
+//===- json_sourced.h - Values that say where they are from -----*- C++ -*-===//
+//
+// Machine and software files hold no bare values: each is an object {"value":
+// ..., "source": "..."}, so that none can be there without saying where it came
+// from. The methods of JsonFields, for such members.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_JSON_SOURCED_H
+#define MTPLAN_PLANNER_JSON_SOURCED_H
+
+#include "planner/json_fields.h"
+
+namespace mtplan::planner {
+
+class SourcedFields {
+public:
+  SourcedFields(const nlohmann::json &value, const std::string &pointer,
+                JsonErrors &notes)
+      : plain(value, pointer, notes), errors(notes) {}
+
+  /// Members that are what they say: names, objects of such members.
+  JsonFields plain;
+
+  /// Null and no note if the member is missing.
+  const nlohmann::json *value(const std::string &key);
+  std::optional<double> optional(const std::string &key,
+                                 const NumberRange &range);
+  double number(const std::string &key, const NumberRange &range);
+  double number(const std::string &key, const NumberRange &range,
+                double fallback);
+  std::int64_t count(const std::string &key, std::int64_t most);
+  bool flag(const std::string &key);
+  /// Rows of `width` numbers, at least one; empty if the member is missing.
+  /// \param ranges  by column
+  std::vector<std::vector<double>> rows(const std::string &key,
+                                        const std::vector<NumberRange> &ranges);
+  /// Numbers, at least one; empty if the member is missing.
+  std::vector<double> numbers(const std::string &key, const NumberRange &range);
+
+private:
+  std::string pointerTo(const std::string &key) const {
+    return plain.pointerTo(key) + "/value";
+  }
+  JsonErrors &errors;
+};
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_JSON_SOURCED_H
