@@ -7,6 +7,7 @@ root=$(realpath "$(dirname "$0")/..")
 folders=("tests/fuzz/corpus/$1")
 case $1 in
 machine) folders+=(examples/machines) ;;
+software) folders+=(examples/software) ;;
 hf_config) folders+=(examples) ;;
 native_json)
   folders+=(examples/native)

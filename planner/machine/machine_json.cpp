@@ -270,13 +270,13 @@ std::string formatMachine(const Machine &machine, const std::string &source) {
 
 std::vector<std::string> presetNames() {
   std::vector<std::string> names;
-  for (const MachinePreset &preset : machinePresets())
+  for (const Preset &preset : machinePresets())
     names.emplace_back(preset.name);
   return names;
 }
 
 Machine loadMachine(const std::string &nameOrPath) {
-  for (const MachinePreset &preset : machinePresets())
+  for (const Preset &preset : machinePresets())
     if (nameOrPath == preset.name)
       return parseMachine(preset.text);
   std::error_code ignored;

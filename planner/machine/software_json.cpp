@@ -1,0 +1,272 @@
+//===- software_json.cpp - Software files, both directions ----------------===//
+//
+// Every number and flag is an object {"value": ..., "source": "..."}, as in
+// machine files. Units are in the keys. What is read is listed once, in
+// visit(), for both directions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "planner/machine/software_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <nlohmann/json.hpp>
+
+#include "planner/json_sourced.h"
+#include "planner/json_text.h"
+#include "planner/machine/machine_presets.h"
+
+namespace mtplan::planner {
+
+using nlohmann::json;
+using ordered = nlohmann::ordered_json;
+
+namespace {
+
+constexpr double kMicro = 1e-6;
+constexpr NumberRange kBytes{0, 1e4, false}; // per element or parameter
+constexpr NumberRange kKernels{0, 1e4, false};
+constexpr NumberRange kShare{0, 1, true};
+constexpr NumberRange kPart{0, 1, false};
+constexpr NumberRange kDelay{0, 1e6, true}; // us
+constexpr NumberRange kTransfers{1, 16, false};
+constexpr NumberRange kHead{1, 65'536, false};
+constexpr std::int64_t kMostKeys = 1'000'000'000;
+
+// The parts of a file that are lists of numbers, the same in both directions:
+// `file` is an ObjectReader or an ObjectWriter.
+template <typename File> void visit(File &file, Pass &pass) {
+  file.number("forward_bytes", kBytes, pass.forwardBytes);
+  file.number("backward_bytes", kBytes, pass.backwardBytes);
+  file.number("forward_kernels", kKernels, pass.forwardKernels);
+  file.number("backward_kernels", kKernels, pass.backwardKernels);
+}
+
+template <typename File> void visit(File &file, Passes &passes) {
+  file.object("layer_norm", passes.layerNorm);
+  file.object("rms_norm", passes.rmsNorm);
+  file.object("residual", passes.residual);
+  file.object("activation", passes.activation);
+  file.object("gated_activation", passes.gated);
+  file.object("rope", passes.rope);
+  file.object("dropout", passes.dropout);
+  file.object("bias_gradient", passes.biasGradient);
+}
+
+template <typename File> void visit(File &file, ScoreTraffic &scores) {
+  file.number("fused_forward_bytes", kBytes, scores.fusedForward);
+  file.number("fused_backward_bytes", kBytes, scores.fusedBackward);
+  file.number("unfused_forward_bytes", kBytes, scores.unfusedForward);
+  file.number("unfused_backward_bytes", kBytes, scores.unfusedBackward);
+  file.number("dropout_bytes", kBytes, scores.dropout);
+  file.number("saved_bytes", kBytes, scores.saved);
+  file.count("fused_multiple", scores.fusedMultiple);
+  file.count("fused_longest", scores.fusedLongest);
+}
+
+template <typename File> void visit(File &file, AttentionKernel &attention) {
+  file.kernel(attention);
+  file.number("copy_forward_bytes", kBytes, attention.copyForward);
+  file.number("copy_backward_bytes", kBytes, attention.copyBackward);
+  file.number("forward_kernels", kKernels, attention.forwardKernels);
+  file.number("backward_kernels", kKernels, attention.backwardKernels);
+}
+
+template <typename File> void visit(File &file, ParameterTraffic &parameters) {
+  file.number("gradient_bytes", kBytes, parameters.gradient);
+  file.number("optimizer_bytes", kBytes, parameters.optimizer);
+  file.number("sweep_bytes", kBytes, parameters.sweep);
+  file.number("accumulation_bytes", kBytes, parameters.accumulation);
+  file.number("shard_copy_bytes", kBytes, parameters.shardCopies);
+}
+
+template <typename File> void visit(File &file, TensorTraffic &tensor) {
+  file.number("copies", kBytes, tensor.copies);
+  file.number("hidden_forward", kPart, tensor.hiddenForward);
+  file.number("hidden_backward", kPart, tensor.hiddenBackward);
+}
+
+template <typename File> void visit(File &file, OverlapRules &overlap) {
+  file.flag("point_to_point", overlap.pointToPoint);
+  file.flag("gather", overlap.gather);
+  file.flag("reduce", overlap.reduce);
+  file.number("tax", kPart, overlap.tax);
+  file.number("tax_one_rank_per_node", kPart, overlap.taxOneRankPerNode);
+}
+
+template <typename File> void visit(File &file, Software &software) {
+  file.text("name", software.name);
+  file.object("attention", software.attention);
+  file.object("passes", software.passes);
+  file.number("cross_entropy_bytes", kBytes, software.crossEntropy);
+  file.object("parameters", software.parameters);
+  file.flag("stops_recompute_early", software.stopsRecomputeEarly);
+  file.object("tensor_collectives", software.tensor);
+  file.object("overlap", software.overlap);
+  file.number("pipeline_transfers", kTransfers, software.transfers);
+  file.delay("blocking_launch_us", software.blockingLaunch);
+}
+
+class ObjectReader {
+public:
+  ObjectReader(const json &object, const std::string &pointer, JsonErrors &e)
+      : fields(object, pointer, e), errors(e) {}
+
+  template <typename Part> void read(Part &part) {
+    visit(*this, part);
+    fields.plain.rejectOthers();
+  }
+
+  void text(const char *key, std::string &value) {
+    value = fields.plain.text(key);
+  }
+  void number(const char *key, const NumberRange &range, double &value) {
+    value = fields.number(key, range);
+  }
+  void count(const char *key, int &value) {
+    value = static_cast<int>(fields.count(key, kMostKeys));
+  }
+  void flag(const char *key, bool &value) { value = fields.flag(key); }
+  void delay(const char *key, std::optional<Seconds> &value) {
+    if (std::optional<double> us = fields.optional(key, kDelay))
+      value = Seconds{kMicro * *us};
+  }
+  template <typename Part> void object(const char *key, Part &part) {
+    if (const json *member = fields.plain.need(key))
+      ObjectReader(*member, fields.plain.pointerTo(key), errors).read(part);
+  }
+
+  void kernel(AttentionKernel &attention) {
+    attention.keepsScores =
+        fields.plain.oneOf("kernel", {"fused", "scores"}) == 1;
+    if (attention.keepsScores) {
+      object("scores", attention.scores);
+      return;
+    }
+    fields.plain.need("head_sizes");
+    std::vector<int> sizes;
+    for (double size : fields.numbers("head_sizes", kHead))
+      sizes.push_back(static_cast<int>(size));
+    if (std::ranges::adjacent_find(sizes, std::greater_equal<>()) !=
+        sizes.end())
+      fields.plain.fail("head_sizes", "must ascend");
+    if (!sizes.empty())
+      attention.headSizes = std::move(sizes);
+    for (auto &[entry, pointer] : fields.plain.elements("rates", true)) {
+      ObjectReader reader(*entry, pointer, errors);
+      AttentionRate rate;
+      reader.text("device", rate.device);
+      reader.number("forward", kShare, rate.forward);
+      reader.number("backward", kShare, rate.backward);
+      reader.fields.plain.rejectOthers();
+      attention.rates.push_back(rate);
+    }
+  }
+
+private:
+  SourcedFields fields;
+  JsonErrors &errors;
+};
+
+class ObjectWriter {
+public:
+  explicit ObjectWriter(const std::string &from) : source(from) {}
+
+  template <typename Part> ordered write(Part part) {
+    visit(*this, part);
+    return std::move(file);
+  }
+
+  void text(const char *key, const std::string &value) { file[key] = value; }
+  void number(const char *key, const NumberRange &, double value) {
+    file[key] = quantity(value);
+  }
+  void count(const char *key, int value) { file[key] = quantity(value); }
+  void flag(const char *key, bool value) { file[key] = quantity(value); }
+  void delay(const char *key, const std::optional<Seconds> &value) {
+    if (value)
+      file[key] = quantity(value->value / kMicro);
+  }
+  template <typename Part> void object(const char *key, const Part &part) {
+    file[key] = ObjectWriter(source).write(part);
+  }
+
+  void kernel(const AttentionKernel &attention) {
+    file["kernel"] = attention.keepsScores ? "scores" : "fused";
+    if (attention.keepsScores) {
+      object("scores", attention.scores);
+      return;
+    }
+    file["head_sizes"] = quantity(attention.headSizes);
+    file["rates"] = ordered::array();
+    for (const AttentionRate &rate : attention.rates)
+      file["rates"].push_back({{"device", rate.device},
+                               {"forward", quantity(rate.forward)},
+                               {"backward", quantity(rate.backward)}});
+  }
+
+private:
+  template <typename Value> ordered quantity(const Value &value) const {
+    return ordered{{"value", value}, {"source", source}};
+  }
+
+  std::string source;
+  ordered file;
+};
+
+} // namespace
+
+Software parseSoftware(const std::string &text) {
+  Software software;
+  JsonErrors errors;
+  try {
+    json file = parseJsonText(text);
+    ObjectReader(file, "", errors).read(software);
+  } catch (const JsonTextError &error) {
+    throw SoftwareError(error.what());
+  }
+  if (!errors.empty())
+    throw SoftwareError(joinLines(errors));
+  return software;
+}
+
+std::string formatSoftware(const Software &software,
+                           const std::string &source) {
+  return ObjectWriter(source).write(software).dump(2) + '\n';
+}
+
+std::vector<std::string> softwareNames() {
+  std::vector<std::string> names;
+  for (const Preset &preset : softwarePresets())
+    names.emplace_back(preset.name);
+  return names;
+}
+
+Software loadSoftware(const std::string &nameOrPath) {
+  for (const Preset &preset : softwarePresets())
+    if (nameOrPath == preset.name)
+      return parseSoftware(preset.text);
+  std::error_code ignored;
+  std::ifstream file;
+  if (std::filesystem::is_regular_file(nameOrPath, ignored))
+    file.open(nameOrPath, std::ios::binary);
+  if (!file.is_open()) {
+    std::string presets;
+    for (const std::string &name : softwareNames())
+      presets += (presets.empty() ? "" : ", ") + name;
+    throw SoftwareError("no software file \"" + nameOrPath +
+                        "\" can be read, and the presets are: " + presets);
+  }
+  return parseSoftware(std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+const Software &defaultSoftware() {
+  static const Software software = loadSoftware("mtplan");
+  return software;
+}
+
+} // namespace mtplan::planner
