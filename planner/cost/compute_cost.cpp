@@ -5,126 +5,137 @@
 #include <algorithm>
 #include <cassert>
 
+#include "planner/cost/attention_cost.h"
 #include "planner/cost/product_cost.h"
 
 namespace mtplan::planner {
 
 namespace {
 
-// Ranks that share `factor` under `strategy`.
-double piecesOf(int factor, const Strategy &strategy, const Mesh &mesh) {
-  double pieces = 1;
-  for (std::size_t axis = 0; axis < strategy.axes.size(); ++axis)
-    if (strategy.axes[axis] == factor)
-      pieces *= mesh.axes[axis].size;
-  return pieces;
-}
-
-// Product of the local sizes of `factors`.
-double extentOf(const std::vector<int> &factors, const Op &op,
-                const Strategy &strategy, const Mesh &mesh) {
-  double extent = 1;
-  for (int factor : factors)
-    extent *=
-        static_cast<double>(op.factors[static_cast<std::size_t>(factor)].size) /
-        piecesOf(factor, strategy, mesh);
-  return extent;
-}
-
-double bytesOf(const Use &use, const std::vector<Tensor> &tensors) {
-  const Tensor &tensor = tensors[static_cast<std::size_t>(use.tensor)];
-  double bytes = tensor.elementBytes;
-  for (std::int64_t size : tensor.shape)
-    bytes *= static_cast<double>(size);
-  return bytes;
-}
-
-// Bytes of the local pieces of all operands and results that pass through
-// memory; `pieces` is the number of ranks that share a factor.
-template <typename Pieces>
-double trafficOf(const Op &op, const std::vector<Tensor> &tensors,
-                 Pieces pieces) {
-  auto local = [&](const Use &use) {
-    double bytes = bytesOf(use, tensors);
-    for (int factor : use.factors)
-      if (factor >= 0)
-        bytes /= pieces(factor);
-    return bytes;
+// The software's figures for a kind of pass; null: it has none, and the
+// operator reads its operands and writes its results.
+const Pass *passOf(const Op &op, const Passes &passes) {
+  auto is = [&](const char *kind, const char *gradient) {
+    return op.kind == kind || op.kind == gradient;
   };
-  double total = 0;
-  for (const Use &use : op.results)
-    total += local(use);
-  for (const Use &use : op.operands) {
-    double bytes = local(use);
-    total += use.lookedUp ? std::min(bytes, local(op.results.front())) : bytes;
-  }
-  return total;
+  if (is("layer_norm", "layer_norm_grad"))
+    return &passes.layerNorm;
+  if (is("rms_norm", "rms_norm_grad"))
+    return &passes.rmsNorm;
+  if (op.kind == "add")
+    return &passes.residual;
+  if (is("activation", "activation_grad"))
+    return &passes.activation;
+  if (is("swiglu", "swiglu_grad"))
+    return &passes.gated;
+  if (op.kind == "rope")
+    return &passes.rope;
+  if (op.kind == "dropout")
+    return &passes.dropout;
+  if (op.kind == "sum" && op.phase == Phase::backward)
+    return &passes.biasGradient;
+  return nullptr;
 }
 
-double localBytes(const Op &op, const Strategy &strategy,
-                  const std::vector<Tensor> &tensors, const Mesh &mesh) {
-  return trafficOf(op, tensors, [&](int factor) {
-    return piecesOf(factor, strategy, mesh);
-  });
+// Share of the cross-entropy's bytes: two passes over the logits forward, and
+// backward one that reads and one that writes.
+double crossEntropyShare(const Op &op) {
+  if (op.kind == "vocab_max" || op.kind == "vocab_sum_exp")
+    return 0.25;
+  return op.kind == "cross_entropy_grad" ? 0.5 : 0.0;
 }
 
-// Work of the busiest rank.
-double localFlops(const Op &op, const Strategy &strategy, const Mesh &mesh) {
-  double flops = op.flops.value;
-  for (std::size_t f = 0; f < op.factors.size(); ++f) {
-    double pieces = piecesOf(static_cast<int>(f), strategy, mesh);
-    flops *= (1 + op.factors[f].skew * (1 - 1 / pieces)) / pieces;
-  }
-  return flops;
+// Bytes that an operator bound by memory moves.
+double passBytes(const Op &op, const LocalWork &work,
+                 const Software &software) {
+  // Figures are per element of 16 bits.
+  if (const Pass *pass = passOf(op, software.passes))
+    return work.largest() / 2 *
+           (op.phase == Phase::forward ? pass->forwardBytes
+                                       : pass->backwardBytes);
+  if (double share = crossEntropyShare(op); share > 0)
+    return work.largest() / 2 * share * software.crossEntropy;
+  return work.traffic();
 }
 
-double memoryRate(const Op &op, const Device &device) {
-  return (op.opClass == OpClass::memory ? device.passRate()
-                                        : device.streamRate())
-      .value;
+double kernelsOf(const Op &op, const Software &software) {
+  bool forward = op.phase == Phase::forward;
+  if (op.opClass == OpClass::attention)
+    return forward ? software.attention.forwardKernels
+                   : software.attention.backwardKernels;
+  if (op.opClass == OpClass::memory)
+    if (const Pass *pass = passOf(op, software.passes))
+      return forward ? pass->forwardKernels : pass->backwardKernels;
+  return 1;
 }
 
-double attentionRate(const Device &device, Precision precision) {
-  return productPeak(device, precision).value * device.attentionEfficiency;
+Seconds gaps(const Op &op, const Device &device, const Software &software) {
+  return kernelsOf(op, software) *
+         software.blockingLaunch.value_or(device.launch);
 }
 
-double gemmSeconds(const Op &op, const Strategy &strategy, const Mesh &mesh,
-                   const Device &device, Precision precision) {
-  ProductShape shape{extentOf(op.m, op, strategy, mesh),
-                     extentOf(op.n, op, strategy, mesh),
-                     extentOf(op.k, op, strategy, mesh),
-                     extentOf(op.batch, op, strategy, mesh)};
-  return productTime(shape, device, precision).value *
-         (localFlops(op, strategy, mesh) / shape.flops());
+Seconds passTime(const Op &op, const LocalWork &work, const Device &device,
+                 const Software &software) {
+  return Bytes{passBytes(op, work, software)} / device.passRate();
+}
+
+Seconds gemmTime(const Op &op, const LocalWork &work, const Device &device,
+                 Precision precision) {
+  ProductShape shape{work.extentOf(op.m), work.extentOf(op.n),
+                     work.extentOf(op.k), work.extentOf(op.batch)};
+  // What the operator counts beyond its product takes in proportion.
+  Seconds product =
+      productTime(shape, device, precision) * (work.flops() / shape.flops());
+  return std::max(product, Bytes{work.traffic()} / device.streamRate());
 }
 
 } // namespace
 
 Seconds computeTime(const Op &op, const Strategy &strategy,
                     const std::vector<Tensor> &tensors, const Mesh &mesh,
-                    const Machine &machine, Precision precision) {
+                    const Machine &machine, const Software &software,
+                    Precision precision) {
   const Device &device = machine.device;
-  double time =
-      localBytes(op, strategy, tensors, mesh) / memoryRate(op, device);
-  if (op.opClass == OpClass::gemm)
-    time = std::max(time, gemmSeconds(op, strategy, mesh, device, precision));
-  else if (op.opClass == OpClass::attention)
-    time = std::max(time, localFlops(op, strategy, mesh) /
-                              attentionRate(device, precision));
-  return Seconds{time} + device.launch;
+  LocalWork work(op, tensors, strategy, mesh);
+  Seconds gap = gaps(op, device, software);
+  switch (op.opClass) {
+  case OpClass::gemm:
+    return gemmTime(op, work, device, precision) + gap;
+  case OpClass::attention:
+    return attentionTime(op, work, device, software, precision) + gap;
+  case OpClass::memory:
+    break;
+  }
+  return passTime(op, work, device, software) + gap;
 }
 
 Seconds computeFloor(const Op &op, const std::vector<Tensor> &tensors,
-                     int ranks, const Machine &machine, Precision precision) {
+                     int ranks, const Machine &machine,
+                     const Software &software, Precision precision) {
   assert(ranks >= 1);
   const Device &device = machine.device;
-  double bytes = trafficOf(op, tensors, [](int) { return 1.0; });
-  double time = bytes / memoryRate(op, device);
-  if (op.opClass == OpClass::gemm)
-    time = std::max(time, productFloor(op.flops, device, precision).value);
-  else if (op.opClass == OpClass::attention)
-    time = std::max(time, op.flops.value / attentionRate(device, precision));
-  return Seconds{time / ranks} + device.launch;
+  LocalWork whole(op, tensors);
+  Seconds time;
+  switch (op.opClass) {
+  case OpClass::gemm:
+    time = std::max(productFloor(op.flops, device, precision),
+                    Bytes{whole.traffic()} / device.streamRate());
+    break;
+  case OpClass::attention:
+    time = attentionFloor(op, whole, device, software, precision);
+    break;
+  case OpClass::memory:
+    time = passTime(op, whole, device, software);
+    break;
+  }
+  return time / ranks + gaps(op, device, software);
+}
+
+Bytes savedBeside(const Op &op, const Strategy &strategy,
+                  const std::vector<Tensor> &tensors, const Mesh &mesh,
+                  const Software &software, Precision precision) {
+  return savedScores(op, LocalWork(op, tensors, strategy, mesh), software,
+                     precision);
 }
 
 } // namespace mtplan::planner

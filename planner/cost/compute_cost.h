@@ -1,11 +1,10 @@
 //===- compute_cost.h - Time of one operator on one rank --------*- C++ -*-===//
 //
-// Roofline with tile and wave quantisation: a matrix product takes as many
-// waves of output tiles as the device's units need, at the rate large products
-// reach, or the time its operands and results take through memory, whichever is
-// longer; everything else is bound by memory. Plus one launch.
-// Source of the form: Williams et al. 2009 (roofline); NVIDIA, "Matrix
-// multiplication background user's guide" (tile and wave quantisation).
+// Products by tiles and waves (product_cost.h) or by memory, whichever takes
+// longer; attention by kernel (attention_cost.h); everything else is bound by
+// memory, at the bytes per element that the software's kernels move. Plus the
+// gap between kernels.
+// Source of the form: Williams et al. 2009 (roofline); docs/studies/step-time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +13,7 @@
 
 #include "planner/graph/op_graph.h"
 #include "planner/graph/strategy.h"
-#include "planner/machine/machine.h"
+#include "planner/machine/software.h"
 
 namespace mtplan::planner {
 
@@ -22,12 +21,20 @@ namespace mtplan::planner {
 /// \param tensors  the segment's tensors, which op's uses index
 Seconds computeTime(const Op &op, const Strategy &strategy,
                     const std::vector<Tensor> &tensors, const Mesh &mesh,
-                    const Machine &machine, Precision precision);
+                    const Machine &machine, const Software &software,
+                    Precision precision);
 
 /// No strategy on `ranks` ranks is faster: the work divided evenly at the peak
 /// the model allows. The admissible bound of the search.
 Seconds computeFloor(const Op &op, const std::vector<Tensor> &tensors,
-                     int ranks, const Machine &machine, Precision precision);
+                     int ranks, const Machine &machine,
+                     const Software &software, Precision precision);
+
+/// What `op` keeps for backward on one rank beside its operands and results:
+/// the scores of attention that stores them.
+Bytes savedBeside(const Op &op, const Strategy &strategy,
+                  const std::vector<Tensor> &tensors, const Mesh &mesh,
+                  const Software &software, Precision precision);
 
 } // namespace mtplan::planner
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "planner/cost/compute_cost.h"
+#include "planner/search/recompute.h"
 #include "planner/search/stage_solver.h"
 #include "planner/simulate/in_flight.h"
 
@@ -143,14 +144,15 @@ Seconds Bounds::compute(const Parallelism &how) {
   if (!isNew)
     return entry->second;
   ModelGraph graph = withBatch(model, how.microBatch * how.dp);
-  for (const SegmentGraph &segment : graph.segments)
-    for (const Op &op : segment.ops) {
-      bool twice = how.recompute == Recompute::full && segment.repeat > 1 &&
-                   op.phase == Phase::forward;
+  for (const SegmentGraph &segment : graph.segments) {
+    std::vector<bool> again =
+        operatorsAgain(segment, how.recompute, *options.software);
+    for (std::size_t o = 0; o < segment.ops.size(); ++o)
       entry->second +=
-          computeFloor(op, segment.tensors, ranks, machine, options.precision) *
-          (segment.repeat * (twice ? 2.0 : 1.0));
-    }
+          computeFloor(segment.ops[o], segment.tensors, ranks, machine,
+                       *options.software, options.precision) *
+          (segment.repeat * (again[o] ? 2.0 : 1.0));
+  }
   return entry->second;
 }
 

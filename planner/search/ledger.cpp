@@ -26,7 +26,7 @@ std::size_t at(int index) { return static_cast<std::size_t>(index); }
 // conversion.
 template <typename Visit>
 void forEachStep(const Layout &from, const Layout &to,
-                 const std::vector<std::int64_t> &shape, int elementBytes,
+                 const std::vector<std::int64_t> &shape, double elementBytes,
                  const Setting &setting, Visit visit) {
   std::vector<std::int64_t> local = localShape(shape, from, setting.mesh);
   for (const ReshardStep &step : reshardSteps(from, to)) {
@@ -46,11 +46,11 @@ void forEachConversion(const ModelGraph &model,
                        const std::vector<SegmentPlan> &plans,
                        const Setting &setting, Visit visit) {
   std::vector<bool> paid(model.parameters.size(), false);
-  int gradientBytes = stateBytesOf(setting.precision).gradient;
+  double gradientBytes = stateBytesOf(setting).gradient;
   for (const SegmentPlan &plan : plans) {
     const SegmentGraph &segment = model.segments[at(plan.segment)];
     auto emit = [&](const Layout &from, const Layout &to,
-                    const std::vector<std::int64_t> &shape, int elementBytes,
+                    const std::vector<std::int64_t> &shape, double elementBytes,
                     LedgerPhase phase, const std::string &cause,
                     std::int64_t times) {
       forEachStep(from, to, shape, elementBytes, setting,

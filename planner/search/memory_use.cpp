@@ -8,7 +8,9 @@
 
 #include <algorithm>
 
+#include "planner/cost/compute_cost.h"
 #include "planner/search/ledger.h"
+#include "planner/search/recompute.h"
 
 namespace mtplan::planner {
 
@@ -145,7 +147,7 @@ MemoryUse memoryOf(const ModelGraph &model,
   MemoryUse use;
   use.reserved = setting.machine->device.reserved;
   use.limit = setting.machine->device.memory;
-  StateBytes perElement = stateBytesOf(setting.precision);
+  StateBytes perElement = stateBytesOf(setting);
   Bytes inputs;
   std::vector<bool> paid(model.parameters.size(), false);
   for (const SegmentPlan &plan : plans) {
@@ -183,6 +185,17 @@ MemoryUse memoryOf(const ModelGraph &model,
         again += bytes;
       else
         use.activations += Bytes{setting.inFlight * copies * bytes};
+    }
+    std::vector<bool> redone =
+        operatorsAgain(segment, setting.recompute, *setting.software);
+    for (std::size_t o = 0; o < segment.ops.size(); ++o) {
+      Bytes kept =
+          savedBeside(segment.ops[o], plan.strategies[o], segment.tensors,
+                      setting.mesh, *setting.software, setting.precision);
+      if (redone[o])
+        again += kept.value;
+      else
+        use.activations += setting.inFlight * copies * kept;
     }
     Workspace workspace(segment, plan, setting);
     use.workspace = std::max(use.workspace, Bytes{workspace.peak() + again});

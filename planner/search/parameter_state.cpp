@@ -118,17 +118,37 @@ std::vector<ParameterState> parameterStates(const ModelGraph &model,
 
 Seconds accumulationTime(const Parameter &parameter,
                          const ParameterState &state, const Setting &setting) {
-  const Device &device = setting.machine->device;
-  Bytes accumulator{
-      localBytes(parameter.shape, accumulatorLayout(state, setting.mesh),
-                 stateBytesOf(setting.precision).gradient, setting.mesh)};
-  return accumulator / (device.bandwidth * device.bandwidthEfficiency) *
-         static_cast<double>(setting.microBatches - 1);
+  const ParameterTraffic &traffic = setting.software->parameters;
+  const Mesh &mesh = setting.mesh;
+  double width = bytesOf(setting.precision) / 2.0; // figures are for 16 bits
+  auto microBatches = static_cast<double>(setting.microBatches);
+  double bytes = localBytes(parameter.shape, accumulatorLayout(state, mesh),
+                            traffic.accumulation * width, mesh) *
+                 (microBatches - 1);
+  if (setting.zeroStage > 2) {
+    Layout gathered = state.stored;
+    for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
+      gathered = withPlacement(gathered, axis, kWhole);
+    bytes += localBytes(parameter.shape, gathered, traffic.shardCopies * width,
+                        mesh) *
+             microBatches;
+  }
+  return Bytes{bytes} / setting.machine->device.passRate();
+}
+
+Seconds updateTime(const Parameter &parameter, const ParameterState &state,
+                   const Setting &setting) {
+  StateBytes perElement = stateBytesOf(setting);
+  double bytes =
+      localBytes(parameter.shape, state.owned(), perElement.traffic,
+                 setting.mesh) +
+      localBytes(parameter.shape, state.stored, perElement.sweep, setting.mesh);
+  return Bytes{bytes} / setting.machine->device.passRate();
 }
 
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting) {
-  StateBytes perElement = stateBytesOf(setting.precision);
+  StateBytes perElement = stateBytesOf(setting);
   const Mesh &mesh = setting.mesh;
   Layout accumulator = accumulatorLayout(state, mesh);
   double stored = localBytes(parameter.shape, state.stored, 1, mesh);
@@ -138,12 +158,9 @@ Cost parameterCost(const Parameter &parameter, const ParameterState &state,
   cost.time = (reshardTime(accumulator, state.owned(), parameter.shape,
                            perElement.gradient, mesh, *setting.machine) +
                reshardTime(state.owned(), state.stored, parameter.shape,
-                           parameter.elementBytes, mesh, *setting.machine))
+                           parameter.elementBytes, mesh, *setting.machine) +
+               updateTime(parameter, state, setting))
                   .value;
-  const Device &device = setting.machine->device;
-  cost.time += (Bytes{owned * perElement.traffic} /
-                (device.bandwidth * device.bandwidthEfficiency))
-                   .value;
   if (setting.onlyMicroBatch)
     cost.time = 0.0;
   cost.memory = stored * parameter.elementBytes + owned * perElement.optimizer +

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "planner/cost/compute_cost.h"
+#include "planner/search/recompute.h"
 
 namespace mtplan::planner {
 
@@ -16,7 +17,9 @@ class Summation {
 public:
   Summation(const ModelGraph &graph, const SegmentPlan &p, const Setting &s)
       : model(graph), segment(graph.segments[at(p.segment)]), plan(p),
-        setting(s), isGradient(segment.tensors.size(), false) {
+        setting(s), isGradient(segment.tensors.size(), false),
+        operatorAgain(operatorsAgain(segment, s.recompute, *s.software)),
+        tensorAgain(tensorsAgain(segment, s.recompute, *s.software)) {
     for (const Accumulation &sum : segment.accumulations)
       isGradient[at(sum.tensor)] = true;
   }
@@ -26,15 +29,6 @@ public:
       addOperator(o);
     for (const PlannedConversion &conversion : plan.conversions)
       addConversion(conversion);
-    if (isRecomputed(segment, setting)) {
-      PhaseParts &back = times.backward;
-      const PhaseParts &again = times.forward;
-      back.compute += again.compute;
-      back.local += again.local;
-      back.tensor += again.tensor;
-      back.context += again.context;
-      back.exchange += again.exchange;
-    }
     for (const Accumulation &sum : segment.accumulations) {
       Seconds readBack =
           accumulationTime(model.parameters[at(sum.parameter)],
@@ -62,8 +56,10 @@ private:
     const Op &op = segment.ops[o];
     Seconds time =
         computeTime(op, plan.strategies[o], segment.tensors, setting.mesh,
-                    *setting.machine, setting.precision);
+                    *setting.machine, *setting.software, setting.precision);
     partsOf(op.phase).compute += time;
+    if (operatorAgain[o])
+      times.backward.compute += time;
     if (op.phase == Phase::backward &&
         std::ranges::all_of(op.results, [&](const Use &result) {
           return isGradient[at(result.tensor)];
@@ -78,37 +74,43 @@ private:
         localShape(tensor.shape, conversion.from, setting.mesh);
     for (const ReshardStep &step :
          reshardSteps(conversion.from, conversion.to)) {
-      Seconds time = stepTime(step, local, tensor.elementBytes, setting.mesh,
-                              *setting.machine);
+      bool passed = tensor.kind == TensorKind::activation &&
+                    !isGradient[at(conversion.tensor)];
+      Seconds time = passed ? exposedTime(step, local, tensor.elementBytes,
+                                          conversion.phase, setting)
+                            : stepTime(step, local, tensor.elementBytes,
+                                       setting.mesh, *setting.machine);
       local = localShape(tensor.shape, step.result, setting.mesh);
       AxisRole role = roleOf(setting.mesh.axes[at(step.axis)]);
-      PhaseParts &parts = partsOf(conversion.phase);
-      if (!isCollective(step.kind))
-        parts.local += time;
-      else if (role == AxisRole::tensor)
-        parts.tensor += time;
-      else if (tensor.kind == TensorKind::parameter)
+      Seconds PhaseParts::*part =
+          !isCollective(step.kind)    ? &PhaseParts::local
+          : role == AxisRole::tensor  ? &PhaseParts::tensor
+          : role == AxisRole::context ? &PhaseParts::context
+                                      : &PhaseParts::exchange;
+      bool ofReplicas =
+          part == &PhaseParts::context || part == &PhaseParts::exchange;
+      if (ofReplicas && tensor.kind == TensorKind::parameter) {
         (forward ? times.gatherForward : times.gatherBackward) += time;
-      else if (isGradient[at(conversion.tensor)])
+      } else if (ofReplicas && isGradient[at(conversion.tensor)]) {
         times.reduce += time;
-      else
-        (role == AxisRole::context ? parts.context : parts.exchange) += time;
+      } else {
+        partsOf(conversion.phase).*part += time;
+        if (forward && tensorAgain[at(conversion.tensor)])
+          times.backward.*part += time;
+      }
     }
   }
 
   void addParameter(const Parameter &parameter, const ParameterState &state) {
     const Mesh &mesh = setting.mesh;
-    StateBytes perElement = stateBytesOf(setting.precision);
-    const Device &device = setting.machine->device;
+    StateBytes perElement = stateBytesOf(setting);
     times.reduceStep += reshardTime(
         accumulatorLayout(state, mesh), state.owned(), parameter.shape,
         perElement.gradient, mesh, *setting.machine);
     times.gatherStep +=
         reshardTime(state.owned(), state.stored, parameter.shape,
                     parameter.elementBytes, mesh, *setting.machine);
-    times.update += Bytes{localBytes(parameter.shape, state.owned(),
-                                     perElement.traffic, mesh)} /
-                    (device.bandwidth * device.bandwidthEfficiency);
+    times.update += updateTime(parameter, state, setting);
   }
 
   PhaseParts &partsOf(Phase phase) {
@@ -120,6 +122,7 @@ private:
   const SegmentPlan &plan;
   const Setting &setting;
   std::vector<bool> isGradient; ///< by tensor
+  std::vector<bool> operatorAgain, tensorAgain;
   PhaseTimes times;
 };
 

@@ -18,8 +18,9 @@ static double elementsOf(const std::vector<std::int64_t> &shape) {
 }
 
 Seconds stepTime(const ReshardStep &step,
-                 const std::vector<std::int64_t> &localBefore, int elementBytes,
-                 const Mesh &mesh, const Machine &machine) {
+                 const std::vector<std::int64_t> &localBefore,
+                 double elementBytes, const Mesh &mesh,
+                 const Machine &machine) {
   const MeshAxis &axis = mesh.axes[static_cast<std::size_t>(step.axis)];
   Bytes piece{elementsOf(localBefore) * elementBytes};
   if (isCollective(step.kind))
@@ -28,24 +29,56 @@ Seconds stepTime(const ReshardStep &step,
                           machine);
   // A local step reads and writes what it keeps.
   double kept = step.kind == StepKind::slice ? 1.0 / axis.size : 1.0;
-  return 2.0 * kept * piece /
-         (machine.device.bandwidth * machine.device.bandwidthEfficiency);
+  return 2.0 * kept * piece / machine.device.streamRate();
 }
 
-Seconds reshardTime(const Layout &from, const Layout &to,
-                    const std::vector<std::int64_t> &shape, int elementBytes,
-                    const Mesh &mesh, const Machine &machine) {
+namespace {
+
+// Sums `timeOf(step, local shape before it)` over the steps of a conversion.
+template <typename TimeOf>
+Seconds sumOfSteps(const Layout &from, const Layout &to,
+                   const std::vector<std::int64_t> &shape, const Mesh &mesh,
+                   TimeOf timeOf) {
   Seconds total;
   std::vector<std::int64_t> local = localShape(shape, from, mesh);
   for (const ReshardStep &step : reshardSteps(from, to)) {
-    total += stepTime(step, local, elementBytes, mesh, machine);
+    total += timeOf(step, local);
     local = localShape(shape, step.result, mesh);
   }
   return total;
 }
 
+} // namespace
+
+Seconds reshardTime(const Layout &from, const Layout &to,
+                    const std::vector<std::int64_t> &shape, double elementBytes,
+                    const Mesh &mesh, const Machine &machine) {
+  return sumOfSteps(
+      from, to, shape, mesh,
+      [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
+        return stepTime(step, local, elementBytes, mesh, machine);
+      });
+}
+
+Seconds exposedTime(const ReshardStep &step,
+                    const std::vector<std::int64_t> &localBefore,
+                    double elementBytes, Phase phase, const Setting &setting) {
+  const Mesh &mesh = setting.mesh;
+  const MeshAxis &axis = mesh.axes[static_cast<std::size_t>(step.axis)];
+  Seconds time =
+      stepTime(step, localBefore, elementBytes, mesh, *setting.machine);
+  if (!isCollective(step.kind) || roleOf(axis) != AxisRole::tensor)
+    return time;
+  const TensorTraffic &tensor = setting.software->tensor;
+  double gathered = step.kind == StepKind::allGather ? axis.size : 1.0;
+  Bytes whole{elementsOf(localBefore) * gathered * elementBytes};
+  time += 2.0 * tensor.copies * whole / setting.machine->device.passRate();
+  return time * (1.0 - (phase == Phase::forward ? tensor.hiddenForward
+                                                : tensor.hiddenBackward));
+}
+
 double localBytes(const std::vector<std::int64_t> &shape, const Layout &layout,
-                  int elementBytes, const Mesh &mesh) {
+                  double elementBytes, const Mesh &mesh) {
   double bytes = elementsOf(shape) * elementBytes;
   for (const std::vector<int> &dim : layout.dims)
     for (int axis : dim)
@@ -67,19 +100,41 @@ int LayoutDomain::add(const Layout &layout) {
 }
 
 void LayoutDomain::price(const std::vector<std::int64_t> &shape,
-                         int elementBytes, const Setting &setting) {
+                         double elementBytes, bool passed,
+                         const Setting &setting) {
   std::size_t n = layouts.size();
-  seconds.assign(n * n, 0.0);
   bytes.resize(n);
-  for (std::size_t from = 0; from < n; ++from) {
-    bytes[from] = localBytes(shape, layouts[from], elementBytes, setting.mesh);
-    for (std::size_t to = 0; to < n; ++to)
-      if (from != to)
-        seconds[from * n + to] =
-            reshardTime(layouts[from], layouts[to], shape, elementBytes,
-                        setting.mesh, *setting.machine)
-                .value;
+  for (std::size_t i = 0; i < n; ++i)
+    bytes[i] = localBytes(shape, layouts[i], elementBytes, setting.mesh);
+  auto table = [&](auto timeOf) {
+    std::vector<double> prices(n * n, 0.0);
+    for (std::size_t from = 0; from < n; ++from)
+      for (std::size_t to = 0; to < n; ++to)
+        if (from != to)
+          prices[from * n + to] = sumOfSteps(layouts[from], layouts[to], shape,
+                                             setting.mesh, timeOf)
+                                      .value;
+    return prices;
+  };
+  auto exposed = [&](Phase phase) {
+    return table([&, phase](const ReshardStep &step,
+                            const std::vector<std::int64_t> &local) {
+      return exposedTime(step, local, elementBytes, phase, setting);
+    });
+  };
+  const TensorTraffic &tensor = setting.software->tensor;
+  backwardSeconds.clear();
+  if (!passed) {
+    seconds = table(
+        [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
+          return stepTime(step, local, elementBytes, setting.mesh,
+                          *setting.machine);
+        });
+    return;
   }
+  seconds = exposed(Phase::forward);
+  if (tensor.hiddenForward != tensor.hiddenBackward)
+    backwardSeconds = exposed(Phase::backward);
 }
 
 namespace {
@@ -91,7 +146,7 @@ struct SubsetTable {
   std::vector<int> last, parent;
 };
 
-SubsetTable fillSubsets(const LayoutDomain &domain, int made) {
+SubsetTable fillSubsets(const LayoutDomain &domain, int made, Phase phase) {
   assert(domain.size() <= 20 && "a table over all sets of layouts");
   SubsetTable table;
   std::size_t sets = std::size_t{1} << domain.size();
@@ -110,7 +165,7 @@ SubsetTable fillSubsets(const LayoutDomain &domain, int made) {
       for (int parent = 0; parent < domain.size(); ++parent) {
         if (!(before >> parent & 1U))
           continue;
-        double cost = table.best[before] + domain.between(parent, last);
+        double cost = table.best[before] + domain.between(parent, last, phase);
         if (cost < table.best[set]) {
           table.best[set] = cost;
           table.last[set] = last;
@@ -128,8 +183,9 @@ bool isCheaper(double cost, double than) { return cost < than * (1 - 1e-12); }
 
 } // namespace
 
-std::vector<double> materialiseCosts(const LayoutDomain &domain, int made) {
-  std::vector<double> best = fillSubsets(domain, made).best;
+std::vector<double> materialiseCosts(const LayoutDomain &domain, int made,
+                                     Phase phase) {
+  std::vector<double> best = fillSubsets(domain, made, phase).best;
   // Having more than is asked for will do: the minimum over supersets, layout
   // by layout.
   for (int i = 0; i < domain.size(); ++i)
@@ -141,8 +197,9 @@ std::vector<double> materialiseCosts(const LayoutDomain &domain, int made) {
 }
 
 std::vector<std::pair<int, int>> materialise(const LayoutDomain &domain,
-                                             int made, unsigned wanted) {
-  SubsetTable table = fillSubsets(domain, made);
+                                             int made, unsigned wanted,
+                                             Phase phase) {
+  SubsetTable table = fillSubsets(domain, made, phase);
   std::size_t least = wanted | std::size_t{1} << made;
   std::size_t set = least;
   for (std::size_t more = least; more < table.best.size(); ++more)

@@ -18,33 +18,44 @@ namespace mtplan::planner {
 
 /// Time of one step on a piece of `local` shape (before the step).
 Seconds stepTime(const ReshardStep &step,
-                 const std::vector<std::int64_t> &localBefore, int elementBytes,
-                 const Mesh &mesh, const Machine &machine);
+                 const std::vector<std::int64_t> &localBefore,
+                 double elementBytes, const Mesh &mesh, const Machine &machine);
 
 /// Time of all steps from `from` to `to`.
 Seconds reshardTime(const Layout &from, const Layout &to,
-                    const std::vector<std::int64_t> &shape, int elementBytes,
+                    const std::vector<std::int64_t> &shape, double elementBytes,
                     const Mesh &mesh, const Machine &machine);
+
+/// Of a value between two operators, what compute waits for: of collectives of
+/// the tensor axis the share that the software does not hide, copies included.
+Seconds exposedTime(const ReshardStep &step,
+                    const std::vector<std::int64_t> &localBefore,
+                    double elementBytes, Phase phase, const Setting &setting);
 
 /// Bytes of one rank's piece.
 double localBytes(const std::vector<std::int64_t> &shape, const Layout &layout,
-                  int elementBytes, const Mesh &mesh);
+                  double elementBytes, const Mesh &mesh);
 
 /// Layouts by index; a set of layouts is a bit mask over them.
 struct LayoutDomain {
   std::vector<Layout> layouts;
   std::vector<double> seconds; ///< [from * n + to]
-  std::vector<double> bytes;   ///< of one rank's piece, per layout
+  /// The same in backward, where that differs; else empty.
+  std::vector<double> backwardSeconds;
+  std::vector<double> bytes; ///< of one rank's piece, per layout
 
   int size() const { return static_cast<int>(layouts.size()); }
   /// Index of `layout`, added if it is new.
   int add(const Layout &layout);
   int find(const Layout &layout) const; ///< or -1
-  void price(const std::vector<std::int64_t> &shape, int elementBytes,
-             const Setting &setting);
-  double between(int from, int to) const {
-    return seconds[static_cast<std::size_t>(from) * layouts.size() +
-                   static_cast<std::size_t>(to)];
+  /// \param passed  from operator to operator, so that exposedTime() applies
+  void price(const std::vector<std::int64_t> &shape, double elementBytes,
+             bool passed, const Setting &setting);
+  double between(int from, int to, Phase phase = Phase::forward) const {
+    bool differs = phase == Phase::backward && !backwardSeconds.empty();
+    return (differs ? backwardSeconds
+                    : seconds)[static_cast<std::size_t>(from) * layouts.size() +
+                               static_cast<std::size_t>(to)];
   }
 };
 
@@ -52,12 +63,14 @@ struct LayoutDomain {
 /// from `made`, where each may start from any layout that is there already, and
 /// layouts outside the set may be passed through: a Steiner arborescence, by
 /// dynamic programming over subsets. O(2^n n^2), n = domain.size().
-std::vector<double> materialiseCosts(const LayoutDomain &domain, int made);
+std::vector<double> materialiseCosts(const LayoutDomain &domain, int made,
+                                     Phase phase = Phase::forward);
 
 /// The conversions themselves, (from, to) in an order in which they can run.
 /// `wanted` must have a finite price.
 std::vector<std::pair<int, int>> materialise(const LayoutDomain &domain,
-                                             int made, unsigned wanted);
+                                             int made, unsigned wanted,
+                                             Phase phase = Phase::forward);
 
 } // namespace mtplan::planner
 

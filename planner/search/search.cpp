@@ -305,6 +305,7 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
   setting.zeroStage = how.zeroStage;
   setting.recompute = how.recompute;
   setting.machine = &machine;
+  setting.software = options.software;
   setting.precision = options.precision;
   setting.pins = options.pins;
   return setting;

@@ -50,6 +50,7 @@ struct SearchOptions {
   Overlaps overlaps{false, false, false, false, false, false};
   std::int64_t globalBatch = 1; ///< samples per step
   Precision precision = Precision::bf16;
+  const Software *software = &defaultSoftware();
   std::vector<Split> tensorSplits; ///< what tp may be used for
   std::vector<Divisor> divisors;
   const Pins *pins = nullptr;

@@ -22,7 +22,8 @@ static void readConversions(const Conversions &conversions,
     for (const Port &reader : conversions.readers)
       wanted |= 1U << layoutOf(reader, assignment);
   for (auto [from, to] :
-       materialise(domain, layoutOf(conversions.maker, assignment), wanted))
+       materialise(domain, layoutOf(conversions.maker, assignment), wanted,
+                   conversions.phase))
     plan.conversions.push_back({conversions.tensor, conversions.phase,
                                 domain.layouts[at(from)],
                                 domain.layouts[at(to)]});

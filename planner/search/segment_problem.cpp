@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "planner/cost/compute_cost.h"
+#include "planner/search/recompute.h"
 
 namespace mtplan::planner {
 
@@ -22,7 +23,9 @@ public:
           const std::vector<bool> &ownerOf)
       : model(graph), segment(graph.segments[at(segmentIndex)]),
         index(segmentIndex), setting(s), tensorAxis(tensorAxisOf(s.mesh)),
-        owner(ownerOf) {}
+        owner(ownerOf),
+        operatorAgain(operatorsAgain(segment, s.recompute, *s.software)),
+        tensorAgain(tensorsAgain(segment, s.recompute, *s.software)) {}
 
   SegmentProblem build() {
     addOperators();
@@ -57,14 +60,7 @@ private:
       std::vector<Strategy> strategies = legalStrategies(op, o);
       keepPinned(op, o, strategies);
       int variable = addVariable(strategies.size());
-      CostTable compute{{variable}, {}, {}};
-      for (const Strategy &strategy : strategies)
-        compute.time.push_back(perMicroBatch(
-            computeTime(op, strategy, segment.tensors, setting.mesh,
-                        *setting.machine, setting.precision)
-                .value,
-            op.phase));
-      result.link.problem.tables.push_back(std::move(compute));
+      addCompute(op, o, strategies, variable);
       for (std::size_t i = 0; i < op.operands.size(); ++i)
         addReader(op.operands[i].tensor, op.phase, variable, strategies.size(),
                   [&](std::size_t v) {
@@ -79,6 +75,27 @@ private:
                  });
       result.strategies.push_back(std::move(strategies));
     }
+  }
+
+  void addCompute(const Op &op, std::size_t o,
+                  const std::vector<Strategy> &strategies, int variable) {
+    CostTable compute{{variable}, {}, {}};
+    bool keeps = false;
+    for (const Strategy &strategy : strategies) {
+      Seconds time =
+          computeTime(op, strategy, segment.tensors, setting.mesh,
+                      *setting.machine, *setting.software, setting.precision);
+      compute.time.push_back(perMicroBatch(time.value, operatorAgain[o]));
+      Bytes kept = savedBeside(op, strategy, segment.tensors, setting.mesh,
+                               *setting.software, setting.precision);
+      // Made anew, it is there while one copy's backward runs.
+      compute.memory.push_back(
+          operatorAgain[o] ? 0.0 : kept.value * setting.inFlight);
+      keeps |= compute.memory.back() > 0.0;
+    }
+    if (!keeps)
+      compute.memory.clear();
+    result.link.problem.tables.push_back(std::move(compute));
   }
 
   // Work that can be shared is, unless a pin asks for the contrary, or the axes
@@ -282,7 +299,9 @@ private:
       backwardMaker = savedPort(t, domain);
       forward.push_back(backwardMaker);
     }
-    domain.price(tensor.shape, tensor.elementBytes, setting);
+    domain.price(tensor.shape, tensor.elementBytes,
+                 tensor.kind == TensorKind::activation && !isAccumulated(t),
+                 setting);
     if ((tensor.kind == TensorKind::parameter || isAccumulated(t)) &&
         !parametersMove())
       keepInPlace(domain, tensorAxis);
@@ -365,7 +384,7 @@ private:
   // Maker against one or two readers: the set they need is what they read.
   void addDirectTable(const Conversions &conversions,
                       const LayoutDomain &domain) {
-    std::vector<double> memo = priceSets(domain, conversions.phase);
+    std::vector<double> memo = priceSets(domain, conversions);
     CostTable table;
     table.scope.push_back(conversions.maker.variable);
     for (const Port &reader : conversions.readers)
@@ -388,7 +407,7 @@ private:
 
   // Three or more readers: a variable over the sets, pairwise with each.
   void addSetVariable(Conversions &conversions, const LayoutDomain &domain) {
-    std::vector<double> memo = priceSets(domain, conversions.phase);
+    std::vector<double> memo = priceSets(domain, conversions);
     unsigned readable = 0;
     for (const Port &reader : conversions.readers)
       for (int layout : reader.layouts)
@@ -416,18 +435,20 @@ private:
   }
 
   // Seconds per step of having every set, from every layout it may be made in.
-  std::vector<double> priceSets(const LayoutDomain &domain, Phase phase) const {
+  std::vector<double> priceSets(const LayoutDomain &domain,
+                                const Conversions &conversions) const {
+    bool twice = conversions.phase == Phase::forward &&
+                 tensorAgain[at(conversions.tensor)];
     std::vector<double> memo;
     memo.reserve(at(domain.size()) << domain.size());
     for (int made = 0; made < domain.size(); ++made)
-      for (double seconds : materialiseCosts(domain, made))
-        memo.push_back(perMicroBatch(seconds, phase));
+      for (double seconds : materialiseCosts(domain, made, conversions.phase))
+        memo.push_back(perMicroBatch(seconds, twice));
     return memo;
   }
 
-  // Seconds per step of what one micro-batch does in a phase.
-  double perMicroBatch(double seconds, Phase phase) const {
-    bool twice = phase == Phase::forward && isRecomputed(segment, setting);
+  // Seconds per step of what each micro-batch does once, or twice.
+  double perMicroBatch(double seconds, bool twice) const {
     return seconds * static_cast<double>(setting.microBatches) *
            (twice ? 2.0 : 1.0);
   }
@@ -438,6 +459,7 @@ private:
   const Setting &setting;
   int tensorAxis;
   const std::vector<bool> &owner;
+  std::vector<bool> operatorAgain, tensorAgain;
   SegmentProblem result;
   std::vector<Port> makers;
   std::vector<std::vector<Port>> forwardReaders, backwardReaders;

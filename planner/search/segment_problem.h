@@ -57,10 +57,15 @@ Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh);
 std::vector<ParameterState>
 parameterStates(const ModelGraph &model, int parameter, const Setting &setting);
 
-/// Time of adding one gradient to the accumulator, over all micro-batches of a
-/// step: all but the first read it back.
+/// Memory traffic of one gradient over all micro-batches of a step: all but the
+/// first are added to what is there; where weights are split over replicas,
+/// copies around every gather and reduction.
 Seconds accumulationTime(const Parameter &parameter,
                          const ParameterState &state, const Setting &setting);
+
+/// Of the optimizer's update, once a step.
+Seconds updateTime(const Parameter &parameter, const ParameterState &state,
+                   const Setting &setting);
 
 /// Time and memory of keeping and updating one copy, per step.
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,

@@ -57,8 +57,18 @@ StateBytes stateBytesOf(Precision precision) {
   // fp32 needs no master copy: gradient 4, two moments 8. The update reads
   // gradient, master and moments and writes master, moments and weight.
   if (precision == Precision::fp32)
-    return {4, 8, 28};
-  return {2, 12, 28};
+    return {4, 8, 28, 0};
+  return {2, 12, 28, 0};
+}
+
+StateBytes stateBytesOf(const Setting &setting) {
+  const ParameterTraffic &traffic = setting.software->parameters;
+  StateBytes bytes = stateBytesOf(setting.precision);
+  if (setting.precision != Precision::fp32)
+    bytes.gradient = traffic.gradient;
+  bytes.traffic = traffic.optimizer;
+  bytes.sweep = traffic.sweep;
+  return bytes;
 }
 
 } // namespace mtplan::planner

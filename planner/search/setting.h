@@ -10,6 +10,7 @@
 
 #include "planner/graph/strategy.h"
 #include "planner/machine/machine.h"
+#include "planner/machine/software_json.h"
 #include "planner/search/parallelism.h"
 
 namespace mtplan::planner {
@@ -59,6 +60,7 @@ struct Setting {
   /// that share one may be in stages that are solved apart.
   std::optional<int> sharedState;
   const Machine *machine = nullptr;
+  const Software *software = &defaultSoftware();
   Precision precision = Precision::bf16;
   const Pins *pins = nullptr; ///< null: nothing is pinned
 };
@@ -75,11 +77,14 @@ const char *wordOf(const Op &op, const Strategy &strategy, int axis);
 /// Bytes per element of what training keeps beside the weights
 /// (Rajbhandari et al. 2020, section 3.1: 2 + 2 + 12 in mixed precision).
 struct StateBytes {
-  int gradient = 2;
-  int optimizer = 12;
-  int traffic = 28; ///< read and written by one AdamW update
+  double gradient = 2;
+  double optimizer = 12;
+  double traffic = 28; ///< read and written by one update, of what is owned
+  double sweep = 0;    ///< the same, of all that is stored
 };
 StateBytes stateBytesOf(Precision precision);
+/// The same as the setting's software has it.
+StateBytes stateBytesOf(const Setting &setting);
 
 } // namespace mtplan::planner
 

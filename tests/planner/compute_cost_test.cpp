@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "planner/cost/compute_cost.h"
+#include "planner/machine/software_json.h"
 
 using namespace mtplan::planner;
 
@@ -66,7 +67,8 @@ const Mesh kMesh{{{"tp", 2}}};
 
 double time(const Case &c, int choice, const Machine &machine,
             Precision precision = Precision::fp16) {
-  return computeTime(c.op, {{choice}}, c.tensors, kMesh, machine, precision)
+  return computeTime(c.op, {{choice}}, c.tensors, kMesh, machine,
+                     defaultSoftware(), precision)
       .value;
 }
 
@@ -160,6 +162,91 @@ TEST(ComputeTime, MemoryOperatorsReadAndWriteTheirPieces) {
   EXPECT_DOUBLE_EQ(time(c, 0, machine), 1.501e6 / 0.5e9 + 1e-3);
 }
 
+// One operator of a kind on 1000 x 500 elements of 2 bytes, 1 MB.
+Case pass(const char *kind, Phase phase) {
+  Case c;
+  c.op.kind = kind;
+  c.op.phase = phase;
+  c.op.factors = {{"b", 1000, Split::batch, true, Reduction::sum, 0.0},
+                  {"h", 500, Split::hidden, true, Reduction::sum, 0.0}};
+  c.op.operands = {{0, {0, 1}}, {1, {1}}};
+  c.op.results = {{2, {0, 1}}};
+  c.tensors = {tensor({1000, 500}), tensor({500}), tensor({1000, 500})};
+  return c;
+}
+
+TEST(ComputeTime, PassesMoveWhatTheSoftwareSays) {
+  Software software;
+  software.passes.layerNorm = {4, 6, 1, 2};
+  software.passes.rmsNorm = {16, 24, 6, 9};
+  software.passes.residual = {3, 5, 1, 1};
+  software.passes.activation = {7, 9, 1, 1};
+  software.passes.gated = {10, 18, 2, 3};
+  software.passes.rope = {20, 21, 12, 12};
+  software.passes.dropout = {0, 1, 0, 1};
+  software.passes.biasGradient = {8, 2, 1, 1};
+  software.crossEntropy = 40;
+  Machine machine = roundMachine();
+  machine.device.elementwiseEfficiency = 0.8; // 0.4 GB/s
+  machine.device.launch = Seconds{1e-3};
+  // Half a million elements a millisecond and byte: 1.25 ms each.
+  auto at = [&](const char *kind, Phase phase) {
+    Case c = pass(kind, phase);
+    return computeTime(c.op, {{kWhole}}, c.tensors, kMesh, machine, software,
+                       Precision::fp16)
+               .value *
+           1e3;
+  };
+  Phase forward = Phase::forward, backward = Phase::backward;
+  EXPECT_DOUBLE_EQ(at("layer_norm", forward), 4 * 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at("layer_norm_grad", backward), 6 * 1.25 + 2);
+  EXPECT_DOUBLE_EQ(at("rms_norm", forward), 16 * 1.25 + 6);
+  EXPECT_DOUBLE_EQ(at("rms_norm_grad", backward), 24 * 1.25 + 9);
+  EXPECT_DOUBLE_EQ(at("add", forward), 3 * 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at("add", backward), 5 * 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at("activation", forward), 7 * 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at("activation_grad", backward), 9 * 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at("swiglu", forward), 10 * 1.25 + 2);
+  EXPECT_DOUBLE_EQ(at("swiglu_grad", backward), 18 * 1.25 + 3);
+  EXPECT_DOUBLE_EQ(at("rope", backward), 21 * 1.25 + 12);
+  EXPECT_DOUBLE_EQ(at("dropout", forward), 0);
+  EXPECT_DOUBLE_EQ(at("dropout", backward), 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at("sum", backward), 2 * 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at("vocab_max", forward), 10 * 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at("vocab_sum_exp", forward), 10 * 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at("cross_entropy_grad", backward), 20 * 1.25 + 1);
+  // Of what it has no figure for: 1 MB, 1 kB and 1 MB at 0.4 GB/s.
+  EXPECT_DOUBLE_EQ(at("scale", forward), 2.001e6 / 0.4e9 * 1e3 + 1);
+  EXPECT_DOUBLE_EQ(at("sum", forward), 2.001e6 / 0.4e9 * 1e3 + 1);
+}
+
+TEST(ComputeTime, PassesOverWideElementsMoveMore) {
+  Software software;
+  software.passes.residual = {3, 5, 1, 1};
+  Case c = pass("add", Phase::forward);
+  c.tensors[0].elementBytes = c.tensors[2].elementBytes = 4;
+  // Half a batch: 1 MB of the 2 MB, 3 bytes for every two.
+  EXPECT_DOUBLE_EQ(computeTime(c.op, {{0}}, c.tensors, kMesh, roundMachine(),
+                               software, Precision::fp32)
+                       .value,
+                   1.5e6 / 0.5e9);
+}
+
+TEST(ComputeTime, ABlockingLaunchTakesThePlaceOfTheGap) {
+  Software software;
+  software.passes.residual = {3, 5, 2, 1};
+  software.blockingLaunch = Seconds{0.1};
+  Machine machine = fastMemory();
+  machine.device.launch = Seconds{1e-3};
+  auto at = [&](const Case &c) {
+    return computeTime(c.op, {{kWhole}}, c.tensors, kMesh, machine, software,
+                       Precision::fp16)
+        .value;
+  };
+  EXPECT_NEAR(at(pass("add", Phase::forward)), 0.2, 1e-9);
+  EXPECT_NEAR(at(product(100, 100, 10'000)), 0.1 + 0.4e-3, 1e-9);
+}
+
 TEST(ComputeTime, ACausalSplitLeavesTheLastRankMoreWork) {
   Case c;
   c.op.opClass = OpClass::attention;
@@ -180,9 +267,10 @@ TEST(ComputeFloor, IsTheWholeWorkSharedEvenly) {
   Case c = product(100, 100, 100'000);
   Machine machine = fastMemory();
   machine.device.launch = Seconds{1e-3};
-  EXPECT_DOUBLE_EQ(
-      computeFloor(c.op, c.tensors, 4, machine, Precision::fp16).value,
-      1e-3 + 1e-3);
+  EXPECT_DOUBLE_EQ(computeFloor(c.op, c.tensors, 4, machine, defaultSoftware(),
+                                Precision::fp16)
+                       .value,
+                   1e-3 + 1e-3);
 }
 
 TEST(ComputeFloor, NoStrategyIsFaster) {
@@ -200,13 +288,14 @@ TEST(ComputeFloor, NoStrategyIsFaster) {
     Mesh mesh{{{"dp", 2}, {"tp", 4}}};
     AxisRule any{{Split::batch, Split::row, Split::column}, true};
     Machine machine = rng() % 2 == 0 ? roundMachine() : fastMemory();
-    double floor =
-        computeFloor(c.op, c.tensors, 8, machine, Precision::fp16).value;
+    double floor = computeFloor(c.op, c.tensors, 8, machine, defaultSoftware(),
+                                Precision::fp16)
+                       .value;
     for (const Strategy &s : strategiesOf(c.op, mesh, {any, any}))
-      EXPECT_LE(floor,
-                computeTime(c.op, s, c.tensors, mesh, machine, Precision::fp16)
-                        .value *
-                    (1 + 1e-12));
+      EXPECT_LE(floor, computeTime(c.op, s, c.tensors, mesh, machine,
+                                   defaultSoftware(), Precision::fp16)
+                               .value *
+                           (1 + 1e-12));
   }
 }
 

@@ -56,11 +56,11 @@ std::vector<Solved> solveAll(const ModelGraph &model, const Machine &machine,
                                     : rejection.bound.value;
       for (const SegmentGraph &segment : graph.segments)
         for (const Op &op : segment.ops)
-          one.floor += static_cast<double>(setting.microBatches) *
-                       segment.repeat *
-                       computeFloor(op, segment.tensors, options.devices,
-                                    machine, options.precision)
-                           .value;
+          one.floor +=
+              static_cast<double>(setting.microBatches) * segment.repeat *
+              computeFloor(op, segment.tensors, options.devices, machine,
+                           *options.software, options.precision)
+                  .value;
       all.push_back(std::move(one));
     }
   }

@@ -136,6 +136,22 @@ TEST(SegmentProblem, AssignmentsReadBackCostWhatTheyDid) {
   }
 }
 
+// Whatever the software charges, hides, copies and computes again.
+TEST(SegmentProblem, AssignmentsReadBackUnderAnySoftware) {
+  unsigned seed = 0;
+  for (const std::string &name : softwareNames()) {
+    Software software = loadSoftware(name);
+    for (Recompute recompute : {Recompute::none, Recompute::full}) {
+      SCOPED_TRACE(testing::Message() << name << ' ' << nameOf(recompute));
+      Case drawn = drawCase(seed, 1 + static_cast<int>(seed % 3), 3, 3);
+      drawn.setting.software = &software;
+      drawn.setting.recompute = recompute;
+      expectReadsBack(drawn);
+      ++seed;
+    }
+  }
+}
+
 // Conversions of a random domain, whose prices obey no triangle inequality.
 TEST(Materialise, IsTheCheapestTree) {
   RandomModel random(7);

@@ -191,10 +191,11 @@ private:
         all = strategiesOf(op, setting.mesh, setting.rules);
       choice.count = static_cast<int>(all.size());
       for (const Strategy &strategy : all) {
-        double time = static_cast<double>(setting.microBatches) *
-                      computeTime(op, strategy, segment.tensors, setting.mesh,
-                                  *setting.machine, setting.precision)
-                          .value;
+        double time =
+            static_cast<double>(setting.microBatches) *
+            computeTime(op, strategy, segment.tensors, setting.mesh,
+                        *setting.machine, *setting.software, setting.precision)
+                .value;
         for (int reported : segment.reported)
           if (op.results[0].tensor == reported)
             time += price(resultLayout(op, strategy, 0), Layout::whole(0), {});

@@ -1,0 +1,56 @@
+//===- recompute.cpp - What backward computes a second time ---------------===//
+
+#include "planner/search/recompute.h"
+
+#include <algorithm>
+
+namespace mtplan::planner {
+
+static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+// Number of operators up to the last forward one whose result backward reads.
+static std::size_t endOfNeeded(const SegmentGraph &segment) {
+  std::vector<bool> isRead(segment.tensors.size(), false);
+  for (const Op &op : segment.ops)
+    if (op.phase == Phase::backward)
+      for (const Use &use : op.operands)
+        isRead[at(use.tensor)] = true;
+  std::size_t end = 0;
+  for (std::size_t o = 0; o < segment.ops.size(); ++o)
+    if (segment.ops[o].phase == Phase::forward &&
+        std::ranges::any_of(segment.ops[o].results, [&](const Use &use) {
+          return isRead[at(use.tensor)];
+        }))
+      end = o + 1;
+  return end;
+}
+
+std::vector<bool> operatorsAgain(const SegmentGraph &segment,
+                                 Recompute recompute,
+                                 const Software &software) {
+  std::vector<bool> again(segment.ops.size(), false);
+  if (recompute == Recompute::none || segment.repeat <= 1)
+    return again;
+  bool full = recompute == Recompute::full;
+  std::size_t end = full && software.stopsRecomputeEarly ? endOfNeeded(segment)
+                                                         : again.size();
+  for (std::size_t o = 0; o < end; ++o)
+    again[o] = segment.ops[o].phase == Phase::forward &&
+               (full || segment.ops[o].opClass == OpClass::attention);
+  return again;
+}
+
+std::vector<bool> tensorsAgain(const SegmentGraph &segment, Recompute recompute,
+                               const Software &software) {
+  bool full = recompute == Recompute::full && segment.repeat > 1;
+  std::vector<bool> again(segment.tensors.size(), full);
+  if (!full)
+    return again;
+  std::vector<bool> operators = operatorsAgain(segment, recompute, software);
+  for (std::size_t o = 0; o < operators.size(); ++o)
+    for (const Use &use : segment.ops[o].results)
+      again[at(use.tensor)] = operators[o];
+  return again;
+}
+
+} // namespace mtplan::planner

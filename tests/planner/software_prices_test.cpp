@@ -1,0 +1,124 @@
+//===- software_prices_test.cpp - Traffic of parameters and tensors -------===//
+
+#include <gtest/gtest.h>
+
+#include "planner/search/ledger.h"
+#include "tests/planner/random_model.h"
+
+namespace mtplan::planner {
+namespace {
+
+constexpr double kNano = 1e-9;
+
+// At 1 GB/s a byte is a nanosecond. Weights of 16 x 8.
+class SoftwarePrices : public testing::Test {
+protected:
+  SoftwarePrices() {
+    setting.mesh = meshOf(2, 2);
+    setting.machine = &machine;
+    setting.software = &software;
+    setting.microBatches = 3;
+    parameter.shape = {16, 8};
+    parameter.splits = {Split::row, Split::column};
+    split.stored = withPlacement(Layout::whole(2), kTensorAxis, 0);
+  }
+
+  Machine machine = roundMachine();
+  Software software;
+  Setting setting;
+  Parameter parameter;
+  ParameterState split;
+};
+
+// Half of 128 weights on a tensor rank.
+TEST_F(SoftwarePrices, GradientsAreAddedAfterTheFirstMicroBatch) {
+  software.parameters.accumulation = 6;
+  EXPECT_DOUBLE_EQ(accumulationTime(parameter, split, setting).value,
+                   2 * 64 * 6 * kNano);
+  setting.precision = Precision::fp32;
+  EXPECT_DOUBLE_EQ(accumulationTime(parameter, split, setting).value,
+                   2 * 64 * 12 * kNano);
+  machine.device.elementwiseEfficiency = 0.5;
+  EXPECT_DOUBLE_EQ(accumulationTime(parameter, split, setting).value,
+                   4 * 64 * 12 * kNano);
+}
+
+// Stored as quarters, gathered to halves: copies are of halves.
+TEST_F(SoftwarePrices, SplitWeightsAreCopiedEachMicroBatch) {
+  software.parameters.accumulation = 0;
+  software.parameters.shardCopies = 14;
+  EXPECT_EQ(accumulationTime(parameter, split, setting).value, 0);
+  setting.zeroStage = 3;
+  split.stored = withPlacement(split.stored, kDataAxis, 1);
+  EXPECT_DOUBLE_EQ(accumulationTime(parameter, split, setting).value,
+                   3 * 64 * 14 * kNano);
+}
+
+// 64 weights stored, 32 of them owned.
+TEST_F(SoftwarePrices, TheUpdateIsOfWhatIsOwnedAndASweepOfTheRest) {
+  software.parameters.optimizer = 50;
+  software.parameters.sweep = 6;
+  split.optimizer = withPlacement(split.stored, kDataAxis, 1);
+  EXPECT_DOUBLE_EQ(updateTime(parameter, split, setting).value,
+                   (32 * 50 + 64 * 6) * kNano);
+}
+
+TEST_F(SoftwarePrices, GradientsAreAsWideAsTheSoftwareKeepsThem) {
+  software.parameters.gradient = 4;
+  EXPECT_EQ(stateBytesOf(setting).gradient, 4);
+  EXPECT_EQ(parameterCost(parameter, split, setting).memory, 64 * (2 + 4 + 12));
+  setting.precision = Precision::fp32;
+  EXPECT_EQ(stateBytesOf(setting).gradient, 4);
+  EXPECT_EQ(stateBytesOf(setting).optimizer, 8);
+  setting.precision = Precision::bf16;
+  software.parameters.gradient = 2;
+  EXPECT_EQ(stateBytesOf(setting).gradient, 2);
+}
+
+// A gather over two ranks of 128 B to 256 B sends 128 B; a copy reads and
+// writes 256 B; an all-reduce of 256 B sends 256.
+TEST_F(SoftwarePrices, TensorCollectivesAreCopiedAndHidden) {
+  Layout whole = Layout::whole(3);
+  Layout shard = withPlacement(whole, kTensorAxis, 1);
+  auto exposed = [&](const Layout &from, const Layout &to, Phase phase) {
+    std::vector<ReshardStep> steps = reshardSteps(from, to);
+    EXPECT_EQ(steps.size(), 1U);
+    return exposedTime(steps[0], localShape({1, 8, 16}, from, setting.mesh), 2,
+                       phase, setting)
+               .value /
+           kNano;
+  };
+  EXPECT_DOUBLE_EQ(exposed(shard, whole, Phase::forward), 128);
+  software.tensor = {1.0, 0.25, 0.5};
+  EXPECT_DOUBLE_EQ(exposed(shard, whole, Phase::forward), 640 * 0.75);
+  EXPECT_DOUBLE_EQ(exposed(shard, whole, Phase::backward), 640 * 0.5);
+  Layout partial = withPlacement(whole, kTensorAxis, kPartial);
+  EXPECT_DOUBLE_EQ(exposed(partial, whole, Phase::forward), 768 * 0.75);
+  EXPECT_DOUBLE_EQ(exposed(partial, shard, Phase::forward), 640 * 0.75);
+  // A slice is none, and replicas' traffic is not the tensor axis's.
+  EXPECT_DOUBLE_EQ(exposed(whole, shard, Phase::forward), 256);
+  EXPECT_DOUBLE_EQ(
+      exposed(withPlacement(whole, kDataAxis, 1), whole, Phase::forward), 128);
+}
+
+TEST_F(SoftwarePrices, ADomainHasAPricePerPhaseWhereTheyDiffer) {
+  LayoutDomain domain;
+  Layout whole = Layout::whole(3);
+  int shard = domain.add(withPlacement(whole, kTensorAxis, 1));
+  int all = domain.add(whole);
+  software.tensor = {0.0, 0.25, 0.5};
+  domain.price({1, 8, 16}, 2, true, setting);
+  EXPECT_DOUBLE_EQ(domain.between(shard, all), 96 * kNano);
+  EXPECT_DOUBLE_EQ(domain.between(shard, all, Phase::backward), 64 * kNano);
+  unsigned wanted = 1U << all;
+  EXPECT_DOUBLE_EQ(materialiseCosts(domain, shard)[wanted], 96 * kNano);
+  EXPECT_DOUBLE_EQ(materialiseCosts(domain, shard, Phase::backward)[wanted],
+                   64 * kNano);
+  // A parameter waits for all of it.
+  domain.price({1, 8, 16}, 2, false, setting);
+  EXPECT_DOUBLE_EQ(domain.between(shard, all), 128 * kNano);
+  EXPECT_DOUBLE_EQ(domain.between(shard, all, Phase::backward), 128 * kNano);
+}
+
+} // namespace
+} // namespace mtplan::planner
