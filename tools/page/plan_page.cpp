@@ -1,0 +1,168 @@
+//===- plan_page.cpp - The page about the outcome of a search -------------===//
+
+#include "tools/page/plan_page.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "planner/search/price.h"
+#include "planner/simulate/schedule.h"
+#include "tools/facts.h"
+#include "tools/how_text.h"
+#include "tools/page/plan_parts.h"
+#include "tools/page/step_page.h"
+#include "tools/plan_rows.h"
+#include "tools/screen.h"
+#include "tools/units_text.h"
+
+namespace mtplan::tools {
+
+using planner::PlannedCandidate;
+
+namespace {
+
+std::string describe(const planner::Parallelism &how) {
+  std::string choices = choicesText(how);
+  return meshText(how) + ", " + batchText(how) +
+         (choices.empty() ? "" : ", " + choices);
+}
+
+// Each stage's runs, with as many micro-batches in flight as its schedule has.
+std::vector<planner::MemoryUse> memoryByStage(const PlanFacts &facts,
+                                              const PlannedCandidate &plan) {
+  const planner::Parallelism &how = plan.how;
+  planner::ScheduleShape shape{how.schedule, how.pp, how.virtualStages,
+                               static_cast<int>(how.microBatches())};
+  std::vector<planner::MemoryUse> stages;
+  for (int stage = 0; stage < how.pp; ++stage) {
+    // Of the fullest stage the search knows more: what the solver set aside.
+    if (stage == plan.fullestStage) {
+      stages.push_back(plan.memory);
+      continue;
+    }
+    std::vector<planner::SegmentPlan> runs;
+    for (std::size_t part = static_cast<std::size_t>(stage);
+         part < plan.parts.size(); part += static_cast<std::size_t>(how.pp))
+      runs.insert(runs.end(), plan.parts[part].begin(), plan.parts[part].end());
+    planner::Setting setting = facts.setting;
+    setting.inFlight =
+        static_cast<double>(planner::inFlight(shape, stage).total()) /
+        how.virtualStages;
+    stages.push_back(planner::memoryOf(facts.graph, runs, setting));
+  }
+  return stages;
+}
+
+// The problem whose step the search priced.
+planner::StepProblem stepOf(const Problem &problem, const PlanFacts &facts,
+                            const PlannedCandidate &plan) {
+  const planner::Parallelism &how = plan.how;
+  auto stages = static_cast<std::size_t>(how.pp);
+  std::vector<std::vector<planner::PhaseTimes>> times(plan.parts.size());
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    // A parameter that runs of one stage share is reduced there once.
+    std::vector<bool> paid(facts.graph.parameters.size(), false);
+    for (std::size_t part = stage; part < plan.parts.size(); part += stages)
+      for (const planner::SegmentPlan &run : plan.parts[part])
+        times[part].push_back(
+            planner::phaseTimesOf(facts.graph, run, facts.setting, paid));
+  }
+  planner::PricedParts parts(plan.parts.size());
+  for (std::size_t part = 0; part < parts.size(); ++part)
+    for (std::size_t run = 0; run < times[part].size(); ++run) {
+      const planner::SegmentPlan &one = plan.parts[part][run];
+      parts[part].push_back({&one, &times[part][run], one.count});
+    }
+  return planner::stepProblemOf(facts.graph, parts, facts.setting, how,
+                                problem.options.overlaps);
+}
+
+std::string slowdown(const PlannedCandidate &plan,
+                     const PlannedCandidate &best) {
+  double most = 100 * (plan.time.step / best.time.step - 1);
+  double least = 100 * (plan.lowerBound / best.time.step - 1);
+  if (plan.optimal || most - least < 0.05)
+    return fmt::format("{:+.1f} %", most);
+  return fmt::format("{:+.1f} to {:+.1f} %", least, most);
+}
+
+std::string searchedText(const PlanOutcome &outcome) {
+  const planner::SearchResult &result = outcome.result;
+  std::string claim = "Optimal";
+  if (!result.optimal)
+    claim =
+        fmt::format("Best found, at most {:.2g} % above the optimum,",
+                    100 * (outcome.best()->time.step / result.lowerBound - 1));
+  return fmt::format("{} over {} candidate{}, {} of them excluded by bounds.",
+                     claim, result.candidates,
+                     result.candidates == 1 ? "" : "s", result.pruned);
+}
+
+PageTable strategiesOf(const PlanFacts &facts) {
+  PageTable table;
+  table.title = "Strategies";
+  table.text = "What each operator is split over, and the collectives that "
+               "follow, of one copy and micro-batch.";
+  table.columns = {"segment",    "operators",    "strategy",
+                   "on one GPU", "then forward", "and backward"};
+  for (const RunFact &run : facts.runs)
+    for (const PlanRow &row : rowsOf(run, facts.setting.mesh))
+      table.rows.push_back({nameOf(run), row.operators, row.strategy, row.shape,
+                            row.forward, row.backward});
+  return table;
+}
+
+} // namespace
+
+Page pageOf(const PlanOutcome &outcome) {
+  const Problem &problem = *outcome.problem;
+  const PlannedCandidate &best = *outcome.best();
+  PlanFacts facts = factsOf(problem, best);
+  planner::StepProblem step = stepOf(problem, facts, best);
+  planner::StepResult result =
+      planner::simulateStep(step, planner::scheduleOf(step.shape));
+
+  Page page;
+  page.title = problem.model.name + " on " + problem.machine.name;
+  std::string heading = headingOf(problem, {});
+  std::size_t line = heading.find('\n');
+  page.model = heading.substr(0, line);
+  page.machine = heading.substr(line + 1);
+  page.plan = fmt::format("{}, global batch {}, sequence parallel {}.",
+                          describe(best.how), problem.options.globalBatch,
+                          facts.sequenceParallel ? "on" : "off");
+  page.figures = {{"Step time", timeText(best.time.step)},
+                  {"Tokens per second", countText(facts.tokensPerSecond)},
+                  {"MFU", facts.mfu > 0 ? percentText(facts.mfu) : "unknown"},
+                  {"Model TFLOP/s per GPU",
+                   fmt::format("{:.1f}", facts.modelRate.value / 1e12)},
+                  {"Memory per GPU",
+                   fmt::format("{} of {} GiB", gibText(best.memory.total()),
+                               gibText(best.memory.limit))},
+                  {"GPUs", std::to_string(problem.options.devices)}};
+  page.notes = problem.notes;
+  page.step = pageStep(best.time);
+  page.stages = pageStages(step, result);
+  page.timeline = pageTimeline(step, result);
+  page.memory = pageMemory(memoryByStage(facts, best));
+  page.traffic = pageTraffic(facts.collectives, facts.setting.mesh);
+  addSends(page.traffic, result);
+  for (const PlannedCandidate &plan : outcome.result.plans) {
+    bool isBest = &plan == &best;
+    page.alternatives.push_back({describe(plan.how), plan.time.step.value,
+                                 plan.memory.total().value, isBest,
+                                 isBest ? "" : slowdown(plan, best),
+                                 isBest ? "" : reasonAgainst(plan, best)});
+  }
+  page.memoryLimit = best.memory.limit.value;
+  for (const RejectedMesh &mesh : rejectedMeshes(outcome))
+    page.rejections.push_back(
+        {meshText(mesh.nearest->how), reasonText(mesh, outcome)});
+  page.searched = searchedText(outcome);
+  page.tables = {strategiesOf(facts)};
+  page.made = "Written by mtplan. All times are predictions.";
+  return page;
+}
+
+} // namespace mtplan::tools
