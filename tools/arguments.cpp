@@ -42,6 +42,9 @@ void addFlags(CLI::App &app, Flags &flags) {
   app.add_option("--hardware", flags.hardware,
                  "preset or machine file (default dgx-h100)")
       ->type_name("NAME|FILE");
+  text("--software", flags.software,
+       "whose kernels and overlaps: preset or file (default mtplan)",
+       "NAME|FILE");
   text("--gpus", flags.gpus, "GPUs in all (default: one node)", "N");
   text("--tp", flags.tp, "fix the tensor-parallel ranks", "N");
   text("--dp", flags.dp, "fix the data-parallel replicas", "N");
@@ -99,6 +102,7 @@ void addFlags(CLI::App &app, Flags &flags) {
   text("--stage", flags.stage,
        "of --emit: model, differentiated, planned (default) or partitioned",
        "NAME");
+  text("--report", flags.report, "also write the plan as a web page", "FILE");
   text("--dot", flags.dot, "also draw the graph for Graphviz", "FILE");
   app.add_flag("--timings", flags.timings,
                "say how long the search took; such output differs each time");

@@ -12,6 +12,7 @@
 #include "planner/graph/op_graph_dot.h"
 #include "tools/diagnostics.h"
 #include "tools/foreign.h"
+#include "tools/page/plan_page.h"
 #include "tools/pipeline.h"
 #include "tools/report_json.h"
 #include "tools/screen.h"
@@ -64,6 +65,9 @@ public:
       return reportShortfall();
     if (!request.dot.empty() &&
         !writeTextFile(request.dot, drawing(*best), errors))
+      return refuse();
+    if (!request.report.empty() &&
+        !writeTextFile(request.report, htmlOf(pageOf(outcome)), errors))
       return refuse();
     if (request.exportKind)
       return exportIt();

@@ -51,6 +51,7 @@ public:
 
   std::unique_ptr<Problem> run() {
     bool haveMachine = loadMachine();
+    loadSoftware();
     bool haveModel = loadModel();
     if (haveModel && (haveMachine || request.gpus)) {
       setOptions();
@@ -61,6 +62,7 @@ public:
     if (!haveModel || !differentiate() || !resolvePins() || !errors.empty())
       return nullptr;
     problem->options.pins = &problem->pins;
+    problem->options.software = &problem->software;
     return std::move(problem);
   }
 
@@ -69,7 +71,7 @@ private:
     try {
       problem->machine = planner::loadMachine(request.hardware);
     } catch (const planner::MachineError &error) {
-      addLines(error.what());
+      addLines(error.what(), request.hardware);
       return false;
     }
     planner::Machine &machine = problem->machine;
@@ -87,16 +89,26 @@ private:
     return true;
   }
 
+  void loadSoftware() {
+    if (request.software.empty())
+      return;
+    try {
+      problem->software = planner::loadSoftware(request.software);
+    } catch (const planner::SoftwareError &error) {
+      addLines(error.what(), request.software);
+    }
+  }
+
   // Lines that start with a JSON pointer or a position join the file's name.
-  void addLines(const std::string &text) {
+  void addLines(const std::string &text, const std::string &file) {
     std::size_t start = 0;
     while (start < text.size()) {
       std::size_t end = std::min(text.find('\n', start), text.size());
       std::string line = text.substr(start, end - start);
       bool pointer = line.front() == '/' || line.front() == ':';
       bool position = line.front() >= '0' && line.front() <= '9';
-      errors.push_back(pointer    ? request.hardware + ": " + line
-                       : position ? request.hardware + ':' + line
+      errors.push_back(pointer    ? file + ": " + line
+                       : position ? file + ':' + line
                                   : line);
       start = end + 1;
     }

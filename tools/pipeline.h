@@ -25,6 +25,7 @@ struct Problem {
   ir::LoadedModel model;                      ///< for one sample, forward only
   mlir::OwningOpRef<mlir::ModuleOp> differentiated; ///< cut where pins differ
   planner::Machine machine;
+  planner::Software software = planner::defaultSoftware();
   planner::ModelGraph graph; ///< of `differentiated`
   planner::Pins pins;
   planner::SearchOptions options;

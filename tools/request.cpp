@@ -293,6 +293,10 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
   if (request.exportKind && (flags.json || flags.emit))
     reader.error("--export", "prints a configuration: give it without --json "
                              "and --emit");
+  if (flags.report && flags.report->empty())
+    reader.error("--report", "names no file");
+  request.report = flags.report.value_or("");
+  request.software = flags.software.value_or("");
   if (flags.dot && flags.dot->empty())
     reader.error("--dot", "names no file");
   request.dot = flags.dot.value_or("");

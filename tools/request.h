@@ -28,7 +28,7 @@ struct Flags {
   std::string hardware = "dgx-h100";
   Text gpus, tp, dp, pp, cp, virtualStages, zero, schedule, recompute, overlap;
   Text microBatch, globalBatch, sequence, layers, precision;
-  Text importFile, exportKind;
+  Text importFile, exportKind, report, software;
   Text splits, sequenceParallel, top, memoryGib, emit, stage, dot;
   std::vector<std::string> pins;
   bool json = false, verify = false, timings = false;
@@ -59,6 +59,8 @@ struct PlanRequest {
   std::optional<planner::Bytes> memory; ///< of a device, instead of its own
   std::optional<Stage> emit;
   std::string dot;        ///< file, or empty
+  std::string report;     ///< HTML file, or empty
+  std::string software;   ///< preset or file, or empty
   std::string importFile; ///< another trainer's configuration, or empty
   std::optional<ExportKind> exportKind;
   bool json = false, verify = false, timings = false;

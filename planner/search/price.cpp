@@ -215,7 +215,11 @@ StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
   time.pipeline =
       time.step - (time.compute + time.local + time.tensor + time.context +
                    time.exchange + time.update + time.data + time.host);
-  if (how.pp == 1) { // what repeats is waiting for replicas
+  // What is left is rounding, or else, with one stage, what repeats: waiting
+  // for replicas.
+  if (time.pipeline < 1e-12 * time.step)
+    time.pipeline = {};
+  if (how.pp == 1) {
     time.data += time.pipeline;
     time.pipeline = {};
   }
