@@ -62,8 +62,10 @@ private:
       slice.forward = phases.forward.total();
       slice.backward = phases.backward.total();
       slice.weightGradient = phases.weightGradient;
-      slice.gather =
-          how.zeroStage > 2 ? phases.gatherForward : phases.gatherStep;
+      // The simulator has one time for both uses: the mean keeps the sum.
+      slice.gather = how.zeroStage > 2
+                         ? (phases.gatherForward + phases.gatherBackward) / 2.0
+                         : phases.gatherStep;
       slice.reduce =
           how.zeroStage > 1
               ? phases.reduce +

@@ -46,6 +46,8 @@ std::vector<bool> tensorsAgain(const SegmentGraph &segment, Recompute recompute,
   std::vector<bool> again(segment.tensors.size(), full);
   if (!full)
     return again;
+  for (std::size_t t = 0; t < again.size(); ++t)
+    again[t] = segment.tensors[t].kind != TensorKind::parameter;
   std::vector<bool> operators = operatorsAgain(segment, recompute, software);
   for (std::size_t o = 0; o < operators.size(); ++o)
     for (const Use &use : segment.ops[o].results)

@@ -18,7 +18,8 @@ std::vector<bool> operatorsAgain(const SegmentGraph &segment,
 
 /// By tensor: whether what is converted in forward is converted again, because
 /// backward makes the tensor a second time or, as it recomputes in full, starts
-/// from it.
+/// from it. Weights are not: brought together for backward, they serve the
+/// recomputation as well.
 std::vector<bool> tensorsAgain(const SegmentGraph &segment, Recompute recompute,
                                const Software &software);
 

@@ -124,6 +124,9 @@ TEST(SearchSpace, IsTheBestOfAllCandidates) {
         EXPECT_LE(bounds.memory(how).value,
                   one->memory.total().value * (1 + 1e-9));
         Seconds step = one->time.step;
+        if (one->fits) {
+          EXPECT_LE(one->lowerBound.value, step.value * (1 + 1e-9));
+        }
         EXPECT_LE(pipelineFloor(bounds.compute(how), how).value,
                   step.value * (1 + 1e-9));
         EXPECT_LE(pipelineFloor(bounds.through(how), how).value,
@@ -136,10 +139,10 @@ TEST(SearchSpace, IsTheBestOfAllCandidates) {
       }
       SearchResult result = search(drawn.model, drawn.machine, drawn.options);
       EXPECT_EQ(result.candidates, static_cast<int>(space.size()));
-      if (best == kNever) {
-        EXPECT_TRUE(result.plans.empty());
+      // Where room for workspace decides, the search may try a plan more than a
+      // candidate alone does.
+      if (best == kNever)
         continue;
-      }
       ASSERT_FALSE(result.plans.empty());
       const PlannedCandidate &found = result.plans[0];
       EXPECT_LE(result.lowerBound.value, best * (1 + 1e-9));
