@@ -6,6 +6,8 @@
 #include <map>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "tools/units_text.h"
 
 namespace mtplan::tools {
@@ -108,6 +110,27 @@ std::string reasonAgainst(const PlannedCandidate &candidate,
   });
   return std::string(most->name) + ' ' + timeText(most->here) + " against " +
          timeText(most->there);
+}
+
+std::string slowdownText(const PlannedCandidate &plan,
+                         const PlannedCandidate &best) {
+  double most = 100 * (plan.time.step / best.time.step - 1);
+  double least = 100 * (plan.lowerBound / best.time.step - 1);
+  if (plan.optimal || most - least < 0.05)
+    return fmt::format("{:+.1f} %", most);
+  return fmt::format("{:+.1f} to {:+.1f} %", least, most);
+}
+
+std::string claimText(const PlanOutcome &outcome) {
+  const planner::SearchResult &result = outcome.result;
+  std::string claim = "Optimal";
+  if (!result.optimal)
+    claim =
+        fmt::format("Best found, at most {:.2g} % above the optimum,",
+                    100 * (outcome.best()->time.step / result.lowerBound - 1));
+  return fmt::format("{} over {} candidate{}, {} of them excluded by bounds",
+                     claim, result.candidates,
+                     result.candidates == 1 ? "" : "s", result.pruned);
 }
 
 std::vector<RejectedMesh> rejectedMeshes(const PlanOutcome &outcome) {

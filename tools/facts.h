@@ -65,6 +65,15 @@ int nodesOf(const Problem &problem);
 std::string reasonAgainst(const planner::PlannedCandidate &candidate,
                           const planner::PlannedCandidate &best);
 
+/// How much slower. Alternatives are not solved to the end once they cannot
+/// win: then the plan at hand is one end of a range and the bound the other.
+std::string slowdownText(const planner::PlannedCandidate &plan,
+                         const planner::PlannedCandidate &best);
+
+/// "Optimal over 34 candidates, 29 of them excluded by bounds"; the best plan
+/// must exist.
+std::string claimText(const PlanOutcome &outcome);
+
 /// A mesh that has no plan in the result.
 struct RejectedMesh {
   const planner::Rejection *nearest = nullptr; ///< of its candidates' reasons

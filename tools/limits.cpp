@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "tools/exchange/neighbours.h"
+
 namespace mtplan::tools {
 
 using planner::SearchOptions;
@@ -13,28 +15,7 @@ namespace {
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
-// "nearest that do: 2 and 4", of the divisors of `number` around `wanted`.
-std::string nearestDivisors(std::int64_t number, std::int64_t wanted) {
-  std::int64_t below = 0, above = 0;
-  for (std::int64_t d = 1; d <= number && above == 0; ++d)
-    if (number % d == 0)
-      (d < wanted ? below : above) = d;
-  std::string list = below ? text(below) : "";
-  if (below && above)
-    list += " and ";
-  if (above)
-    list += text(above);
-  return "nearest that do: " + list;
-}
-
-// "nearest that do: 496 and 504", of the multiples of `unit` around `wanted`.
-std::string nearestMultiples(std::int64_t unit, std::int64_t wanted) {
-  std::int64_t below = wanted / unit * unit;
-  std::string list = "nearest that do: ";
-  if (below)
-    list += text(below) + " and ";
-  return list + text(below + unit);
-}
+const char *const kNearest = "nearest that do: ";
 
 /// A degree that somebody fixed.
 struct Degree {
@@ -66,7 +47,7 @@ void checkMesh(const SearchOptions &options, std::vector<std::string> &errors) {
     if (options.devices % degree.size != 0)
       errors.push_back(std::string(degree.name) + ' ' + text(degree.size) +
                        " does not divide the " + text(options.devices) +
-                       " GPUs; " +
+                       " GPUs; " + kNearest +
                        nearestDivisors(options.devices, degree.size));
     product *= degree.size;
   }
@@ -127,7 +108,8 @@ void checkBatch(const SearchOptions &options,
   std::optional<std::int64_t> dp = onlyDp(options);
   if (dp && batch % *dp != 0) {
     errors.push_back("global batch " + text(batch) + " does not divide by dp " +
-                     text(*dp) + "; " + nearestMultiples(*dp, batch));
+                     text(*dp) + "; " + kNearest +
+                     nearestMultiples(*dp, batch));
     return;
   }
   if (!options.microBatch)
@@ -137,12 +119,12 @@ void checkBatch(const SearchOptions &options,
     errors.push_back("micro-batch " + text(samples) + " does not divide the " +
                      text(batch / *dp) +
                      " samples of a replica (global batch " + text(batch) +
-                     " over dp " + text(*dp) + "); " +
+                     " over dp " + text(*dp) + "); " + kNearest +
                      nearestDivisors(batch / *dp, samples));
   } else if (!dp && batch % samples != 0) {
     errors.push_back("micro-batch " + text(samples) +
                      " does not divide global batch " + text(batch) + "; " +
-                     nearestDivisors(batch, samples));
+                     kNearest + nearestDivisors(batch, samples));
   }
 }
 

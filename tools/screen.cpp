@@ -116,17 +116,6 @@ std::string communicationSection(const PlanFacts &facts,
   return text + (rows.empty() ? "  none\n" : rows);
 }
 
-// How much slower. Alternatives are not solved to the end once they cannot win:
-// then the plan at hand is one end of a range and the bound the other.
-std::string slowdownText(const PlannedCandidate &plan,
-                         const PlannedCandidate &best) {
-  double most = 100 * (plan.time.step / best.time.step - 1);
-  double least = 100 * (plan.lowerBound / best.time.step - 1);
-  if (plan.optimal || most - least < 0.05)
-    return fmt::format("{:+.1f} %", most);
-  return fmt::format("{:+.1f} to {:+.1f} %", least, most);
-}
-
 std::string alternativesSection(const PlanOutcome &outcome,
                                 const ScreenStyle &style) {
   const PlannedCandidate &best = *outcome.best();
@@ -154,15 +143,7 @@ std::string alternativesSection(const PlanOutcome &outcome,
 }
 
 std::string searchLine(const PlanOutcome &outcome, const ScreenStyle &style) {
-  const planner::SearchResult &result = outcome.result;
-  std::string claim = "Optimal";
-  if (!result.optimal)
-    claim =
-        fmt::format("Best found, at most {:.2g} % above the optimum,",
-                    100 * (outcome.best()->time.step / result.lowerBound - 1));
-  std::string text = fmt::format(
-      "{} over {} candidate{}, {} of them excluded by bounds", claim,
-      result.candidates, result.candidates == 1 ? "" : "s", result.pruned);
+  std::string text = claimText(outcome);
   if (style.timings)
     text += fmt::format(", in {}", timeText({outcome.searchSeconds}));
   return text + '\n';

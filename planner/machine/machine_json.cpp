@@ -9,9 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <nlohmann/json.hpp>
 
@@ -268,29 +265,13 @@ std::string formatMachine(const Machine &machine, const std::string &source) {
   return file.dump(2) + '\n';
 }
 
-std::vector<std::string> presetNames() {
-  std::vector<std::string> names;
-  for (const Preset &preset : machinePresets())
-    names.emplace_back(preset.name);
-  return names;
-}
+std::vector<std::string> presetNames() { return namesOf(machinePresets()); }
 
 Machine loadMachine(const std::string &nameOrPath) {
-  for (const Preset &preset : machinePresets())
-    if (nameOrPath == preset.name)
-      return parseMachine(preset.text);
-  std::error_code ignored;
-  std::ifstream file;
-  if (std::filesystem::is_regular_file(nameOrPath, ignored))
-    file.open(nameOrPath, std::ios::binary);
-  if (!file.is_open()) {
-    std::string presets;
-    for (const std::string &name : presetNames())
-      presets += (presets.empty() ? "" : ", ") + name;
-    throw MachineError("no machine file \"" + nameOrPath +
-                       "\" can be read, and the presets are: " + presets);
-  }
-  return parseMachine(std::string(std::istreambuf_iterator<char>(file), {}));
+  std::optional<std::string> text = textOf(machinePresets(), nameOrPath);
+  if (!text)
+    throw MachineError(notFound("machine", machinePresets(), nameOrPath));
+  return parseMachine(*text);
 }
 
 } // namespace mtplan::planner

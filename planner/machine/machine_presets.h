@@ -9,7 +9,10 @@
 #ifndef MTPLAN_PLANNER_MACHINE_MACHINE_PRESETS_H
 #define MTPLAN_PLANNER_MACHINE_MACHINE_PRESETS_H
 
+#include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace mtplan::planner {
 
@@ -21,6 +24,17 @@ struct Preset {
 /// All presets, sorted by name.
 std::span<const Preset> machinePresets();
 std::span<const Preset> softwarePresets();
+
+std::vector<std::string> namesOf(std::span<const Preset> presets);
+
+/// The text of a preset by name, else of the file of that path; nothing if
+/// there is neither.
+std::optional<std::string> textOf(std::span<const Preset> presets,
+                                  const std::string &nameOrPath);
+
+/// What to say then. \param kind  "machine", "software"
+std::string notFound(const char *kind, std::span<const Preset> presets,
+                     const std::string &nameOrPath);
 
 } // namespace mtplan::planner
 

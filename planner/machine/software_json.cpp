@@ -10,9 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <nlohmann/json.hpp>
 
@@ -239,29 +236,13 @@ std::string formatSoftware(const Software &software,
   return ObjectWriter(source).write(software).dump(2) + '\n';
 }
 
-std::vector<std::string> softwareNames() {
-  std::vector<std::string> names;
-  for (const Preset &preset : softwarePresets())
-    names.emplace_back(preset.name);
-  return names;
-}
+std::vector<std::string> softwareNames() { return namesOf(softwarePresets()); }
 
 Software loadSoftware(const std::string &nameOrPath) {
-  for (const Preset &preset : softwarePresets())
-    if (nameOrPath == preset.name)
-      return parseSoftware(preset.text);
-  std::error_code ignored;
-  std::ifstream file;
-  if (std::filesystem::is_regular_file(nameOrPath, ignored))
-    file.open(nameOrPath, std::ios::binary);
-  if (!file.is_open()) {
-    std::string presets;
-    for (const std::string &name : softwareNames())
-      presets += (presets.empty() ? "" : ", ") + name;
-    throw SoftwareError("no software file \"" + nameOrPath +
-                        "\" can be read, and the presets are: " + presets);
-  }
-  return parseSoftware(std::string(std::istreambuf_iterator<char>(file), {}));
+  std::optional<std::string> text = textOf(softwarePresets(), nameOrPath);
+  if (!text)
+    throw SoftwareError(notFound("software", softwarePresets(), nameOrPath));
+  return parseSoftware(*text);
 }
 
 const Software &defaultSoftware() {

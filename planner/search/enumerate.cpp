@@ -4,23 +4,12 @@
 
 #include <algorithm>
 
+#include "planner/divisors.h"
 #include "planner/search/pipeline_parts.h"
 
 namespace mtplan::planner {
 
 namespace {
-
-std::vector<std::int64_t> divisorsOf(std::int64_t number) {
-  std::vector<std::int64_t> low, high;
-  for (std::int64_t d = 1; d * d <= number; ++d)
-    if (number % d == 0) {
-      low.push_back(d);
-      if (d * d != number)
-        high.push_back(number / d);
-    }
-  low.insert(low.end(), high.rbegin(), high.rend());
-  return low;
-}
 
 class Enumeration {
 public:

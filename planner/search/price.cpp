@@ -134,35 +134,32 @@ private:
 
 // In the steady state every micro-batch adds the same: with one stage after a
 // few, with more once the pipeline is full and the slowest stage sets the pace.
-int simulatedMicroBatches(const StepProblem &problem) {
-  const ScheduleShape &shape = problem.shape;
+int simulatedMicroBatches(const ScheduleShape &shape) {
   if (shape.kind == ScheduleKind::gpipe)
     return shape.microBatches;
   int few = shape.stages == 1 ? 4 : 8 * shape.stages;
   return std::min(shape.microBatches, few);
 }
 
-// The step, simulated over few micro-batches; what the others add.
-struct Extrapolation {
-  StepProblem problem; ///< of few
-  Seconds repeated;
-};
-
-Extrapolation extrapolate(StepProblem problem) {
-  Extrapolation result{std::move(problem), {}};
-  ScheduleShape &shape = result.problem.shape;
-  int all = shape.microBatches;
-  int few = simulatedMicroBatches(result.problem);
-  if (few == all)
-    return result;
+// Cuts the problem to the few micro-batches that are simulated; returns how
+// many are left out, a whole number of the schedule's periods.
+int cutRepeated(ScheduleShape &shape) {
   int period = shape.kind == ScheduleKind::interleaved ? shape.stages : 1;
-  few = all - (all - few) / period * period;
-  shape.microBatches = few - period;
-  Seconds before = stepSeconds(result.problem, scheduleOf(shape));
-  shape.microBatches = few;
-  Seconds after = stepSeconds(result.problem, scheduleOf(shape));
-  result.repeated = (after - before) / period * (all - few);
-  return result;
+  int left =
+      (shape.microBatches - simulatedMicroBatches(shape)) / period * period;
+  shape.microBatches -= left;
+  return left;
+}
+
+// What those left out add to the step of the few.
+Seconds repeatedTime(StepProblem few, Seconds step, int left) {
+  if (left == 0)
+    return {};
+  ScheduleShape &shape = few.shape;
+  int period = shape.kind == ScheduleKind::interleaved ? shape.stages : 1;
+  shape.microBatches -= period;
+  Seconds before = stepSeconds(few, scheduleOf(shape));
+  return (step - before) / period * left;
 }
 
 } // namespace
@@ -176,21 +173,20 @@ StepProblem stepProblemOf(const ModelGraph &model, const PricedParts &parts,
 Seconds stepSecondsOf(const ModelGraph &model, const PricedParts &parts,
                       const Setting &setting, const Parallelism &how,
                       const Overlaps &overlaps) {
-  Extrapolation step =
-      extrapolate(stepProblemOf(model, parts, setting, how, overlaps));
-  return stepSeconds(step.problem, scheduleOf(step.problem.shape)) +
-         step.repeated;
+  StepProblem problem = stepProblemOf(model, parts, setting, how, overlaps);
+  int left = cutRepeated(problem.shape);
+  Seconds step = stepSeconds(problem, scheduleOf(problem.shape));
+  return step + repeatedTime(std::move(problem), step, left);
 }
 
 StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
                    const Setting &setting, const Parallelism &how,
                    const Overlaps &overlaps) {
-  Extrapolation step =
-      extrapolate(stepProblemOf(model, parts, setting, how, overlaps));
-  StepResult result =
-      simulateStep(step.problem, scheduleOf(step.problem.shape));
+  StepProblem problem = stepProblemOf(model, parts, setting, how, overlaps);
+  int left = cutRepeated(problem.shape);
+  StepResult result = simulateStep(problem, scheduleOf(problem.shape));
   StepTime time;
-  time.step = result.step + step.repeated;
+  time.step = result.step + repeatedTime(std::move(problem), result.step, left);
 
   // Of the stage that works most: where its time goes.
   std::size_t busiest = 0;

@@ -9,19 +9,6 @@
 
 namespace mtplan::tools {
 
-std::vector<std::int64_t> divisorsOf(std::int64_t number) {
-  assert(number >= 1);
-  std::vector<std::int64_t> small, large;
-  for (std::int64_t d = 1; d <= number / d; ++d)
-    if (number % d == 0) {
-      small.push_back(d);
-      if (d != number / d)
-        large.push_back(number / d);
-    }
-  small.insert(small.end(), large.rbegin(), large.rend());
-  return small;
-}
-
 std::string nearestOf(const std::vector<std::int64_t> &allowed,
                       std::int64_t wanted) {
   auto above = std::ranges::upper_bound(allowed, wanted);

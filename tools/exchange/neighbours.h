@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "planner/divisors.h"
+
 namespace mtplan::tools {
 
-/// All divisors of `number` >= 1, ascending. O(sqrt(number)).
-std::vector<std::int64_t> divisorsOf(std::int64_t number);
+using planner::divisorsOf;
 
 /// Of `allowed`, ascending, the nearest below and above `wanted`, which is not
 /// among them: "4 and 8"; "none" if `allowed` is empty.

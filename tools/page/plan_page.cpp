@@ -78,27 +78,6 @@ planner::StepProblem stepOf(const Problem &problem, const PlanFacts &facts,
                                 problem.options.overlaps);
 }
 
-std::string slowdown(const PlannedCandidate &plan,
-                     const PlannedCandidate &best) {
-  double most = 100 * (plan.time.step / best.time.step - 1);
-  double least = 100 * (plan.lowerBound / best.time.step - 1);
-  if (plan.optimal || most - least < 0.05)
-    return fmt::format("{:+.1f} %", most);
-  return fmt::format("{:+.1f} to {:+.1f} %", least, most);
-}
-
-std::string searchedText(const PlanOutcome &outcome) {
-  const planner::SearchResult &result = outcome.result;
-  std::string claim = "Optimal";
-  if (!result.optimal)
-    claim =
-        fmt::format("Best found, at most {:.2g} % above the optimum,",
-                    100 * (outcome.best()->time.step / result.lowerBound - 1));
-  return fmt::format("{} over {} candidate{}, {} of them excluded by bounds.",
-                     claim, result.candidates,
-                     result.candidates == 1 ? "" : "s", result.pruned);
-}
-
 PageTable strategiesOf(const PlanFacts &facts) {
   PageTable table;
   table.title = "Strategies";
@@ -152,14 +131,14 @@ Page pageOf(const PlanOutcome &outcome) {
     bool isBest = &plan == &best;
     page.alternatives.push_back({describe(plan.how), plan.time.step.value,
                                  plan.memory.total().value, isBest,
-                                 isBest ? "" : slowdown(plan, best),
+                                 isBest ? "" : slowdownText(plan, best),
                                  isBest ? "" : reasonAgainst(plan, best)});
   }
   page.memoryLimit = best.memory.limit.value;
   for (const RejectedMesh &mesh : rejectedMeshes(outcome))
     page.rejections.push_back(
         {meshText(mesh.nearest->how), reasonText(mesh, outcome)});
-  page.searched = searchedText(outcome);
+  page.searched = claimText(outcome) + '.';
   page.tables = {strategiesOf(facts)};
   page.made = "Written by mtplan. All times are predictions.";
   return page;
