@@ -58,7 +58,8 @@ void addFlags(CLI::App &app, Flags &flags) {
        "N|any");
   text("--zero", flags.zero, "ZeRO stage, 0 (default) to 3", "N|any");
   text("--recompute", flags.recompute,
-       "none (default), or full: layers keep only what they are handed",
+       "none (default), selective: the core of attention, or full: layers keep "
+       "only what they are handed",
        "WORD|any");
   text("--overlap", flags.overlap,
        "on, or off (default): replicas' traffic runs beside compute", "WORD");

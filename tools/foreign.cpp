@@ -59,8 +59,6 @@ void refuseUnpriced(const Parallelism &how, std::vector<std::string> &errors) {
   };
   if (how.ep > 1)
     refuse("expert parallelism (here " + std::to_string(how.ep) + ')');
-  if (how.recompute == planner::Recompute::selective)
-    refuse("selective recomputation");
   if (how.recompute == planner::Recompute::full && how.recomputeLayers >= 0)
     refuse("recomputation of some layers only (here " +
            std::to_string(how.recomputeLayers) + " a stage)");

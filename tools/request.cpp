@@ -39,6 +39,7 @@ constexpr planner::ScheduleKind kSchedules[] = {
     planner::ScheduleKind::interleaved, planner::ScheduleKind::zeroBubble,
     planner::ScheduleKind::gpipe};
 constexpr planner::Recompute kRecomputes[] = {planner::Recompute::none,
+                                              planner::Recompute::selective,
                                               planner::Recompute::full};
 constexpr ExportKind kExports[] = {ExportKind::megatron, ExportKind::deepspeed,
                                    ExportKind::torchtitan};

@@ -157,21 +157,27 @@ private:
         continue;
       how.zeroStage = stage;
       how.zeroRanks = stage > 0 ? how.dp : 1;
-      for (Recompute recompute : {Recompute::none, Recompute::full})
-        if (options.recompute.allows(recompute)) {
-          how.recompute = recompute;
-          found.push_back(how);
-        }
+      addRecomputations(how);
     }
     if (asked || how.dp * how.cp > 1 || options.zeroStage.allows(0))
       return;
     // Without replicas every stage is the same.
     how.zeroStage = 0;
-    for (Recompute recompute : {Recompute::none, Recompute::full})
-      if (options.recompute.allows(recompute)) {
-        how.recompute = recompute;
-        found.push_back(how);
-      }
+    addRecomputations(how);
+  }
+
+  void addRecomputations(Parallelism how) {
+    bool asked = options.recompute.only.size() == 1;
+    for (Recompute recompute :
+         {Recompute::none, Recompute::selective, Recompute::full}) {
+      // A kernel that keeps no scores leaves nothing for it to save.
+      bool pointless = recompute == Recompute::selective &&
+                       !options.software->attention.keepsScores;
+      if (!options.recompute.allows(recompute) || (pointless && !asked))
+        continue;
+      how.recompute = recompute;
+      found.push_back(how);
+    }
   }
 
   const ModelGraph &model;

@@ -78,6 +78,37 @@ TEST(OpenSpace, MoreMicroBatchesFillThePipeline) {
   EXPECT_LT(few, 0.25);
 }
 
+// Korthikanti et al. 2022, section 4: of a layer, attention keeps 5 a s^2 b
+// bytes of scores, probabilities and mask; recomputing its core keeps none.
+TEST(OpenSpace, SelectiveRecomputationKeepsNoScores) {
+  auto planOf = [](const char *recompute, const char *software) {
+    Json report =
+        jsonOf("gpt2-1.2b", {"--gpus", "8", "--tp", "8", "--micro-batch", "4",
+                             "--global-batch", "4", "--hardware",
+                             "dgx-a100-80g", "--software", software,
+                             "--recompute", recompute, "--top", "1"});
+    return report;
+  };
+  auto stepOf = [](const Json &report) {
+    return report["prediction"]["step_time_s"].get<double>();
+  };
+  auto keptBy = [](const Json &report) {
+    return report["prediction"]["memory_bytes"]["activations"].get<double>();
+  };
+  Json none = planOf("none", "megatron-2022");
+  Json selective = planOf("selective", "megatron-2022");
+  Json full = planOf("full", "megatron-2022");
+  EXPECT_EQ(selective["plan"]["recompute"], "selective");
+  const double layers = 40, heads = 16, sequence = 1024;
+  EXPECT_DOUBLE_EQ(keptBy(none) - keptBy(selective),
+                   layers * 5 * heads / 8 * sequence * sequence * 4);
+  EXPECT_LT(stepOf(none), stepOf(selective));
+  EXPECT_LT(stepOf(selective), stepOf(full));
+  // A choice of the open space where scores are kept, and only there.
+  EXPECT_EQ(planOf("any", "megatron-2022")["search"]["candidates"], 3);
+  EXPECT_EQ(planOf("any", "mtplan")["search"]["candidates"], 2);
+}
+
 TEST(OpenSpace, RefusesWhatCannotBe) {
   auto errorOf = [](const std::vector<std::string> &arguments) {
     Ran ran = runExample("tiny-gpt2", arguments);
