@@ -28,6 +28,12 @@ Mesh meshOf(const Parallelism &how) {
   return mesh;
 }
 
+Mesh worldMeshOf(const Parallelism &how) {
+  Mesh mesh = meshOf(how);
+  mesh.axes.insert(mesh.axes.begin(), {"pp", how.pp});
+  return mesh;
+}
+
 const char *nameOf(Recompute recompute) {
   switch (recompute) {
   case Recompute::none:

@@ -26,6 +26,9 @@ Mesh meshOf(int dp, int tp);
 /// the state, where they are fewer than all), "ep", "cp".
 Mesh meshOf(const Parallelism &how);
 
+/// The mesh of all ranks: the stages, "pp", around that of one of them.
+Mesh worldMeshOf(const Parallelism &how);
+
 /// Index of the tensor axis: the last.
 inline int tensorAxisOf(const Mesh &mesh) {
   return static_cast<int>(mesh.axes.size()) - 1;
