@@ -26,111 +26,49 @@ Bytes handedOn(const ModelGraph &model, const SegmentPlan &plan,
   return bytes;
 }
 
-// Ranks between a rank and its neighbour in the next stage.
-int stageStride(const Setting &setting) { return setting.mesh.ranks(); }
-
-class ProblemBuilder {
-public:
-  ProblemBuilder(const ModelGraph &graph, const PricedParts &priced,
-                 const Setting &s, const Parallelism &p)
-      : model(graph), parts(priced), setting(s), how(p) {}
-
-  StepProblem run(const Overlaps &overlaps) {
-    problem.shape = {how.schedule, how.pp, how.virtualStages,
-                     static_cast<int>(how.microBatches())};
-    problem.gather =
-        how.zeroStage > 2 ? GatherRule::eachUse : GatherRule::beforeStep;
-    problem.reduce =
-        how.zeroStage > 1 ? ReduceRule::eachMicroBatch : ReduceRule::onceAStep;
-    problem.overlap = overlaps;
-    problem.stages.resize(at(how.pp));
-    for (int stage = 0; stage < how.pp; ++stage)
-      for (int chunk = 0; chunk < how.virtualStages; ++chunk)
-        problem.stages[at(stage)].chunks.push_back(
-            chunkOf(chunk * how.pp + stage, problem.stages[at(stage)]));
-    addTied();
-    return std::move(problem);
+// Gradients of parameters that several stages hold, one rank's pieces.
+Bytes tiedBytes(const ModelGraph &model, const PricedParts &parts,
+                const Setting &setting, int stages) {
+  Bytes bytes;
+  for (std::size_t p = 0; p < model.parameters.size(); ++p) {
+    const ParameterState *state = nullptr;
+    int holders = 0, last = -1;
+    if (!model.parameters[p].shared)
+      continue;
+    for (std::size_t part = 0; part < parts.size(); ++part)
+      for (const PricedRun &run : parts[part])
+        if (run.plan->parameters[p]) {
+          int stage = static_cast<int>(part) % stages;
+          holders += stage != last;
+          last = stage;
+          state = &*run.plan->parameters[p];
+        }
+    if (holders > 1)
+      bytes += Bytes{localBytes(model.parameters[p].shape, state->stored,
+                                stateBytesOf(setting.precision).gradient,
+                                setting.mesh)};
   }
+  return bytes;
+}
 
-private:
-  ChunkTimes chunkOf(int part, StageTimes &stage) {
-    ChunkTimes chunk;
-    for (const PricedRun &run : parts[at(part)]) {
-      const PhaseTimes &phases = *run.times;
-      SliceTimes slice;
-      slice.count = run.count;
-      slice.forward = phases.forward.total();
-      slice.backward = phases.backward.total();
-      slice.weightGradient = phases.weightGradient;
-      // The simulator has one time for both uses: the mean keeps the sum.
-      slice.gather = how.zeroStage > 2
-                         ? (phases.gatherForward + phases.gatherBackward) / 2.0
-                         : phases.gatherStep;
-      slice.reduce =
-          how.zeroStage > 1
-              ? phases.reduce +
-                    phases.reduceStep / static_cast<double>(how.microBatches())
-              : phases.reduceStep;
-      stage.update += phases.update * run.count;
-      chunk.slices.push_back(slice);
-    }
-    if (part + 1 < static_cast<int>(parts.size())) {
-      const SegmentPlan &last = *parts[at(part)].back().plan;
-      chunk.sendForward = sendTime(
-          handedOn(model, last, model.segments[at(last.segment)].carriedOut,
-                   last.carriedOut, setting));
-    }
-    if (part > 0) {
-      const SegmentPlan &first = *parts[at(part)].front().plan;
-      chunk.sendBackward = sendTime(
-          handedOn(model, first, model.segments[at(first.segment)].gradientOut,
-                   first.gradientOut, setting));
-    }
-    return chunk;
-  }
-
-  Seconds sendTime(Bytes bytes) const {
-    if (how.pp == 1)
-      return {};
-    return pointToPointTime(bytes, stageStride(setting), *setting.machine);
-  }
-
-  // Gradients of parameters that the first and the last stage both hold are
-  // added up between the two.
-  void addTied() {
-    if (how.pp == 1)
-      return;
-    for (std::size_t p = 0; p < model.parameters.size(); ++p) {
-      const ParameterState *state = nullptr;
-      int stages = 0, last = -1;
-      if (!model.parameters[p].shared)
-        continue;
-      for (std::size_t part = 0; part < parts.size(); ++part)
-        for (const PricedRun &run : parts[part])
-          if (run.plan->parameters[p]) {
-            int stage = static_cast<int>(part) % how.pp;
-            stages += stage != last;
-            last = stage;
-            state = &*run.plan->parameters[p];
-          }
-      if (stages < 2)
-        continue;
-      const Parameter &parameter = model.parameters[p];
-      Bytes bytes{localBytes(parameter.shape, state->stored,
-                             stateBytesOf(setting.precision).gradient,
-                             setting.mesh)};
-      int stride = stageStride(setting) * (how.pp - 1);
-      problem.tied += collectiveTime(StepKind::allReduce, bytes,
-                                     {2, stride, 2 * stride}, *setting.machine);
-    }
-  }
-
-  const ModelGraph &model;
-  const PricedParts &parts;
-  const Setting &setting;
-  const Parallelism &how;
-  StepProblem problem;
-};
+SliceTimes sliceOf(const PhaseTimes &phases, int count,
+                   const Parallelism &how) {
+  SliceTimes slice;
+  slice.count = count;
+  slice.forward = phases.forward.total();
+  slice.backward = phases.backward.total();
+  slice.weightGradient = phases.weightGradient;
+  // The simulator has one time for both uses: the mean keeps the sum.
+  slice.gather = how.zeroStage > 2
+                     ? (phases.gatherForward + phases.gatherBackward) / 2.0
+                     : phases.gatherStep;
+  slice.reduce =
+      how.zeroStage > 1
+          ? phases.reduce +
+                phases.reduceStep / static_cast<double>(how.microBatches())
+          : phases.reduceStep;
+  return slice;
+}
 
 // In the steady state every micro-batch adds the same: with one stage after a
 // few, with more once the pipeline is full and the slowest stage sets the pace.
@@ -164,16 +102,66 @@ Seconds repeatedTime(StepProblem few, Seconds step, int left) {
 
 } // namespace
 
+StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
+                          const Setting &setting, const Parallelism &how,
+                          const Overlaps &overlaps) {
+  StepProblem problem;
+  problem.shape = {how.schedule, how.pp, how.virtualStages,
+                   static_cast<int>(how.microBatches())};
+  problem.gather =
+      how.zeroStage > 2 ? GatherRule::eachUse : GatherRule::beforeStep;
+  problem.reduce =
+      how.zeroStage > 1 ? ReduceRule::eachMicroBatch : ReduceRule::onceAStep;
+  problem.overlap = overlaps;
+  problem.stages.resize(at(how.pp));
+  const int stride = setting.mesh.ranks(); // to the next stage's same rank
+  auto sendTime = [&](Bytes bytes) {
+    return how.pp == 1 ? Seconds{}
+                       : pointToPointTime(bytes, stride, *setting.machine);
+  };
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    StageTimes &stage = problem.stages[part % at(how.pp)];
+    ChunkTimes chunk;
+    for (const StepRun &run : parts[part].runs) {
+      chunk.slices.push_back(sliceOf(run.times, run.count, how));
+      stage.update += run.times.update * run.count;
+    }
+    if (part + 1 < parts.size())
+      chunk.sendForward = sendTime(parts[part].handedOn);
+    if (part > 0)
+      chunk.sendBackward = sendTime(parts[part].handedBack);
+    stage.chunks.push_back(std::move(chunk));
+  }
+  if (how.pp > 1 && tied.value > 0.0) {
+    // Between the first stage and the last.
+    int apart = stride * (how.pp - 1);
+    problem.tied = collectiveTime(StepKind::allReduce, tied,
+                                  {2, apart, 2 * apart}, *setting.machine);
+  }
+  return problem;
+}
+
 StepProblem stepProblemOf(const ModelGraph &model, const PricedParts &parts,
                           const Setting &setting, const Parallelism &how,
                           const Overlaps &overlaps) {
-  return ProblemBuilder(model, parts, setting, how).run(overlaps);
+  std::vector<StepPart> step(parts.size());
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    for (const PricedRun &run : parts[part])
+      step[part].runs.push_back({*run.times, run.count});
+    const SegmentPlan &last = *parts[part].back().plan;
+    step[part].handedOn =
+        handedOn(model, last, model.segments[at(last.segment)].carriedOut,
+                 last.carriedOut, setting);
+    const SegmentPlan &first = *parts[part].front().plan;
+    step[part].handedBack =
+        handedOn(model, first, model.segments[at(first.segment)].gradientOut,
+                 first.gradientOut, setting);
+  }
+  return stepProblemOf(step, tiedBytes(model, parts, setting, how.pp), setting,
+                       how, overlaps);
 }
 
-Seconds stepSecondsOf(const ModelGraph &model, const PricedParts &parts,
-                      const Setting &setting, const Parallelism &how,
-                      const Overlaps &overlaps) {
-  StepProblem problem = stepProblemOf(model, parts, setting, how, overlaps);
+Seconds stepSecondsOf(StepProblem problem) {
   int left = cutRepeated(problem.shape);
   Seconds step = stepSeconds(problem, scheduleOf(problem.shape));
   return step + repeatedTime(std::move(problem), step, left);

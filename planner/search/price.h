@@ -26,9 +26,29 @@ struct PricedRun {
 /// By part of the model, in model order.
 using PricedParts = std::vector<std::vector<PricedRun>>;
 
+/// Equal segments of a part, and what one of them takes.
+struct StepRun {
+  PhaseTimes times;
+  int count = 1;
+};
+
+/// A part of the model, as far as the step's time depends on it. Bytes are of
+/// one rank's pieces of what a micro-batch hands to the neighbouring parts.
+struct StepPart {
+  std::vector<StepRun> runs;
+  Bytes handedOn, handedBack;
+};
+
 /// The step as a problem for the simulator.
 /// \param parts  how.pp * how.virtualStages of them; part k is chunk k / pp of
 ///               stage k % pp
+/// \param tied   of one rank's pieces of gradients that the first and the last
+///               stage both make
+StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
+                          const Setting &setting, const Parallelism &how,
+                          const Overlaps &overlaps);
+
+/// The same of chosen strategies.
 StepProblem stepProblemOf(const ModelGraph &model, const PricedParts &parts,
                           const Setting &setting, const Parallelism &how,
                           const Overlaps &overlaps);
@@ -40,9 +60,7 @@ StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
                    const Overlaps &overlaps);
 
 /// StepTime::step alone, faster.
-Seconds stepSecondsOf(const ModelGraph &model, const PricedParts &parts,
-                      const Setting &setting, const Parallelism &how,
-                      const Overlaps &overlaps);
+Seconds stepSecondsOf(StepProblem problem);
 
 } // namespace mtplan::planner
 

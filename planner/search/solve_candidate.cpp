@@ -113,8 +113,8 @@ private:
         one.fullestStage = stage;
     }
     if (one.fits)
-      one.step =
-          stepSecondsOf(graph, pricedParts(one), here, how, options.overlaps);
+      one.step = stepSecondsOf(
+          stepProblemOf(graph, pricedParts(one), here, how, options.overlaps));
     if (one.optimal && !adds)
       one.bound = one.step;
     tried.push_back(std::move(one));
