@@ -3,12 +3,17 @@
 #   cmake -DFOLDER=<dir> -DFUNCTION=<name> -DOUTPUT=<file> -P embed_presets.cmake
 cmake_minimum_required(VERSION 3.25)
 
+# By name, not by file name: '-' sorts before the '.' of ".json".
 file(GLOB paths ${FOLDER}/*.json)
-list(SORT paths)
-set(entries "")
+set(names "")
 foreach(path IN LISTS paths)
   get_filename_component(name ${path} NAME_WLE)
-  file(READ ${path} text)
+  list(APPEND names ${name})
+endforeach()
+list(SORT names)
+set(entries "")
+foreach(name IN LISTS names)
+  file(READ ${FOLDER}/${name}.json text)
   string(APPEND entries "    {\"${name}\", R\"preset(${text})preset\"},\n")
 endforeach()
 file(WRITE ${OUTPUT}

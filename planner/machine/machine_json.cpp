@@ -14,6 +14,7 @@
 
 #include "planner/json_sourced.h"
 #include "planner/json_text.h"
+#include "planner/machine/known_device_json.h"
 #include "planner/machine/machine_presets.h"
 
 namespace mtplan::planner {
@@ -42,36 +43,31 @@ constexpr NumberRange kTileSide{1, 65'536, false};
 constexpr std::int64_t kMostDevices = 1'000'000;
 constexpr std::size_t kMostLevels = 8;
 
+// What a link is taken to cost beside its rate where a file has one figure for
+// it and no more: those of the presets' networks (2.7 us a step in
+// NVIDIA/nccl@01afd20 src/graph/tuning.cc; 19.2 us a pass, fit on A100 nodes).
+constexpr double kLinkLatency = 2.7, kLinkBase = 19.2; // us
+
 class MachineReader {
 public:
-  Machine read(const json &file) {
+  Machine read(json file) {
+    // A device that nobody knows was told already, and is missing then.
+    bool hadDevice = file.is_object() && file.contains("device");
+    completeDevice(file, errors);
     Machine machine;
     SourcedFields sourced(file, "", errors);
     JsonFields &fields = sourced.plain;
     machine.name = fields.text("name");
     machine.devicesPerNode =
         static_cast<int>(sourced.count("devices_per_node", kMostDevices));
-    if (const json *device = fields.need("device"))
+    const json *device =
+        hadDevice ? fields.find("device") : fields.need("device");
+    if (device)
       machine.device = readDevice(*device, fields.pointerTo("device"));
-    machine.defaultPrecision =
-        static_cast<Precision>(fields.oneOf("default_precision", kPrecisions));
-    auto levels = fields.elements("levels", true);
-    if (fields.find("levels") &&
-        (levels.empty() || levels.size() > kMostLevels))
-      fields.fail("levels", "must list 1 to " + std::to_string(kMostLevels) +
-                                " levels, got " +
-                                std::to_string(levels.size()));
-    for (std::size_t i = 0; i < std::min(levels.size(), kMostLevels); ++i)
-      machine.levels.push_back(readLevel(*levels[i].first, levels[i].second,
-                                         i + 1 == levels.size()));
-    for (std::size_t i = 1; i + 1 < machine.levels.size(); ++i) {
-      int inner = machine.levels[i - 1].ranks, ranks = machine.levels[i].ranks;
-      if (ranks <= inner || ranks % inner != 0)
-        errors.push_back(levels[i].second + "/ranks: must be a multiple of " +
-                         std::to_string(inner) +
-                         ", the ranks of the level inside it, got " +
-                         std::to_string(ranks));
-    }
+    if (device || !hadDevice || fields.find("default_precision"))
+      machine.defaultPrecision = static_cast<Precision>(
+          fields.oneOf("default_precision", kPrecisions));
+    readLevels(fields, machine);
     if (errors.empty() && !machine.device.peak(machine.defaultPrecision))
       fields.fail("default_precision",
                   std::string("is ") + nameOf(machine.defaultPrecision) +
@@ -84,6 +80,32 @@ public:
   JsonErrors errors;
 
 private:
+  void readLevels(JsonFields &fields, Machine &machine) {
+    if (const json *link = fields.find("link")) {
+      machine.levels = {readLevel(*link, fields.pointerTo("link"), true, true)};
+      if (fields.find("levels"))
+        fields.fail("link", "is given as well as levels; give one");
+      return;
+    }
+    auto levels = fields.elements("levels", true);
+    if (fields.find("levels") &&
+        (levels.empty() || levels.size() > kMostLevels))
+      fields.fail("levels", "must list 1 to " + std::to_string(kMostLevels) +
+                                " levels, got " +
+                                std::to_string(levels.size()));
+    for (std::size_t i = 0; i < std::min(levels.size(), kMostLevels); ++i)
+      machine.levels.push_back(readLevel(*levels[i].first, levels[i].second,
+                                         i + 1 == levels.size(), false));
+    for (std::size_t i = 1; i + 1 < machine.levels.size(); ++i) {
+      int inner = machine.levels[i - 1].ranks, ranks = machine.levels[i].ranks;
+      if (ranks <= inner || ranks % inner != 0)
+        errors.push_back(levels[i].second + "/ranks: must be a multiple of " +
+                         std::to_string(inner) +
+                         ", the ranks of the level inside it, got " +
+                         std::to_string(ranks));
+    }
+  }
+
   Device readDevice(const json &object, const std::string &pointer) {
     Device device;
     SourcedFields sourced(object, pointer, errors);
@@ -150,21 +172,28 @@ private:
         sourced.number("gemm_efficiency_fp8", kShare, 1.0);
   }
 
+  // A `single` link needs no more than its rate.
   NetworkLevel readLevel(const json &object, const std::string &pointer,
-                         bool last) {
+                         bool last, bool single) {
     NetworkLevel level;
     SourcedFields sourced(object, pointer, errors);
     JsonFields &fields = sourced.plain;
-    level.name = fields.text("name");
+    level.name = single ? fields.text("name", "link") : fields.text("name");
     if (!last)
       level.ranks = static_cast<int>(sourced.count("ranks", kMostDevices));
     else if (fields.find("ranks"))
-      fields.fail("ranks", "must be left out: the last level reaches "
-                           "every device");
+      fields.fail("ranks", single ? "must be left out: the link reaches every "
+                                    "device"
+                                  : "must be left out: the last level reaches "
+                                    "every device");
     level.bandwidth =
         BytesPerSec{kGB * sourced.number("bandwidth_GBps", kBandwidth)};
-    level.latency = Seconds{kMicro * sourced.number("latency_us", kDelay)};
-    level.base = Seconds{kMicro * sourced.number("base_us", kDelay)};
+    auto delay = [&](const char *key, double assumed) {
+      return Seconds{kMicro * (single ? sourced.number(key, kDelay, assumed)
+                                      : sourced.number(key, kDelay))};
+    };
+    level.latency = delay("latency_us", kLinkLatency);
+    level.base = delay("base_us", kLinkBase);
     if (std::optional<double> rate =
             sourced.optional("in_switch_reduction_GBps", kBandwidth)) {
       level.inSwitchReduction = true;

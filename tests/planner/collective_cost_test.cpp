@@ -140,6 +140,68 @@ TEST(CollectiveTime, AMeshOfLinksIsAsFastAsItsRings) {
   EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.6e9, {4, 1}, machine), 2.25e-3);
 }
 
+// Bridges join pairs at 200 GB/s, a socket joins two pairs at 20, a node two
+// sockets at 10, the network nodes at 2.
+Machine pairedMachine() {
+  Machine machine;
+  machine.devicesPerNode = 8;
+  machine.levels.resize(4);
+  const int kRanks[] = {2, 4, 8, 0};
+  const double kRates[] = {200e9, 20e9, 10e9, 2e9};
+  for (std::size_t i = 0; i < 4; ++i) {
+    machine.levels[i].ranks = kRanks[i];
+    machine.levels[i].bandwidth = BytesPerSec{kRates[i]};
+  }
+  return machine;
+}
+
+TEST(CollectiveTime, EveryLevelOfALadderCarriesWhatIsLeft) {
+  Machine machine = pairedMachine();
+  // A pair: 2 * 1/2 of 0.8 GB at 200 GB/s.
+  EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {2, 1}, machine), 4e-3);
+  // A socket: each keeps 0.4 GB of its pair, 2 * 1/2 of it at 20 GB/s.
+  EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {4, 1}, machine), 20e-3);
+  // A node: 0.2 GB are left, at 10 GB/s: the socket stays the slowest.
+  EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {8, 1}, machine), 20e-3);
+  // Two nodes: 0.1 GB at 2 GB/s. Four: 2 * 3/4 of that.
+  EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {16, 1}, machine), 50e-3);
+  EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {32, 1}, machine), 75e-3);
+  // Every second rank: no pairs, so all 0.8 GB pass the socket.
+  EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {2, 2}, machine), 40e-3);
+  // Of four, two in a socket: 0.4 GB between sockets, as long.
+  EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {4, 2}, machine), 40e-3);
+  // Ranks 0 and 4: all of it between sockets.
+  EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {2, 4}, machine), 80e-3);
+  // Ranks 0 and 8: between nodes.
+  EXPECT_DOUBLE_EQ(time(StepKind::allReduce, 0.8e9, {2, 8}, machine), 400e-3);
+}
+
+TEST(CollectiveTime, PartsOfALadderAreHalvesOfItsAllReduce) {
+  Machine machine = pairedMachine();
+  // Shards of 0.1 GB from 8 ranks: as half of the all-reduce of 0.8 GB.
+  EXPECT_DOUBLE_EQ(time(StepKind::allGather, 0.1e9, {8, 1}, machine), 10e-3);
+  EXPECT_DOUBLE_EQ(time(StepKind::reduceScatter, 0.8e9, {8, 1}, machine),
+                   10e-3);
+  // Of 0.8 GB, one eighth for each: 4 peers in the other socket at 10 GB/s, 2
+  // in the other pair at 20.
+  EXPECT_DOUBLE_EQ(time(StepKind::allToAll, 0.8e9, {8, 1}, machine), 40e-3);
+}
+
+TEST(PointToPointTime, IsTheLinkBetweenTheTwo) {
+  Machine machine = pairedMachine();
+  auto seconds = [&](int stride) {
+    return pointToPointTime(Bytes{0.8e9}, stride, machine).value;
+  };
+  EXPECT_DOUBLE_EQ(seconds(2), 40e-3);
+  EXPECT_DOUBLE_EQ(seconds(4), 80e-3);
+  EXPECT_DOUBLE_EQ(seconds(8), 400e-3);
+  EXPECT_DOUBLE_EQ(seconds(16), 400e-3);
+  // The sockets' own latency: 3 us a pass and 7 us a step.
+  machine.levels[2].base = Seconds{3e-6};
+  machine.levels[2].latency = Seconds{7e-6};
+  EXPECT_DOUBLE_EQ(seconds(4), 80e-3 + 10e-6);
+}
+
 TEST(CollectiveTime, AllReduceIsReduceScatterPlusAllGather) {
   for (int size : {2, 3, 8, 16, 64})
     for (int stride : {1, 2, 8})

@@ -333,8 +333,8 @@ TEST(Presets, AreTheFilesOfExamples) {
   EXPECT_TRUE(std::ranges::is_sorted(names));
   for (const char *name :
        {"cpu", "dgx-1v", "dgx-2h", "dgx-a100-40g", "dgx-a100-80g", "dgx-h100",
-        "gb200-nvl72", "grand-teton-h100-500w", "hgx-h200", "p4d",
-        "pcie-a100-80g"})
+        "gb200-nvl72", "generic", "grand-teton-h100-500w", "hgx-h200", "p4d",
+        "pcie-a100-80g", "pcie-a100-80g-pairs"})
     EXPECT_NE(std::ranges::find(names, name), names.end()) << name;
   std::filesystem::path folder =
       std::filesystem::path(MTPLAN_SOURCE_DIR) / "examples/machines";
@@ -351,6 +351,51 @@ TEST(Presets, AreTheFilesOfExamples) {
               formatMachine(loadMachine(name), ""));
   }
   EXPECT_EQ(files, names.size());
+}
+
+// Figures of the vendors: 16-bit peak in TFLOP/s, memory bandwidth in GB/s, GPUs
+// on one link inside, GB/s of a node's adapters for one GPU; 0: not published.
+// What is reached of the links is below them, of memory and marketing gigabytes
+// what a program sees.
+TEST(Presets, AreTheDataSheets) {
+  struct Sheet {
+    const char *name;
+    double peak, bandwidth, gigabytes;
+    int domain, perNode;
+    double inside, adapters;
+  };
+  for (const Sheet &sheet :
+       {Sheet{"dgx-1v", 125, 900, 16, 8, 8, 25, 50.0 / 8},
+        Sheet{"dgx-1", 125, 900, 32, 8, 8, 25, 50.0 / 8},
+        Sheet{"dgx-2h", 131, 900, 32, 16, 16, 150, 100.0 / 16},
+        Sheet{"dgx-a100-40g", 312, 1555, 40, 8, 8, 300, 200.0 / 8},
+        Sheet{"dgx-a100-80g", 312, 2039, 80, 8, 8, 300, 200.0 / 8},
+        Sheet{"p4d", 312, 1555, 40, 8, 8, 300, 50.0 / 8},
+        Sheet{"pcie-a100-80g", 312, 1935, 80, 8, 8, 32, 25.0 / 8},
+        Sheet{"dgx-h100", 989, 3350, 80, 8, 8, 450, 400.0 / 8},
+        Sheet{"p5", 989, 3350, 80, 8, 8, 450, 400.0 / 8},
+        Sheet{"hgx-h200", 989, 4800, 141, 8, 8, 450, 400.0 / 8},
+        Sheet{"p6-b200", 2250, 8000, 180, 8, 8, 900, 400.0 / 8},
+        Sheet{"gb200-nvl72", 2500, 8000, 186, 72, 4, 900, 0}}) {
+    SCOPED_TRACE(sheet.name);
+    Machine machine = loadMachine(sheet.name);
+    const Device &device = machine.device;
+    EXPECT_NEAR(device.peak(machine.defaultPrecision)->value / 1e12, sheet.peak,
+                0.03 * sheet.peak);
+    EXPECT_EQ(device.bandwidth.value / 1e9, sheet.bandwidth);
+    double gib = device.memory.value / 1024 / 1024 / 1024;
+    EXPECT_LE(gib, sheet.gigabytes);
+    EXPECT_GE(gib, 0.9 * sheet.gigabytes);
+    ASSERT_EQ(machine.levels.size(), 2U);
+    EXPECT_EQ(machine.levels[0].ranks, sheet.domain);
+    EXPECT_EQ(machine.devicesPerNode, sheet.perNode);
+    EXPECT_LE(machine.levels[0].bandwidth.value / 1e9, sheet.inside);
+    EXPECT_GE(machine.levels[0].bandwidth.value / 1e9, 0.5 * sheet.inside);
+    if (sheet.adapters > 0) {
+      EXPECT_LE(machine.levels[1].bandwidth.value / 1e9, sheet.adapters);
+      EXPECT_GE(machine.levels[1].bandwidth.value / 1e9, 0.6 * sheet.adapters);
+    }
+  }
 }
 
 TEST(Presets, HaveThePrecisionsTheirDevicesHave) {
