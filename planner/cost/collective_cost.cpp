@@ -197,9 +197,13 @@ Seconds pointToPointTime(Bytes payload, int stride, const Machine &machine) {
   assert(payload.value >= 0 && stride >= 1);
   assert(!machine.levels.empty());
   for (LevelWalk walk({2, stride, 2 * stride}, machine); walk.next();)
-    if (walk.covered == 2)
-      return Seconds{walk.level->base.value + walk.level->latency.value +
-                     payload.value / ringRate(*walk.level, 2)};
+    if (walk.covered == 2) {
+      const NetworkLevel &level = *walk.level;
+      double rate = level.pointToPoint.value > 0 ? level.pointToPoint.value
+                                                 : ringRate(level, 2);
+      return Seconds{level.base.value + level.latency.value +
+                     payload.value / rate};
+    }
   return Seconds{0.0};
 }
 

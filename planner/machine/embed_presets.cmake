@@ -1,4 +1,4 @@
-# Writes OUTPUT, a C++ file that holds the text of every FOLDER/*.json and gives
+#Writes OUTPUT, a C++ file that holds the text of every FOLDER/*.json and gives
 # it by FUNCTION.
 #   cmake -DFOLDER=<dir> -DFUNCTION=<name> -DOUTPUT=<file> -P embed_presets.cmake
 cmake_minimum_required(VERSION 3.25)

@@ -76,7 +76,9 @@ struct NetworkLevel {
   std::string name; ///< "nvswitch", "infiniband"
   int ranks = 0;    ///< devices within one domain; 0: unlimited
   BytesPerSec
-      bandwidth;   ///< per device, one direction, reached by large messages
+      bandwidth; ///< per device, one direction, reached by large messages
+  /// The same by a message from one device to one other; 0: as `bandwidth`.
+  BytesPerSec pointToPoint;
   Seconds latency; ///< per step of a ring
   Seconds base;    ///< per pass, whatever its size; an all-reduce is two
   bool inSwitchReduction = false; ///< SHARP / NVLS

@@ -188,6 +188,9 @@ private:
                                     "every device");
     level.bandwidth =
         BytesPerSec{kGB * sourced.number("bandwidth_GBps", kBandwidth)};
+    if (std::optional<double> rate =
+            sourced.optional("point_to_point_GBps", kBandwidth))
+      level.pointToPoint = BytesPerSec{kGB * *rate};
     auto delay = [&](const char *key, double assumed) {
       return Seconds{kMicro * (single ? sourced.number(key, kDelay, assumed)
                                       : sourced.number(key, kDelay))};
@@ -272,6 +275,8 @@ std::string formatMachine(const Machine &machine, const std::string &source) {
     if (&level != &machine.levels.back())
       entry["ranks"] = quantity(level.ranks);
     entry["bandwidth_GBps"] = quantity(level.bandwidth.value / kGB);
+    if (level.pointToPoint.value > 0)
+      entry["point_to_point_GBps"] = quantity(level.pointToPoint.value / kGB);
     entry["latency_us"] = quantity(level.latency.value / kMicro);
     entry["base_us"] = quantity(level.base.value / kMicro);
     if (level.inSwitchReduction) {

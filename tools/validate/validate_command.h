@@ -1,0 +1,20 @@
+//===- validate_command.h - The command `mtplan-validate` -------*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_VALIDATE_VALIDATE_COMMAND_H
+#define MTPLAN_TOOLS_VALIDATE_VALIDATE_COMMAND_H
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace mtplan::tools {
+
+/// Prices every row of a CSV of published runs and says how far off it is.
+/// \param arguments  without the program's name
+/// \returns 0; 2 on bad input
+int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
+                std::ostream &err);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_VALIDATE_VALIDATE_COMMAND_H
