@@ -69,6 +69,9 @@ void DimClasses::visit(ModuleOp module) {
       label(accumulate.getLabel(), accumulate.getValue());
     } else if (auto accumulated = llvm::dyn_cast<AccumulatedOp>(op)) {
       label(accumulated.getLabel(), accumulated.getValue());
+    } else if (auto adamw = llvm::dyn_cast<AdamwOp>(op)) {
+      if (adamw.getUpdated())
+        uniteValues(adamw.getGradient(), adamw.getUpdated());
     } else if (auto reshard = llvm::dyn_cast<ReshardOp>(op)) {
       uniteValues(reshard.getInput(), reshard.getResult());
     } else if (auto input = llvm::dyn_cast<InputOp>(op)) {

@@ -87,8 +87,8 @@ def Mtp_YieldOp : Mtp_Op<"yield",
 def Mtp_UpdateOp : Mtp_Op<"update", [SingleBlock, NoTerminator]> {
   let summary = "Holds what happens once per step, after all micro-batches";
   let description = [{
-    Reads accumulated gradients and updates parameters. `mtp.adamw` and
-    `mtp.result` end its chains; it has no terminator.
+    Reads accumulated gradients and updates parameters. `mtp.adamw` in place,
+    `mtp.store` and `mtp.result` end its chains; it has no terminator.
 
     Constraints:
     - a module has at most one.
@@ -175,12 +175,48 @@ def Mtp_AdamwOp : Mtp_Op<"adamw", [HasParent<"UpdateOp">]> {
   let description = [{
     AdamW with decoupled weight decay (Loshchilov and Hutter 2019), decay only
     where `decay` is set: not on vectors. The state (master copy, two moments)
-    lies as the parameter does. `copies` as in `mtp.accumulated`.
+    lies as the parameter does, which is updated in place; or, if the state is
+    split further (ZeRO 1 and 2), by `layout`: then the updated piece is the
+    result, and `mtp.store` takes the whole once it is put together. `copies` as
+    in `mtp.accumulated`.
+
+    Example: every rank of dp updates half of a weight, and all get both halves.
+
+    ```mlir
+    %w = mtp.adamw "w", %g {layout = #mtp.layout<[["dp"], []]>} : tensor<4x4xf32> -> tensor<4x4xf32>
+    %v = mtp.reshard %w from <[["dp"], []]> to <[[], []]> cause "w" : tensor<4x4xf32>
+    mtp.store "w", %v : tensor<4x4xf32>
+    ```
+
+    Constraints:
+    - the result, if there is one, has the gradient's type;
+    - with a `layout` there is a result.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$gradient,
-                       UnitAttr:$decay,
+                       UnitAttr:$decay, OptionalAttr<Mtp_LayoutAttr>:$layout,
                        OptionalAttr<DenseI64ArrayAttr>:$copies);
-  let assemblyFormat = "$label `,` $gradient attr-dict `:` type($gradient)";
+  let results = (outs Optional<AnyRankedTensor>:$updated);
+  let assemblyFormat = [{
+    $label `,` $gradient attr-dict `:` type($gradient)
+    (`->` type($updated)^)?
+  }];
+  let builders = [OpBuilder<(ins "::mlir::StringAttr":$label,
+                                 "::mlir::Value":$gradient,
+                                 "::mlir::UnitAttr":$decay), [{
+    build($_builder, $_state, ::mlir::Type(), label, gradient, decay,
+          LayoutAttr(), ::mlir::DenseI64ArrayAttr());
+  }]>];
+  let hasVerifier = 1;
+}
+
+def Mtp_StoreOp : Mtp_Op<"store", [HasParent<"UpdateOp">]> {
+  let summary = "Replaces a parameter by its updated value";
+  let description = [{
+    `copies` as in `mtp.accumulated`.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$value,
+                       OptionalAttr<DenseI64ArrayAttr>:$copies);
+  let assemblyFormat = "$label `,` $value attr-dict `:` type($value)";
 }
 
 def Mtp_ResultOp : Mtp_Op<"result", [HasParent<"UpdateOp">]> {

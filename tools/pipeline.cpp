@@ -291,11 +291,6 @@ PlanOutcome plan(const PlanRequest &request, std::vector<std::string> errors) {
           .count();
   findNearest(*outcome.problem, outcome.result);
   const planner::PlannedCandidate *best = outcome.best();
-  if (best && (request.emit || request.verify) &&
-      (best->how.zeroStage == 1 || best->how.zeroStage == 2))
-    outcome.problem->notes.emplace_back(
-        "the IR of ZeRO 1 and 2 splits gradients as planned, but updates all "
-        "weights on every replica: the optimizer's split is not in it yet");
   if (best && (request.emit || request.verify) && best->how.pp > 1)
     outcome.problem->notes.emplace_back(
         "the IR is that of all stages in a row: what they send each other is "

@@ -166,8 +166,14 @@ mlir::LogicalResult Machine::execute(mlir::Operation *op, Frame &frame) {
         return define(sum.getValue(), state.readAccumulated(sum, moment.copy),
                       frame);
       })
-      .Case([&](AdamwOp adamw) {
-        return state.update(adamw, moment.copy, input());
+      .Case([&](AdamwOp adamw) -> mlir::LogicalResult {
+        if (!adamw.getUpdated())
+          return state.update(adamw, moment.copy, input());
+        return define(adamw.getUpdated(),
+                      state.updateOwned(adamw, moment.copy, input()), frame);
+      })
+      .Case([&](StoreOp store) {
+        return state.store(store, moment.copy, input());
       })
       .Case([&](ResultOp result) {
         state.report(result, moment.copy, input());

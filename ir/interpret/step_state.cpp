@@ -129,16 +129,18 @@ mlir::FailureOr<RankValues> StepState::readInput(InputOp op,
 // Parameters
 //===----------------------------------------------------------------------===//
 
-HostTensor StepState::initialPiece(ParameterOp op, const TensorKey &key,
+HostTensor StepState::initialPiece(const TensorKey &key,
+                                   llvm::ArrayRef<std::int64_t> shape,
                                    LayoutAttr layout, std::int64_t rank) {
-  HostTensor piece(shapeOf(op.getType()));
+  HostTensor piece(shape.vec());
+  const std::string &init = inits.at(key.label);
   const Stream stream = Stream::ofParameter(options.seed, key.label, key.copy);
   const auto &nudge = options.perturbation;
   const bool nudged = nudge && keyOf(nudge->label, nudge->copy) == key;
   const auto spans = mesh.piecesOf(layout, rank, piece.shape);
   forEachIndex(piece.shape, [&](std::size_t i, const auto &index) {
     const std::int64_t element = globalIndex(spans, index);
-    piece.data[i] = initialValue(stream, op.getInit(), element);
+    piece.data[i] = initialValue(stream, init, element);
     if (nudged && nudge->element == element) {
       piece.data[i] += nudge->delta;
       perturbed = true;
@@ -157,8 +159,10 @@ mlir::FailureOr<RankValues> StepState::readParameter(ParameterOp op,
   DistributedTensor &parameter = entry->second;
   if (isNew) {
     parameter.layout = *layout;
+    inits.try_emplace(key.label, op.getInit().str());
+    const auto shape = shapeOf(op.getType());
     for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank)
-      parameter.ranks.push_back(initialPiece(op, key, *layout, rank));
+      parameter.ranks.push_back(initialPiece(key, shape, *layout, rank));
   } else if (parameter.layout != *layout ||
              parameter.ranks.front().shape != shapeOf(op.getType())) {
     return op.emitOpError("stores '")
@@ -183,23 +187,67 @@ static void updatePiece(HostTensor &parameter, const HostTensor &gradient,
   }
 }
 
+mlir::FailureOr<DistributedTensor *>
+StepState::parameterOf(mlir::Operation *op, const TensorKey &key) {
+  auto found = parameters.find(key);
+  if (found == parameters.end())
+    return op->emitOpError("updates '")
+           << key.name() << "', which no segment reads";
+  return &found->second;
+}
+
+mlir::LogicalResult StepState::noteGradient(AdamwOp op, const TensorKey &key,
+                                            LayoutAttr layout,
+                                            const RankValues &gradient) {
+  if (gradients.emplace(key, DistributedTensor{layout, *gradient}).second)
+    return mlir::success();
+  return op.emitOpError("updates '") << key.name() << "' once more";
+}
+
 mlir::LogicalResult StepState::update(AdamwOp op, std::int64_t copy,
                                       const RankValues &gradient) {
   const TensorKey key = keyOf(op.getLabel(), copy);
-  auto found = parameters.find(key);
-  if (found == parameters.end())
-    return op.emitOpError("updates '")
-           << key.name() << "', which no segment reads";
-  DistributedTensor &parameter = found->second;
-  if (parameter.ranks.front().shape != gradient->front().shape)
+  const auto parameter = parameterOf(op, key);
+  if (mlir::failed(parameter))
+    return mlir::failure();
+  std::vector<HostTensor> &pieces = (*parameter)->ranks;
+  if (pieces.front().shape != gradient->front().shape)
     return op.emitOpError("updates '")
            << key.name() << "' with a gradient of another shape";
-  if (!gradients.emplace(key, DistributedTensor{parameter.layout, *gradient})
-           .second)
-    return op.emitOpError("updates '") << key.name() << "' once more";
   for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank)
-    updatePiece(parameter.ranks[rank], (*gradient)[rank], options.adam,
-                op.getDecay());
+    updatePiece(pieces[rank], (*gradient)[rank], options.adam, op.getDecay());
+  return noteGradient(op, key, (*parameter)->layout, gradient);
+}
+
+mlir::FailureOr<RankValues> StepState::updateOwned(AdamwOp op,
+                                                   std::int64_t copy,
+                                                   const RankValues &gradient) {
+  const TensorKey key = keyOf(op.getLabel(), copy);
+  const auto &shape = gradient->front().shape;
+  const auto layout = layoutOf(op, op.getLayoutAttr(), shape.size());
+  if (mlir::failed(layout) || mlir::failed(parameterOf(op, key)))
+    return mlir::failure();
+  // The master copy has been this rank's alone since the first step.
+  std::vector<HostTensor> pieces;
+  for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank) {
+    pieces.push_back(initialPiece(key, shape, *layout, rank));
+    updatePiece(pieces.back(), (*gradient)[rank], options.adam, op.getDecay());
+  }
+  if (mlir::failed(noteGradient(op, key, *layout, gradient)))
+    return mlir::failure();
+  return share(std::move(pieces));
+}
+
+mlir::LogicalResult StepState::store(StoreOp op, std::int64_t copy,
+                                     const RankValues &value) {
+  const TensorKey key = keyOf(op.getLabel(), copy);
+  const auto parameter = parameterOf(op, key);
+  if (mlir::failed(parameter))
+    return mlir::failure();
+  if ((*parameter)->ranks.front().shape != value->front().shape)
+    return op.emitOpError("replaces '")
+           << key.name() << "' by a value of another shape";
+  (*parameter)->ranks = *value;
   return mlir::success();
 }
 

@@ -30,6 +30,12 @@ public:
                                               std::int64_t copy);
   mlir::LogicalResult update(AdamwOp op, std::int64_t copy,
                              const RankValues &gradient);
+  /// The piece that each rank owns of an optimizer's state, updated; the
+  /// parameter itself waits for `store`.
+  mlir::FailureOr<RankValues> updateOwned(AdamwOp op, std::int64_t copy,
+                                          const RankValues &gradient);
+  mlir::LogicalResult store(StoreOp op, std::int64_t copy,
+                            const RankValues &value);
   void report(ResultOp op, std::int64_t copy, const RankValues &value);
 
   /// The copies for which something was accumulated under `label`.
@@ -43,8 +49,14 @@ public:
 private:
   mlir::FailureOr<LayoutAttr> layoutOf(mlir::Operation *op, LayoutAttr layout,
                                        std::size_t tensorRank) const;
-  HostTensor initialPiece(ParameterOp op, const TensorKey &key,
-                          LayoutAttr layout, std::int64_t rank);
+  HostTensor initialPiece(const TensorKey &key,
+                          llvm::ArrayRef<std::int64_t> shape, LayoutAttr layout,
+                          std::int64_t rank);
+  mlir::FailureOr<DistributedTensor *> parameterOf(mlir::Operation *op,
+                                                   const TensorKey &key);
+  mlir::LogicalResult noteGradient(AdamwOp op, const TensorKey &key,
+                                   LayoutAttr layout,
+                                   const RankValues &gradient);
   double countTargets(InputOp targets) const;
 
   const RunOptions &options;
@@ -53,6 +65,7 @@ private:
   bool perturbed = false;
   double targetCount = 0.0; ///< 0: the module has no targets
   TensorTable parameters, accumulators, gradients, results;
+  std::map<std::string, std::string, std::less<>> inits; ///< by label
 };
 
 /// `copy` for labels with a `*`, 0 for others.

@@ -208,6 +208,19 @@ LogicalResult UpdateOp::verify() {
 }
 
 // Checks, in this order:
+// - the result, if there is one, has the gradient's type;
+// - with a `layout` there is a result.
+LogicalResult AdamwOp::verify() {
+  if (getUpdated() && getUpdated().getType() != getGradient().getType())
+    return emitOpError("makes ")
+           << getUpdated().getType() << " from a gradient "
+           << getGradient().getType();
+  if (getLayout() && !getUpdated())
+    return emitOpError("updates in place, but has a layout of its own");
+  return success();
+}
+
+// Checks, in this order:
 // - `init` is one of normal, residual, ones, zeros;
 // - the type is the same wherever the label appears (in a partitioned module:
 //   unless it has a `*`, as copies may be stored differently).

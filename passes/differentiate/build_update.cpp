@@ -64,8 +64,7 @@ LogicalResult buildUpdate(ModuleOp module) {
     bool decay = llvm::cast<RankedTensorType>(parameter.type).getRank() >= 2;
     Value gradient = read(label, parameter);
     builder.create<ir::AdamwOp>(parameter.location, label, gradient,
-                                decay ? builder.getUnitAttr() : UnitAttr(),
-                                DenseI64ArrayAttr());
+                                decay ? builder.getUnitAttr() : UnitAttr());
   }
   for (const auto &[label, scalar] : *scalars) {
     Value total = read(label, scalar);

@@ -4,6 +4,7 @@
 
 #include "passes/layout/bridge.h"
 #include "passes/layout/planner_op.h"
+#include "passes/layout/write_update.h"
 
 using namespace mlir;
 
@@ -263,60 +264,6 @@ private:
   SmallVector<ir::InputOp> inputs;
   std::vector<Version> versions;
 };
-
-// Accumulators are reduced to the stored layout, once, before the update.
-void writeUpdate(ir::UpdateOp update, const planner::ModelGraph &graph,
-                 const std::vector<planner::SegmentPlan> &plans,
-                 const planner::Mesh &mesh) {
-  MLIRContext *context = update.getContext();
-  auto planOf = [&](ir::AccumulatedOp op)
-      -> std::pair<const planner::SegmentPlan *, int> {
-    for (const planner::SegmentPlan &plan : plans) {
-      if (op.getCopies() && (*op.getCopies())[0] != plan.first)
-        continue;
-      for (std::size_t p = 0; p < plan.parameters.size(); ++p)
-        if (plan.parameters[p] && graph.parameters[p].name == op.getLabel())
-          return {&plan, static_cast<int>(p)};
-    }
-    return {nullptr, -1};
-  };
-  // What the segment that accumulates it, or these copies of it, has written.
-  auto reportedLayout = [&](ir::AccumulatedOp op) {
-    ir::LayoutAttr layout;
-    for (auto segment :
-         update->getParentOfType<ModuleOp>().getOps<ir::SegmentOp>()) {
-      if (op.getCopies() &&
-          (*op.getCopies())[0] != static_cast<int64_t>(segment.getFirst()))
-        continue;
-      for (auto term : segment.getBlock().getOps<ir::AccumulateOp>())
-        if (term.getLabel() == op.getLabel())
-          layout = term.getLayoutAttr();
-    }
-    assert(layout && "a reported value is accumulated somewhere");
-    return *toPlanner(layout, mesh);
-  };
-  for (auto op : llvm::make_early_inc_range(
-           update.getBody().front().getOps<ir::AccumulatedOp>())) {
-    auto [plan, parameter] = planOf(op);
-    planner::Layout made, stored;
-    if (plan) {
-      made = planner::accumulatorLayout(*plan->parameters[parameter], mesh);
-      stored = plan->parameters[parameter]->stored;
-    } else {
-      made = reportedLayout(op);
-      stored = planner::Layout::whole(made.dims.size());
-    }
-    op.setLayoutAttr(toAttr(context, made, mesh));
-    if (made == stored)
-      continue;
-    OpBuilder builder(context);
-    builder.setInsertionPointAfter(op);
-    auto reshard = builder.create<ir::ReshardOp>(
-        op.getLoc(), op.getType(), op.getValue(), toAttr(context, made, mesh),
-        toAttr(context, stored, mesh), op.getLabelAttr());
-    op.getValue().replaceAllUsesExcept(reshard.getResult(), reshard);
-  }
-}
 
 } // namespace
 

@@ -34,6 +34,10 @@ public:
         sound &= succeeded(verifyYield(yield));
       else if (auto accumulate = llvm::dyn_cast<ir::AccumulateOp>(op))
         sound &= succeeded(verifyAccumulate(accumulate));
+      else if (auto adamw = llvm::dyn_cast<ir::AdamwOp>(op))
+        sound &= succeeded(verifyUpdate(adamw));
+      else if (auto store = llvm::dyn_cast<ir::StoreOp>(op))
+        sound &= succeeded(readsAsStored(store, store.getValue()));
     });
     return success(sound);
   }
@@ -114,6 +118,32 @@ private:
     if (!op.getLayout())
       return op.emitOpError("has no layout");
     return reads(op, op.getValue(), toPlanner(*op.getLayout(), mesh));
+  }
+
+  // In place the gradient lies as the parameter does, else as the state.
+  LogicalResult verifyUpdate(ir::AdamwOp op) {
+    if (!op.getUpdated())
+      return readsAsStored(op, op.getGradient());
+    if (llvm::none_of(op.getUpdated().getUsers(), [](Operation *user) {
+          return llvm::isa<ir::StoreOp, ir::ReshardOp>(user);
+        }))
+      return op.emitOpError("updates ")
+             << op.getLabelAttr() << ", but nothing stores it";
+    std::optional<planner::Layout> owned = layoutOf(op.getUpdated(), mesh);
+    return owned ? reads(op, op.getGradient(), owned) : failure();
+  }
+
+  template <typename Op> LogicalResult readsAsStored(Op op, Value value) {
+    for (auto segment : module.getOps<ir::SegmentOp>()) {
+      if (op.getCopies() &&
+          (*op.getCopies())[0] != static_cast<int64_t>(segment.getFirst()))
+        continue;
+      for (auto parameter : segment.getBlock().getOps<ir::ParameterOp>())
+        if (parameter.getLabel() == op.getLabel())
+          return reads(op, value, layoutOf(parameter.getValue(), mesh));
+    }
+    return op.emitOpError("updates ")
+           << op.getLabelAttr() << ", which no segment reads";
   }
 
   ModuleOp module;

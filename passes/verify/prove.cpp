@@ -42,12 +42,12 @@ int64_t copiesOf(ModuleOp module, StringRef label) {
 int64_t executionsOf(ir::ReshardOp op, ModuleOp module) {
   if (auto segment = op->getParentOfType<ir::SegmentOp>())
     return static_cast<int64_t>(segment.getRepeat()) * kMicroBatches;
-  auto accumulated = op.getInput().getDefiningOp<ir::AccumulatedOp>();
-  if (!accumulated)
-    return 1;
-  if (std::optional<ArrayRef<int64_t>> copies = accumulated.getCopies())
-    return (*copies)[1];
-  return copiesOf(module, accumulated.getLabel());
+  // Of a gradient, or of the weight that it has updated.
+  Operation *made = op.getInput().getDefiningOp();
+  if (auto copies = made->getAttrOfType<DenseI64ArrayAttr>("copies"))
+    return copies[1];
+  auto label = made->getAttrOfType<StringAttr>("label");
+  return label ? copiesOf(module, label.getValue()) : 1;
 }
 
 // The collectives a planned module announces, as the interpreter counts them.

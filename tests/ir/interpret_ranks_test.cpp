@@ -144,6 +144,51 @@ TEST_F(InterpretRanks, SplitsOfAProductAgreeAndTheirCollectivesAreCounted) {
   EXPECT_EQ(split.collectives, counts);
 }
 
+// ZeRO 1: a rank of dp sums and updates its row of the weight, one of copies
+// whole over dp, and all gather the rows.
+const char *const kOwnedWeight = R"({layout = #mtp.layout<[[], ["tp"]]>}
+        : tensor<2x2xf64>)";
+const char *const kOwnedUpdate = R"(
+    %u = mtp.adamw "h.*.w", %gs {decay, layout = #mtp.layout<[["dp"], ["tp"]]>}
+        : tensor<1x2xf64> -> tensor<1x2xf64>
+    %v = mtp.all_gather %u over "dp" dim 0 cause "h.*.w"
+        : (tensor<1x2xf64>) -> tensor<2x2xf64>
+    mtp.store "h.*.w", %v : tensor<2x2xf64>)";
+
+std::string withOwnedState() {
+  std::string text = replaced(std::string(kPartitioned) + kPartitionedUpdate,
+                              R"({layout = #mtp.layout<[["dp"], ["tp"]]>}
+        : tensor<1x2xf64>)",
+                              kOwnedWeight);
+  text = replaced(text,
+                  R"(    %w = mtp.all_gather %ws over "dp" dim 0 cause "h.*.w"
+        : (tensor<1x2xf64>) -> tensor<2x2xf64>
+)",
+                  "");
+  text = replaced(text, "%ws =", "%w =");
+  return replaced(text, R"(
+    mtp.adamw "h.*.w", %gs {decay} : tensor<1x2xf64>)",
+                  kOwnedUpdate);
+}
+
+TEST_F(InterpretRanks, WhoOwnsAPieceOfTheStateUpdatesThatPiece) {
+  const Comparison comparison = compare(kLogical, kMesh, withOwnedState());
+  expectEqual(comparison);
+  EXPECT_EQ(comparison.tensors, 1 + 4 + 4);
+  EXPECT_EQ((split.collectives[{Phase::forward, "all_gather", "dp"}]), 0);
+  EXPECT_EQ((split.collectives[{Phase::update, "all_gather", "dp"}]), 2);
+  EXPECT_EQ((split.collectives[{Phase::update, "reduce_scatter", "dp"}]), 2);
+}
+
+TEST_F(InterpretRanks, AnUpdateThatIsNotStoredIsFound) {
+  const Comparison comparison =
+      compare(kLogical, kMesh,
+              replaced(withOwnedState(),
+                       R"(    mtp.store "h.*.w", %v : tensor<2x2xf64>)", ""));
+  EXPECT_GT(comparison.worst, 1e-6);
+  EXPECT_EQ(comparison.kind, "parameter");
+}
+
 TEST_F(InterpretRanks, PartialAccumulatorsAreReducedBeforeTheyAreCompared) {
   const std::string logical = kLogical;
   expectEqual(compare(logical.substr(0, logical.find("mtp.update")), kMesh,

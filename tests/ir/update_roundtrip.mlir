@@ -16,6 +16,11 @@ mtp.update {
   %g = mtp.accumulated "h.*.g" {copies = array<i64: 2, 4>} : tensor<4xf32>
   // CHECK-NEXT: mtp.adamw "h.*.g", %[[G]] {copies = array<i64: 2, 4>} : tensor<4xf32>
   mtp.adamw "h.*.g", %g {copies = array<i64: 2, 4>} : tensor<4xf32>
+  // A state that is split further than the weight.
+  // CHECK-NEXT: %[[V:.+]] = mtp.adamw "v", %[[W]] {layout = #mtp.layout<{{\[\["dp"\], \[\]\]}}>} : tensor<4x4xf32> -> tensor<4x4xf32>
+  %v = mtp.adamw "v", %w {layout = #mtp.layout<[["dp"], []]>} : tensor<4x4xf32> -> tensor<4x4xf32>
+  // CHECK-NEXT: mtp.store "v", %[[V]] {copies = array<i64: 2, 4>} : tensor<4x4xf32>
+  mtp.store "v", %v {copies = array<i64: 2, 4>} : tensor<4x4xf32>
   // CHECK-NEXT: %[[LOSS:.+]] = mtp.accumulated "loss" : tensor<f32>
   %loss = mtp.accumulated "loss" : tensor<f32>
   // CHECK-NEXT: mtp.result "loss", %[[LOSS]] : tensor<f32>

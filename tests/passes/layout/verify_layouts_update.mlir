@@ -1,0 +1,71 @@
+// RUN: mtplan-opt %s --split-input-file --verify-diagnostics --mtp-verify-layouts
+// RUN: not mtplan-opt %s --split-input-file --mtp-verify-layouts
+
+// In place, a gradient must lie as the parameter does.
+
+module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 1>} {
+mtp.segment @s () attributes {layouts = []} {
+  %w = mtp.parameter "w" {layout = #mtp.layout<[[], []]>} : tensor<4x8xf32>
+  mtp.yield {layouts = []}
+}
+mtp.update {
+  // expected-note @below {{made here}}
+  %g = mtp.accumulated "w" {layout = #mtp.layout<[["dp"], []]>} : tensor<4x8xf32>
+  // expected-error @below {{reads [-, -] what is made as [dp, -]}}
+  mtp.adamw "w", %g : tensor<4x8xf32>
+}
+}
+
+// -----
+
+// With a state of its own, as that state does.
+
+module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 1>} {
+mtp.segment @s () attributes {layouts = []} {
+  %w = mtp.parameter "w" {layout = #mtp.layout<[[], []]>} : tensor<4x8xf32>
+  mtp.yield {layouts = []}
+}
+mtp.update {
+  // expected-note @below {{made here}}
+  %g = mtp.accumulated "w" {layout = #mtp.layout<[[], []]>} : tensor<4x8xf32>
+  // expected-error @below {{reads [dp, -] what is made as [-, -]}}
+  %u = mtp.adamw "w", %g {layout = #mtp.layout<[["dp"], []]>} : tensor<4x8xf32> -> tensor<4x8xf32>
+  %v = mtp.reshard %u from <[["dp"], []]> to <[[], []]> cause "w" : tensor<4x8xf32>
+  mtp.store "w", %v : tensor<4x8xf32>
+}
+}
+
+// -----
+
+// What is stored is whole where the parameter is.
+
+module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 1>} {
+mtp.segment @s () attributes {layouts = []} {
+  %w = mtp.parameter "w" {layout = #mtp.layout<[[], []]>} : tensor<4x8xf32>
+  mtp.yield {layouts = []}
+}
+mtp.update {
+  %g = mtp.accumulated "w" {layout = #mtp.layout<[["dp"], []]>} : tensor<4x8xf32>
+  // expected-note @below {{made here}}
+  %u = mtp.adamw "w", %g {layout = #mtp.layout<[["dp"], []]>} : tensor<4x8xf32> -> tensor<4x8xf32>
+  // expected-error @below {{reads [-, -] what is made as [dp, -]}}
+  mtp.store "w", %u : tensor<4x8xf32>
+}
+}
+
+// -----
+
+module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 1>} {
+mtp.segment @s () attributes {layouts = []} {
+  %w = mtp.parameter "w" {layout = #mtp.layout<[[], []]>} : tensor<4x8xf32>
+  mtp.yield {layouts = []}
+}
+mtp.update {
+  %g = mtp.accumulated "w" {layout = #mtp.layout<[["dp"], []]>} : tensor<4x8xf32>
+  // expected-error @below {{updates "w", but nothing stores it}}
+  %u = mtp.adamw "w", %g {layout = #mtp.layout<[["dp"], []]>} : tensor<4x8xf32> -> tensor<4x8xf32>
+  %h = mtp.accumulated "x" {layout = #mtp.layout<[["dp"], []]>} : tensor<4x8xf32>
+  // expected-error @below {{updates "x", which no segment reads}}
+  mtp.adamw "x", %h : tensor<4x8xf32>
+}
+}
