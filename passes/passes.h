@@ -5,6 +5,7 @@
 //
 //   differentiate/  backward halves, update
 //   layout/         the bridge to planner/, applying what it chose
+//   schedule/       recomputation
 //   communicate/    local shapes and collectives
 //   verify/         proofs: shrinking, interpreting, mutating
 //

@@ -71,6 +71,46 @@ def VerifyLayoutsPass : Pass<"mtp-verify-layouts", "mlir::ModuleOp"> {
   }];
 }
 
+def RecomputePass : Pass<"mtp-recompute", "mlir::ModuleOp"> {
+  let summary = "Makes anew in backward what it would have kept of forward";
+  let description = [{
+    Of segments that repeat. `what` is `full`: all that backward reads is made
+    anew from what the segment is handed (Chen et al. 2016); or `selective`: the
+    cores of attention are, from queries, keys and values (Korthikanti et al.
+    2022, section 5). Masks are drawn by name, so both runs drop the same.
+
+    Before:
+
+    ```mlir
+    mtp.segment @h repeat 2 (%x : tensor<1x4x8xf32>) {
+      %u = mtp.einsum "h.*.fc" "bsi,io->bso" (%x, %w) : ...
+      %y = mtp.activation "h.*.act" gelu (%u) : tensor<1x4x8xf32>
+      mtp.backward (%dy : tensor<1x4x8xf32>) {
+        %du = mtp.activation_grad "h.*.act.dx" gelu (%u, %dy) : tensor<1x4x8xf32>
+        ...
+      }
+      mtp.yield %y : tensor<1x4x8xf32>
+    }
+    ```
+
+    After, where `%x` alone is kept:
+
+    ```mlir
+      mtp.backward (%dy : tensor<1x4x8xf32>) {
+        %again = mtp.einsum "h.*.fc.again" "bsi,io->bso" (%x, %w) : ...
+        %du = mtp.activation_grad "h.*.act.dx" gelu (%again, %dy) : tensor<1x4x8xf32>
+        ...
+      }
+    ```
+
+    Works on differentiated and on planned modules; conversions between layouts
+    run again with what they convert.
+  }];
+  let dependentDialects = ["mtplan::ir::MtpDialect"];
+  let options = [Option<"what", "what", "std::string", "\"full\"",
+                        "full or selective">];
+}
+
 //===----------------------------------------------------------------------===//
 // Stage: planned -> partitioned
 //===----------------------------------------------------------------------===//

@@ -9,6 +9,7 @@
 #include "llvm/Support/raw_os_ostream.h"
 
 #include "passes/verify/prove.h"
+#include "passes/verify/resize.h"
 #include "planner/graph/op_graph_dot.h"
 #include "tools/diagnostics.h"
 #include "tools/foreign.h"
@@ -123,12 +124,15 @@ private:
     Progress progress(err, terminal.progress, "proving...");
     mlir::OwningOpRef<mlir::ModuleOp> module =
         moduleOf(*outcome.problem, Stage::planned, &best, errors);
-    if (!module)
+    mlir::OwningOpRef<mlir::ModuleOp> model =
+        moduleOf(*outcome.problem, Stage::differentiated, nullptr, errors);
+    if (!module || !model)
       return std::nullopt;
+    passes::resizeBatch(*model, best.how.microBatch * best.how.dp);
     // A plan that cannot be run shrunk is not proved: no fault of the input.
     std::vector<std::string> failures;
     CapturedDiagnostics captured(*outcome.problem->context, failures);
-    passes::Proof proof = passes::prove(*module);
+    passes::Proof proof = passes::prove(*model, *module);
     proof.holds = proof.holds && failures.empty();
     proof.failures.insert(proof.failures.end(), failures.begin(),
                           failures.end());

@@ -10,6 +10,7 @@
 
 #include "passes/layout/bridge.h"
 #include "passes/passes.h"
+#include "passes/schedule/recompute.h"
 #include "passes/verify/resize.h"
 #include "planner/machine/machine_json.h"
 #include "tools/diagnostics.h"
@@ -316,8 +317,17 @@ moduleOf(const Problem &problem, Stage stage,
   const planner::Parallelism &how = candidate->how;
   std::int64_t samples = how.microBatch * how.dp;
   passes::resizeBatch(*module, samples);
+  passes::RecomputedRuns runs = passes::cutForRecompute(
+      problem.graph, candidate->plans(), how.layers,
+      how.recompute == planner::Recompute::none ? 0 : how.recomputeLayers);
   passes::applyPlan(*module, planner::withBatch(problem.graph, samples),
-                    candidate->plans(), planner::meshOf(how));
+                    runs.plans, planner::meshOf(how));
+  for (auto [segment, again] :
+       llvm::zip_equal(module->getOps<ir::SegmentOp>(), runs.again))
+    if (again)
+      passes::recompute(segment, how.recompute == planner::Recompute::full
+                                     ? passes::MadeAnew::everything
+                                     : passes::MadeAnew::cores);
   mlir::PassManager gates(problem.context.get());
   gates.addPass(passes::createVerifyLayoutsPass());
   if (stage == Stage::partitioned) {

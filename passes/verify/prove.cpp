@@ -7,6 +7,7 @@
 
 #include "ir/interpret/compare.h"
 #include "ir/interpret/interpret.h"
+#include "passes/layout/bridge.h"
 #include "passes/layout/planner_op.h"
 #include "passes/passes.h"
 #include "passes/verify/resize.h"
@@ -87,13 +88,34 @@ void compareCensus(const std::map<ir::CollectiveKey, std::int64_t> &wanted,
               .str());
 }
 
+// Cuts the segments of `model` where those of `planned` are, so that both keep
+// the same copies when they are shrunk.
+void cutLike(ModuleOp model, ModuleOp planned) {
+  auto parts = planned.getOps<ir::SegmentOp>();
+  auto part = parts.begin();
+  for (ir::SegmentOp segment : llvm::to_vector(model.getOps<ir::SegmentOp>())) {
+    SmallVector<int> cuts;
+    uint64_t copies = 0;
+    for (; part != parts.end() && copies < segment.getRepeat(); ++part) {
+      if (copies > 0)
+        cuts.push_back(static_cast<int>((*part).getFirst()));
+      copies += (*part).getRepeat();
+    }
+    splitSegment(segment, cuts);
+  }
+}
+
 } // namespace
 
-std::optional<ProofPair> buildProofPair(ModuleOp planned) {
+std::optional<ProofPair> buildProofPair(ModuleOp model, ModuleOp planned) {
   ProofPair pair;
-  pair.logical = OwningOpRef<ModuleOp>(planned.clone());
+  pair.partitioned = OwningOpRef<ModuleOp>(planned.clone());
+  shrink(*pair.partitioned);
+  pair.announced = announced(*pair.partitioned);
+  pair.logical = OwningOpRef<ModuleOp>(model.clone());
+  (*pair.logical)->setAttr(ir::kMeshAttrName, meshAround(planned));
+  cutLike(*pair.logical, planned);
   shrink(*pair.logical);
-  pair.partitioned = OwningOpRef<ModuleOp>(pair.logical->clone());
   PassManager manager(planned.getContext());
   manager.addPass(createVerifyLayoutsPass());
   manager.addPass(createInsertCollectivesPass());
@@ -130,13 +152,13 @@ Proof compare(ProofPair &pair, const ProofOptions &options) {
   proof.tensors = static_cast<int>(comparison.tensors);
   if (!(comparison.worst <= options.tolerance))
     proof.failures.push_back(llvm::formatv("{0} differs", proof.worst).str());
-  compareCensus(announced(*pair.logical), partitioned->collectives, proof);
+  compareCensus(pair.announced, partitioned->collectives, proof);
   proof.holds = proof.failures.empty();
   return proof;
 }
 
-Proof prove(ModuleOp planned, const ProofOptions &options) {
-  std::optional<ProofPair> pair = buildProofPair(planned);
+Proof prove(ModuleOp model, ModuleOp planned, const ProofOptions &options) {
+  std::optional<ProofPair> pair = buildProofPair(model, planned);
   if (pair)
     return compare(*pair, options);
   Proof proof;

@@ -1,10 +1,10 @@
 //===- prove.h - A plan computes what the model computes --------*- C++ -*-===//
 //
 // One proof for one plan: the planned module is shrunk, partitioned and run on
-// all ranks of its mesh in double precision; the same shrunk module runs on one
-// rank; loss, every gradient and every updated parameter must agree on every
-// rank, and the collectives executed must be those that the plan's changes of
-// layout call for, each as often.
+// all ranks of its mesh in double precision; the model it was made of, shrunk
+// alike, runs on one rank; loss, every gradient and every updated parameter
+// must agree on every rank, and the collectives executed must be those that the
+// plan's changes of layout call for, each as often.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +12,7 @@
 #define MTPLAN_PASSES_VERIFY_PROVE_H
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,15 +37,21 @@ struct Proof {
   std::vector<std::string> failures; ///< empty if it holds
 };
 
-/// Proves `planned`, a module after applyPlan; it is not changed.
-Proof prove(mlir::ModuleOp planned, const ProofOptions &options = {});
+/// Proves that `planned`, a module after applyPlan, computes what `model` does,
+/// the differentiated module it was made of, for as many samples. Neither is
+/// changed.
+Proof prove(mlir::ModuleOp model, mlir::ModuleOp planned,
+            const ProofOptions &options = {});
 
 /// The two programs a proof compares, for tests that break one of them.
 struct ProofPair {
   mlir::OwningOpRef<mlir::ModuleOp> logical, partitioned;
+  /// What the plan's changes of layout call for, by kind, in one run.
+  std::map<ir::CollectiveKey, std::int64_t> announced;
 };
 /// Empty, with diagnostics, if a pass or a gate fails.
-std::optional<ProofPair> buildProofPair(mlir::ModuleOp planned);
+std::optional<ProofPair> buildProofPair(mlir::ModuleOp model,
+                                        mlir::ModuleOp planned);
 Proof compare(ProofPair &pair, const ProofOptions &options = {});
 
 } // namespace mtplan::passes

@@ -243,8 +243,8 @@ protected:
     }
   }
 
-  void hunt(mlir::ModuleOp planned) {
-    std::optional<ProofPair> pair = buildProofPair(planned);
+  void hunt(mlir::ModuleOp model, mlir::ModuleOp planned) {
+    std::optional<ProofPair> pair = buildProofPair(model, planned);
     ASSERT_TRUE(pair);
     ASSERT_TRUE(compare(*pair).holds);
     mlir::OwningOpRef<mlir::ModuleOp> sound(pair->partitioned->clone());
@@ -301,7 +301,7 @@ TEST_P(MutationTest, EveryMutantIsCaught) {
     ASSERT_TRUE(step.module);
     RandomPlanner planner(step.graph, step.mesh, /*apart=*/true);
     SCOPED_TRACE(std::to_string(dp) + "x" + std::to_string(tp));
-    hunt(*step.planned(planner.plan(/*seed=*/7)));
+    hunt(*step.module, *step.planned(planner.plan(/*seed=*/7)));
   }
   int all = 0;
   for (const auto &[name, tally] : tallies) {

@@ -61,7 +61,7 @@ protected:
   void prove(Step &step, std::uint64_t seed, RandomPlanner &planner) {
     std::vector<planner::SegmentPlan> plans = planner.plan(seed);
     mlir::OwningOpRef<mlir::ModuleOp> module = step.planned(plans);
-    Proof proof = passes::prove(*module, {.seed = seed + 1});
+    Proof proof = passes::prove(*step.module, *module, {.seed = seed + 1});
     ++tried.proofs;
     EXPECT_TRUE(proof.holds) << ::testing::PrintToString(proof.failures)
                              << ", worst " << proof.worstError;
@@ -124,7 +124,7 @@ TEST(ExpertRanks, TradeTokensAndHoldTheirPlans) {
                      std::to_string(seed));
         mlir::OwningOpRef<mlir::ModuleOp> module =
             step.planned(planner.plan(seed));
-        Proof proof = passes::prove(*module, {.seed = seed + 1});
+        Proof proof = passes::prove(*step.module, *module, {.seed = seed + 1});
         EXPECT_TRUE(proof.holds) << ::testing::PrintToString(proof.failures)
                                  << ", worst " << proof.worstError;
         module->walk([&](ir::ComputeOp op) {

@@ -1,0 +1,239 @@
+//===- recompute.cpp - Forward work done again in backward ----------------===//
+
+#include "passes/schedule/recompute.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+#include "passes/layout/planner_op.h"
+#include "passes/passes.h"
+
+using namespace mlir;
+
+namespace mtplan::passes {
+
+#define GEN_PASS_DEF_RECOMPUTEPASS
+#include "passes/passes.h.inc"
+
+namespace {
+
+// Not made in forward, or there again without being made: arguments of the
+// segment, parameters and data.
+bool isGiven(Value value) {
+  Operation *op = value.getDefiningOp();
+  return !op || llvm::isa<ir::ParameterOp, ir::InputOp>(op);
+}
+
+// The value that `value` is in another layout.
+Value rootOf(Value value) {
+  while (auto reshard = value.getDefiningOp<ir::ReshardOp>())
+    value = reshard.getInput();
+  return value;
+}
+
+class Recomputer {
+public:
+  explicit Recomputer(ir::SegmentOp op)
+      : forward(op.getBlock()), backward(op.getBackward().getBlock()),
+        builder(op.getContext()) {
+    if (ir::MeshAttr attr = meshAround(op))
+      mesh = toPlanner(attr);
+  }
+
+  // Everything at the start of backward, in the order of forward.
+  void everything() {
+    llvm::DenseSet<Operation *> needed;
+    for (Operation &op : backward)
+      for (Value operand : op.getOperands())
+        need(operand, needed);
+    builder.setInsertionPointToStart(&backward);
+    IRMapping anew;
+    llvm::DenseSet<Operation *> clones;
+    for (Operation &op : forward)
+      if (needed.contains(&op))
+        clones.insert(clone(&op, anew));
+    for (Operation &op : backward)
+      if (!clones.contains(&op))
+        for (OpOperand &operand : op.getOpOperands())
+          operand.set(anew.lookupOrDefault(operand.get()));
+    shareConversions();
+    dropUnread();
+  }
+
+  // Each core right before its gradient, from what that reads anyway.
+  void cores() {
+    SmallVector<std::pair<ir::AttentionOp, ir::AttentionGradOp>> pairs;
+    for (auto core : forward.getOps<ir::AttentionOp>())
+      for (auto gradient : backward.getOps<ir::AttentionGradOp>())
+        if (rootOf(gradient.getLse()) == core.getLse())
+          pairs.emplace_back(core, gradient);
+    for (auto [core, gradient] : pairs)
+      remakeCore(core, gradient);
+    dropUnread();
+  }
+
+private:
+  void need(Value value, llvm::DenseSet<Operation *> &needed) {
+    Operation *op = value.getDefiningOp();
+    if (isGiven(value) || op->getBlock() != &forward ||
+        !needed.insert(op).second)
+      return;
+    for (Value operand : op->getOperands())
+      need(operand, needed);
+  }
+
+  Operation *clone(Operation *op, IRMapping &anew) {
+    Operation *made = builder.clone(*op, anew);
+    if (auto label = made->getAttrOfType<StringAttr>("label"))
+      made->setAttr("label",
+                    builder.getStringAttr(label.getValue() + ".again"));
+    return made;
+  }
+
+  // What was brought into a layout once serves all of this half: weights
+  // gathered for the recomputation serve the gradients as well.
+  void shareConversions() {
+    llvm::MapVector<std::pair<Value, Attribute>, Value> made;
+    for (auto reshard :
+         llvm::make_early_inc_range(backward.getOps<ir::ReshardOp>())) {
+      auto [entry, isNew] = made.insert(
+          {{reshard.getInput(), reshard.getTarget()}, reshard.getResult()});
+      if (isNew)
+        continue;
+      reshard.replaceAllUsesWith(entry->second);
+      reshard.erase();
+    }
+  }
+
+  // Conversions and data that were there for what is not read any more.
+  void dropUnread() {
+    for (Block *block : {&backward, &forward})
+      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
+        if (llvm::isa<ir::ReshardOp, ir::InputOp>(op) && op.use_empty())
+          op.erase();
+  }
+
+  void remakeCore(ir::AttentionOp core, ir::AttentionGradOp gradient) {
+    builder.setInsertionPoint(gradient);
+    IRMapping anew;
+    for (unsigned i = 0; i < core->getNumOperands(); ++i)
+      anew.map(core->getOperand(i),
+               as(gradient->getOperand(i), core->getOperand(i)));
+    auto made = llvm::cast<ir::AttentionOp>(clone(core, anew));
+    gradient.getOutputMutable().assign(
+        as(made.getResult(), gradient.getOutput()));
+    gradient.getLseMutable().assign(as(made.getLse(), gradient.getLse()));
+  }
+
+  // `value` in the layout of `like`.
+  Value as(Value value, Value like) {
+    if (!mesh)
+      return value;
+    std::optional<planner::Layout> from = layoutOf(value, *mesh),
+                                   to = layoutOf(like, *mesh);
+    if (!from || !to || *from == *to)
+      return value;
+    return builder.create<ir::ReshardOp>(
+        value.getLoc(), value.getType(), value,
+        toAttr(builder.getContext(), *from, *mesh),
+        toAttr(builder.getContext(), *to, *mesh), causeOf(value));
+  }
+
+  StringAttr causeOf(Value value) {
+    Operation *op = rootOf(value).getDefiningOp();
+    auto label = op ? op->getAttrOfType<StringAttr>("label") : StringAttr();
+    return label ? label : builder.getStringAttr("carried");
+  }
+
+  Block &forward, &backward;
+  OpBuilder builder;
+  std::optional<planner::Mesh> mesh;
+};
+
+struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
+  using impl::RecomputePassBase<RecomputePass>::RecomputePassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (what != "full" && what != "selective") {
+      module.emitError("what is recomputed may be full or selective, not \"")
+          << what << '"';
+      return signalPassFailure();
+    }
+    if (module->hasAttr(ir::kPartitionedAttrName)) {
+      module.emitError("is partitioned: recompute before that");
+      return signalPassFailure();
+    }
+    for (auto segment : module.getOps<ir::SegmentOp>())
+      if (segment.getBackward() && segment.getRepeat() > 1)
+        recompute(segment,
+                  what == "full" ? MadeAnew::everything : MadeAnew::cores);
+  }
+};
+
+} // namespace
+
+void recompute(ir::SegmentOp segment, MadeAnew what) {
+  Recomputer recomputer(segment);
+  if (what == MadeAnew::everything)
+    recomputer.everything();
+  else
+    recomputer.cores();
+}
+
+SmallVector<Value> savedValues(ir::SegmentOp segment) {
+  llvm::DenseSet<Value> read;
+  if (ir::BackwardOp backward = segment.getBackward())
+    for (Operation &op : backward.getBlock())
+      read.insert(op.operand_begin(), op.operand_end());
+  SmallVector<Value> saved;
+  auto note = [&](ValueRange values) {
+    for (Value value : values)
+      if (read.contains(value))
+        saved.push_back(value);
+  };
+  note(segment.getBlock().getArguments());
+  for (Operation &op : segment.getBlock())
+    if (!llvm::isa<ir::ParameterOp, ir::InputOp>(op))
+      note(op.getResults());
+  return saved;
+}
+
+RecomputedRuns cutForRecompute(const planner::ModelGraph &graph,
+                               const std::vector<planner::SegmentPlan> &plans,
+                               const std::vector<int> &parts, int layers) {
+  // Of each layer, in model order: does it recompute?
+  std::vector<bool> again;
+  for (int part : parts)
+    for (int i = 0; i < part; ++i)
+      again.push_back(layers < 0 || i < layers);
+  RecomputedRuns runs;
+  std::size_t layer = 0;
+  for (const planner::SegmentPlan &plan : plans) {
+    bool repeats =
+        graph.segments[static_cast<std::size_t>(plan.segment)].repeat > 1;
+    int done = 0;
+    while (done < plan.count) {
+      auto isAgain = [&](int copy) {
+        std::size_t index = layer + static_cast<std::size_t>(copy);
+        return repeats && (index < again.size() ? again[index] : layers < 0);
+      };
+      int count = 1;
+      while (done + count < plan.count &&
+             isAgain(done + count) == isAgain(done))
+        ++count;
+      runs.plans.push_back(plan);
+      runs.plans.back().first = plan.first + done;
+      runs.plans.back().count = count;
+      runs.again.push_back(isAgain(done));
+      done += count;
+    }
+    if (repeats)
+      layer += static_cast<std::size_t>(plan.count);
+  }
+  return runs;
+}
+
+} // namespace mtplan::passes
