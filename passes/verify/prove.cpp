@@ -18,8 +18,6 @@ namespace mtplan::passes {
 
 namespace {
 
-constexpr int kMicroBatches = 2;
-
 ir::Phase phaseOf(Operation *op) {
   if (op->getParentOfType<ir::UpdateOp>())
     return ir::Phase::update;
@@ -40,9 +38,9 @@ int64_t copiesOf(ModuleOp module, StringRef label) {
   return copies;
 }
 
-int64_t executionsOf(ir::ReshardOp op, ModuleOp module) {
+int64_t executionsOf(ir::ReshardOp op, ModuleOp module, int microBatches) {
   if (auto segment = op->getParentOfType<ir::SegmentOp>())
-    return static_cast<int64_t>(segment.getRepeat()) * kMicroBatches;
+    return static_cast<int64_t>(segment.getRepeat()) * microBatches;
   // Of a gradient, or of the weight that it has updated.
   Operation *made = op.getInput().getDefiningOp();
   if (auto copies = made->getAttrOfType<DenseI64ArrayAttr>("copies"))
@@ -52,7 +50,8 @@ int64_t executionsOf(ir::ReshardOp op, ModuleOp module) {
 }
 
 // The collectives a planned module announces, as the interpreter counts them.
-std::map<ir::CollectiveKey, std::int64_t> announced(ModuleOp planned) {
+std::map<ir::CollectiveKey, std::int64_t> announced(ModuleOp planned,
+                                                    int microBatches) {
   std::map<ir::CollectiveKey, std::int64_t> counts;
   planner::Mesh mesh = toPlanner(meshAround(planned));
   planned.walk([&](ir::ReshardOp op) {
@@ -60,7 +59,8 @@ std::map<ir::CollectiveKey, std::int64_t> announced(ModuleOp planned) {
          planner::reshardSteps(*toPlanner(op.getSource(), mesh),
                                *toPlanner(op.getTarget(), mesh)))
       counts[{phaseOf(op), planner::nameOf(step.kind),
-              mesh.axes[step.axis].name}] += executionsOf(op, planned);
+              mesh.axes[step.axis].name}] +=
+          executionsOf(op, planned, microBatches);
   });
   return counts;
 }
@@ -109,9 +109,9 @@ void cutLike(ModuleOp model, ModuleOp planned) {
 
 std::optional<ProofPair> buildProofPair(ModuleOp model, ModuleOp planned) {
   ProofPair pair;
-  pair.partitioned = OwningOpRef<ModuleOp>(planned.clone());
-  shrink(*pair.partitioned);
-  pair.announced = announced(*pair.partitioned);
+  pair.planned = OwningOpRef<ModuleOp>(planned.clone());
+  shrink(*pair.planned);
+  pair.partitioned = OwningOpRef<ModuleOp>(pair.planned->clone());
   pair.logical = OwningOpRef<ModuleOp>(model.clone());
   (*pair.logical)->setAttr(ir::kMeshAttrName, meshAround(planned));
   cutLike(*pair.logical, planned);
@@ -130,7 +130,7 @@ Proof compare(ProofPair &pair, const ProofOptions &options) {
   proof.ranks = static_cast<int>(meshAround(*pair.partitioned).ranks());
   ir::RunOptions run;
   run.seed = options.seed;
-  run.microBatches = kMicroBatches;
+  run.microBatches = options.microBatches;
   // The first step of Adam divides a gradient by itself: one that is zero but
   // for rounding would become a visible update of either sign.
   run.adam.epsilon = 1e-3;
@@ -152,7 +152,8 @@ Proof compare(ProofPair &pair, const ProofOptions &options) {
   proof.tensors = static_cast<int>(comparison.tensors);
   if (!(comparison.worst <= options.tolerance))
     proof.failures.push_back(llvm::formatv("{0} differs", proof.worst).str());
-  compareCensus(pair.announced, partitioned->collectives, proof);
+  compareCensus(announced(*pair.planned, options.microBatches),
+                partitioned->collectives, proof);
   proof.holds = proof.failures.empty();
   return proof;
 }

@@ -12,7 +12,6 @@
 #define MTPLAN_PASSES_VERIFY_PROVE_H
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +23,7 @@ namespace mtplan::passes {
 
 struct ProofOptions {
   std::uint64_t seed = 1;
+  int microBatches = 2;
   double tolerance = 1e-10; ///< relative to the largest element of a tensor
   ir::CollectiveHook afterCollective = {}; ///< of the partitioned run
 };
@@ -46,8 +46,8 @@ Proof prove(mlir::ModuleOp model, mlir::ModuleOp planned,
 /// The two programs a proof compares, for tests that break one of them.
 struct ProofPair {
   mlir::OwningOpRef<mlir::ModuleOp> logical, partitioned;
-  /// What the plan's changes of layout call for, by kind, in one run.
-  std::map<ir::CollectiveKey, std::int64_t> announced;
+  /// What `partitioned` was made of: what it ought to send.
+  mlir::OwningOpRef<mlir::ModuleOp> planned;
 };
 /// Empty, with diagnostics, if a pass or a gate fails.
 std::optional<ProofPair> buildProofPair(mlir::ModuleOp model,

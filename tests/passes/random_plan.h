@@ -80,9 +80,12 @@ inline std::vector<Family> families() {
 /// A family's step, differentiated, for the micro-batch of one mesh.
 class Step {
 public:
+  // As many samples as let both axes split them.
   Step(const Family &family, int dp, int tp)
-      : mesh(planner::meshOf(dp, tp)),
-        loading(textOf(family), overridesOf(family)) {
+      : Step(family, planner::meshOf(dp, tp), 2L * dp * tp) {}
+
+  Step(const Family &family, planner::Mesh on, std::int64_t samples)
+      : mesh(std::move(on)), loading(textOf(family), overridesOf(family)) {
     if (!loading.model) {
       ADD_FAILURE() << family.example << ": " << loading.allErrors();
       return;
@@ -92,8 +95,7 @@ public:
     manager.addPass(createDifferentiatePass());
     manager.addPass(createVerifyGradientsPass());
     EXPECT_TRUE(mlir::succeeded(manager.run(*module)));
-    // As many samples as let both axes split them.
-    resizeBatch(*module, 2L * dp * tp);
+    resizeBatch(*module, samples);
     graph = buildModelGraph(*module);
   }
 
@@ -157,6 +159,16 @@ public:
     solver.emplace(chain);
   }
 
+  /// \param how  what a candidate of the search fixes; `machine` is not used
+  /// \param cuts where runs of copies that choose apart begin
+  RandomPlanner(const planner::ModelGraph &model, const planner::Setting &how,
+                const std::vector<int> &cuts)
+      : graph(model), machine(planner::loadMachine("dgx-1")), setting(how) {
+    setting.machine = &machine;
+    buildLinks(cuts);
+    solver.emplace(chain);
+  }
+
   /// A function of `seed` alone.
   std::vector<planner::SegmentPlan> plan(std::uint64_t seed) {
     std::mt19937_64 random(seed);
@@ -192,6 +204,10 @@ private:
   };
 
   void buildLinks(bool apart) {
+    buildLinks(apart ? std::vector{1} : std::vector<int>());
+  }
+
+  void buildLinks(const std::vector<int> &cuts) {
     std::vector<bool> owners(graph.parameters.size(), true);
     for (std::size_t s = 0; s < graph.segments.size(); ++s) {
       int segment = static_cast<int>(s);
@@ -200,13 +216,16 @@ private:
       planner::Link link = problems.back().link;
       std::size_t firstDraw = link.problem.tables.size();
       addDraws(problems.back(), link);
-      int copies = link.repeat;
-      for (int count : apart &&copies > 1 ? std::vector<int>{1, copies - 1}
-                                          : std::vector<int>{copies}) {
-        link.repeat = count;
-        chain.links.push_back(link);
-        pieces.push_back({segment, firstDraw});
-      }
+      int copies = link.repeat, begin = 0;
+      std::vector<int> ends(cuts);
+      ends.push_back(copies);
+      for (int end : ends)
+        if (end > begin && end <= copies) {
+          link.repeat = end - begin;
+          chain.links.push_back(link);
+          pieces.push_back({segment, firstDraw});
+          begin = end;
+        }
     }
   }
 

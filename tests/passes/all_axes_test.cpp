@@ -1,0 +1,205 @@
+//===- all_axes_test.cpp - Random plans over everything at once -----------===//
+//
+// What the search may combine, combined at random: replicas, experts, context
+// and tensor ranks on up to 16 ranks, ZeRO of any stage over all or some of the
+// replicas, layers cut as pipelines cut them, recomputation of some layers or
+// all, one to three micro-batches; and within that any legal strategy and
+// layout. Every family in turn. What was tried is counted, so that nothing
+// drops out of the space in silence.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "passes/schedule/recompute.h"
+#include "passes/verify/prove.h"
+#include "planner/search/search.h"
+#include "tests/passes/random_plan.h"
+
+namespace mtplan::passes {
+namespace {
+
+using planner::Parallelism;
+using planner::Recompute;
+using planner::Split;
+
+/// What is drawn for one proof.
+struct Drawn {
+  Parallelism how;
+  std::vector<Split> splits; ///< what tp may be used for
+  std::vector<int> cuts;     ///< where runs of layers begin
+  int microBatches = 1;
+  std::uint64_t seed = 0;
+};
+
+class Dice {
+public:
+  explicit Dice(std::uint64_t seed) : random(seed) {}
+
+  std::uint64_t word() { return random(); }
+  int below(int limit) {
+    return static_cast<int>(random() % static_cast<std::uint64_t>(limit));
+  }
+  bool oneIn(int chances) { return below(chances) == 0; }
+
+private:
+  std::mt19937_64 random;
+};
+
+// Factors of two dealt out until `most` ranks are reached.
+void drawMesh(Dice &dice, bool hasExperts, Parallelism &how) {
+  int ranks = 2 << dice.below(4);
+  for (; ranks > 1; ranks /= 2) {
+    int *const axes[] = {&how.dp, &how.tp, &how.cp};
+    *axes[dice.below(3)] *= 2;
+  }
+  while (hasExperts && how.ep < how.dp && dice.oneIn(2))
+    how.ep *= 2;
+  how.zeroStage = dice.below(4);
+  how.zeroRanks = how.dp;
+  while (how.zeroRanks > how.ep && dice.oneIn(2))
+    how.zeroRanks /= 2;
+}
+
+Drawn draw(Dice &dice, bool hasExperts) {
+  Drawn drawn;
+  drawMesh(dice, hasExperts, drawn.how);
+  for (Split split : {Split::batch, Split::sequence, Split::column, Split::row,
+                      Split::head, Split::vocab, Split::expert, Split::hidden})
+    if (!dice.oneIn(3))
+      drawn.splits.push_back(split);
+  // Axes that may do much at once are more than the exact solver takes on.
+  if (drawn.how.ep > 1 && drawn.how.tp > 1) {
+    std::size_t most = drawn.how.cp > 1 ? 1 : 2;
+    std::erase(drawn.splits, Split::batch);
+    std::erase(drawn.splits, Split::sequence);
+    while (drawn.splits.size() > most)
+      drawn.splits.erase(drawn.splits.begin() +
+                         dice.below(static_cast<int>(drawn.splits.size())));
+  }
+  constexpr int kLayers = 3;
+  for (int cut = 1; cut < kLayers; ++cut)
+    if (dice.oneIn(3))
+      drawn.cuts.push_back(cut);
+  int begin = 0;
+  for (int cut : drawn.cuts) {
+    drawn.how.layers.push_back(cut - begin);
+    begin = cut;
+  }
+  drawn.how.layers.push_back(kLayers - begin);
+  drawn.how.pp = static_cast<int>(drawn.how.layers.size());
+  constexpr Recompute kKinds[] = {Recompute::none, Recompute::selective,
+                                  Recompute::full};
+  drawn.how.recompute = kKinds[dice.below(3)];
+  drawn.how.recomputeLayers = dice.below(3) - 1;
+  drawn.microBatches = 1 + dice.below(3);
+  drawn.seed = dice.word();
+  return drawn;
+}
+
+std::string textOf(const Drawn &drawn) {
+  const Parallelism &how = drawn.how;
+  std::string text =
+      "dp " + std::to_string(how.dp) + " ep " + std::to_string(how.ep) +
+      " cp " + std::to_string(how.cp) + " tp " + std::to_string(how.tp) +
+      " pp " + std::to_string(how.pp) + " zero " +
+      std::to_string(how.zeroStage) + " over " + std::to_string(how.zeroRanks) +
+      " recompute " + planner::nameOf(how.recompute) + " of " +
+      std::to_string(how.recomputeLayers) + " micro-batches " +
+      std::to_string(drawn.microBatches) + " seed " +
+      std::to_string(drawn.seed) + " splits";
+  for (Split split : drawn.splits)
+    text += std::string(" ") + planner::nameOf(split);
+  return text;
+}
+
+/// How often each thing that can be drawn was proved.
+using Count = std::map<std::string, int>;
+
+void count(const Drawn &drawn, mlir::ModuleOp planned, Count &tried) {
+  const Parallelism &how = drawn.how;
+  for (auto [name, size] : {std::pair("dp", how.dp),
+                            {"ep", how.ep},
+                            {"cp", how.cp},
+                            {"tp", how.tp},
+                            {"pp", how.pp}})
+    tried[name] += size > 1;
+  ++tried["zero " + std::to_string(how.zeroStage)];
+  tried["hybrid"] += how.zeroStage > 0 && how.zeroRanks < how.dp;
+  tried["16 ranks"] += how.dp * how.cp * how.tp == 16;
+  ++tried["micro-batches " + std::to_string(drawn.microBatches)];
+  bool again = false, owned = false;
+  planned.walk(
+      [&](ir::ComputeOp op) { again |= op.getLabel().ends_with(".again"); });
+  planned.walk([&](ir::StoreOp) { owned = true; });
+  tried[std::string("recompute ") + planner::nameOf(how.recompute)] +=
+      again == (how.recompute != Recompute::none);
+  tried["split update"] += owned;
+}
+
+planner::Setting settingOf(const Drawn &drawn) {
+  static const planner::Machine machine = planner::loadMachine("dgx-1");
+  planner::SearchOptions options;
+  options.tensorSplits = drawn.splits;
+  options.precision = planner::Precision::fp16;
+  planner::Setting setting = planner::settingOf(options, machine, drawn.how);
+  setting.microBatches = drawn.microBatches;
+  return setting;
+}
+
+Proof prove(const Family &family, const Drawn &drawn, Count &tried) {
+  const Parallelism &how = drawn.how;
+  planner::Setting setting = settingOf(drawn);
+  Step step(family, setting.mesh, 2L * how.dp * how.tp);
+  RandomPlanner planner(step.graph, setting, drawn.cuts);
+  RecomputedRuns runs = cutForRecompute(
+      step.graph, planner.plan(drawn.seed), how.layers,
+      how.recompute == Recompute::none ? 0 : how.recomputeLayers);
+  mlir::OwningOpRef<mlir::ModuleOp> planned = step.planned(runs.plans);
+  for (auto [segment, again] :
+       llvm::zip_equal(planned->getOps<ir::SegmentOp>(), runs.again))
+    if (again)
+      recompute(segment, how.recompute == Recompute::full ? MadeAnew::everything
+                                                          : MadeAnew::cores);
+  count(drawn, *planned, tried);
+  return passes::prove(
+      *step.module, *planned,
+      {.seed = drawn.seed, .microBatches = drawn.microBatches});
+}
+
+class AllAxes : public ::testing::TestWithParam<Family> {};
+
+TEST_P(AllAxes, RandomPlansHold) {
+  const int proofs = std::getenv("MTPLAN_TEST_ALL") ? 300 : 40;
+  const bool hasExperts = GetParam().splits.contains("expert");
+  std::uint64_t salt = 0;
+  for (char letter : GetParam().example)
+    salt = salt * 31 + static_cast<unsigned char>(letter);
+  Dice dice(salt);
+  Count tried;
+  double worst = 0.0;
+  for (int i = 0; i < proofs; ++i) {
+    Drawn drawn = draw(dice, hasExperts);
+    SCOPED_TRACE(textOf(drawn));
+    Proof proof = prove(GetParam(), drawn, tried);
+    EXPECT_TRUE(proof.holds) << ::testing::PrintToString(proof.failures)
+                             << ", worst " << proof.worstError;
+    EXPECT_EQ(proof.ranks, drawn.how.dp * drawn.how.cp * drawn.how.tp);
+    worst = std::max(worst, proof.worstError);
+  }
+  RecordProperty("worst", std::to_string(worst));
+  for (const char *thing :
+       {"dp", "cp", "tp", "pp", "zero 0", "zero 1", "zero 2", "zero 3",
+        "hybrid", "16 ranks", "micro-batches 1", "micro-batches 2",
+        "micro-batches 3", "recompute none", "recompute selective",
+        "recompute full", "split update"})
+    EXPECT_GT(tried[thing], 0) << thing;
+  EXPECT_EQ(tried["ep"] > 0, hasExperts);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, AllAxes, ::testing::ValuesIn(families()));
+
+} // namespace
+} // namespace mtplan::passes
