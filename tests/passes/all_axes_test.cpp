@@ -134,8 +134,12 @@ void count(const Drawn &drawn, mlir::ModuleOp planned, Count &tried) {
   planned.walk(
       [&](ir::ComputeOp op) { again |= op.getLabel().ends_with(".again"); });
   planned.walk([&](ir::StoreOp) { owned = true; });
+  // Of a segment that is there once nothing is made again.
+  bool repeats = false;
+  for (auto segment : planned.getOps<ir::SegmentOp>())
+    repeats |= segment.getRepeat() + segment.getFirst() > 1;
   tried[std::string("recompute ") + planner::nameOf(how.recompute)] +=
-      again == (how.recompute != Recompute::none);
+      again == (repeats && how.recompute != Recompute::none);
   tried["split update"] += owned;
 }
 
@@ -172,7 +176,7 @@ Proof prove(const Family &family, const Drawn &drawn, Count &tried) {
 class AllAxes : public ::testing::TestWithParam<Family> {};
 
 TEST_P(AllAxes, RandomPlansHold) {
-  const int proofs = std::getenv("MTPLAN_TEST_ALL") ? 300 : 40;
+  const int proofs = std::getenv("MTPLAN_TEST_ALL") ? 300 : 25;
   const bool hasExperts = GetParam().splits.contains("expert");
   std::uint64_t salt = 0;
   for (char letter : GetParam().example)
