@@ -72,7 +72,9 @@ void addFlags(CLI::App &app, Flags &flags) {
   text("--layers", flags.layers, "repeated blocks, instead of the model's",
        "N");
   text("--precision", flags.precision,
-       "bf16, fp16 or fp32 (default: the machine's)", "WORD");
+       "bf16, fp16, fp32, or fp8: products of layers in fp8, the rest in bf16 "
+       "(default: the machine's)",
+       "WORD");
   text("--splits", flags.splits,
        "what tp may split: column, row, head, vocab, sequence, batch, expert, "
        "hidden (default: all but hidden)",

@@ -31,6 +31,7 @@ const char *elementTypeOf(Precision precision) {
   case Precision::fp16:
     return "f16";
   case Precision::bf16:
+  case Precision::fp8:
     return "bf16";
   }
   return "?";
@@ -133,8 +134,11 @@ private:
     if (!loaded)
       return false;
     problem->model = std::move(*loaded);
-    if (!problem->model.elementType.empty())
-      precision = precisionOf(problem->model.elementType);
+    // Products in fp8 are of elements of bf16.
+    if (Precision held = precisionOf(problem->model.elementType);
+        !problem->model.elementType.empty() &&
+        !(precision == Precision::fp8 && held == Precision::bf16))
+      precision = held;
     problem->notes = problem->model.notes;
     return true;
   }

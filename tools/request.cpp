@@ -24,7 +24,7 @@ constexpr Split kSplits[] = {Split::column, Split::row,      Split::head,
                              Split::vocab,  Split::sequence, Split::batch,
                              Split::expert, Split::hidden};
 constexpr Precision kPrecisions[] = {Precision::bf16, Precision::fp16,
-                                     Precision::fp32};
+                                     Precision::fp32, Precision::fp8};
 /// A word of `--zero`.
 struct ZeroStage {
   int stage = 0;

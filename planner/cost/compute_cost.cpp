@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "planner/cost/attention_cost.h"
 #include "planner/cost/product_cost.h"
@@ -79,56 +80,117 @@ Seconds passTime(const Op &op, const LocalWork &work, const Device &device,
   return Bytes{passBytes(op, work, software)} / device.passRate();
 }
 
-Seconds gemmTime(const Op &op, const LocalWork &work, const Device &device,
-                 Precision precision) {
+// Bytes of one rank's pieces of the first operand, the second and the result.
+struct ProductBytes {
+  double first, second, result;
+};
+ProductBytes bytesOf(const Op &op, const LocalWork &work) {
+  return {work.bytesOf(op.operands[0]), work.bytesOf(op.operands[1]),
+          work.bytesOf(op.results[0])};
+}
+
+// Through memory: operands of 8 bits are half as large. Of joined products
+// each reads or writes its share of what they have in common.
+Bytes productTraffic(const Op &op, const OpRun &run, const LocalWork &work) {
+  if (run.joined == 1.0 && run.precision != Precision::fp8)
+    return Bytes{work.traffic()};
+  ProductBytes bytes = bytesOf(op, work);
+  double rest = work.traffic() - (bytes.first + bytes.second + bytes.result);
+  (run.joinsSum ? bytes.result : bytes.first) /= run.joined;
+  double width = run.precision == Precision::fp8 ? 0.5 : 1.0;
+  return Bytes{width * (bytes.first + bytes.second) + bytes.result + rest};
+}
+
+// Figures are per element of 16 bits.
+Seconds castTime(const Op &op, const OpRun &run, const LocalWork &work,
+                 const Device &device) {
+  if (run.firstCast == 0.0 && run.secondCast == 0.0)
+    return {};
+  ProductBytes bytes = bytesOf(op, work);
+  return Bytes{(run.firstCast * bytes.first + run.secondCast * bytes.second) /
+               2} /
+         device.passRate();
+}
+
+Seconds gemmTime(const Op &op, const OpRun &run, const LocalWork &work,
+                 const Device &device) {
   ProductShape shape{work.extentOf(op.m), work.extentOf(op.n),
                      work.extentOf(op.k), work.extentOf(op.batch)};
-  // What the operator counts beyond its product takes in proportion.
-  Seconds product =
-      productTime(shape, device, precision) * (work.flops() / shape.flops());
-  return std::max(product, Bytes{work.traffic()} / device.streamRate());
+  double &joint = run.joinsSum ? shape.k : shape.n;
+  joint = std::round(joint * run.joined);
+  // What the operator counts beyond its product takes in proportion, and of a
+  // joined product each has its share.
+  Seconds product = productTime(shape, device, run.precision) *
+                    (work.flops() / shape.flops());
+  return std::max(product,
+                  productTraffic(op, run, work) / device.streamRate()) +
+         castTime(op, run, work, device);
 }
 
 } // namespace
+
+Seconds computeTime(const Op &op, const OpRun &run, const Strategy &strategy,
+                    const std::vector<Tensor> &tensors, const Mesh &mesh,
+                    const Machine &machine, const Software &software) {
+  const Device &device = machine.device;
+  if (run.inProduct)
+    return {};
+  LocalWork work(op, tensors, strategy, mesh);
+  Seconds time = gaps(op, device, software);
+  switch (op.opClass) {
+  case OpClass::gemm:
+    time += gemmTime(op, run, work, device);
+    break;
+  case OpClass::attention:
+    time += attentionTime(op, work, device, software, run.precision);
+    break;
+  case OpClass::memory:
+    time += passTime(op, work, device, software);
+    break;
+  }
+  return time * run.pace;
+}
 
 Seconds computeTime(const Op &op, const Strategy &strategy,
                     const std::vector<Tensor> &tensors, const Mesh &mesh,
                     const Machine &machine, const Software &software,
                     Precision precision) {
-  const Device &device = machine.device;
-  LocalWork work(op, tensors, strategy, mesh);
-  Seconds gap = gaps(op, device, software);
-  switch (op.opClass) {
-  case OpClass::gemm:
-    return gemmTime(op, work, device, precision) + gap;
-  case OpClass::attention:
-    return attentionTime(op, work, device, software, precision) + gap;
-  case OpClass::memory:
-    break;
-  }
-  return passTime(op, work, device, software) + gap;
+  OpRun alone;
+  alone.precision = precision;
+  return computeTime(op, alone, strategy, tensors, mesh, machine, software);
 }
 
-Seconds computeFloor(const Op &op, const std::vector<Tensor> &tensors,
-                     int ranks, const Machine &machine,
-                     const Software &software, Precision precision) {
+Seconds computeFloor(const Op &op, const OpRun &run,
+                     const std::vector<Tensor> &tensors, int ranks,
+                     const Machine &machine, const Software &software) {
   assert(ranks >= 1);
   const Device &device = machine.device;
+  if (run.inProduct)
+    return {};
   LocalWork whole(op, tensors);
   Seconds time;
   switch (op.opClass) {
   case OpClass::gemm:
-    time = std::max(productFloor(op.flops, device, precision),
-                    Bytes{whole.traffic()} / device.streamRate());
+    time = std::max(productFloor(op.flops, device, run.precision),
+                    productTraffic(op, run, whole) / device.streamRate()) +
+           castTime(op, run, whole, device);
     break;
   case OpClass::attention:
-    time = attentionFloor(op, whole, device, software, precision);
+    time = attentionFloor(op, whole, device, software, run.precision);
     break;
   case OpClass::memory:
     time = passTime(op, whole, device, software);
     break;
   }
-  return time / ranks + gaps(op, device, software);
+  return (time / ranks + gaps(op, device, software)) * run.pace;
+}
+
+Seconds computeFloor(const Op &op, const std::vector<Tensor> &tensors,
+                     int ranks, const Machine &machine,
+                     const Software &software, Precision precision) {
+  OpRun alone;
+  alone.precision = precision;
+  return computeFloor(op, alone, tensors, ranks, machine, software);
 }
 
 Bytes savedBeside(const Op &op, const Strategy &strategy,

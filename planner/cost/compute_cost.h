@@ -11,14 +11,19 @@
 #ifndef MTPLAN_PLANNER_COST_COMPUTE_COST_H
 #define MTPLAN_PLANNER_COST_COMPUTE_COST_H
 
-#include "planner/graph/op_graph.h"
+#include "planner/cost/op_run.h"
 #include "planner/graph/strategy.h"
 #include "planner/machine/software.h"
 
 namespace mtplan::planner {
 
-/// Time of `op` under `strategy` on the busiest rank.
+/// Time of `op`, run as `run` says, under `strategy` on the busiest rank.
 /// \param tensors  the segment's tensors, which op's uses index
+Seconds computeTime(const Op &op, const OpRun &run, const Strategy &strategy,
+                    const std::vector<Tensor> &tensors, const Mesh &mesh,
+                    const Machine &machine, const Software &software);
+
+/// The same of an operator on its own.
 Seconds computeTime(const Op &op, const Strategy &strategy,
                     const std::vector<Tensor> &tensors, const Mesh &mesh,
                     const Machine &machine, const Software &software,
@@ -26,6 +31,9 @@ Seconds computeTime(const Op &op, const Strategy &strategy,
 
 /// No strategy on `ranks` ranks is faster: the work divided evenly at the peak
 /// the model allows. The admissible bound of the search.
+Seconds computeFloor(const Op &op, const OpRun &run,
+                     const std::vector<Tensor> &tensors, int ranks,
+                     const Machine &machine, const Software &software);
 Seconds computeFloor(const Op &op, const std::vector<Tensor> &tensors,
                      int ranks, const Machine &machine,
                      const Software &software, Precision precision);

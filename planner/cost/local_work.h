@@ -32,10 +32,10 @@ public:
   double traffic() const;
   /// Bytes of the largest local piece of an operand or result.
   double largest() const;
-
-private:
+  /// Bytes of the local piece of what `use` touches.
   double bytesOf(const Use &use) const;
 
+private:
   const Op &op;
   const std::vector<Tensor> &tensors;
   const Strategy *strategy = nullptr;

@@ -55,6 +55,8 @@ Waves wavesOf(const ProductShape &shape, const Tile &tile, int units) {
 
 FlopsPerSec productPeak(const Device &device, Precision precision) {
   std::optional<FlopsPerSec> peak = device.peak(precision);
+  if (!peak && precision == Precision::fp8)
+    peak = device.bf16;
   if (!peak)
     peak = device.fp32;
   assert(peak && "the device has no rate for this precision");
@@ -62,7 +64,9 @@ FlopsPerSec productPeak(const Device &device, Precision precision) {
 }
 
 FlopsPerSec productRate(const Device &device, Precision precision) {
-  return productPeak(device, precision) * device.gemmEfficiency;
+  bool eighths = precision == Precision::fp8 && device.fp8;
+  return productPeak(device, precision) *
+         (eighths ? device.gemmEfficiencyFp8 : device.gemmEfficiency);
 }
 
 Seconds productTime(const ProductShape &shape, const Device &device,

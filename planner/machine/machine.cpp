@@ -15,6 +15,8 @@ const char *nameOf(Precision precision) {
     return "fp16";
   case Precision::bf16:
     return "bf16";
+  case Precision::fp8:
+    return "fp8";
   }
   return "?";
 }
@@ -31,6 +33,8 @@ std::optional<FlopsPerSec> Device::peak(Precision precision) const {
     return fp16;
   case Precision::bf16:
     return bf16;
+  case Precision::fp8:
+    return fp8;
   }
   return std::nullopt;
 }

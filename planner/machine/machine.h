@@ -17,7 +17,8 @@
 
 namespace mtplan::planner {
 
-enum class Precision { fp32, fp16, bf16 };
+/// fp8: products of the layers take operands of 8 bits, all else is bf16.
+enum class Precision { fp32, fp16, bf16, fp8 };
 const char *nameOf(Precision precision);
 int bytesOf(Precision precision); ///< of one weight or activation
 

@@ -11,6 +11,7 @@
 #ifndef MTPLAN_PLANNER_MACHINE_SOFTWARE_H
 #define MTPLAN_PLANNER_MACHINE_SOFTWARE_H
 
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -78,6 +79,27 @@ struct ParameterTraffic {
   double accumulation = 2.0;
   /// Per micro-batch, around gathers and reductions of split parameters.
   double shardCopies = 0.0;
+  /// Weights and gradients go between replicas in messages of this much; 0:
+  /// each on its own.
+  Bytes bucket;
+  /// Training in fp8, share of the bytes of weights brought together.
+  double gatheredFp8 = 1.0;
+  /// One ring through all devices whatever lies between, at this rate each, in
+  /// place of what the network could do; 0: none.
+  BytesPerSec flatRing;
+  /// Once a step, for every rank that shares a copy of the optimizer's state
+  /// and sends what it has updated by messages of its own.
+  Seconds perSharer;
+};
+
+/// Of products in fp8: bytes moved per element, to cast it and to find its
+/// scale.
+struct CastTraffic {
+  double input = 0.0;      ///< of a product, forward
+  double normalised = 0.0; ///< the same of what a norm made
+  double weight = 0.0;     ///< forward
+  double gradient = 0.0;   ///< of a product's result, backward
+  bool operator==(const CastTraffic &) const = default;
 };
 
 /// Collectives of the tensor axis, which stand between two operators.
@@ -85,6 +107,14 @@ struct TensorTraffic {
   double copies = 0.0; ///< of the whole tensor, after each
   /// Share that products cut in pieces hide.
   double hiddenForward = 0.0, hiddenBackward = 0.0;
+  double fp8 = 1.0; ///< training in fp8, share of their time
+};
+
+/// What a layer that recomputes selectively runs a second time.
+enum class SelectiveRule : std::uint8_t {
+  attention, ///< its core
+  /// All but attention and the first, third, ... product.
+  everySecondProduct,
 };
 
 /// What runs beside compute.
@@ -100,12 +130,20 @@ struct Software {
   AttentionKernel attention;
   Passes passes;
   double crossEntropy = 8.0; ///< bytes per logit, forward and backward
+  CastTraffic casts;
+  /// Products of one input (q, k and v) are one, and the gradients of that
+  /// input need no sum in memory.
+  bool joinsProducts = false;
   ParameterTraffic parameters;
   /// Recomputation ends with the last value that backward reads.
   bool stopsRecomputeEarly = false;
+  SelectiveRule selective = SelectiveRule::attention;
   TensorTraffic tensor;
   OverlapRules overlap;
   double transfers = 2.0; ///< between stages, per boundary and micro-batch
+  /// What tensor ranks all hold is sent between stages in as many pieces and
+  /// gathered there.
+  bool scattersSends = false;
   /// The host waits for each kernel: this long instead of Device::launch.
   std::optional<Seconds> blockingLaunch;
 };

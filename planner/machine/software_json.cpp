@@ -24,15 +24,20 @@ using ordered = nlohmann::ordered_json;
 
 namespace {
 
-constexpr double kMicro = 1e-6;
+constexpr double kMicro = 1e-6, kMega = 1e6, kGB = 1e9;
 constexpr NumberRange kBytes{0, 1e4, false}; // per element or parameter
 constexpr NumberRange kKernels{0, 1e4, false};
 constexpr NumberRange kShare{0, 1, true};
 constexpr NumberRange kPart{0, 1, false};
-constexpr NumberRange kDelay{0, 1e6, true}; // us
+constexpr NumberRange kDelay{0, 1e6, true};     // us
+constexpr NumberRange kBucket{0, 1e6, false};   // MB
+constexpr NumberRange kBandwidth{0, 1e6, true}; // 10^9 bytes/s
 constexpr NumberRange kTransfers{1, 16, false};
 constexpr NumberRange kHead{1, 65'536, false};
 constexpr std::int64_t kMostKeys = 1'000'000'000;
+/// By SelectiveRule.
+const std::vector<std::string> kSelectiveRules = {"attention",
+                                                  "every_second_product"};
 
 // The parts of a file that are lists of numbers, the same in both directions:
 // `file` is an ObjectReader or an ObjectWriter.
@@ -79,12 +84,24 @@ template <typename File> void visit(File &file, ParameterTraffic &parameters) {
   file.number("sweep_bytes", kBytes, parameters.sweep);
   file.number("accumulation_bytes", kBytes, parameters.accumulation);
   file.number("shard_copy_bytes", kBytes, parameters.shardCopies);
+  file.number("bucket_MB", kBucket, parameters.bucket.value, kMega);
+  file.rare("gathered_fp8_share", kShare, parameters.gatheredFp8, 1.0);
+  file.rare("flat_ring_GBps", kBandwidth, parameters.flatRing.value, 0.0, kGB);
+  file.rare("per_sharer_us", kDelay, parameters.perSharer.value, 0.0, kMicro);
+}
+
+template <typename File> void visit(File &file, CastTraffic &casts) {
+  file.number("input_bytes", kBytes, casts.input);
+  file.number("normalised_input_bytes", kBytes, casts.normalised);
+  file.number("weight_bytes", kBytes, casts.weight);
+  file.number("gradient_bytes", kBytes, casts.gradient);
 }
 
 template <typename File> void visit(File &file, TensorTraffic &tensor) {
   file.number("copies", kBytes, tensor.copies);
   file.number("hidden_forward", kPart, tensor.hiddenForward);
   file.number("hidden_backward", kPart, tensor.hiddenBackward);
+  file.rare("fp8_share", kShare, tensor.fp8, 1.0);
 }
 
 template <typename File> void visit(File &file, OverlapRules &overlap) {
@@ -100,11 +117,15 @@ template <typename File> void visit(File &file, Software &software) {
   file.object("attention", software.attention);
   file.object("passes", software.passes);
   file.number("cross_entropy_bytes", kBytes, software.crossEntropy);
+  file.flag("joins_products", software.joinsProducts);
+  file.rareObject("fp8_casts", software.casts);
   file.object("parameters", software.parameters);
   file.flag("stops_recompute_early", software.stopsRecomputeEarly);
+  file.selective(software.selective);
   file.object("tensor_collectives", software.tensor);
   file.object("overlap", software.overlap);
   file.number("pipeline_transfers", kTransfers, software.transfers);
+  file.flag("scatters_sends", software.scattersSends);
   file.delay("blocking_launch_us", software.blockingLaunch);
 }
 
@@ -121,8 +142,15 @@ public:
   void text(const char *key, std::string &value) {
     value = fields.plain.text(key);
   }
-  void number(const char *key, const NumberRange &range, double &value) {
-    value = fields.number(key, range);
+  void number(const char *key, const NumberRange &range, double &value,
+              double unit = 1.0) {
+    value = unit * fields.number(key, range);
+  }
+  /// Left out: `usual`.
+  void rare(const char *key, const NumberRange &range, double &value,
+            double usual, double unit = 1.0) {
+    std::optional<double> given = fields.optional(key, range);
+    value = given ? unit * *given : usual;
   }
   void count(const char *key, int &value) {
     value = static_cast<int>(fields.count(key, kMostKeys));
@@ -135,6 +163,16 @@ public:
   template <typename Part> void object(const char *key, Part &part) {
     if (const json *member = fields.plain.need(key))
       ObjectReader(*member, fields.plain.pointerTo(key), errors).read(part);
+  }
+
+  void selective(SelectiveRule &rule) {
+    rule = SelectiveRule(
+        fields.plain.oneOf("selective_recompute", kSelectiveRules));
+  }
+
+  template <typename Part> void rareObject(const char *key, Part &part) {
+    if (fields.plain.find(key))
+      object(key, part);
   }
 
   void kernel(AttentionKernel &attention) {
@@ -179,8 +217,14 @@ public:
   }
 
   void text(const char *key, const std::string &value) { file[key] = value; }
-  void number(const char *key, const NumberRange &, double value) {
-    file[key] = quantity(value);
+  void number(const char *key, const NumberRange &, double value,
+              double unit = 1.0) {
+    file[key] = quantity(value / unit);
+  }
+  void rare(const char *key, const NumberRange &, double value, double usual,
+            double unit = 1.0) {
+    if (value != usual)
+      file[key] = quantity(value / unit);
   }
   void count(const char *key, int value) { file[key] = quantity(value); }
   void flag(const char *key, bool value) { file[key] = quantity(value); }
@@ -190,6 +234,15 @@ public:
   }
   template <typename Part> void object(const char *key, const Part &part) {
     file[key] = ObjectWriter(source).write(part);
+  }
+
+  void selective(SelectiveRule rule) {
+    file["selective_recompute"] = kSelectiveRules[std::size_t(rule)];
+  }
+
+  template <typename Part> void rareObject(const char *key, const Part &part) {
+    if (part != Part{})
+      object(key, part);
   }
 
   void kernel(const AttentionKernel &attention) {

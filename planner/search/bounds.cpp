@@ -95,11 +95,12 @@ double Bounds::stageBytes(const Parallelism &how, int stage,
   for (std::size_t part = at(stage); part < parts.size(); part += at(how.pp))
     for (const CopyRange &range : parts[part]) {
       const SegmentSize &size = sizes[at(range.segment)];
-      bool again = how.recompute == Recompute::full &&
+      bool again = !keepsAllTensors(how.recompute, *options.software) &&
                    model.segments[at(range.segment)].repeat > 1;
+      double share = again ? recomputeShareOf(how) : 0.0;
       double kept =
-          again ? size.handedPerSample * samples + size.handedFixed * fixed
-                : size.perSample * samples + size.fixed * fixed;
+          share * (size.handedPerSample * samples + size.handedFixed * fixed) +
+          (1.0 - share) * (size.perSample * samples + size.fixed * fixed);
       bytes += range.count *
                (kept * inFlight +
                 (size.parameterBytes / (how.zeroStage > 2 ? sharing : 1.0) +
@@ -140,26 +141,31 @@ Bytes Bounds::memory(const Parallelism &how) const {
 Seconds Bounds::compute(const Parallelism &how) {
   int ranks = how.dp * how.tp * how.cp;
   auto [entry, isNew] = computed.try_emplace(
-      {ranks, how.microBatch * how.dp, how.recompute}, Seconds{});
+      {ranks, how.microBatch * how.dp, how.recompute, recomputeShareOf(how)},
+      Seconds{});
   if (!isNew)
     return entry->second;
   ModelGraph graph = withBatch(model, how.microBatch * how.dp);
   for (const SegmentGraph &segment : graph.segments) {
     std::vector<bool> again =
         operatorsAgain(segment, how.recompute, *options.software);
+    std::vector<OpRun> runs =
+        opRunsOf(segment, machine.device, *options.software, options.precision,
+                 options.devices);
     for (std::size_t o = 0; o < segment.ops.size(); ++o)
       entry->second +=
-          computeFloor(segment.ops[o], segment.tensors, ranks, machine,
-                       *options.software, options.precision) *
-          (segment.repeat * (again[o] ? 2.0 : 1.0));
+          computeFloor(segment.ops[o], runs[o], segment.tensors, ranks, machine,
+                       *options.software) *
+          (segment.repeat * (again[o] ? 1.0 + recomputeShareOf(how) : 1.0));
   }
   return entry->second;
 }
 
 Seconds Bounds::through(const Parallelism &how, std::optional<int> boundary) {
-  auto [entry, isNew] = solved.try_emplace(
-      {how.tp, how.cp, how.microBatch, how.recompute, boundary.value_or(-9)},
-      Seconds{});
+  auto [entry, isNew] =
+      solved.try_emplace({how.tp, how.cp, how.microBatch, how.recompute,
+                          recomputeShareOf(how), boundary.value_or(-9)},
+                         Seconds{});
   if (!isNew)
     return entry->second;
   Parallelism alone = how;
@@ -169,6 +175,7 @@ Seconds Bounds::through(const Parallelism &how, std::optional<int> boundary) {
   alone.layers.clear();
   Setting setting = settingOf(options, endless, alone);
   setting.onlyMicroBatch = true;
+  setting.recomputeShare = recomputeShareOf(how);
   setting.boundary = boundary;
   ModelGraph graph = withBatch(model, how.microBatch);
   StageSolution solution =

@@ -63,8 +63,9 @@ private:
   Machine endless; ///< the same with unlimited memory
   std::vector<SegmentSize> sizes;
   StageCache cache;
-  std::map<std::tuple<int, std::int64_t, Recompute>, Seconds> computed;
-  std::map<std::tuple<int, int, std::int64_t, Recompute, int>, Seconds> solved;
+  std::map<std::tuple<int, std::int64_t, Recompute, double>, Seconds> computed;
+  std::map<std::tuple<int, int, std::int64_t, Recompute, double, int>, Seconds>
+      solved;
 };
 
 } // namespace mtplan::planner

@@ -2,6 +2,8 @@
 
 #include "planner/search/ledger.h"
 
+#include <algorithm>
+
 #include "planner/search/phase_times.h"
 
 namespace mtplan::planner {
@@ -27,14 +29,16 @@ std::size_t at(int index) { return static_cast<std::size_t>(index); }
 template <typename Visit>
 void forEachStep(const Layout &from, const Layout &to,
                  const std::vector<std::int64_t> &shape, double elementBytes,
-                 const Setting &setting, Visit visit) {
+                 bool ofState, const Setting &setting, Visit visit) {
   std::vector<std::int64_t> local = localShape(shape, from, setting.mesh);
   for (const ReshardStep &step : reshardSteps(from, to)) {
     double bytes = elementBytes;
     for (std::int64_t size : local)
       bytes *= static_cast<double>(size);
     visit(step, Bytes{bytes},
-          stepTime(step, local, elementBytes, setting.mesh, *setting.machine));
+          ofState ? stateTime(step, local, elementBytes, setting)
+                  : stepTime(step, local, elementBytes, setting.mesh,
+                             *setting.machine));
     local = localShape(shape, step.result, setting.mesh);
   }
 }
@@ -51,9 +55,9 @@ void forEachConversion(const ModelGraph &model,
     const SegmentGraph &segment = model.segments[at(plan.segment)];
     auto emit = [&](const Layout &from, const Layout &to,
                     const std::vector<std::int64_t> &shape, double elementBytes,
-                    LedgerPhase phase, const std::string &cause,
+                    bool ofState, LedgerPhase phase, const std::string &cause,
                     std::int64_t times) {
-      forEachStep(from, to, shape, elementBytes, setting,
+      forEachStep(from, to, shape, elementBytes, ofState, setting,
                   [&](const ReshardStep &step, Bytes bytes, Seconds seconds) {
                     visit(step, bytes, seconds, phase, cause, segment.name,
                           times);
@@ -61,7 +65,12 @@ void forEachConversion(const ModelGraph &model,
     };
     for (const PlannedConversion &conversion : plan.conversions) {
       const Tensor &tensor = segment.tensors[at(conversion.tensor)];
+      bool ofState = tensor.kind == TensorKind::parameter ||
+                     std::ranges::find(segment.accumulations, conversion.tensor,
+                                       &Accumulation::tensor) !=
+                         segment.accumulations.end();
       emit(conversion.from, conversion.to, tensor.shape, tensor.elementBytes,
+           ofState,
            conversion.phase == Phase::forward ? LedgerPhase::forward
                                               : LedgerPhase::backward,
            tensor.name, setting.microBatches * plan.count);
@@ -69,7 +78,8 @@ void forEachConversion(const ModelGraph &model,
     for (int t : segment.reported) {
       const Tensor &tensor = segment.tensors[at(t)];
       emit(*plan.made[at(t)], Layout::whole(tensor.shape.size()), tensor.shape,
-           tensor.elementBytes, LedgerPhase::update, tensor.name, plan.count);
+           tensor.elementBytes, false, LedgerPhase::update, tensor.name,
+           plan.count);
     }
     for (std::size_t p = 0; p < plan.parameters.size(); ++p) {
       if (!plan.parameters[p])
@@ -80,10 +90,10 @@ void forEachConversion(const ModelGraph &model,
       paid[p] = true;
       const ParameterState &state = *plan.parameters[p];
       emit(accumulatorLayout(state, setting.mesh), state.owned(),
-           parameter.shape, gradientBytes, LedgerPhase::update, parameter.name,
-           plan.count);
+           parameter.shape, gradientBytes, true, LedgerPhase::update,
+           parameter.name, plan.count);
       emit(state.owned(), state.stored, parameter.shape, parameter.elementBytes,
-           LedgerPhase::update, parameter.name, plan.count);
+           true, LedgerPhase::update, parameter.name, plan.count);
     }
   }
 }

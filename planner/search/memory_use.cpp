@@ -171,20 +171,24 @@ MemoryUse memoryOf(const ModelGraph &model,
       use.optimizer += Bytes{owned * perElement.optimizer};
       use.gradients += Bytes{accumulated * perElement.gradient};
     }
-    // Recomputed, all but what the segment is handed lives while one copy's
-    // backward runs.
+    // Made a second time, all but what the segment is handed lives while one
+    // copy's backward runs.
     double again = 0.0;
+    std::vector<bool> remade =
+        tensorsAgain(segment, setting.recompute, *setting.software);
+    double recomputed = setting.recomputeShare;
     for (std::size_t t = 0; t < plan.saved.size(); ++t) {
       if (!plan.saved[t])
         continue;
       double bytes = localBytes(segment.tensors[t].shape, *plan.saved[t],
                                 segment.tensors[t].elementBytes, setting.mesh);
-      if (isRecomputed(segment, setting) &&
-          std::ranges::find(segment.carriedIn, static_cast<int>(t)) ==
-              segment.carriedIn.end())
+      bool twice = remade[t] &&
+                   std::ranges::find(segment.carriedIn, static_cast<int>(t)) ==
+                       segment.carriedIn.end();
+      if (twice)
         again += bytes;
-      else
-        use.activations += Bytes{setting.inFlight * copies * bytes};
+      use.activations += Bytes{setting.inFlight * copies * bytes *
+                               (twice ? 1.0 - recomputed : 1.0)};
     }
     std::vector<bool> redone =
         operatorsAgain(segment, setting.recompute, *setting.software);
@@ -194,8 +198,8 @@ MemoryUse memoryOf(const ModelGraph &model,
                       setting.mesh, *setting.software, setting.precision);
       if (redone[o])
         again += kept.value;
-      else
-        use.activations += setting.inFlight * copies * kept;
+      use.activations += setting.inFlight * copies *
+                         (redone[o] ? 1.0 - recomputed : 1.0) * kept;
     }
     Workspace workspace(segment, plan, setting);
     use.workspace = std::max(use.workspace, Bytes{workspace.peak() + again});

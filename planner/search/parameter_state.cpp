@@ -155,10 +155,10 @@ Cost parameterCost(const Parameter &parameter, const ParameterState &state,
   double owned = localBytes(parameter.shape, state.owned(), 1, mesh);
   double accumulated = localBytes(parameter.shape, accumulator, 1, mesh);
   Cost cost;
-  cost.time = (reshardTime(accumulator, state.owned(), parameter.shape,
-                           perElement.gradient, mesh, *setting.machine) +
-               reshardTime(state.owned(), state.stored, parameter.shape,
-                           parameter.elementBytes, mesh, *setting.machine) +
+  cost.time = (stateReshardTime(accumulator, state.owned(), parameter.shape,
+                                perElement.gradient, setting) +
+               stateReshardTime(state.owned(), state.stored, parameter.shape,
+                                parameter.elementBytes, setting) +
                updateTime(parameter, state, setting))
                   .value;
   if (setting.onlyMicroBatch)

@@ -19,7 +19,9 @@ public:
       : model(graph), segment(graph.segments[at(p.segment)]), plan(p),
         setting(s), isGradient(segment.tensors.size(), false),
         operatorAgain(operatorsAgain(segment, s.recompute, *s.software)),
-        tensorAgain(tensorsAgain(segment, s.recompute, *s.software)) {
+        tensorAgain(tensorsAgain(segment, s.recompute, *s.software)),
+        runs(opRunsOf(segment, s.machine->device, *s.software, s.precision,
+                      s.devices)) {
     for (const Accumulation &sum : segment.accumulations)
       isGradient[at(sum.tensor)] = true;
   }
@@ -55,11 +57,11 @@ private:
   void addOperator(std::size_t o) {
     const Op &op = segment.ops[o];
     Seconds time =
-        computeTime(op, plan.strategies[o], segment.tensors, setting.mesh,
-                    *setting.machine, *setting.software, setting.precision);
+        computeTime(op, runs[o], plan.strategies[o], segment.tensors,
+                    setting.mesh, *setting.machine, *setting.software);
     partsOf(op.phase).compute += time;
     if (operatorAgain[o])
-      times.backward.compute += time;
+      times.backward.compute += time * setting.recomputeShare;
     if (op.phase == Phase::backward &&
         std::ranges::all_of(op.results, [&](const Use &result) {
           return isGradient[at(result.tensor)];
@@ -76,10 +78,10 @@ private:
          reshardSteps(conversion.from, conversion.to)) {
       bool passed = tensor.kind == TensorKind::activation &&
                     !isGradient[at(conversion.tensor)];
-      Seconds time = passed ? exposedTime(step, local, tensor.elementBytes,
-                                          conversion.phase, setting)
-                            : stepTime(step, local, tensor.elementBytes,
-                                       setting.mesh, *setting.machine);
+      Seconds time = passed
+                         ? exposedTime(step, local, tensor.elementBytes,
+                                       conversion.phase, setting)
+                         : stateTime(step, local, tensor.elementBytes, setting);
       local = localShape(tensor.shape, step.result, setting.mesh);
       AxisRole role = roleOf(setting.mesh.axes[at(step.axis)]);
       Seconds PhaseParts::*part =
@@ -96,7 +98,7 @@ private:
       } else {
         partsOf(conversion.phase).*part += time;
         if (forward && tensorAgain[at(conversion.tensor)])
-          times.backward.*part += time;
+          times.backward.*part += time * setting.recomputeShare;
       }
     }
   }
@@ -104,12 +106,12 @@ private:
   void addParameter(const Parameter &parameter, const ParameterState &state) {
     const Mesh &mesh = setting.mesh;
     StateBytes perElement = stateBytesOf(setting);
-    times.reduceStep += reshardTime(
-        accumulatorLayout(state, mesh), state.owned(), parameter.shape,
-        perElement.gradient, mesh, *setting.machine);
+    times.reduceStep +=
+        stateReshardTime(accumulatorLayout(state, mesh), state.owned(),
+                         parameter.shape, perElement.gradient, setting);
     times.gatherStep +=
-        reshardTime(state.owned(), state.stored, parameter.shape,
-                    parameter.elementBytes, mesh, *setting.machine);
+        stateReshardTime(state.owned(), state.stored, parameter.shape,
+                         parameter.elementBytes, setting);
     times.update += updateTime(parameter, state, setting);
   }
 
@@ -123,6 +125,7 @@ private:
   const Setting &setting;
   std::vector<bool> isGradient; ///< by tensor
   std::vector<bool> operatorAgain, tensorAgain;
+  std::vector<OpRun> runs; ///< by operator
   PhaseTimes times;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "planner/cost/collective_cost.h"
+#include "planner/search/software_overlaps.h"
 
 namespace mtplan::planner {
 
@@ -45,30 +46,102 @@ Bytes tiedBytes(const ModelGraph &model, const PricedParts &parts,
         }
     if (holders > 1)
       bytes += Bytes{localBytes(model.parameters[p].shape, state->stored,
-                                stateBytesOf(setting.precision).gradient,
-                                setting.mesh)};
+                                stateBytesOf(setting).gradient, setting.mesh)};
   }
   return bytes;
 }
 
-SliceTimes sliceOf(const PhaseTimes &phases, int count,
-                   const Parallelism &how) {
-  SliceTimes slice;
-  slice.count = count;
-  slice.forward = phases.forward.total();
-  slice.backward = phases.backward.total();
-  slice.weightGradient = phases.weightGradient;
-  // The simulator has one time for both uses: the mean keeps the sum.
-  slice.gather = how.zeroStage > 2
-                     ? (phases.gatherForward + phases.gatherBackward) / 2.0
-                     : phases.gatherStep;
-  slice.reduce =
-      how.zeroStage > 1
-          ? phases.reduce +
-                phases.reduceStep / static_cast<double>(how.microBatches())
-          : phases.reduceStep;
-  return slice;
-}
+/// Times of phases, messages and updates as the simulator wants them.
+class StepTimes {
+public:
+  StepTimes(const Setting &s, const Parallelism &p, const Overlaps &o)
+      : setting(s), how(p), overlaps(o),
+        dataTax(taxOf(*s.software, std::min(s.machine->devicesPerNode / p.tp,
+                                            p.dp * p.cp))) {}
+
+  /// Adds to `stage` what the slice takes once a step.
+  SliceTimes sliceOf(const PhaseTimes &phases, int count,
+                     StageTimes &stage) const {
+    SliceTimes slice;
+    slice.count = count;
+    slice.forward = phases.forward.total();
+    slice.backward = phases.backward.total();
+    slice.weightGradient = phases.weightGradient;
+    // The simulator has one time for both uses: the mean keeps the sum.
+    slice.gather = how.zeroStage > 2
+                       ? (phases.gatherForward + phases.gatherBackward) / 2.0
+                       : phases.gatherStep;
+    slice.reduce =
+        how.zeroStage > 1
+            ? phases.reduce +
+                  phases.reduceStep / static_cast<double>(how.microBatches())
+            : phases.reduceStep;
+    Seconds forward, backward;
+    if (overlaps.gather)
+      forward = holdUp(slice.forward, slice.gather);
+    if (overlaps.reduce)
+      backward = holdUp(slice.backward, slice.reduce);
+    stage.update += phases.update * count;
+    // Weights of ZeRO-3 come twice. All other traffic is once a step.
+    if (how.zeroStage > 2)
+      backward += forward;
+    (how.zeroStage > 2 ? slice.forward : stage.update) +=
+        forward * (how.zeroStage > 2 ? 1.0 : count);
+    (how.zeroStage > 1 ? slice.backward : stage.update) +=
+        backward * (how.zeroStage > 1 ? 1.0 : count);
+    return slice;
+  }
+
+  Seconds sendTime(Bytes bytes) const {
+    if (how.pp == 1)
+      return {};
+    const Software &software = *setting.software;
+    Seconds time;
+    if (software.scattersSends && how.tp > 1 && setting.boundary == kWhole) {
+      bytes = bytes / how.tp;
+      int axis = tensorAxisOf(setting.mesh);
+      time = collectiveTime(
+          StepKind::allGather, bytes,
+          {how.tp, setting.mesh.stride(axis), setting.mesh.ranks()},
+          *setting.machine);
+    }
+    // To the next stage's same rank. A schedule has one of them forward and
+    // one back.
+    time += pointToPointTime(bytes, setting.mesh.ranks(), *setting.machine);
+    return time * (software.transfers / 2.0);
+  }
+
+  /// Sends that run beside compute take from it too.
+  void taxSends(ChunkTimes &chunk) const {
+    if (!overlaps.pointToPoint || chunk.slices.empty())
+      return;
+    SliceTimes &slice = chunk.slices.back();
+    double tax = setting.software->overlap.tax / slice.count;
+    slice.forward += tax * chunk.sendForward;
+    slice.backward += tax * chunk.sendBackward;
+  }
+
+  /// Once a step, for every rank that shares the optimizer's state.
+  Seconds sharing() const {
+    bool shared = how.zeroStage > 0 && how.zeroStage < 3;
+    return setting.software->parameters.perSharer *
+           (shared ? double(how.zeroRanks) * how.cp : 0.0);
+  }
+
+private:
+  // Lengthens a collective that runs beside compute; returns how much longer
+  // the compute takes: as much.
+  Seconds holdUp(Seconds compute, Seconds &collective) const {
+    Seconds lost = dataTax * std::min(compute, collective);
+    collective += lost;
+    return lost;
+  }
+
+  const Setting &setting;
+  const Parallelism &how;
+  const Overlaps &overlaps;
+  double dataTax; ///< of collectives between replicas
+};
 
 // In the steady state every micro-batch adds the same: with one stage after a
 // few, with more once the pipeline is full and the slowest stage sets the pace.
@@ -114,27 +187,24 @@ StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
       how.zeroStage > 1 ? ReduceRule::eachMicroBatch : ReduceRule::onceAStep;
   problem.overlap = overlaps;
   problem.stages.resize(at(how.pp));
-  const int stride = setting.mesh.ranks(); // to the next stage's same rank
-  auto sendTime = [&](Bytes bytes) {
-    return how.pp == 1 ? Seconds{}
-                       : pointToPointTime(bytes, stride, *setting.machine);
-  };
+  StepTimes times(setting, how, overlaps);
   for (std::size_t part = 0; part < parts.size(); ++part) {
     StageTimes &stage = problem.stages[part % at(how.pp)];
     ChunkTimes chunk;
-    for (const StepRun &run : parts[part].runs) {
-      chunk.slices.push_back(sliceOf(run.times, run.count, how));
-      stage.update += run.times.update * run.count;
-    }
+    for (const StepRun &run : parts[part].runs)
+      chunk.slices.push_back(times.sliceOf(run.times, run.count, stage));
     if (part + 1 < parts.size())
-      chunk.sendForward = sendTime(parts[part].handedOn);
+      chunk.sendForward = times.sendTime(parts[part].handedOn);
     if (part > 0)
-      chunk.sendBackward = sendTime(parts[part].handedBack);
+      chunk.sendBackward = times.sendTime(parts[part].handedBack);
+    times.taxSends(chunk);
     stage.chunks.push_back(std::move(chunk));
   }
+  for (StageTimes &stage : problem.stages)
+    stage.update += times.sharing();
   if (how.pp > 1 && tied.value > 0.0) {
     // Between the first stage and the last.
-    int apart = stride * (how.pp - 1);
+    int apart = setting.mesh.ranks() * (how.pp - 1);
     problem.tied = collectiveTime(StepKind::allReduce, tied,
                                   {2, apart, 2 * apart}, *setting.machine);
   }

@@ -25,29 +25,43 @@ static std::size_t endOfNeeded(const SegmentGraph &segment) {
   return end;
 }
 
+bool keepsAllTensors(Recompute recompute, const Software &software) {
+  return recompute == Recompute::none ||
+         (recompute == Recompute::selective &&
+          software.selective == SelectiveRule::attention);
+}
+
 std::vector<bool> operatorsAgain(const SegmentGraph &segment,
                                  Recompute recompute,
                                  const Software &software) {
   std::vector<bool> again(segment.ops.size(), false);
   if (recompute == Recompute::none || segment.repeat <= 1)
     return again;
-  bool full = recompute == Recompute::full;
-  std::size_t end = full && software.stopsRecomputeEarly ? endOfNeeded(segment)
-                                                         : again.size();
-  for (std::size_t o = 0; o < end; ++o)
-    again[o] = segment.ops[o].phase == Phase::forward &&
-               (full || segment.ops[o].opClass == OpClass::attention);
+  bool attentionOnly = keepsAllTensors(recompute, software);
+  std::size_t end = !attentionOnly && software.stopsRecomputeEarly
+                        ? endOfNeeded(segment)
+                        : again.size();
+  int products = 0;
+  for (std::size_t o = 0; o < end; ++o) {
+    const Op &op = segment.ops[o];
+    bool attention = op.opClass == OpClass::attention;
+    bool kept = recompute == Recompute::selective &&
+                (attentionOnly                 ? !attention
+                 : op.opClass == OpClass::gemm ? products++ % 2 == 0
+                                               : attention);
+    again[o] = op.phase == Phase::forward && !kept;
+  }
   return again;
 }
 
 std::vector<bool> tensorsAgain(const SegmentGraph &segment, Recompute recompute,
                                const Software &software) {
-  bool full = recompute == Recompute::full && segment.repeat > 1;
-  std::vector<bool> again(segment.tensors.size(), full);
-  if (!full)
+  std::vector<bool> again(segment.tensors.size(), false);
+  if (keepsAllTensors(recompute, software) || segment.repeat <= 1)
     return again;
-  for (std::size_t t = 0; t < again.size(); ++t)
-    again[t] = segment.tensors[t].kind != TensorKind::parameter;
+  if (recompute == Recompute::full)
+    for (std::size_t t = 0; t < again.size(); ++t)
+      again[t] = segment.tensors[t].kind != TensorKind::parameter;
   std::vector<bool> operators = operatorsAgain(segment, recompute, software);
   for (std::size_t o = 0; o < operators.size(); ++o)
     for (const Use &use : segment.ops[o].results)

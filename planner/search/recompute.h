@@ -11,10 +11,14 @@ namespace mtplan::planner {
 
 /// By operator of a segment that repeats: whether backward runs it again.
 /// Recomputed in full, all forward operators, or, where the software stops
-/// early, those up to the last whose result backward reads; selectively,
-/// attention. Nothing of a segment that is there once.
+/// early, those up to the last whose result backward reads; selectively, what
+/// the software's rule says. Nothing of a segment that is there once.
 std::vector<bool> operatorsAgain(const SegmentGraph &segment,
                                  Recompute recompute, const Software &software);
+
+/// Whether backward finds every tensor that it reads where forward left it:
+/// nothing is recomputed, or what attention keeps beside them.
+bool keepsAllTensors(Recompute recompute, const Software &software);
 
 /// By tensor: whether what is converted in forward is converted again, because
 /// backward makes the tensor a second time or, as it recomputes in full, starts

@@ -60,6 +60,41 @@ Seconds reshardTime(const Layout &from, const Layout &to,
       });
 }
 
+Seconds stateTime(const ReshardStep &step,
+                  const std::vector<std::int64_t> &localBefore,
+                  double elementBytes, const Setting &setting) {
+  const Mesh &mesh = setting.mesh;
+  const MeshAxis &axis = mesh.axes[static_cast<std::size_t>(step.axis)];
+  const ParameterTraffic &software = setting.software->parameters;
+  if (!isCollective(step.kind) || roleOf(axis) == AxisRole::tensor)
+    return stepTime(step, localBefore, elementBytes, mesh, *setting.machine);
+  bool gathers = step.kind == StepKind::allGather;
+  Bytes piece{elementsOf(localBefore) * elementBytes};
+  if (gathers && setting.precision == Precision::fp8)
+    piece = piece * software.gatheredFp8;
+  double parts = gathers ? axis.size : 1.0;
+  if (software.flatRing.value > 0) {
+    double passes = step.kind == StepKind::allReduce ? 2.0 : 1.0;
+    return passes * parts * piece / software.flatRing;
+  }
+  Bytes message = std::max(piece, software.bucket / parts);
+  if (message.value == 0)
+    return {};
+  Group group{axis.size, mesh.stride(step.axis), mesh.ranks()};
+  return collectiveTime(step.kind, message, group, *setting.machine) *
+         (piece / message);
+}
+
+Seconds stateReshardTime(const Layout &from, const Layout &to,
+                         const std::vector<std::int64_t> &shape,
+                         double elementBytes, const Setting &setting) {
+  return sumOfSteps(
+      from, to, shape, setting.mesh,
+      [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
+        return stateTime(step, local, elementBytes, setting);
+      });
+}
+
 Seconds exposedTime(const ReshardStep &step,
                     const std::vector<std::int64_t> &localBefore,
                     double elementBytes, Phase phase, const Setting &setting) {
@@ -73,6 +108,8 @@ Seconds exposedTime(const ReshardStep &step,
   double gathered = step.kind == StepKind::allGather ? axis.size : 1.0;
   Bytes whole{elementsOf(localBefore) * gathered * elementBytes};
   time += 2.0 * tensor.copies * whole / setting.machine->device.passRate();
+  if (setting.precision == Precision::fp8)
+    time = time * tensor.fp8;
   return time * (1.0 - (phase == Phase::forward ? tensor.hiddenForward
                                                 : tensor.hiddenBackward));
 }
@@ -127,8 +164,7 @@ void LayoutDomain::price(const std::vector<std::int64_t> &shape,
   if (!passed) {
     seconds = table(
         [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
-          return stepTime(step, local, elementBytes, setting.mesh,
-                          *setting.machine);
+          return stateTime(step, local, elementBytes, setting);
         });
     return;
   }

@@ -21,6 +21,15 @@ Seconds stepTime(const ReshardStep &step,
                  const std::vector<std::int64_t> &localBefore,
                  double elementBytes, const Mesh &mesh, const Machine &machine);
 
+/// Time of a step of a weight or of its gradient: between replicas they go in
+/// the software's buckets, of which each has its share, and on its links.
+Seconds stateTime(const ReshardStep &step,
+                  const std::vector<std::int64_t> &localBefore,
+                  double elementBytes, const Setting &setting);
+Seconds stateReshardTime(const Layout &from, const Layout &to,
+                         const std::vector<std::int64_t> &shape,
+                         double elementBytes, const Setting &setting);
+
 /// Time of all steps from `from` to `to`.
 Seconds reshardTime(const Layout &from, const Layout &to,
                     const std::vector<std::int64_t> &shape, double elementBytes,

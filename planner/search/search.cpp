@@ -302,8 +302,10 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
       break;
     }
   setting.microBatches = how.microBatches();
+  setting.devices = options.devices;
   setting.zeroStage = how.zeroStage;
   setting.recompute = how.recompute;
+  setting.recomputeShare = recomputeShareOf(how);
   setting.machine = &machine;
   setting.software = options.software;
   setting.precision = options.precision;

@@ -25,7 +25,9 @@ public:
         index(segmentIndex), setting(s), tensorAxis(tensorAxisOf(s.mesh)),
         owner(ownerOf),
         operatorAgain(operatorsAgain(segment, s.recompute, *s.software)),
-        tensorAgain(tensorsAgain(segment, s.recompute, *s.software)) {}
+        tensorAgain(tensorsAgain(segment, s.recompute, *s.software)),
+        runs(opRunsOf(segment, s.machine->device, *s.software, s.precision,
+                      s.devices)) {}
 
   SegmentProblem build() {
     addOperators();
@@ -83,14 +85,15 @@ private:
     bool keeps = false;
     for (const Strategy &strategy : strategies) {
       Seconds time =
-          computeTime(op, strategy, segment.tensors, setting.mesh,
-                      *setting.machine, *setting.software, setting.precision);
+          computeTime(op, runs[o], strategy, segment.tensors, setting.mesh,
+                      *setting.machine, *setting.software);
       compute.time.push_back(perMicroBatch(time.value, operatorAgain[o]));
       Bytes kept = savedBeside(op, strategy, segment.tensors, setting.mesh,
                                *setting.software, setting.precision);
       // Made anew, it is there while one copy's backward runs.
-      compute.memory.push_back(
-          operatorAgain[o] ? 0.0 : kept.value * setting.inFlight);
+      double copies = setting.inFlight *
+                      (operatorAgain[o] ? 1.0 - setting.recomputeShare : 1.0);
+      compute.memory.push_back(kept.value * copies);
       keeps |= compute.memory.back() > 0.0;
     }
     if (!keeps)
@@ -307,11 +310,11 @@ private:
       keepInPlace(domain, tensorAxis);
     if (saved) {
       // Recomputed, it is kept only if it is what the segment was handed.
-      double copies = isRecomputed(segment, setting) &&
-                              std::ranges::find(segment.carriedIn, t) ==
-                                  segment.carriedIn.end()
-                          ? 0.0
-                          : setting.inFlight;
+      bool again =
+          tensorAgain[at(t)] &&
+          std::ranges::find(segment.carriedIn, t) == segment.carriedIn.end();
+      double copies =
+          setting.inFlight * (again ? 1.0 - setting.recomputeShare : 1.0);
       CostTable memory{{backwardMaker.variable}, {}, {}};
       for (int layout : backwardMaker.layouts)
         memory.memory.push_back(domain.bytes[at(layout)] * copies);
@@ -450,7 +453,7 @@ private:
   // Seconds per step of what each micro-batch does once, or twice.
   double perMicroBatch(double seconds, bool twice) const {
     return seconds * static_cast<double>(setting.microBatches) *
-           (twice ? 2.0 : 1.0);
+           (twice ? 1.0 + setting.recomputeShare : 1.0);
   }
 
   const ModelGraph &model;
@@ -460,6 +463,7 @@ private:
   int tensorAxis;
   const std::vector<bool> &owner;
   std::vector<bool> operatorAgain, tensorAgain;
+  std::vector<OpRun> runs; ///< by operator
   SegmentProblem result;
   std::vector<Port> makers;
   std::vector<std::vector<Port>> forwardReaders, backwardReaders;

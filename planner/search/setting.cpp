@@ -2,6 +2,8 @@
 
 #include "planner/search/setting.h"
 
+#include <algorithm>
+
 namespace mtplan::planner {
 
 Mesh meshOf(int dp, int tp) {
@@ -32,6 +34,15 @@ Mesh worldMeshOf(const Parallelism &how) {
   Mesh mesh = meshOf(how);
   mesh.axes.insert(mesh.axes.begin(), {"pp", how.pp});
   return mesh;
+}
+
+double recomputeShareOf(const Parallelism &how) {
+  int all = 0;
+  for (int part : how.layers)
+    all += part;
+  if (how.recomputeLayers < 0 || all == 0)
+    return 1.0;
+  return std::min(1.0, double(how.recomputeLayers) * how.pp / all);
 }
 
 const char *nameOf(Recompute recompute) {

@@ -29,6 +29,9 @@ Mesh meshOf(const Parallelism &how);
 /// The mesh of all ranks: the stages, "pp", around that of one of them.
 Mesh worldMeshOf(const Parallelism &how);
 
+/// Of all layers, those that recompute.
+double recomputeShareOf(const Parallelism &how);
+
 /// Index of the tensor axis: the last.
 inline int tensorAxisOf(const Mesh &mesh) {
   return static_cast<int>(mesh.axes.size()) - 1;
@@ -46,10 +49,14 @@ struct Pins {
 /// One candidate: a mesh, a micro-batch, and everything prices depend on.
 struct Setting {
   Mesh mesh;
-  std::vector<AxisRule> rules;           ///< by axis
-  std::int64_t microBatches = 1;         ///< per step and replica
-  int zeroStage = 0;                     ///< see Parallelism
+  std::vector<AxisRule> rules;   ///< by axis
+  std::int64_t microBatches = 1; ///< per step and replica
+  int devices = 1;               ///< of all stages: the slowest sets the pace
+  int zeroStage = 0;             ///< see Parallelism
   Recompute recompute = Recompute::none; ///< of repeated segments
+  /// Of the copies of a repeated segment, those that do; the others keep
+  /// everything. Prices are of a mean copy.
+  double recomputeShare = 1.0;
   /// What is paid once a step, and between replicas, costs nothing: what is
   /// left bounds every plan with these tensor and context ranks.
   bool onlyMicroBatch = false;
@@ -67,12 +74,6 @@ struct Setting {
   Precision precision = Precision::bf16;
   const Pins *pins = nullptr; ///< null: nothing is pinned
 };
-
-/// Whether backward computes the segment's forward operators a second time, and
-/// keeps nothing but what the segment is handed.
-inline bool isRecomputed(const SegmentGraph &segment, const Setting &setting) {
-  return setting.recompute == Recompute::full && segment.repeat > 1;
-}
 
 /// What the tensor axis does under `strategy`, in the words of Pins::ops.
 const char *wordOf(const Op &op, const Strategy &strategy, int axis);

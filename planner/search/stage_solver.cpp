@@ -188,6 +188,7 @@ const StageSolution &StageSolver::solve(const std::vector<int> &copies,
                          how.zeroStage,
                          how.zeroRanks,
                          static_cast<std::int64_t>(how.recompute),
+                         how.recomputeLayers,
                          setting.boundary.value_or(-9),
                          setting.sharedState.value_or(-9)};
   key.insert(key.end(), copies.begin(), copies.end());

@@ -52,19 +52,32 @@ json smallFile() {
             {"optimizer_bytes", quantity(7)},
             {"sweep_bytes", quantity(8)},
             {"accumulation_bytes", quantity(9)},
-            {"shard_copy_bytes", quantity(11)}}},
+            {"shard_copy_bytes", quantity(11)},
+            {"bucket_MB", quantity(13)},
+            {"gathered_fp8_share", quantity(0.875)},
+            {"flat_ring_GBps", quantity(14)},
+            {"per_sharer_us", quantity(15)}}},
+          {"joins_products", quantity(true)},
+          {"fp8_casts",
+           {{"input_bytes", quantity(16)},
+            {"normalised_input_bytes", quantity(17)},
+            {"weight_bytes", quantity(18)},
+            {"gradient_bytes", quantity(19)}}},
           {"stops_recompute_early", quantity(true)},
+          {"selective_recompute", "every_second_product"},
           {"tensor_collectives",
            {{"copies", quantity(1.5)},
             {"hidden_forward", quantity(0.125)},
-            {"hidden_backward", quantity(0.375)}}},
+            {"hidden_backward", quantity(0.375)},
+            {"fp8_share", quantity(0.625)}}},
           {"overlap",
            {{"point_to_point", quantity(true)},
             {"gather", quantity(false)},
             {"reduce", quantity(true)},
             {"tax", quantity(0.75)},
             {"tax_one_rank_per_node", quantity(0.0625)}}},
-          {"pipeline_transfers", quantity(12)}};
+          {"pipeline_transfers", quantity(12)},
+          {"scatters_sends", quantity(true)}};
 }
 
 json scoreFile() {
@@ -135,16 +148,28 @@ TEST(ParseSoftware, ReadsEveryNumber) {
   EXPECT_EQ(software.parameters.sweep, 8);
   EXPECT_EQ(software.parameters.accumulation, 9);
   EXPECT_EQ(software.parameters.shardCopies, 11);
+  EXPECT_EQ(software.parameters.bucket.value, 13e6);
+  EXPECT_EQ(software.parameters.gatheredFp8, 0.875);
+  EXPECT_EQ(software.parameters.flatRing.value, 14e9);
+  EXPECT_DOUBLE_EQ(software.parameters.perSharer.value, 15e-6);
+  EXPECT_TRUE(software.joinsProducts);
+  EXPECT_EQ(software.casts.input, 16);
+  EXPECT_EQ(software.casts.normalised, 17);
+  EXPECT_EQ(software.casts.weight, 18);
+  EXPECT_EQ(software.casts.gradient, 19);
   EXPECT_TRUE(software.stopsRecomputeEarly);
+  EXPECT_EQ(software.selective, SelectiveRule::everySecondProduct);
   EXPECT_EQ(software.tensor.copies, 1.5);
   EXPECT_EQ(software.tensor.hiddenForward, 0.125);
   EXPECT_EQ(software.tensor.hiddenBackward, 0.375);
+  EXPECT_EQ(software.tensor.fp8, 0.625);
   EXPECT_TRUE(software.overlap.pointToPoint);
   EXPECT_FALSE(software.overlap.gather);
   EXPECT_TRUE(software.overlap.reduce);
   EXPECT_EQ(software.overlap.tax, 0.75);
   EXPECT_EQ(software.overlap.taxOneRankPerNode, 0.0625);
   EXPECT_EQ(software.transfers, 12);
+  EXPECT_TRUE(software.scattersSends);
   EXPECT_FALSE(software.blockingLaunch.has_value());
 }
 
@@ -181,9 +206,9 @@ TEST(ParseSoftware, AValueWithoutASourceIsRejected) {
                 pointer + ": must say where the number is from");
     }
   }
-  // 32 of passes, 5 of parameters, 3 and 5 of collectives, 3 beside them; of
-  // attention 3 and 4, or 8 and 4; the launch.
-  EXPECT_EQ(values, 2 * 48 + 7 + 12 + 1);
+  // 32 of passes, 9 of parameters, 4 and 5 of collectives, 4 of casts, 5 beside
+  // them; of attention 3 and 4, or 8 and 4; the launch.
+  EXPECT_EQ(values, 2 * 59 + 7 + 12 + 1);
 }
 
 TEST(ParseSoftware, EveryKeyIsNeeded) {
@@ -192,11 +217,24 @@ TEST(ParseSoftware, EveryKeyIsNeeded) {
   for (const char *key :
        {"name", "attention", "passes", "cross_entropy_bytes", "parameters",
         "stops_recompute_early", "tensor_collectives", "overlap",
-        "pipeline_transfers"}) {
+        "pipeline_transfers", "joins_products", "selective_recompute",
+        "scatters_sends"}) {
     json file = smallFile();
     file.erase(key);
     EXPECT_EQ(messageOf(file.dump()), std::string("/") + key + ": is missing");
   }
+  // What is rare may be left out.
+  json rare = smallFile();
+  for (const char *key :
+       {"gathered_fp8_share", "flat_ring_GBps", "per_sharer_us"})
+    rare["parameters"].erase(key);
+  rare.erase("fp8_casts");
+  rare["tensor_collectives"].erase("fp8_share");
+  Software plain = parseSoftware(rare.dump());
+  EXPECT_EQ(plain.parameters.gatheredFp8, 1.0);
+  EXPECT_EQ(plain.parameters.flatRing.value, 0.0);
+  EXPECT_EQ(plain.tensor.fp8, 1.0);
+  EXPECT_EQ(plain.casts, CastTraffic{});
   for (const char *key : {"kernel", "head_sizes", "rates"}) {
     json file = smallFile();
     file["attention"].erase(key);

@@ -122,8 +122,9 @@ PricedRow RowPricer::price(const RunRow &row) {
   planner::SearchOptions options;
   options.devices = how.devices();
   options.globalBatch = how.globalBatch;
-  options.precision =
-      half ? planner::Precision::fp16 : planner::Precision::bf16;
+  options.precision = half                     ? planner::Precision::fp16
+                      : row.precision == "fp8" ? planner::Precision::fp8
+                                               : planner::Precision::bf16;
   options.software = &software.software;
   options.overlaps = planner::overlapsOf(software.software, {});
   options.tensorSplits = {Split::column, Split::row, Split::head, Split::vocab};

@@ -1,0 +1,145 @@
+//===- op_run.cpp - How software runs an operator -------------------------===//
+
+#include "planner/cost/op_run.h"
+
+#include <numeric>
+
+namespace mtplan::planner {
+
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+double extentOf(const Op &op, const std::vector<int> &factors) {
+  double extent = 1.0;
+  for (int factor : factors)
+    extent *= static_cast<double>(op.factors[at(factor)].size);
+  return extent;
+}
+
+class Runs {
+public:
+  Runs(const SegmentGraph &of, const Device &device, const Software &with,
+       Precision precision, int devices)
+      : segment(of), software(with), runs(of.ops.size()),
+        maker(of.tensors.size(), -1) {
+    bool eighths = precision == Precision::fp8;
+    for (std::size_t o = 0; o < runs.size(); ++o) {
+      const Op &op = segment.ops[o];
+      runs[o].pace = slowestOf(device, devices);
+      runs[o].precision = eighths ? Precision::bf16 : precision;
+      for (const Use &result : op.results)
+        maker[at(result.tensor)] = static_cast<int>(o);
+      if (eighths && op.opClass == OpClass::gemm && segment.repeat > 1)
+        addCasts(op, runs[o]);
+    }
+  }
+
+  std::vector<OpRun> run() {
+    if (software.joinsProducts) {
+      joinReaders();
+      joinSums();
+    }
+    return std::move(runs);
+  }
+
+private:
+  bool isNorm(int tensor) const {
+    int made = maker[at(tensor)];
+    return made >= 0 && (segment.ops[at(made)].kind == "layer_norm" ||
+                         segment.ops[at(made)].kind == "rms_norm");
+  }
+
+  // Forward casts the input and the weight; the first product of backward that
+  // takes a gradient, the gradient. What was cast before is there.
+  void addCasts(const Op &op, OpRun &run) const {
+    run.precision = Precision::fp8;
+    const CastTraffic &casts = software.casts;
+    int first = op.operands[0].tensor, second = op.operands[1].tensor;
+    if (op.phase == Phase::forward) {
+      run.firstCast = isNorm(first) ? casts.normalised : casts.input;
+      run.secondCast = casts.weight;
+    } else if (segment.tensors[at(second)].kind == TensorKind::parameter) {
+      run.firstCast = casts.gradient;
+    }
+  }
+
+  // Products of one phase with the same first operand. In backward those are
+  // gradients of weights, of one saved value.
+  void joinReaders() {
+    for (std::size_t o = 0; o < runs.size(); ++o) {
+      const Op &op = segment.ops[o];
+      if (op.opClass != OpClass::gemm)
+        continue;
+      double columns = 0.0;
+      int sharers = 0;
+      for (const Op &other : segment.ops)
+        if (other.opClass == OpClass::gemm && other.phase == op.phase &&
+            other.operands[0].tensor == op.operands[0].tensor &&
+            other.m.size() == op.m.size() && other.k.size() == op.k.size()) {
+          columns += extentOf(other, other.n);
+          ++sharers;
+        }
+      if (sharers < 2)
+        continue;
+      runs[o].joined = columns / extentOf(op, op.n);
+      // The input is cast for all of them at once.
+      runs[o].firstCast /= sharers;
+    }
+  }
+
+  // Gradients of an input that several products read: a chain of additions of
+  // their results. One product of all weights has them in its contraction.
+  void joinSums() {
+    std::vector<int> group(runs.size());
+    std::iota(group.begin(), group.end(), 0);
+    auto isPart = [&](int o) {
+      return o >= 0 && segment.ops[at(o)].phase == Phase::backward &&
+             (runs[at(o)].inProduct ||
+              segment.ops[at(o)].opClass == OpClass::gemm);
+    };
+    for (std::size_t o = 0; o < runs.size(); ++o) {
+      const Op &op = segment.ops[o];
+      if (op.kind != "add" || op.phase != Phase::backward)
+        continue;
+      int one = maker[at(op.operands[0].tensor)];
+      int two = maker[at(op.operands[1].tensor)];
+      if (!isPart(one) || !isPart(two))
+        continue;
+      runs[o].inProduct = true;
+      int into = group[at(one)], from = group[at(two)];
+      for (int &member : group)
+        if (member == from)
+          member = into;
+      group[o] = into;
+    }
+    std::vector<double> length(runs.size(), 0.0);
+    for (std::size_t o = 0; o < runs.size(); ++o)
+      if (segment.ops[o].opClass == OpClass::gemm)
+        length[at(group[o])] += extentOf(segment.ops[o], segment.ops[o].k);
+    for (std::size_t o = 0; o < runs.size(); ++o) {
+      const Op &op = segment.ops[o];
+      double own = op.opClass == OpClass::gemm ? extentOf(op, op.k) : 0.0;
+      if (own > 0.0 && op.phase == Phase::backward &&
+          length[at(group[o])] > own) {
+        runs[o].joined = length[at(group[o])] / own;
+        runs[o].joinsSum = true;
+      }
+    }
+  }
+
+  const SegmentGraph &segment;
+  const Software &software;
+  std::vector<OpRun> runs;
+  std::vector<int> maker; ///< by tensor: the operator, or -1
+};
+
+} // namespace
+
+std::vector<OpRun> opRunsOf(const SegmentGraph &segment, const Device &device,
+                            const Software &software, Precision precision,
+                            int devices) {
+  return Runs(segment, device, software, precision, devices).run();
+}
+
+} // namespace mtplan::planner
