@@ -62,7 +62,9 @@ void addFlags(CLI::App &app, Flags &flags) {
        "only what they are handed",
        "WORD|any");
   text("--overlap", flags.overlap,
-       "on, or off (default): replicas' traffic runs beside compute", "WORD");
+       "on or off: replicas' traffic runs beside compute (default: as "
+       "--software has it, else off)",
+       "WORD");
   text("--micro-batch", flags.microBatch,
        "fix the samples a replica takes at once", "N");
   text("--global-batch", flags.globalBatch,

@@ -13,6 +13,7 @@
 #include "passes/schedule/recompute.h"
 #include "passes/verify/resize.h"
 #include "planner/machine/machine_json.h"
+#include "planner/search/software_overlaps.h"
 #include "tools/diagnostics.h"
 #include "tools/foreign.h"
 #include "tools/limits.h"
@@ -164,8 +165,11 @@ private:
     options.zeroStage = request.zeroStage;
     options.schedule = request.schedule;
     options.recompute = request.recompute;
-    if (request.overlap)
+    if (request.overlap.value_or(false))
       options.overlaps = planner::Overlaps{};
+    else if (!request.overlap && !request.software.empty())
+      options.overlaps =
+          planner::overlapsOf(problem->software, options.overlaps);
     options.microBatch = request.microBatch;
     options.globalBatch =
         request.globalBatch.value_or(problem->model.globalBatch.value_or(512));

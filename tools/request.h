@@ -51,7 +51,9 @@ struct PlanRequest {
   planner::Choices<planner::ScheduleKind> schedule{
       {planner::ScheduleKind::oneForwardOneBackward}};
   planner::Choices<planner::Recompute> recompute{{planner::Recompute::none}};
-  bool overlap = false; ///< replicas' traffic runs beside compute
+  /// Replicas' traffic runs beside compute. Nothing said: as a named software
+  /// has it, else not.
+  std::optional<bool> overlap;
   std::optional<planner::Precision> precision;
   std::vector<planner::Split> splits;
   std::vector<planner::PinText> pins;

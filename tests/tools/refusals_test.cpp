@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
              "planned"},
             {R"(--gpus: must be a whole number from 1 to 1048576, but is "x")",
              "--precision: unknown precision \"bf17\"; nearest first, "
-             "known are bf16, fp16 and fp32",
+             "known are bf16, fp16, fp8 and fp32",
              "--stage: needs --emit mlir",
              "tp 3 does not divide the 8 GPUs; nearest that do: 2 and 4",
              "8 heads do not divide by tp 3; tp may be 1 2 4 8, or any with "
