@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "planner/search/phase_times.h"
+#include "planner/search/recompute.h"
 
 namespace mtplan::planner {
 
@@ -63,17 +64,23 @@ void forEachConversion(const ModelGraph &model,
                           times);
                   });
     };
+    std::vector<bool> again =
+        tensorsAgain(segment, setting.recompute, *setting.software);
     for (const PlannedConversion &conversion : plan.conversions) {
       const Tensor &tensor = segment.tensors[at(conversion.tensor)];
       bool ofState = tensor.kind == TensorKind::parameter ||
                      std::ranges::find(segment.accumulations, conversion.tensor,
                                        &Accumulation::tensor) !=
                          segment.accumulations.end();
-      emit(conversion.from, conversion.to, tensor.shape, tensor.elementBytes,
-           ofState,
-           conversion.phase == Phase::forward ? LedgerPhase::forward
-                                              : LedgerPhase::backward,
-           tensor.name, setting.microBatches * plan.count);
+      bool forward = conversion.phase == Phase::forward;
+      auto convert = [&](LedgerPhase phase) {
+        emit(conversion.from, conversion.to, tensor.shape, tensor.elementBytes,
+             ofState, phase, tensor.name, setting.microBatches * plan.count);
+      };
+      convert(forward ? LedgerPhase::forward : LedgerPhase::backward);
+      // Once more where backward makes the value anew.
+      if (forward && again[at(conversion.tensor)])
+        convert(LedgerPhase::backward);
     }
     for (int t : segment.reported) {
       const Tensor &tensor = segment.tensors[at(t)];

@@ -31,8 +31,9 @@ struct LedgerEntry {
   Seconds time; ///< of one
 };
 
-/// In chain order, forward then backward, then the update. Local steps are left
-/// out. Complexity: linear in the plans.
+/// In chain order, forward then backward, then the update; what recomputation
+/// sends a second time is backward's. Local steps are left out. Complexity:
+/// linear in the plans.
 std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
                                   const std::vector<SegmentPlan> &plans,
                                   const Setting &setting);

@@ -133,6 +133,21 @@ TEST_F(LedgerTest, CountsEveryCollective) {
               LedgerPhase::update, "w", 0, 2, 128);
 }
 
+// Recomputed in full, the activation is made anew from the summed y: its sum is
+// sent in backward again.
+TEST_F(LedgerTest, CountsWhatRecomputationSendsAgain) {
+  setting.recompute = Recompute::full;
+  std::vector<LedgerEntry> ledger = ledgerOf(model, {plan}, setting);
+  ASSERT_EQ(ledger.size(), 4U);
+  expectEntry(ledger[0], StepKind::allReduce, kTensorAxis, 32,
+              LedgerPhase::forward, "y", 2, 6, 32);
+  expectEntry(ledger[1], StepKind::allReduce, kTensorAxis, 32,
+              LedgerPhase::backward, "y", 2, 6, 32);
+  // As the time of the step has it: 6 more than without.
+  EXPECT_DOUBLE_EQ(stepTimeOf(model, {plan}, setting).tensor.value,
+                   12 * 32 * kNano);
+}
+
 TEST_F(LedgerTest, JoinsRunsThatSendTheSame) {
   SegmentPlan once = plan;
   once.count = 1;
