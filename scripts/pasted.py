@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PAGES = ["README.md", "examples/README.md"]
+PAGES = ["README.md", "examples/README.md", "docs/measurements-format.md"]
 
 
 def printed(command, binaries, scratch):

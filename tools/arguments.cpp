@@ -28,6 +28,9 @@ Examples:
   mtplan examples/gpt2-1.2b.json --tp 4 --pin 'h.*.mlp.fc1=column' \
     --pin 'wte.weight=[tp,-]' --verify
 
+  # A machine file from what was measured on yours
+  mtplan fit-hardware measurements.json -o machine.json
+
 Exit status: 0 a plan was found; 1 nothing fits, or a proof failed; 2 bad input.
 )";
 

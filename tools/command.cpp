@@ -12,6 +12,7 @@
 #include "passes/verify/resize.h"
 #include "planner/graph/op_graph_dot.h"
 #include "tools/diagnostics.h"
+#include "tools/fit_hardware.h"
 #include "tools/foreign.h"
 #include "tools/page/plan_page.h"
 #include "tools/pipeline.h"
@@ -185,6 +186,8 @@ private:
 
 int runCommand(const std::vector<std::string> &arguments, std::ostream &out,
                std::ostream &err, const Terminal &terminal) {
+  if (!arguments.empty() && arguments.front() == kFitHardware)
+    return runFitHardware({arguments.begin() + 1, arguments.end()}, out, err);
   int exitCode = kDone;
   std::optional<Flags> flags = parseArguments(arguments, out, err, exitCode);
   if (!flags)

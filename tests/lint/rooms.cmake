@@ -15,11 +15,13 @@ set(ROOMS ir passes planner codegen runtime tools)
 # What a file below a folder may include: first the prefixes of "quoted" names,
 # then those of <angled> names with a slash (no slash: the standard library).
 # The longest folder that fits decides.
-set(FOLDERS planner planner/graph ir passes codegen runtime/plan runtime tools)
+set(FOLDERS planner planner/graph planner/fit ir passes codegen runtime/plan runtime tools)
 set(planner_QUOTED planner/)
 set(planner_ANGLED nlohmann/)
 set(planner/graph_QUOTED planner/)
 set(planner/graph_ANGLED nlohmann/ boost/)
+set(planner/fit_QUOTED planner/)
+set(planner/fit_ANGLED nlohmann/ Eigen/)
 set(ir_QUOTED ir/ mlir/ llvm/)
 set(ir_ANGLED nlohmann/)
 set(passes_QUOTED passes/ ir/ planner/ mlir/ llvm/)

@@ -1,0 +1,50 @@
+//===- fit_machine.h - A machine from measurements --------------*- C++ -*-===//
+//
+// Finds the figures under which the planner's own prices come nearest to what
+// was measured: least squares of the logarithm of predicted over measured time,
+// so that 1 % of a microsecond counts as 1 % of a second does. What the device
+// does and what the network does is fitted apart.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_FIT_FIT_MACHINE_H
+#define MTPLAN_PLANNER_FIT_FIT_MACHINE_H
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/fit/measurements.h"
+
+namespace mtplan::planner {
+
+struct FittedFigure {
+  Figure figure;
+  double value = 0.0;     ///< in the file's unit, as written: 4 digits
+  double deviation = 0.0; ///< standard; 0: at a bound, or nothing left to tell
+  bool atBound = false;
+};
+
+/// How the measurements of one kind come out.
+struct FitResidual {
+  MeasuredKind kind{};
+  int rows = 0;
+  double rms = 0.0;   ///< of predicted / measured - 1
+  double worst = 0.0; ///< of them, with its sign
+  std::string worstPointer, worstRow;
+};
+
+struct MachineFit {
+  Machine machine;
+  std::vector<FittedFigure> figures;  ///< in the order of Measurements
+  std::vector<FitResidual> residuals; ///< by kind, those that were measured
+};
+
+/// The same whatever the order of the rows. Empty, with a line in `errors` for
+/// every figure that the measurements do not tell and what to measure for it.
+std::optional<MachineFit> fitMachine(Measurements measured,
+                                     std::vector<std::string> &errors);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_FIT_FIT_MACHINE_H

@@ -1,0 +1,304 @@
+//===- least_squares.cpp - Values that explain measurements best ----------===//
+
+#include "planner/fit/least_squares.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace mtplan::planner {
+
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr int kMostSteps = 500;
+// Of a value on its scale; the model's own rounding is some 1e-16.
+constexpr double kDifference = 1e-6;
+// Measurements that move by less when a value moves by kProbe of itself do not
+// depend on it.
+constexpr double kProbe = 0.1, kNoEffect = 1e-6;
+// Below this share of the largest, a singular value of columns of length one is
+// a combination that nothing tells.
+constexpr double kNoSignal = 1e-6;
+
+double toScale(double value, FitScale scale) {
+  switch (scale) {
+  case FitScale::linear:
+    return value;
+  case FitScale::logarithmic:
+    return std::log(value);
+  case FitScale::root:
+    return std::sqrt(value);
+  }
+  return value;
+}
+
+double fromScale(double place, FitScale scale) {
+  switch (scale) {
+  case FitScale::linear:
+    return place;
+  case FitScale::logarithmic:
+    return std::exp(place);
+  case FitScale::root:
+    return place * place;
+  }
+  return place;
+}
+
+class Solver {
+public:
+  Solver(const std::vector<FitUnknown> &u, const FitErrors &e)
+      : unknowns(u), errorsOf(e), size(static_cast<Eigen::Index>(u.size())),
+        least(size), most(size) {
+    for (Eigen::Index i = 0; i < size; ++i) {
+      least[i] = toScale(at(i).least, at(i).scale);
+      most[i] = toScale(at(i).most, at(i).scale);
+    }
+  }
+
+  LeastSquares run() {
+    std::size_t starts = 1;
+    for (const FitUnknown &unknown : unknowns) {
+      assert(!unknown.starts.empty());
+      starts = std::max(starts, unknown.starts.size());
+    }
+    VectorXd best;
+    double bestCost = 0.0;
+    for (std::size_t s = 0; s < starts; ++s) {
+      VectorXd place(size);
+      for (Eigen::Index i = 0; i < size; ++i)
+        place[i] = toScale(at(i).starts[std::min(s, at(i).starts.size() - 1)],
+                           at(i).scale);
+      double cost = descend(place);
+      if (s == 0 || cost < bestCost) {
+        best = place;
+        bestCost = cost;
+      }
+    }
+    return describe(best);
+  }
+
+private:
+  const FitUnknown &at(Eigen::Index i) const {
+    return unknowns[static_cast<std::size_t>(i)];
+  }
+
+  std::vector<double> valuesAt(const VectorXd &place) const {
+    std::vector<double> values;
+    for (Eigen::Index i = 0; i < size; ++i)
+      values.push_back(std::clamp(fromScale(place[i], at(i).scale), at(i).least,
+                                  at(i).most));
+    return values;
+  }
+
+  VectorXd errorsAt(const VectorXd &place) const {
+    std::vector<double> errors = errorsOf(valuesAt(place));
+    return Eigen::Map<VectorXd>(errors.data(),
+                                static_cast<Eigen::Index>(errors.size()));
+  }
+
+  // Change of every error with every value on its scale, within the box.
+  MatrixXd slopesAt(const VectorXd &place) const {
+    MatrixXd slopes;
+    for (Eigen::Index i = 0; i < size; ++i) {
+      double step = kDifference * std::max(1.0, std::abs(place[i]));
+      VectorXd low = place, high = place;
+      low[i] = std::max(least[i], place[i] - step);
+      high[i] = std::min(most[i], place[i] + step);
+      VectorXd change = errorsAt(high) - errorsAt(low);
+      if (i == 0)
+        slopes.resize(change.size(), size);
+      slopes.col(i) = change / (high[i] - low[i]);
+    }
+    return slopes;
+  }
+
+  // Moves `place` downhill; returns the sum of squares there.
+  double descend(VectorXd &place) const {
+    VectorXd errors = errorsAt(place);
+    double cost = errors.squaredNorm(), damping = 1e-3;
+    for (int steps = 0; steps < kMostSteps; ++steps) {
+      MatrixXd slopes = slopesAt(place);
+      VectorXd downhill = -slopes.transpose() * errors;
+      // What would leave the box stays where it is.
+      for (Eigen::Index i = 0; i < size; ++i)
+        if ((place[i] <= least[i] && downhill[i] < 0) ||
+            (place[i] >= most[i] && downhill[i] > 0)) {
+          slopes.col(i).setZero();
+          downhill[i] = 0.0;
+        }
+      double before = cost;
+      while (damping < 1e12) {
+        VectorXd to = place + dampedStep(slopes, errors, damping);
+        to = to.cwiseMax(least).cwiseMin(most);
+        VectorXd there = errorsAt(to);
+        if (there.squaredNorm() < cost) {
+          place = to;
+          errors = there;
+          cost = there.squaredNorm();
+          damping = std::max(damping / 5, 1e-12);
+          break;
+        }
+        damping *= 4;
+      }
+      if (before - cost <= 1e-12 * before)
+        break;
+    }
+    return cost;
+  }
+
+  // Solves [slopes; sqrt(damping) diag] step = [-errors; 0] in least squares.
+  VectorXd dampedStep(const MatrixXd &slopes, const VectorXd &errors,
+                      double damping) const {
+    MatrixXd system = MatrixXd::Zero(slopes.rows() + size, size);
+    system.topRows(slopes.rows()) = slopes;
+    for (Eigen::Index i = 0; i < size; ++i)
+      system(slopes.rows() + i, i) =
+          std::sqrt(damping) * std::max(slopes.col(i).norm(), 1e-12);
+    VectorXd target = VectorXd::Zero(system.rows());
+    target.head(errors.size()) = -errors;
+    return system.colPivHouseholderQr().solve(target);
+  }
+
+  LeastSquares describe(const VectorXd &place) const {
+    LeastSquares result;
+    result.values = valuesAt(place);
+    VectorXd errors = errorsAt(place);
+    result.errors.assign(errors.begin(), errors.end());
+    result.rms =
+        std::sqrt(errors.squaredNorm() /
+                  std::max<double>(1.0, static_cast<double>(errors.size())));
+    for (Eigen::Index i = 0; i < size; ++i)
+      result.atBound.push_back(place[i] <= least[i] || place[i] >= most[i]);
+    // What lies at a bound may still trade places with another.
+    std::vector<Eigen::Index> told, inside;
+    for (Eigen::Index i = 0; i < size; ++i) {
+      if (isIdle(place, errors, i)) {
+        result.idle.push_back(static_cast<std::size_t>(i));
+        continue;
+      }
+      told.push_back(i);
+      if (!result.atBound[static_cast<std::size_t>(i)])
+        inside.push_back(i);
+    }
+    result.deviations.assign(unknowns.size(), 0.0);
+    if (told.empty())
+      return result;
+    MatrixXd slopes = slopesAt(place);
+    entangle(slopes, told, result);
+    if (result.entangled.empty() && !inside.empty())
+      spread(slopes, inside, result);
+    return result;
+  }
+
+  bool isIdle(const VectorXd &place, const VectorXd &errors,
+              Eigen::Index i) const {
+    double value = fromScale(place[i], at(i).scale);
+    double probe = kProbe * (value > 0 ? value : at(i).starts.front());
+    for (double to : {value + probe, value - probe}) {
+      if (to > at(i).most || to < at(i).least)
+        continue;
+      VectorXd other = place;
+      other[i] = toScale(to, at(i).scale);
+      if ((errorsAt(other) - errors).cwiseAbs().maxCoeff() > kNoEffect)
+        return false;
+    }
+    return true;
+  }
+
+  // The slopes of some values, each of length one, taken apart.
+  struct Decomposition {
+    VectorXd lengths;
+    Eigen::JacobiSVD<MatrixXd> svd;
+  };
+  static Decomposition decompose(const MatrixXd &all,
+                                 const std::vector<Eigen::Index> &which) {
+    auto count = static_cast<Eigen::Index>(which.size());
+    MatrixXd slopes(all.rows(), count);
+    VectorXd lengths(count);
+    for (Eigen::Index c = 0; c < count; ++c) {
+      auto column = all.col(which[static_cast<std::size_t>(c)]);
+      lengths[c] = std::max(column.norm(), 1e-300);
+      slopes.col(c) = column / lengths[c];
+    }
+    return {lengths, Eigen::JacobiSVD<MatrixXd>(
+                         slopes, Eigen::ComputeThinU | Eigen::ComputeFullV)};
+  }
+
+  static void entangle(const MatrixXd &all,
+                       const std::vector<Eigen::Index> &told,
+                       LeastSquares &result) {
+    auto count = static_cast<Eigen::Index>(told.size());
+    auto svd = decompose(all, told).svd;
+    const auto &strengths = svd.singularValues();
+    Eigen::Index rank = 0;
+    while (rank < strengths.size() &&
+           strengths[rank] > kNoSignal * strengths[0])
+      ++rank;
+    for (Eigen::Index c = 0; rank < count && c < count; ++c)
+      if (svd.matrixV().rightCols(count - rank).row(c).norm() > 0.05)
+        result.entangled.push_back(
+            static_cast<std::size_t>(told[static_cast<std::size_t>(c)]));
+  }
+
+  // How far each of the values `inside` may be off.
+  void spread(const MatrixXd &all, const std::vector<Eigen::Index> &inside,
+              LeastSquares &result) const {
+    auto count = static_cast<Eigen::Index>(inside.size());
+    auto rows = static_cast<double>(all.rows());
+    if (all.rows() <= count)
+      return;
+    Decomposition parts = decompose(all, inside);
+    double typical =
+        result.rms * std::sqrt(rows / (rows - static_cast<double>(count)));
+    for (Eigen::Index c = 0; c < count; ++c) {
+      double sum = 0.0;
+      for (Eigen::Index k = 0; k < count; ++k)
+        sum += std::pow(
+            parts.svd.matrixV()(c, k) / parts.svd.singularValues()[k], 2);
+      auto i = static_cast<std::size_t>(inside[static_cast<std::size_t>(c)]);
+      result.deviations[i] = typical * std::sqrt(sum) / parts.lengths[c] *
+                             stretch(result.values[i], unknowns[i].scale);
+    }
+  }
+
+  // Change of a value per change on its scale.
+  static double stretch(double value, FitScale scale) {
+    switch (scale) {
+    case FitScale::linear:
+      return 1.0;
+    case FitScale::logarithmic:
+      return value;
+    case FitScale::root:
+      return 2.0 * std::sqrt(value);
+    }
+    return 1.0;
+  }
+
+  const std::vector<FitUnknown> &unknowns;
+  const FitErrors &errorsOf;
+  Eigen::Index size;
+  VectorXd least, most; // on the scales
+};
+
+} // namespace
+
+LeastSquares solveLeastSquares(const std::vector<FitUnknown> &unknowns,
+                               const FitErrors &errors) {
+  if (unknowns.empty()) {
+    LeastSquares result;
+    result.errors = errors({});
+    double sum = 0.0;
+    for (double error : result.errors)
+      sum += error * error;
+    result.rms = std::sqrt(
+        sum / std::max<double>(1.0, static_cast<double>(result.errors.size())));
+    return result;
+  }
+  return Solver(unknowns, errors).run();
+}
+
+} // namespace mtplan::planner

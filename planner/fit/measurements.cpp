@@ -1,0 +1,94 @@
+//===- measurements.cpp - What the model makes of a measurement -----------===//
+
+#include "planner/fit/measurements.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "planner/cost/product_cost.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+std::string whole(double number) {
+  return std::to_string(static_cast<std::int64_t>(number));
+}
+
+StepKind stepOf(MeasuredKind kind) {
+  switch (kind) {
+  case MeasuredKind::allGather:
+    return StepKind::allGather;
+  case MeasuredKind::reduceScatter:
+    return StepKind::reduceScatter;
+  case MeasuredKind::allToAll:
+    return StepKind::allToAll;
+  default:
+    return StepKind::allReduce;
+  }
+}
+
+} // namespace
+
+const char *nameOf(MeasuredKind kind) {
+  constexpr const char *kNames[] = {
+      "launches",   "stream",         "elementwise", "product", "all_reduce",
+      "all_gather", "reduce_scatter", "all_to_all",  "send"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+bool isCollective(MeasuredKind kind) { return kind >= MeasuredKind::allReduce; }
+
+double Measurement::predicted(const Machine &machine,
+                              Precision precision) const {
+  const Device &device = machine.device;
+  switch (kind) {
+  case MeasuredKind::launches:
+    return count * device.launch.value;
+  case MeasuredKind::stream:
+    return (Bytes{bytes} / device.streamRate() + device.launch).value;
+  case MeasuredKind::elementwise:
+    return (Bytes{bytes} / device.passRate() + device.launch).value;
+  case MeasuredKind::product: {
+    Seconds arithmetic = productTime({m, n, k, batch}, device, precision,
+                                     batch > 1 ? device.products.batched : 1.0);
+    Bytes moved{batch * (m * k + k * n + m * n) * bytesOf(precision)};
+    return (std::max(arithmetic, moved / device.streamRate()) + device.launch)
+        .value;
+  }
+  case MeasuredKind::send:
+    return pointToPointTime(Bytes{bytes}, stride, machine).value;
+  case MeasuredKind::allReduce:
+  case MeasuredKind::allGather:
+  case MeasuredKind::reduceScatter:
+  case MeasuredKind::allToAll:
+    break;
+  }
+  // A gather is told by the shard that one rank passes in.
+  double payload = kind == MeasuredKind::allGather ? bytes / ranks : bytes;
+  return collectiveTime(stepOf(kind), Bytes{payload}, {ranks, stride, 0},
+                        machine)
+      .value;
+}
+
+std::string Measurement::describe() const {
+  switch (kind) {
+  case MeasuredKind::launches:
+    return whole(count) + " kernels";
+  case MeasuredKind::stream:
+  case MeasuredKind::elementwise:
+    return std::string(nameOf(kind)) + " pass of " + whole(bytes) + " B";
+  case MeasuredKind::product:
+    return (batch > 1 ? whole(batch) + " products of " : "product of ") +
+           whole(m) + " x " + whole(k) + " by " + whole(k) + " x " + whole(n);
+  case MeasuredKind::send:
+    return "send of " + whole(bytes) + " B over " + std::to_string(stride) +
+           " ranks";
+  default:
+    return std::string(nameOf(kind)) + " of " + whole(bytes) + " B over " +
+           std::to_string(ranks) + " ranks" +
+           (stride > 1 ? ", every " + std::to_string(stride) + "th" : "");
+  }
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,77 @@
+//===- measurements.h - What was run, and how long it took ------*- C++ -*-===//
+
+#ifndef MTPLAN_PLANNER_FIT_MEASUREMENTS_H
+#define MTPLAN_PLANNER_FIT_MEASUREMENTS_H
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "planner/cost/collective_cost.h"
+#include "planner/machine/machine.h"
+
+namespace mtplan::planner {
+
+enum class MeasuredKind : std::uint8_t {
+  launches,    ///< `count` kernels that do nothing, one after another
+  stream,      ///< a copy or the like of `bytes` read and written
+  elementwise, ///< a norm, an activation or the like of as many
+  product,     ///< `batch` of m x k by k x n
+  allReduce,
+  allGather,
+  reduceScatter,
+  allToAll,
+  send, ///< to the rank `stride` away, all ranks at once
+};
+const char *nameOf(MeasuredKind kind);
+bool isCollective(MeasuredKind kind);
+
+/// Only the members that the kind speaks of matter; the others are as here.
+struct Measurement {
+  MeasuredKind kind{};
+  double count = 0, bytes = 0;
+  double m = 0, n = 0, k = 0, batch = 0;
+  int ranks = 0, stride = 0;
+  double seconds = 0;
+  std::string pointer; ///< where in the file
+
+  /// What the model makes of it.
+  double predicted(const Machine &machine, Precision precision) const;
+  /// "product of 4096 x 4096 by 4096 x 512"
+  std::string describe() const;
+};
+
+/// A figure of the machine file, to be found.
+enum class FigureKind : std::uint8_t {
+  launch,
+  bandwidthEfficiency,
+  elementwiseEfficiency,
+  gemmEfficiency,
+  wave,
+  tileRate,
+  unaligned64,
+  unaligned8,
+  batched,
+  levelBandwidth,
+  levelLatency,
+  levelBase,
+  reductionBandwidth,
+  reductionLatency,
+};
+
+struct Figure {
+  FigureKind kind{};
+  std::size_t index = 0; ///< of the tile, of the level
+  std::string pointer;   ///< in the machine file
+};
+
+struct Measurements {
+  Machine machine;             ///< figures to be found hold some legal value
+  std::vector<Figure> figures; ///< of the device, then by level
+  std::vector<Measurement> rows;
+};
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_FIT_MEASUREMENTS_H

@@ -1,0 +1,267 @@
+//===- measurements_json.cpp - Measurement files --------------------------===//
+
+#include "planner/fit/measurements_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <span>
+
+#include <nlohmann/json.hpp>
+
+#include "planner/fit/figures.h"
+#include "planner/json_fields.h"
+#include "planner/json_text.h"
+#include "planner/machine/machine_json.h"
+
+namespace mtplan::planner {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr NumberRange kTime{0, 1e12, true}; // us
+constexpr std::int64_t kMostBytes = 1'000'000'000'000'000;
+constexpr std::int64_t kLongestSide = 10'000'000;
+constexpr std::int64_t kMostTimes = 1'000'000'000;
+constexpr std::int64_t kMostRanks = 1'000'000;
+
+bool isFit(const json &value) { return value.is_string() && value == "fit"; }
+
+/// Finds "fit" in the machine file and puts a legal number in its place.
+class FigureFinder {
+public:
+  FigureFinder(std::vector<Figure> &f, JsonErrors &e) : figures(f), errors(e) {}
+
+  void find(json &machine) {
+    if (!machine.is_object())
+      return;
+    refuseOthers(machine, "", {});
+    if (auto device = machine.find("device");
+        device != machine.end() && device->is_object()) {
+      take(*device, "/device", kFittedDeviceKeys, deviceFigure, 0);
+      takeTiles(*device);
+      refuseOthers(*device, "/device", kFittedDeviceKeys);
+    }
+    if (auto levels = machine.find("levels");
+        levels != machine.end() && levels->is_array())
+      for (std::size_t i = 0; i < levels->size(); ++i)
+        takeLevel((*levels)[i], "/levels/" + std::to_string(i), i);
+    if (auto link = machine.find("link"); link != machine.end())
+      takeLevel(*link, "/link", 0);
+  }
+
+private:
+  using Keys = std::span<const char *const>;
+
+  void takeLevel(json &level, const std::string &pointer, std::size_t index) {
+    if (!level.is_object())
+      return;
+    take(level, pointer, kFittedLevelKeys, levelFigure, index);
+    refuseOthers(level, pointer, kFittedLevelKeys);
+  }
+
+  void take(json &object, const std::string &pointer, Keys keys,
+            FigureKind (*kindOf)(std::size_t), std::size_t index) {
+    for (std::size_t k = 0; k < keys.size(); ++k) {
+      auto member = object.find(keys[k]);
+      if (member == object.end() || !isFit(*member))
+        continue;
+      figures.push_back({kindOf(k), index, pointer + '/' + keys[k]});
+      *member = {{"value", 0.5}, {"source", "to be fitted"}};
+    }
+  }
+
+  // Rates of tiles: [128, 128, "fit"].
+  void takeTiles(json &device) {
+    auto tiles = device.find("tiles");
+    if (tiles == device.end() || !tiles->is_object() ||
+        !tiles->contains("value") || !(*tiles)["value"].is_array())
+      return;
+    json &rows = (*tiles)["value"];
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (rows[i].is_array() && rows[i].size() == 3 && isFit(rows[i][2])) {
+        figures.push_back({FigureKind::tileRate, i,
+                           "/device/tiles/value/" + std::to_string(i) + "/2"});
+        rows[i][2] = 0.5;
+      }
+  }
+
+  void refuseOthers(const json &object, const std::string &pointer, Keys keys) {
+    for (const auto &[key, value] : object.items()) {
+      bool isName = key == "name" || key == "architecture" || key == "like";
+      if (!isFit(value) || isName)
+        continue;
+      std::string known;
+      for (const char *one : keys)
+        known += (known.empty() ? "" : ", ") + std::string(one);
+      errors.push_back("/machine" + childPointer(pointer, key) +
+                       ": cannot be fitted" +
+                       (known.empty() ? "" : "; what can is: " + known));
+    }
+  }
+
+  std::vector<Figure> &figures;
+  JsonErrors &errors;
+};
+
+/// The rows of a measurement file.
+class RowReader {
+public:
+  RowReader(JsonFields &f, JsonErrors &e) : fields(f), errors(e) {}
+
+  std::vector<Measurement> read() {
+    each("launches", [](JsonFields &row, Measurement &made) {
+      made.kind = MeasuredKind::launches;
+      made.count = whole(row, "count", kMostTimes);
+    });
+    each("passes", [](JsonFields &row, Measurement &made) {
+      made.kind = row.oneOf("kind", {"stream", "elementwise"}) == 0
+                      ? MeasuredKind::stream
+                      : MeasuredKind::elementwise;
+      made.bytes = whole(row, "bytes", kMostBytes);
+    });
+    each("products", [](JsonFields &row, Measurement &made) {
+      made.kind = MeasuredKind::product;
+      made.m = whole(row, "m", kLongestSide);
+      made.n = whole(row, "n", kLongestSide);
+      made.k = whole(row, "k", kLongestSide);
+      made.batch =
+          static_cast<double>(row.integer("batch", 1, kLongestSide, 1));
+    });
+    each("collectives", [](JsonFields &row, Measurement &made) {
+      constexpr MeasuredKind kKinds[] = {
+          MeasuredKind::allReduce, MeasuredKind::allGather,
+          MeasuredKind::reduceScatter, MeasuredKind::allToAll,
+          MeasuredKind::send};
+      std::vector<std::string> names;
+      for (MeasuredKind kind : kKinds)
+        names.emplace_back(nameOf(kind));
+      made.kind = kKinds[row.oneOf("kind", names)];
+      made.bytes = whole(row, "bytes", kMostBytes);
+      bool isSend = made.kind == MeasuredKind::send;
+      made.ranks =
+          isSend ? 2 : static_cast<int>(row.integer("ranks", 2, kMostRanks));
+      made.stride = static_cast<int>(
+          row.integer("stride", 1, kMostRanks,
+                      isSend ? std::nullopt : std::optional<std::int64_t>(1)));
+    });
+    return std::move(rows);
+  }
+
+private:
+  static double whole(JsonFields &row, const char *key, std::int64_t most) {
+    return static_cast<double>(row.integer(key, 1, most));
+  }
+
+  template <typename Read> void each(const char *key, Read readRow) {
+    for (const auto &[value, pointer] : fields.elements(key, false)) {
+      JsonFields row(*value, pointer, errors);
+      Measurement made;
+      made.pointer = pointer;
+      readRow(row, made);
+      made.seconds = row.number("us", kTime) * 1e-6;
+      row.rejectOthers();
+      rows.push_back(std::move(made));
+    }
+  }
+
+  JsonFields &fields;
+  JsonErrors &errors;
+  std::vector<Measurement> rows;
+};
+
+// Lines of `text`, each with `prefix` before it.
+void addLines(const std::string &text, const std::string &prefix,
+              JsonErrors &errors) {
+  std::size_t start = 0;
+  while (start < text.size()) {
+    std::size_t end = std::min(text.find('\n', start), text.size());
+    errors.push_back(prefix + text.substr(start, end - start));
+    start = end + 1;
+  }
+}
+
+Measurements read(const json &file, JsonErrors &errors) {
+  Measurements measured;
+  JsonFields fields(file, "", errors);
+  if (fields.text("source").find_first_not_of(" \t\r\n") == std::string::npos &&
+      fields.find("source"))
+    fields.fail("source", "must say what was run where");
+  if (const json *given = fields.need("machine")) {
+    json machine = *given;
+    FigureFinder(measured.figures, errors).find(machine);
+    if (measured.figures.empty())
+      fields.fail("machine", "has nothing to be fitted; write \"fit\" in place "
+                             "of a figure, as \"gemm_efficiency\": \"fit\"");
+    for (Figure &figure : measured.figures)
+      figure.pointer = "/machine" + figure.pointer;
+    try {
+      measured.machine = parseMachine(machine.dump());
+    } catch (const MachineError &error) {
+      addLines(error.what(), "/machine", errors);
+    }
+  }
+  measured.rows = RowReader(fields, errors).read();
+  fields.rejectOthers();
+  return measured;
+}
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f %%", 100 * share);
+  return text;
+}
+
+// "fit of 60 measurements, 1.9 % rms: ..." of the device's or the network's.
+std::string sourceOf(const MachineFit &fit, bool network,
+                     const std::string &source) {
+  int rows = 0;
+  double squares = 0.0;
+  for (const FitResidual &residual : fit.residuals)
+    if (isCollective(residual.kind) == network) {
+      rows += residual.rows;
+      squares += residual.rows * residual.rms * residual.rms;
+    }
+  return "fit of " + std::to_string(rows) + " measurements, " +
+         percent(std::sqrt(squares / std::max(rows, 1))) + " rms: " + source;
+}
+
+} // namespace
+
+Measurements parseMeasurements(const std::string &text) {
+  JsonErrors errors;
+  Measurements measured;
+  try {
+    measured = read(parseJsonText(text), errors);
+  } catch (const JsonTextError &error) {
+    throw MeasurementsError(error.what());
+  }
+  if (!errors.empty())
+    throw MeasurementsError(joinLines(errors));
+  return measured;
+}
+
+std::string fittedMachineText(const std::string &text, const MachineFit &fit) {
+  using ordered = nlohmann::ordered_json;
+  ordered file = ordered::parse(text);
+  auto source = file["source"].get<std::string>();
+  for (const FittedFigure &found : fit.figures) {
+    ordered &place = file[ordered::json_pointer(found.figure.pointer)];
+    if (found.figure.kind == FigureKind::tileRate) {
+      place = found.value;
+      ordered &from = file["machine"]["device"]["tiles"]["source"];
+      std::string note = "; rates: " + sourceOf(fit, false, source);
+      auto before = from.get<std::string>();
+      if (!before.ends_with(note))
+        from = before + note;
+    } else {
+      place = {
+          {"value", found.value},
+          {"source", sourceOf(fit, isOfNetwork(found.figure.kind), source)}};
+    }
+  }
+  return file["machine"].dump(2) + '\n';
+}
+
+} // namespace mtplan::planner

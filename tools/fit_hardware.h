@@ -1,0 +1,24 @@
+//===- fit_hardware.h - `mtplan fit-hardware` -------------------*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_FIT_HARDWARE_H
+#define MTPLAN_TOOLS_FIT_HARDWARE_H
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace mtplan::tools {
+
+/// The first argument that asks for it.
+inline constexpr const char *kFitHardware = "fit-hardware";
+
+/// Fits a machine file to a measurement file. With -o the machine goes to that
+/// file and the report to `out`; without, to `out` and to `err`.
+/// \param arguments  after kFitHardware
+/// \returns the exit status
+int runFitHardware(const std::vector<std::string> &arguments, std::ostream &out,
+                   std::ostream &err);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_FIT_HARDWARE_H
