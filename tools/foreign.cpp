@@ -89,6 +89,16 @@ void applyForeign(const std::string &file, const std::string &text,
   if (!found.empty())
     return;
   const Parallelism &how = config.parallelism;
+  if (isMegatron && model.vocabulary && model.paddedVocabulary) {
+    std::int64_t rows = megatronVocabulary(*model.vocabulary,
+                                           config.model.vocabMultiple, how.tp);
+    if (rows != *model.paddedVocabulary)
+      notes.push_back(file + ": at tp " + std::to_string(how.tp) +
+                      " Megatron-LM stores the vocabulary as " +
+                      std::to_string(rows) + ", the model here as " +
+                      std::to_string(*model.paddedVocabulary) +
+                      "; padded_vocab_size in the model file changes that");
+  }
   options.dp = how.dp;
   options.tp = how.tp;
   options.pp.only = {how.pp};

@@ -20,6 +20,15 @@ ForeignConfig readMegatron(const std::string &text, std::int64_t gpus);
 /// readMegatron made, reading them again gives it back.
 Exported writeMegatron(const ForeignConfig &config);
 
+/// The rows Megatron-LM stores a vocabulary in: the next multiple of `multiple`
+/// times the tensor ranks, so that the shape depends on how many these are.
+constexpr std::int64_t megatronVocabulary(std::int64_t vocabulary,
+                                          std::int64_t multiple,
+                                          std::int64_t tensorRanks) {
+  std::int64_t step = multiple * tensorRanks;
+  return (vocabulary + step - 1) / step * step;
+}
+
 /// Megatron-LM's names for what is checked.
 const ForeignNames &megatronNaming();
 
