@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <limits>
 
 #include "planner/cost/compute_cost.h"
@@ -20,10 +21,10 @@ std::size_t at(int index) { return static_cast<std::size_t>(index); }
 class Builder {
 public:
   Builder(const ModelGraph &graph, int segmentIndex, const Setting &s,
-          const std::vector<bool> &ownerOf)
+          const std::vector<bool> &ownerOf, bool apart)
       : model(graph), segment(graph.segments[at(segmentIndex)]),
         index(segmentIndex), setting(s), tensorAxis(tensorAxisOf(s.mesh)),
-        owner(ownerOf),
+        owner(ownerOf), phasesApart(apart),
         operatorAgain(operatorsAgain(segment, s.recompute, *s.software)),
         tensorAgain(tensorsAgain(segment, s.recompute, *s.software)),
         runs(opRunsOf(segment, s.machine->device, *s.software, s.precision,
@@ -81,24 +82,58 @@ private:
 
   void addCompute(const Op &op, std::size_t o,
                   const std::vector<Strategy> &strategies, int variable) {
-    CostTable compute{{variable}, {}, {}};
+    CostTable compute{{variable}, {}, {}}, kept{{variable}, {}, {}};
     bool keeps = false;
     for (const Strategy &strategy : strategies) {
-      Seconds time =
-          computeTime(op, runs[o], strategy, segment.tensors, setting.mesh,
-                      *setting.machine, *setting.software);
-      compute.time.push_back(perMicroBatch(time.value, operatorAgain[o]));
-      Bytes kept = savedBeside(op, strategy, segment.tensors, setting.mesh,
-                               *setting.software, setting.precision);
+      compute.time.push_back(computeTime(op, runs[o], strategy, segment.tensors,
+                                         setting.mesh, *setting.machine,
+                                         *setting.software)
+                                 .value);
       // Made anew, it is there while one copy's backward runs.
-      double copies = setting.inFlight *
-                      (operatorAgain[o] ? 1.0 - setting.recomputeShare : 1.0);
-      compute.memory.push_back(kept.value * copies);
-      keeps |= compute.memory.back() > 0.0;
+      kept.time.push_back(0.0);
+      kept.memory.push_back(
+          savedBeside(op, strategy, segment.tensors, setting.mesh,
+                      *setting.software, setting.precision)
+              .value *
+          (operatorAgain[o] ? 1.0 - setting.recomputeShare : 1.0));
+      keeps |= kept.memory.back() > 0.0;
     }
-    if (!keeps)
-      compute.memory.clear();
-    result.link.problem.tables.push_back(std::move(compute));
+    addTimed(std::move(compute), op.phase, operatorAgain[o]);
+    if (keeps)
+      addKept(std::move(kept));
+  }
+
+  // Seconds of one micro-batch, of a forward phase that may run `again` in
+  // backward, on a share of the copies.
+  void addTimed(CostTable table, Phase phase, bool again) {
+    bool backward = phase == Phase::backward;
+    if (phasesApart) {
+      table.memory.assign(table.time.size(), 0.0);
+      for (std::size_t i = 0; i < table.time.size(); ++i) {
+        if (table.time[i] == kForbidden)
+          continue;
+        table.memory[i] = table.time[i] * (backward ? 1.0
+                                           : again  ? setting.recomputeShare
+                                                    : 0.0);
+        if (backward)
+          table.time[i] = 0.0;
+      }
+    } else if (again) {
+      for (double &seconds : table.time)
+        seconds *= 1.0 + setting.recomputeShare;
+    }
+    add(std::move(table), Growth::perMicroBatch);
+  }
+
+  // Bytes of one micro-batch.
+  void addKept(CostTable table) {
+    if (!phasesApart)
+      add(std::move(table), Growth::perMicroBatch);
+  }
+
+  void add(CostTable table, Growth growth, int parameter = -1) {
+    result.link.problem.tables.push_back(std::move(table));
+    result.growth.push_back({growth, parameter});
   }
 
   // Work that can be shared is, unless a pin asks for the contrary, or the axes
@@ -207,17 +242,15 @@ private:
                   return accumulatorLayout(states[v], setting.mesh);
                 });
       CostTable table{{result.parameterVariables[at(parameter)]}, {}, {}};
-      for (const ParameterState &state : states)
-        table.time.push_back(
-            accumulationTime(model.parameters[at(parameter)], state, setting)
-                .value);
-      result.link.problem.tables.push_back(std::move(table));
+      table.time.assign(states.size(), 0.0); // known with the micro-batches
+      if (!phasesApart)
+        add(std::move(table), Growth::accumulation, parameter);
     }
   }
 
   // A reported scalar is summed once per step over whatever it is partial in.
   void addReported() {
-    if (setting.onlyMicroBatch)
+    if (setting.onlyMicroBatch || phasesApart)
       return;
     for (int t : segment.reported) {
       const Tensor &tensor = segment.tensors[at(t)];
@@ -228,7 +261,7 @@ private:
                         Layout::whole(tensor.shape.size()), tensor.shape,
                         tensor.elementBytes, setting.mesh, *setting.machine)
                 .value);
-      result.link.problem.tables.push_back(std::move(table));
+      add(std::move(table), Growth::perStep);
     }
   }
 
@@ -241,14 +274,14 @@ private:
       const Parameter &what = model.parameters[at(parameter)];
       if (what.shared)
         result.link.shared.emplace_back(variable, parameter);
-      if (!what.shared || owner[at(parameter)]) {
+      if (!phasesApart && (!what.shared || owner[at(parameter)])) {
         CostTable table{{variable}, {}, {}};
         for (const ParameterState &state : states) {
           Cost cost = parameterCost(what, state, setting);
           table.time.push_back(cost.time);
           table.memory.push_back(cost.memory);
         }
-        result.link.problem.tables.push_back(std::move(table));
+        add(std::move(table), Growth::perStep);
       }
     }
     makers[at(tensor)] = port(tensor, variable, states.size(),
@@ -313,13 +346,12 @@ private:
       bool again =
           tensorAgain[at(t)] &&
           std::ranges::find(segment.carriedIn, t) == segment.carriedIn.end();
-      double copies =
-          setting.inFlight * (again ? 1.0 - setting.recomputeShare : 1.0);
+      double copies = again ? 1.0 - setting.recomputeShare : 1.0;
       CostTable memory{{backwardMaker.variable}, {}, {}};
       for (int layout : backwardMaker.layouts)
         memory.memory.push_back(domain.bytes[at(layout)] * copies);
       memory.time.assign(memory.memory.size(), 0.0);
-      result.link.problem.tables.push_back(std::move(memory));
+      addKept(std::move(memory));
     }
     if (!forward.empty())
       addConversions({t, Phase::forward, maker, forward, -1, {}});
@@ -405,7 +437,7 @@ private:
           for (int two : second->layouts)
             table.time.push_back(memo[at(made) * sets + (wanted | 1U << two)]);
       }
-    result.link.problem.tables.push_back(std::move(table));
+    addTimed(std::move(table), conversions.phase, isAgain(conversions));
   }
 
   // Three or more readers: a variable over the sets, pairwise with each.
@@ -427,33 +459,30 @@ private:
     for (int made : conversions.maker.layouts)
       for (unsigned set : conversions.sets)
         cost.time.push_back(memo[at(made) * sets + set]);
-    result.link.problem.tables.push_back(std::move(cost));
+    addTimed(std::move(cost), conversions.phase, isAgain(conversions));
     for (const Port &reader : conversions.readers) {
       CostTable fits{{conversions.setVariable, reader.variable}, {}, {}};
       for (unsigned set : conversions.sets)
         for (int layout : reader.layouts)
           fits.time.push_back(set >> layout & 1U ? 0.0 : kForbidden);
-      result.link.problem.tables.push_back(std::move(fits));
+      add(std::move(fits), Growth::perStep);
     }
   }
 
-  // Seconds per step of having every set, from every layout it may be made in.
-  std::vector<double> priceSets(const LayoutDomain &domain,
-                                const Conversions &conversions) const {
-    bool twice = conversions.phase == Phase::forward &&
-                 tensorAgain[at(conversions.tensor)];
+  bool isAgain(const Conversions &conversions) const {
+    return conversions.phase == Phase::forward &&
+           tensorAgain[at(conversions.tensor)];
+  }
+
+  // Seconds of having every set, from every layout it may be made in.
+  static std::vector<double> priceSets(const LayoutDomain &domain,
+                                       const Conversions &conversions) {
     std::vector<double> memo;
     memo.reserve(at(domain.size()) << domain.size());
     for (int made = 0; made < domain.size(); ++made)
-      for (double seconds : materialiseCosts(domain, made, conversions.phase))
-        memo.push_back(perMicroBatch(seconds, twice));
+      std::ranges::copy(materialiseCosts(domain, made, conversions.phase),
+                        std::back_inserter(memo));
     return memo;
-  }
-
-  // Seconds per step of what each micro-batch does once, or twice.
-  double perMicroBatch(double seconds, bool twice) const {
-    return seconds * static_cast<double>(setting.microBatches) *
-           (twice ? 1.0 + setting.recomputeShare : 1.0);
   }
 
   const ModelGraph &model;
@@ -462,6 +491,7 @@ private:
   const Setting &setting;
   int tensorAxis;
   const std::vector<bool> &owner;
+  bool phasesApart;
   std::vector<bool> operatorAgain, tensorAgain;
   std::vector<OpRun> runs; ///< by operator
   SegmentProblem result;
@@ -471,10 +501,47 @@ private:
 
 } // namespace
 
+SegmentProblem unitProblem(const ModelGraph &model, int segment,
+                           const Setting &setting,
+                           const std::vector<bool> &owner) {
+  return Builder(model, segment, setting, owner, false).build();
+}
+
+SegmentProblem phaseProblem(const ModelGraph &model, int segment,
+                            const Setting &setting) {
+  std::vector<bool> nobody(model.parameters.size(), false);
+  return Builder(model, segment, setting, nobody, true).build();
+}
+
+Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
+                const Setting &setting) {
+  Link link = unit.link;
+  auto microBatches = static_cast<double>(setting.microBatches);
+  for (std::size_t t = 0; t < unit.growth.size(); ++t) {
+    CostTable &table = link.problem.tables[t];
+    auto [growth, parameter] = unit.growth[t];
+    if (growth == Growth::perMicroBatch) {
+      for (double &seconds : table.time)
+        seconds *= microBatches;
+      for (double &bytes : table.memory)
+        bytes *= setting.inFlight;
+    } else if (growth == Growth::accumulation) {
+      const auto &states = unit.parameterStates[at(parameter)];
+      for (std::size_t s = 0; s < states.size(); ++s)
+        table.time[s] = accumulationTime(model.parameters[at(parameter)],
+                                         states[s], setting)
+                            .value;
+    }
+  }
+  return link;
+}
+
 SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,
                                    const Setting &setting,
                                    const std::vector<bool> &owner) {
-  return Builder(model, segment, setting, owner).build();
+  SegmentProblem problem = unitProblem(model, segment, setting, owner);
+  problem.link = scaledLink(problem, model, setting);
+  return problem;
 }
 
 } // namespace mtplan::planner

@@ -88,9 +88,18 @@ struct Conversions {
   std::vector<unsigned> sets; ///< the domain of setVariable
 };
 
+/// How a table's numbers follow from those of one micro-batch.
+enum class Growth : std::uint8_t {
+  perMicroBatch, ///< time with the micro-batches of a step, memory with those
+                 ///< in flight
+  perStep,       ///< not at all
+  accumulation,  ///< of gradients over micro-batches: accumulationTime()
+};
+
 /// A variable's meaning kept beside the Link, to read an assignment back.
 struct SegmentProblem {
   Link link;
+  std::vector<std::pair<Growth, int>> growth;    ///< by table; parameter or -1
   std::vector<std::vector<Strategy>> strategies; ///< by op; variable = op index
   std::vector<LayoutDomain> domains;             ///< by tensor
   std::vector<int> parameterVariables; ///< by parameter, -1: not used here
@@ -100,11 +109,26 @@ struct SegmentProblem {
   std::vector<std::vector<Layout>> boundary; ///< layouts of link.in then .out
 };
 
-/// Shared ids of tied parameters are their index in the model.
+/// Shared ids of tied parameters are their index in the model. Of one
+/// micro-batch, one of which is in flight.
 /// \param owner  true if this segment pays for the shared parameters it uses
+SegmentProblem unitProblem(const ModelGraph &model, int segment,
+                           const Setting &setting,
+                           const std::vector<bool> &owner);
+
+/// The link with the numbers of the setting's micro-batches, all and in flight.
+Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
+                const Setting &setting);
+
+/// Both at once.
 SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,
                                    const Setting &setting,
                                    const std::vector<bool> &owner);
+
+/// The time of one micro-batch alone, phases apart: tables hold seconds of
+/// forward as their time, and seconds of backward in the place of memory.
+SegmentProblem phaseProblem(const ModelGraph &model, int segment,
+                            const Setting &setting);
 
 } // namespace mtplan::planner
 

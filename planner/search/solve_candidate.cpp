@@ -259,6 +259,7 @@ solveCandidate(const ModelGraph &graph, const SearchOptions &options,
                const Machine &machine, const Parallelism &how,
                const std::vector<BoundaryFloor> &boundaries, SolveLimits limits,
                StageCache &cache, Rejection &rejection) {
+  cache.trim();
   return CandidateSolver(graph, options, machine, how, cache)
       .run(boundaries, limits, rejection);
 }

@@ -36,7 +36,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t kMost = 12;
+  static constexpr std::size_t kMost = 48;
   std::vector<std::unique_ptr<ChainSolver>> solvers;
 };
 

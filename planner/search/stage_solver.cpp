@@ -15,52 +15,26 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-/// Copies that the stage holds, as a choice problem.
-struct Held {
-  int segment = 0;
-  SegmentProblem problem;
-};
-
-// The first segment of the stage that reads a shared parameter pays for it.
-std::vector<Held> buildProblems(const ModelGraph &graph, const Setting &setting,
-                                const std::vector<int> &copies) {
-  std::vector<bool> owner(graph.parameters.size(), true);
-  std::vector<Held> held;
-  for (std::size_t s = 0; s < copies.size(); ++s) {
-    if (copies[s] == 0)
-      continue;
-    auto segment = static_cast<int>(s);
-    held.push_back(
-        {segment, buildSegmentProblem(graph, segment, setting, owner)});
-    SegmentProblem &problem = held.back().problem;
-    problem.link.repeat = copies[s];
-    for (std::size_t p = 0; p < owner.size(); ++p)
-      if (problem.parameterVariables[p] >= 0 && graph.parameters[p].shared)
-        owner[p] = false;
-  }
-  return held;
-}
-
-bool someDomainIsEmpty(const std::vector<Held> &held) {
-  for (const Held &one : held)
-    for (int domain : one.problem.link.problem.domains)
-      if (domain == 0)
-        return true;
+bool someDomainIsEmpty(const std::vector<HeldSegment> &held) {
+  for (const HeldSegment &one : held)
+    if (std::ranges::find(one.problem->link.problem.domains, 0) !=
+        one.problem->link.problem.domains.end())
+      return true;
   return false;
 }
 
 std::vector<SegmentPlan> readRuns(const ModelGraph &graph,
-                                  const std::vector<Held> &held,
+                                  const std::vector<HeldSegment> &held,
                                   const std::vector<Run> &runs) {
   std::vector<SegmentPlan> plans;
   int link = -1, first = 0;
   for (const Run &run : runs) {
-    const Held &one = held[at(run.link)];
+    const HeldSegment &one = held[at(run.link)];
     if (run.link != link)
       first = 0;
     link = run.link;
     SegmentPlan plan =
-        readAssignment(graph, one.segment, one.problem, run.assignment);
+        readAssignment(graph, one.segment, *one.problem, run.assignment);
     plan.first += first;
     plan.count = run.count;
     first += run.count;
@@ -129,17 +103,18 @@ double leastInputs(const SegmentGraph &segment, const SegmentProblem &problem,
 // Room for what lives shorter than a phase: twice what the hungriest operator
 // touches where it is split best, one set computing and one arriving. A number
 // of the candidate, not of its plans, so that what is limited adds up.
-double workspaceReserve(const ModelGraph &graph, const std::vector<Held> &held,
+double workspaceReserve(const ModelGraph &graph,
+                        const std::vector<HeldSegment> &held,
                         const Mesh &mesh) {
   double most = 0.0, inputs = 0.0;
-  for (const Held &one : held) {
+  for (const HeldSegment &one : held) {
     const SegmentGraph &segment = graph.segments[at(one.segment)];
     for (std::size_t o = 0; o < segment.ops.size(); ++o)
-      most = std::max(most,
-                      leastWorkingSet(segment.ops[o], one.problem.strategies[o],
-                                      segment.tensors,
-                                      one.problem.savedVariables, mesh));
-    inputs += leastInputs(segment, one.problem, mesh);
+      most = std::max(most, leastWorkingSet(segment.ops[o],
+                                            one.problem->strategies[o],
+                                            segment.tensors,
+                                            one.problem->savedVariables, mesh));
+    inputs += leastInputs(segment, *one.problem, mesh);
   }
   return 2.0 * most + inputs;
 }
@@ -179,18 +154,8 @@ const StageSolution &StageSolver::solve(const std::vector<int> &copies,
   setting.inFlight = inFlight;
   // Where nothing is shared it makes no difference.
   setting.sharedState = holdShared(graph, copies) ? sharedState : std::nullopt;
-  StageCache::Key key = {how.dp,
-                         how.tp,
-                         how.cp,
-                         how.ep,
-                         how.microBatch,
-                         how.microBatches(),
-                         how.zeroStage,
-                         how.zeroRanks,
-                         static_cast<std::int64_t>(how.recompute),
-                         how.recomputeLayers,
-                         setting.boundary.value_or(-9),
-                         setting.sharedState.value_or(-9)};
+  StageCache::Key key = unitKey();
+  key.push_back(how.microBatches());
   key.insert(key.end(), copies.begin(), copies.end());
   std::deque<StageCache::Known> &known = cache.known[key];
   bool forAnyBar = limits.stopAbove == kNever;
@@ -214,15 +179,65 @@ const StageSolution &StageSolver::solve(const std::vector<int> &copies,
   return known.back().solution;
 }
 
+void StageCache::trim() {
+  // Some 30 kB and 200 kB each.
+  constexpr std::size_t kManySolutions = 2000, kManyUnits = 200;
+  if (known.size() > kManySolutions)
+    known.clear();
+  if (units.size() > kManyUnits)
+    units.clear();
+}
+
+StageCache::Key StageSolver::unitKey() const {
+  return {how.dp,
+          how.tp,
+          how.cp,
+          how.ep,
+          how.microBatch,
+          how.zeroStage,
+          how.zeroRanks,
+          static_cast<std::int64_t>(how.recompute),
+          how.recomputeLayers,
+          setting.boundary.value_or(-9),
+          setting.sharedState.value_or(-9),
+          setting.onlyMicroBatch};
+}
+
+// The first segment of the stage that reads a shared parameter pays for it.
+std::vector<HeldSegment>
+StageSolver::problemsOf(const std::vector<int> &copies) {
+  std::vector<bool> owner(graph.parameters.size(), true);
+  std::vector<HeldSegment> held;
+  for (std::size_t s = 0; s < copies.size(); ++s) {
+    if (copies[s] == 0)
+      continue;
+    auto segment = static_cast<int>(s);
+    StageCache::Key key = unitKey();
+    key.push_back(segment);
+    key.insert(key.end(), owner.begin(), owner.end());
+    auto [entry, isNew] = cache.units.try_emplace(std::move(key));
+    if (isNew)
+      entry->second = unitProblem(graph, segment, setting, owner);
+    held.push_back({segment, &entry->second});
+    for (std::size_t p = 0; p < owner.size(); ++p)
+      if (entry->second.parameterVariables[p] >= 0 &&
+          graph.parameters[p].shared)
+        owner[p] = false;
+  }
+  return held;
+}
+
 StageSolution StageSolver::solveAnew(const std::vector<int> &copies,
                                      SolveLimits limits) {
   StageSolution result;
-  std::vector<Held> held = buildProblems(graph, setting, copies);
+  std::vector<HeldSegment> held = problemsOf(copies);
   if (someDomainIsEmpty(held))
     return result;
   ChainProblem chain;
-  for (const Held &one : held)
-    chain.links.push_back(one.problem.link);
+  for (const HeldSegment &one : held) {
+    chain.links.push_back(scaledLink(*one.problem, graph, setting));
+    chain.links.back().repeat = copies[at(one.segment)];
+  }
   const Device &device = setting.machine->device;
   const double room = (device.memory - device.reserved).value;
 

@@ -45,16 +45,27 @@ class StageCache {
 public:
   SolverCache solvers;
 
+  /// Lets go of everything, if there is much; answers given so far are gone.
+  void trim();
+
 private:
   friend class StageSolver;
-  /// Candidate's numbers, boundary, shared state, copies by segment.
   using Key = std::vector<std::int64_t>;
   struct Known {
     double inFlight = 1.0;
     std::int64_t points = 0; ///< SolveLimits
     StageSolution solution;
   };
+  /// Candidate's numbers, boundary, shared state, copies by segment.
   std::map<Key, std::deque<Known>> known; ///< references stay
+  /// The same, but for micro-batches and copies; segment, who pays for what.
+  std::map<Key, SegmentProblem> units;
+};
+
+/// A segment of which the stage holds copies, as a choice problem.
+struct HeldSegment {
+  int segment = 0;
+  const SegmentProblem *problem = nullptr;
 };
 
 class StageSolver {
@@ -71,6 +82,8 @@ public:
                              SolveLimits limits);
 
 private:
+  StageCache::Key unitKey() const;
+  std::vector<HeldSegment> problemsOf(const std::vector<int> &copies);
   StageSolution solveAnew(const std::vector<int> &copies, SolveLimits limits);
   MemoryUse measure(const StageSolution &solution) const;
 
