@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "planner/cost/compute_cost.h"
 #include "planner/search/recompute.h"
-#include "planner/search/stage_solver.h"
 #include "planner/simulate/in_flight.h"
 
 namespace mtplan::planner {
@@ -39,9 +37,7 @@ Seconds pipelineFloor(Seconds through, const Parallelism &how) {
 
 Bounds::Bounds(const ModelGraph &theModel, const Machine &theMachine,
                const SearchOptions &theOptions)
-    : model(theModel), machine(theMachine), options(theOptions),
-      endless(theMachine) {
-  endless.device.memory = {1e300};
+    : model(theModel), machine(theMachine), options(theOptions) {
   for (const SegmentGraph &segment : model.segments)
     measure(segment);
 }
@@ -158,32 +154,6 @@ Seconds Bounds::compute(const Parallelism &how) {
                        *options.software) *
           (segment.repeat * (again[o] ? 1.0 + recomputeShareOf(how) : 1.0));
   }
-  return entry->second;
-}
-
-Seconds Bounds::through(const Parallelism &how, std::optional<int> boundary) {
-  auto [entry, isNew] =
-      solved.try_emplace({how.tp, how.cp, how.microBatch, how.recompute,
-                          recomputeShareOf(how), boundary.value_or(-9)},
-                         Seconds{});
-  if (!isNew)
-    return entry->second;
-  Parallelism alone = how;
-  alone.dp = alone.pp = alone.ep = alone.virtualStages = 1;
-  alone.zeroStage = 0;
-  alone.globalBatch = how.microBatch;
-  alone.layers.clear();
-  Setting setting = settingOf(options, endless, alone);
-  setting.onlyMicroBatch = true;
-  setting.recomputeShare = recomputeShareOf(how);
-  setting.boundary = boundary;
-  ModelGraph graph = withBatch(model, how.microBatch);
-  StageSolution solution =
-      StageSolver(graph, setting, alone, cache)
-          .solve(copiesOf(graph, pipelineParts(graph, {})), 1.0, {});
-  entry->second = solution.outcome == StageSolution::Outcome::fits
-                      ? solution.lowerBound
-                      : Seconds{std::numeric_limits<double>::infinity()};
   return entry->second;
 }
 

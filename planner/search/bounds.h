@@ -38,13 +38,6 @@ public:
   /// spread evenly over all ranks of a stage, at the best rate.
   Seconds compute(const Parallelism &how);
 
-  /// The same that no plan with these tensor and context ranks, this
-  /// micro-batch and recomputation beats: the optimum, with memory unlimited,
-  /// of what is paid per micro-batch. +infinity: no such plan is legal.
-  /// \param boundary  of Setting
-  Seconds through(const Parallelism &how,
-                  std::optional<int> boundary = std::nullopt);
-
 private:
   /// Of one copy of a segment, all ranks together.
   struct SegmentSize {
@@ -60,12 +53,8 @@ private:
   const ModelGraph &model;
   const Machine &machine;
   const SearchOptions &options;
-  Machine endless; ///< the same with unlimited memory
   std::vector<SegmentSize> sizes;
-  StageCache cache;
   std::map<std::tuple<int, std::int64_t, Recompute, double>, Seconds> computed;
-  std::map<std::tuple<int, int, std::int64_t, Recompute, double, int>, Seconds>
-      solved;
 };
 
 } // namespace mtplan::planner

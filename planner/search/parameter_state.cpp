@@ -160,9 +160,8 @@ Cost parameterCost(const Parameter &parameter, const ParameterState &state,
                stateReshardTime(state.owned(), state.stored, parameter.shape,
                                 parameter.elementBytes, setting) +
                updateTime(parameter, state, setting))
-                  .value;
-  if (setting.onlyMicroBatch)
-    cost.time = 0.0;
+                  .value *
+              setting.besideWeight;
   cost.memory = stored * parameter.elementBytes + owned * perElement.optimizer +
                 accumulated * perElement.gradient;
   return cost;

@@ -164,7 +164,12 @@ void LayoutDomain::price(const std::vector<std::int64_t> &shape,
   if (!passed) {
     seconds = table(
         [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
-          return stateTime(step, local, elementBytes, setting);
+          const MeshAxis &axis =
+              setting.mesh.axes[static_cast<std::size_t>(step.axis)];
+          bool ofReplicas =
+              isCollective(step.kind) && roleOf(axis) != AxisRole::tensor;
+          return stateTime(step, local, elementBytes, setting) *
+                 (ofReplicas ? setting.besideWeight : 1.0);
         });
     return;
   }

@@ -6,9 +6,11 @@
 #include <array>
 #include <future>
 #include <limits>
+#include <set>
 
 #include "planner/search/bounds.h"
 #include "planner/search/enumerate.h"
+#include "planner/search/floors.h"
 
 namespace mtplan::planner {
 
@@ -16,29 +18,41 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kManyPoints = 4'000'000;
-constexpr std::size_t kAtOnce = 2;
+constexpr std::size_t kAtOnce = 2, kPrepared = 32;
 
 struct Candidate {
   Parallelism how;
-  Seconds bound;
-  std::vector<BoundaryFloor> boundaries; ///< best first
+  Seconds bound; ///< no plan is faster
+  /// What the bound stands on, each dearer and tighter than the one before:
+  /// operators alone; the best plan of a micro-batch, first without what is
+  /// computed again; the least times of all segments; the step simulated with
+  /// those.
+  enum class Known : std::uint8_t {
+    work,
+    computedOnce,
+    microBatch,
+    floors,
+    step
+  } known{};
+  std::optional<StepProblem> floors; ///< to simulate
 };
 
 class Search {
 public:
   Search(const ModelGraph &m, const Machine &on, const SearchOptions &o)
-      : model(m), machine(on), options(o), bounds(m, on, o) {}
+      : model(m), machine(on), options(o), bounds(m, on, o),
+        leastTimes(m, on, o) {}
 
   SearchResult run() {
     for (const Parallelism &how :
          enumerateSpace(model, options, result.rejections))
       add(how);
-    // Best bound first; equal bounds in the order of enumeration.
-    std::ranges::stable_sort(candidates, {}, [](const Candidate &candidate) {
-      return candidate.bound.value;
-    });
-    for (std::size_t i = 0; i < candidates.size();)
-      i = consider(i);
+    for (std::size_t i = 0; i < candidates.size(); ++i)
+      open.emplace(candidates[i].bound.value, i);
+    while (!open.empty() && open.begin()->first < bar())
+      consider();
+    for (auto [bound, i] : open)
+      exclude(candidates[i], Rejection::Reason::bound);
     tryDoubtful();
     closeGaps();
     conclude();
@@ -48,7 +62,6 @@ public:
 private:
   void add(const Parallelism &how) {
     ++result.candidates;
-    Candidate candidate{how, {}, {}};
     Bytes floor = bounds.memory(how);
     if (floor > machine.device.memory) {
       ++result.pruned;
@@ -56,8 +69,10 @@ private:
           {how, Rejection::Reason::memory, {kNever}, floor, true, {}});
       return;
     }
-    candidate.bound = pipelineFloor(bounds.compute(how), how);
-    candidates.push_back(candidate);
+    candidates.push_back({how,
+                          pipelineFloor(bounds.compute(how), how),
+                          Candidate::Known::work,
+                          {}});
   }
 
   // Slower than this, a plan does not enter the list.
@@ -73,29 +88,21 @@ private:
     return times[top - 1];
   }
 
-  std::optional<PlannedCandidate>
-  solve(const Parallelism &how, const std::vector<BoundaryFloor> &boundaries,
-        SolveLimits limits, std::size_t worker, Rejection &rejection) {
-    return solveCandidate(withBatch(model, how.microBatch * how.dp), options,
-                          machine, how, boundaries, limits, caches[worker],
-                          rejection);
+  std::optional<PlannedCandidate> solve(const Parallelism &how,
+                                        std::vector<Seconds> around,
+                                        SolveLimits limits, std::size_t worker,
+                                        Rejection &rejection) {
+    ModelGraph graph = withBatch(model, how.microBatch * how.dp);
+    CandidateFloors floors{{}, std::move(around)};
+    for (std::optional<int> boundary : boundariesOf(graph, how))
+      floors.boundaries.push_back({boundary, rejection.bound});
+    return solveCandidate(graph, options, machine, how, floors, limits,
+                          caches[worker], rejection);
   }
 
-  // The tighter bound, of every layout that values between stages may have.
-  void tighten(Candidate &candidate) {
-    const Parallelism &how = candidate.how;
-    Seconds least{kNever};
-    for (std::optional<int> boundary : boundariesOf(model, how)) {
-      Seconds floor = pipelineFloor(bounds.through(how, boundary), how);
-      if (floor.value < kNever)
-        candidate.boundaries.push_back({boundary, floor});
-      least = std::min(least, floor);
-    }
-    std::ranges::stable_sort(
-        candidate.boundaries, {},
-        [](const BoundaryFloor &one) { return one.floor.value; });
-    if (!candidate.boundaries.empty())
-      candidate.bound = std::max(candidate.bound, least);
+  std::vector<Seconds> around(const Parallelism &how) {
+    leastTimes.prepare({how});
+    return leastTimes.stepOf(how).around;
   }
 
   /// What came of one candidate.
@@ -104,49 +111,111 @@ private:
     Rejection rejection;
   };
 
-  // First pass: a bound and a good plan of the next candidates, nothing spent
-  // on the gap between the two. As many at once whatever the machine, all
-  // against the bar as it was before, so that the outcome is a function of the
-  // input. Returns the position of the first that was not looked at.
-  std::size_t consider(std::size_t first) {
+  // The candidate with the least bound, and those after it of which as much is
+  // known, become better known, or are solved. As many at once whatever the
+  // machine, all against the bar as it was before, so that the outcome is a
+  // function of the input. Equal bounds in the order of enumeration.
+  void consider() {
     double limit = bar();
-    std::vector<std::size_t> open;
-    std::size_t i = first;
-    for (; i < candidates.size() && open.size() < kAtOnce; ++i) {
-      Candidate &candidate = candidates[i];
-      // Worth the tighter bound only where the first does not do.
-      Rejection::Reason reason = Rejection::Reason::bound;
-      if (candidate.bound.value < limit) {
-        tighten(candidate);
-        if (candidate.boundaries.empty()) // nothing is legal
-          reason = Rejection::Reason::pins;
-      }
-      if (candidate.bound.value < limit && !candidate.boundaries.empty())
-        open.push_back(i);
-      else
-        take({{}, {candidate.how, reason, candidate.bound, {}, false, {}}});
+    Candidate::Known known = candidates[open.begin()->second].known;
+    bool simple = known < Candidate::Known::floors;
+    std::size_t many = simple ? kPrepared : kAtOnce;
+    std::vector<std::size_t> next;
+    while (!open.empty() && next.size() < many && open.begin()->first < limit &&
+           candidates[open.begin()->second].known == known) {
+      next.push_back(open.begin()->second);
+      open.erase(open.begin());
     }
-    auto answer = [&](std::size_t slot) {
-      const Candidate &candidate = candidates[open[slot]];
-      Answer one{{},
-                 {candidate.how,
-                  Rejection::Reason::bound,
-                  candidate.bound,
-                  {},
-                  false,
-                  {}}};
-      one.planned = solve(candidate.how, candidate.boundaries, {limit, 0}, slot,
-                          one.rejection);
-      return one;
-    };
-    std::vector<std::future<Answer>> others;
-    for (std::size_t slot = 1; slot < open.size(); ++slot)
-      others.push_back(std::async(std::launch::async, answer, slot));
-    if (!open.empty())
-      take(answer(0));
-    for (std::future<Answer> &other : others)
-      take(other.get());
-    return i;
+    if (known == Candidate::Known::step)
+      return solveAll(next, limit);
+    if (known == Candidate::Known::work)
+      boundByMicroBatch(next, Candidate::Known::computedOnce);
+    else if (known == Candidate::Known::computedOnce)
+      boundByMicroBatch(next, Candidate::Known::microBatch);
+    else if (known == Candidate::Known::microBatch)
+      boundByFloors(next);
+    else
+      together(next.size(), [&](std::size_t i) { simulateFloors(next[i]); });
+    for (std::size_t i : next)
+      if (candidates[i].bound.value < kNever)
+        open.emplace(candidates[i].bound.value, i);
+  }
+
+  // What is computed again comes on top of the same plan computed once.
+  void boundByMicroBatch(const std::vector<std::size_t> &next,
+                         Candidate::Known known) {
+    std::vector<Parallelism> once;
+    for (std::size_t i : next) {
+      once.push_back(candidates[i].how);
+      if (known == Candidate::Known::computedOnce)
+        once.back().recompute = Recompute::none;
+    }
+    leastTimes.prepare(once);
+    for (std::size_t n = 0; n < next.size(); ++n) {
+      Candidate &candidate = candidates[next[n]];
+      const Parallelism &how = candidate.how;
+      Seconds floor = leastTimes.microBatchOf(once[n]) +
+                      (bounds.compute(how) - bounds.compute(once[n]));
+      candidate.bound = std::max(candidate.bound, pipelineFloor(floor, how));
+      candidate.known = how.recompute == once[n].recompute
+                            ? Candidate::Known::microBatch
+                            : Candidate::Known::computedOnce;
+      if (candidate.bound.value == kNever) // nothing is legal
+        exclude(candidate, Rejection::Reason::pins);
+    }
+  }
+
+  void boundByFloors(const std::vector<std::size_t> &next) {
+    for (std::size_t i : next) {
+      Candidate &candidate = candidates[i];
+      Floors::StepFloor floor = leastTimes.stepOf(candidate.how);
+      candidate.bound = std::max(candidate.bound, floor.quick);
+      candidate.floors = std::move(floor.problem);
+      candidate.known =
+          candidate.floors ? Candidate::Known::floors : Candidate::Known::step;
+    }
+  }
+
+  void simulateFloors(std::size_t index) {
+    Candidate &candidate = candidates[index];
+    candidate.bound =
+        std::max(candidate.bound, stepSecondsOf(std::move(*candidate.floors)));
+    candidate.floors.reset();
+    candidate.known = Candidate::Known::step;
+  }
+
+  // A bound and a good plan of each, nothing spent on the gap between the two.
+  void solveAll(const std::vector<std::size_t> &next, double limit) {
+    std::vector<Answer> answers(next.size());
+    std::vector<std::vector<Seconds>> aroundOf;
+    for (std::size_t i : next)
+      aroundOf.push_back(around(candidates[i].how));
+    together(next.size(), [&](std::size_t slot) {
+      const Candidate &candidate = candidates[next[slot]];
+      Answer &one = answers[slot];
+      one.rejection.how = candidate.how;
+      one.rejection.reason = Rejection::Reason::bound;
+      one.rejection.bound = candidate.bound;
+      one.planned =
+          solve(candidate.how, aroundOf[slot], {limit, 0}, slot, one.rejection);
+    });
+    for (Answer &answer : answers)
+      take(std::move(answer));
+  }
+
+  // Calls `work` with every number below `count`, each on a thread of its own.
+  template <typename Work> static void together(std::size_t count, Work work) {
+    std::vector<std::future<void>> others;
+    for (std::size_t i = 1; i < count; ++i)
+      others.push_back(std::async(std::launch::async, work, i));
+    if (count > 0)
+      work(0);
+    for (std::future<void> &other : others)
+      other.get();
+  }
+
+  void exclude(const Candidate &candidate, Rejection::Reason reason) {
+    take({{}, {candidate.how, reason, candidate.bound, {}, false, {}}});
   }
 
   void take(Answer answer) {
@@ -191,9 +260,8 @@ private:
     for (Answer &answer : doubtful) {
       if (answer.rejection.bound.value < bar()) {
         Rejection again = answer.rejection;
-        std::optional<PlannedCandidate> planned =
-            solve(again.how, boundariesFor(again.how), {kNever, kManyPoints}, 0,
-                  again);
+        std::optional<PlannedCandidate> planned = solve(
+            again.how, around(again.how), {kNever, kManyPoints}, 0, again);
         if (planned && planned->fits)
           answer = {std::move(planned), std::move(again)};
       }
@@ -209,34 +277,28 @@ private:
       double best = fastest().time.step.value;
       std::size_t next = pool.size();
       for (std::size_t i = 0; i < pool.size(); ++i)
-        if (!tried[i] && !pool[i].optimal &&
+        if (!tried[i] && !pool[i].optimal && !pool[i].isLeastSum &&
             pool[i].lowerBound.value < best * (1 - 1e-9) &&
             (next == pool.size() || pool[i].lowerBound < pool[next].lowerBound))
           next = i;
       if (next == pool.size())
         return;
       tried[next] = true;
-      PlannedCandidate &open = pool[next];
-      Seconds known = open.lowerBound;
+      PlannedCandidate &gap = pool[next];
+      Seconds known = gap.lowerBound;
       Rejection rejection;
       rejection.bound = known;
-      std::optional<PlannedCandidate> closed = solve(
-          open.how, boundariesFor(open.how), {best, kManyPoints}, 0, rejection);
+      std::optional<PlannedCandidate> closed =
+          solve(gap.how, around(gap.how), {best, kManyPoints}, 0, rejection);
       // Given up: no plan there beats the best, which is all that matters.
       if (!closed || !closed->fits)
-        open.lowerBound = std::max(open.lowerBound, rejection.bound);
-      else if (closed->optimal || closed->time.step <= open.time.step)
-        open = std::move(*closed);
+        gap.lowerBound = std::max(gap.lowerBound, rejection.bound);
+      else if (closed->optimal || closed->time.step <= gap.time.step)
+        gap = std::move(*closed);
       else
-        open.lowerBound = closed->lowerBound;
-      open.lowerBound = std::max(open.lowerBound, known);
+        gap.lowerBound = closed->lowerBound;
+      gap.lowerBound = std::max(gap.lowerBound, known);
     }
-  }
-
-  std::vector<BoundaryFloor> boundariesFor(const Parallelism &how) {
-    Candidate candidate{how, {}, {}};
-    tighten(candidate);
-    return candidate.boundaries;
   }
 
   void conclude() {
@@ -268,7 +330,9 @@ private:
   const Machine &machine;
   const SearchOptions &options;
   Bounds bounds;
+  Floors leastTimes;
   std::vector<Candidate> candidates;
+  std::set<std::pair<double, std::size_t>> open; ///< by bound; candidates
   std::array<StageCache, kAtOnce> caches;
   std::vector<Answer> doubtful;       ///< too large, but not shown to be
   bool closing = false;               ///< the first pass is over

@@ -68,6 +68,8 @@ struct PlannedCandidate {
   bool fits = false;
   Seconds lowerBound; ///< no plan of this kind is faster
   bool optimal = false;
+  /// No stage has strategies whose times add up to less.
+  bool isLeastSum = false;
 
   /// All runs in chain order.
   std::vector<SegmentPlan> plans() const;
@@ -109,6 +111,14 @@ struct BoundaryFloor {
   Seconds floor;
 };
 
+/// What is known of a candidate before it is solved.
+struct CandidateFloors {
+  std::vector<BoundaryFloor> boundaries; ///< those to try
+  /// By stage: the step takes at least this and all that the stage computes for
+  /// its micro-batches.
+  std::vector<Seconds> around;
+};
+
 /// The layouts that values between the stages of a pipeline may have; without
 /// one, the free choice.
 std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
@@ -116,13 +126,12 @@ std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
 
 /// Solves one candidate.
 /// \param graph   for one micro-batch of all replicas
-/// \param boundaries  those to try
 /// \param limits  when to give up, and how hard to close the gap of the bound
 /// Empty if it was given up, or nothing is legal (`rejection` says which).
 std::optional<PlannedCandidate>
 solveCandidate(const ModelGraph &graph, const SearchOptions &options,
                const Machine &machine, const Parallelism &how,
-               const std::vector<BoundaryFloor> &boundaries, SolveLimits limits,
+               const CandidateFloors &floors, SolveLimits limits,
                StageCache &cache, Rejection &rejection);
 
 /// The same with every boundary.

@@ -170,7 +170,7 @@ private:
                      bool makes, Phase phase) {
       for (int tensor : tensors) {
         std::vector<Layout> layouts =
-            boundaryLayouts(segment.tensors[at(tensor)]);
+            boundaryLayouts(segment.tensors[at(tensor)], setting);
         int variable = addVariable(layouts.size());
         side.push_back(variable);
         result.boundary.push_back(layouts);
@@ -187,42 +187,6 @@ private:
     enter(segment.gradientOut, link.in, false, Phase::backward);
     enter(segment.carriedOut, link.out, false, Phase::forward);
     enter(segment.gradientIn, link.out, true, Phase::backward);
-  }
-
-  // Whole, or split over the tensor axis along any dimension the splits allow;
-  // samples lie over the replicas, positions over the context axis.
-  std::vector<Layout> boundaryLayouts(const Tensor &tensor) const {
-    auto splitOf = [&](std::size_t d) {
-      return static_cast<int>(d) == tensor.batchDim ? Split::batch
-             : d + 1 == tensor.shape.size()         ? Split::hidden
-                                                    : Split::sequence;
-    };
-    Layout base = Layout::whole(tensor.shape.size());
-    for (int axis = 0; axis < tensorAxis; ++axis)
-      for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
-        Layout layout = withPlacement(base, axis, static_cast<int>(d));
-        if (setting.mesh.axes[at(axis)].size > 1 &&
-            setting.rules[at(axis)].has(splitOf(d)) &&
-            divides(tensor.shape, layout, setting.mesh)) {
-          base = layout;
-          break;
-        }
-      }
-    auto wanted = [&](int placement) {
-      return !setting.boundary || *setting.boundary == placement;
-    };
-    std::vector<Layout> layouts;
-    if (setting.mesh.axes[at(tensorAxis)].size == 1 || wanted(kWhole))
-      layouts.push_back(base);
-    for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
-      Layout layout = withPlacement(base, tensorAxis, static_cast<int>(d));
-      if (setting.mesh.axes[at(tensorAxis)].size > 1 &&
-          wanted(static_cast<int>(d)) &&
-          setting.rules[at(tensorAxis)].has(splitOf(d)) &&
-          divides(tensor.shape, layout, setting.mesh))
-        layouts.push_back(layout);
-    }
-    return layouts;
   }
 
   void addParameters() {
@@ -250,7 +214,7 @@ private:
 
   // A reported scalar is summed once per step over whatever it is partial in.
   void addReported() {
-    if (setting.onlyMicroBatch || phasesApart)
+    if (phasesApart)
       return;
     for (int t : segment.reported) {
       const Tensor &tensor = segment.tensors[at(t)];
@@ -260,7 +224,8 @@ private:
             reshardTime(result.domains[at(t)].layouts[at(layout)],
                         Layout::whole(tensor.shape.size()), tensor.shape,
                         tensor.elementBytes, setting.mesh, *setting.machine)
-                .value);
+                .value *
+            setting.besideWeight);
       add(std::move(table), Growth::perStep);
     }
   }
@@ -511,37 +476,6 @@ SegmentProblem phaseProblem(const ModelGraph &model, int segment,
                             const Setting &setting) {
   std::vector<bool> nobody(model.parameters.size(), false);
   return Builder(model, segment, setting, nobody, true).build();
-}
-
-Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
-                const Setting &setting) {
-  Link link = unit.link;
-  auto microBatches = static_cast<double>(setting.microBatches);
-  for (std::size_t t = 0; t < unit.growth.size(); ++t) {
-    CostTable &table = link.problem.tables[t];
-    auto [growth, parameter] = unit.growth[t];
-    if (growth == Growth::perMicroBatch) {
-      for (double &seconds : table.time)
-        seconds *= microBatches;
-      for (double &bytes : table.memory)
-        bytes *= setting.inFlight;
-    } else if (growth == Growth::accumulation) {
-      const auto &states = unit.parameterStates[at(parameter)];
-      for (std::size_t s = 0; s < states.size(); ++s)
-        table.time[s] = accumulationTime(model.parameters[at(parameter)],
-                                         states[s], setting)
-                            .value;
-    }
-  }
-  return link;
-}
-
-SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,
-                                   const Setting &setting,
-                                   const std::vector<bool> &owner) {
-  SegmentProblem problem = unitProblem(model, segment, setting, owner);
-  problem.link = scaledLink(problem, model, setting);
-  return problem;
 }
 
 } // namespace mtplan::planner

@@ -71,6 +71,12 @@ Seconds updateTime(const Parameter &parameter, const ParameterState &state,
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting);
 
+/// Layouts in which a value may be handed from segment to segment: whole, or
+/// split over the tensor axis along any dimension that the splits allow;
+/// samples lie over the replicas, positions over the context axis.
+std::vector<Layout> boundaryLayouts(const Tensor &tensor,
+                                    const Setting &setting);
+
 /// A maker or reader of a tensor: a variable, and the layout (by index in the
 /// tensor's domain) that each of its values means.
 struct Port {

@@ -57,9 +57,9 @@ struct Setting {
   /// Of the copies of a repeated segment, those that do; the others keep
   /// everything. Prices are of a mean copy.
   double recomputeShare = 1.0;
-  /// What is paid once a step, and between replicas, costs nothing: what is
-  /// left bounds every plan with these tensor and context ranks.
-  bool onlyMicroBatch = false;
+  /// What gathers of parameters, sums of gradients and updates cost, of the
+  /// time they take: less than all of it where other work may go on meanwhile.
+  double besideWeight = 1.0;
   /// Micro-batches whose saved activations a rank holds at once; with virtual
   /// stages the mean over its chunks.
   double inFlight = 1.0;

@@ -15,16 +15,16 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
+// Where the sum of all times is only near what is asked for, there are many
+// sums to minimise, and little is gained by the last of each.
+constexpr std::int64_t kFewPoints = 100'000;
 
-bool runsAnythingBeside(const Overlaps &overlaps, const Parallelism &how) {
-  return how.pp > 1 ||
-         ((overlaps.gather || overlaps.reduce) && how.dp * how.cp > 1);
-}
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 /// One way to lay out what stages hand on and share, solved.
 struct Attempt {
   std::optional<int> boundary, shared;
+  double weight = 1.0; ///< see Setting::besideWeight
   std::vector<const StageSolution *> stages;
   bool fits = true, optimal = true;
   Seconds step;
@@ -39,7 +39,9 @@ public:
   CandidateSolver(const ModelGraph &g, const SearchOptions &o, const Machine &m,
                   const Parallelism &h, StageCache &c)
       : graph(g), options(o), how(h), cache(c), setting(settingOf(o, m, h)),
-        adds(!runsAnythingBeside(o.overlaps, h)) {
+        hidesTraffic((o.overlaps.gather || o.overlaps.reduce) &&
+                     h.dp * h.cp * h.tp > 1),
+        adds(h.pp == 1 && !hidesTraffic) {
     std::vector<PipelinePart> parts = pipelineParts(g, h.layers);
     held.resize(at(how.pp));
     for (std::size_t part = 0; part < parts.size(); ++part)
@@ -47,31 +49,29 @@ public:
   }
 
   std::optional<PlannedCandidate>
-  run(const std::vector<BoundaryFloor> &boundaries, SolveLimits limits,
-      Rejection &rejection) {
-    const double bar = limits.stopAbove;
+  run(const CandidateFloors &floors, SolveLimits limits, Rejection &rejection) {
+    bar = limits.stopAbove;
+    around = floors.around;
+    around.resize(at(how.pp));
     const Seconds floor = rejection.bound;
     // What the caller cannot use is known before the step is simulated only
     // where all streams' time simply adds up.
-    if (!adds)
+    if (!adds) {
       limits.stopAbove = kNever;
+      limits.points = std::min(limits.points, kFewPoints);
+    }
     rejection.reason = Rejection::Reason::pins;
-    for (const BoundaryFloor &boundary : boundaries) {
+    for (const BoundaryFloor &boundary : floors.boundaries) {
       // No better than what there is, or than the caller can use.
       Seconds least = std::max(floor, boundary.floor);
-      if (least.value >= bar || (best && best->fits && best->step <= least)) {
+      if (least.value >= ofInterest()) {
         bound = std::min(bound, least);
         if (!best)
           rejection.reason = Rejection::Reason::bound;
         continue;
       }
-      attempt(boundary.boundary, std::nullopt, least, limits, rejection);
-      if (!sharesAgree()) {
-        tried.clear();
-        for (int state = 0; state < sharedStates(); ++state)
-          attempt(boundary.boundary, state, least, limits, rejection);
-      }
-      take();
+      least = attemptAll(boundary.boundary, least, limits, rejection);
+      bound = std::min(bound, least);
     }
     if (best)
       return assemble(rejection);
@@ -81,10 +81,65 @@ public:
   }
 
 private:
+  // Strategies are the best for a step in which all adds up. Where some of it
+  // may go on beside the rest, those for a step in which that costs nothing
+  // come first: they give the bound, and of a step in between, mostly one of
+  // the two is best. A weight in between gives both again where they lie far
+  // apart. Returns a step that no plan of this boundary beats.
+  Seconds attemptAll(std::optional<int> boundary, Seconds least,
+                     SolveLimits limits, Rejection &rejection) {
+    Attempt one;
+    one.boundary = boundary;
+    if (adds)
+      return attemptShared(one, least, limits, rejection);
+    constexpr double kNear = 1.003;
+    for (double weight : {0.0, 1.0, 0.125}) {
+      one.weight = weight;
+      least = attemptShared(one, least, limits, rejection);
+      double near = weight == 0.0 ? 1 + 1e-9 : kNear;
+      if (least.value * near >= ofInterest())
+        break;
+    }
+    return least;
+  }
+
+  // With every stage free to choose, parameters that several hold may come out
+  // alike; then nothing is lost by asking for it.
+  Seconds attemptShared(Attempt one, Seconds least, SolveLimits limits,
+                        Rejection &rejection) {
+    least = attempt(one, least, limits, rejection);
+    if (!sharesAgree()) {
+      tried.clear();
+      Seconds known{kNever};
+      for (int state = 0; state < sharedStates(); ++state) {
+        one.shared = state;
+        known = std::min(known, attempt(one, least, limits, rejection));
+      }
+      least = known;
+    }
+    for (Attempt &done : tried)
+      if (!best || isBefore(done, *best))
+        best = std::move(done);
+    tried.clear();
+    return least;
+  }
+
+  // What a stage computes, C, stands in a row, and the step takes at least that
+  // and `around` it. If what has the weight w, T, stands in a row with it, also
+  // C + T, but not around it; else at least T. So it takes no less than any
+  // mean of the two, of which this one is made of the least C + w T.
+  Seconds boundOf(const Attempt &one, const StageSolution &solution,
+                  int stage) const {
+    double w = one.weight;
+    Seconds before = around[at(stage)];
+    return hidesTraffic ? (solution.lowerBound + before) / (1.0 + w)
+                        : solution.lowerBound + before * (1.0 - w);
+  }
+
   // Solves all stages; leaves what came of it in `tried`, or why nothing did.
-  void attempt(std::optional<int> boundary, std::optional<int> shared,
-               Seconds least, SolveLimits limits, Rejection &rejection) {
-    Attempt one{boundary, shared, {}, true, true, {}, least, 0};
+  Seconds attempt(Attempt one, Seconds least, SolveLimits limits,
+                  Rejection &rejection) {
+    one.bound = least;
     Setting here = settingOfAttempt(one);
     StageSolver solver(graph, here, how, cache);
     ScheduleShape shape{how.schedule, how.pp, how.virtualStages,
@@ -96,14 +151,14 @@ private:
       const StageSolution &solution =
           solver.solve(copiesOf(graph, held[at(stage)]), inFlight, limits);
       if (solution.outcome == StageSolution::Outcome::illegal)
-        return;
-      // A stage alone is the whole step; one that cannot fit ends it.
-      if ((how.pp == 1 && adds) || solution.lowerBound.value == kNever)
-        one.bound = std::max(one.bound, solution.lowerBound);
-      if (solution.outcome == StageSolution::Outcome::abandoned) {
+        return {kNever};
+      // +infinity where the stage cannot fit.
+      one.bound = std::max(one.bound, boundOf(one, solution, stage));
+      if (solution.outcome == StageSolution::Outcome::abandoned ||
+          (!adds && one.bound.value >= ofInterest() &&
+           one.bound.value < kNever)) {
         rejection.reason = Rejection::Reason::bound;
-        bound = std::min(bound, one.bound);
-        return;
+        return one.bound;
       }
       bool fits = solution.outcome == StageSolution::Outcome::fits;
       one.fits = one.fits && fits;
@@ -115,13 +170,15 @@ private:
     if (one.fits)
       one.step = stepSecondsOf(
           stepProblemOf(graph, pricedParts(one), here, how, options.overlaps));
-    if (one.optimal && !adds)
-      one.bound = one.step;
     tried.push_back(std::move(one));
+    return tried.back().bound;
   }
 
-  // With every stage free to choose, parameters that several hold may come out
-  // alike; then nothing is lost by asking for it.
+  // Slower plans are neither the candidate's best nor of use to the caller.
+  double ofInterest() const {
+    return best && best->fits ? std::min(bar, best->step.value) : bar;
+  }
+
   bool sharesAgree() const {
     if (how.pp == 1 || tried.empty())
       return true;
@@ -149,16 +206,6 @@ private:
     return static_cast<int>(most);
   }
 
-  // The best of what was tried with one boundary joins the best of all.
-  void take() {
-    for (Attempt &one : tried) {
-      bound = std::min(bound, one.bound);
-      if (!best || isBefore(one, *best))
-        best = std::move(one);
-    }
-    tried.clear();
-  }
-
   static bool isBefore(const Attempt &a, const Attempt &b) {
     if (a.fits != b.fits)
       return a.fits;
@@ -169,6 +216,7 @@ private:
     Setting here = setting;
     here.boundary = one.boundary;
     here.sharedState = one.shared;
+    here.besideWeight = one.weight;
     return here;
   }
 
@@ -208,6 +256,7 @@ private:
     candidate.fullestStage = best->fullestStage;
     candidate.fits = best->fits;
     candidate.lowerBound = bound;
+    candidate.isLeastSum = best->fits && best->optimal;
     candidate.optimal =
         best->fits && candidate.time.step.value <= bound.value * (1 + 1e-9);
     rejection.bound = bound;
@@ -222,12 +271,15 @@ private:
   const SearchOptions &options;
   const Parallelism &how;
   StageCache &cache;
-  Setting setting; ///< nothing said of boundaries and shared states
-  bool adds;       ///< all streams' time adds up to the step
+  Setting setting;   ///< nothing said of boundaries and shared states
+  bool hidesTraffic; ///< of parameters and gradients, beside compute
+  bool adds;         ///< all streams' time adds up to the step
   std::vector<std::vector<PipelinePart>> held; ///< by stage
   std::vector<Attempt> tried;                  ///< with one boundary
   std::optional<Attempt> best;
-  Seconds bound{kNever}; ///< of all boundaries
+  Seconds bound{kNever};       ///< of all boundaries
+  double bar = kNever;         ///< slower plans are of no interest
+  std::vector<Seconds> around; ///< see CandidateFloors
 };
 
 } // namespace
@@ -240,38 +292,40 @@ std::vector<SegmentPlan> PlannedCandidate::plans() const {
 }
 
 // Between stages all values lie alike; within one they may lie as they will.
+// Split ones first, which are mostly better: the rest is then soon given up.
 std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
                                              const Parallelism &how) {
   if (how.pp == 1)
     return {std::nullopt};
-  std::vector<std::optional<int>> all{kWhole};
+  std::vector<std::optional<int>> all;
   std::size_t dims = 0;
   for (const SegmentGraph &segment : graph.segments)
     for (int tensor : segment.carriedIn)
       dims = std::max(dims, segment.tensors[at(tensor)].shape.size());
   for (std::size_t d = 0; how.tp > 1 && d < dims; ++d)
     all.emplace_back(static_cast<int>(d));
+  all.emplace_back(kWhole);
   return all;
 }
 
 std::optional<PlannedCandidate>
 solveCandidate(const ModelGraph &graph, const SearchOptions &options,
                const Machine &machine, const Parallelism &how,
-               const std::vector<BoundaryFloor> &boundaries, SolveLimits limits,
+               const CandidateFloors &floors, SolveLimits limits,
                StageCache &cache, Rejection &rejection) {
   cache.trim();
   return CandidateSolver(graph, options, machine, how, cache)
-      .run(boundaries, limits, rejection);
+      .run(floors, limits, rejection);
 }
 
 std::optional<PlannedCandidate>
 solveCandidate(const ModelGraph &graph, const SearchOptions &options,
                const Machine &machine, const Parallelism &how,
                SolveLimits limits, StageCache &cache, Rejection &rejection) {
-  std::vector<BoundaryFloor> boundaries;
+  CandidateFloors floors;
   for (std::optional<int> boundary : boundariesOf(graph, how))
-    boundaries.push_back({boundary, {}});
-  return solveCandidate(graph, options, machine, how, boundaries, limits, cache,
+    floors.boundaries.push_back({boundary, {}});
+  return solveCandidate(graph, options, machine, how, floors, limits, cache,
                         rejection);
 }
 

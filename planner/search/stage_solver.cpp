@@ -200,7 +200,7 @@ StageCache::Key StageSolver::unitKey() const {
           how.recomputeLayers,
           setting.boundary.value_or(-9),
           setting.sharedState.value_or(-9),
-          setting.onlyMicroBatch};
+          static_cast<std::int64_t>(setting.besideWeight * 1024)};
 }
 
 // The first segment of the stage that reads a shared parameter pays for it.

@@ -105,6 +105,26 @@ ChainSolution ChainSolver::solve(const ChainProblem &chain,
   return solution;
 }
 
+std::vector<LeastCost>
+ChainSolver::least(const ChainProblem &chain,
+                   const std::vector<Objective> &objectives) {
+  if (!hasShapeOf(chain))
+    throw std::invalid_argument("the chain differs in shape from the solver's");
+  std::vector<LeastCost> all;
+  bool legal = tables.prepare(chain);
+  for (const Objective &objective : objectives) {
+    LeastCost one{kInfinity, std::vector(chain.links.size(), kInfinity)};
+    if (legal) {
+      one.whole = tables.run(chain, objective);
+      for (std::size_t l = 0; l < chain.links.size(); ++l)
+        one.byLink[l] =
+            std::ranges::min(tables.table(static_cast<int>(l)).costs());
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
 /// `solution` is the fastest one, and too large.
 void ChainSolver::limitMemory(const ChainProblem &chain,
                               const SolveLimits &limits,

@@ -37,6 +37,12 @@ struct SolveLimits {
   std::int64_t points = 4'000'000;
 };
 
+/// What no solution has less of, memory unlimited.
+struct LeastCost {
+  double whole = 0.0;         ///< of all copies; +infinity: nothing is legal
+  std::vector<double> byLink; ///< of one copy, whatever its neighbours choose
+};
+
 /// Keeps elimination orders, layouts and buffers between problems that differ
 /// in their numbers only. The solution does not depend on what was solved
 /// before.
@@ -51,6 +57,10 @@ public:
   /// Throws std::invalid_argument if `chain` has another shape. Its numbers are
   /// taken to be sound.
   ChainSolution solve(const ChainProblem &chain, SolveLimits limits = {});
+
+  /// The least of each objective. Throws as solve() does.
+  std::vector<LeastCost> least(const ChainProblem &chain,
+                               const std::vector<Objective> &objectives);
 
 private:
   void limitMemory(const ChainProblem &chain, const SolveLimits &limits,

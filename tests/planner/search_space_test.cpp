@@ -6,6 +6,7 @@
 
 #include "planner/search/bounds.h"
 #include "planner/search/enumerate.h"
+#include "planner/search/floors.h"
 #include "tests/planner/random_model.h"
 
 namespace mtplan::planner {
@@ -93,6 +94,8 @@ Case drawCase(unsigned seed) {
           .copies = drawn.model.segments[1].repeat;
   drawn.machine = roundMachine(seed % 2 == 0 ? 0.0 : 1e-6);
   drawn.options = openOptions(seed % 3 == 0 ? 2 : 4);
+  if (seed % 4 > 1)
+    drawn.options.overlaps = {};
   return drawn;
 }
 
@@ -100,7 +103,7 @@ Case drawCase(unsigned seed) {
 // the search finds, with memory in plenty and with less; and every bound holds
 // for every candidate.
 TEST(SearchSpace, IsTheBestOfAllCandidates) {
-  int fitting = 0, pipelines = 0, split = 0;
+  int fitting = 0, pipelines = 0, split = 0, reached = 0;
   for (unsigned seed = 0; seed < 40; ++seed) {
     Case drawn = drawCase(seed);
     double used = 0.0;
@@ -110,6 +113,7 @@ TEST(SearchSpace, IsTheBestOfAllCandidates) {
         drawn.machine.device.memory = Bytes{share * used};
       std::vector<Rejection> rejections;
       Bounds bounds(drawn.model, drawn.machine, drawn.options);
+      Floors floors(drawn.model, drawn.machine, drawn.options);
       double best = kNever, open = kNever;
       StageCache cache;
       std::vector<Parallelism> space =
@@ -129,8 +133,16 @@ TEST(SearchSpace, IsTheBestOfAllCandidates) {
         }
         EXPECT_LE(pipelineFloor(bounds.compute(how), how).value,
                   step.value * (1 + 1e-9));
-        EXPECT_LE(pipelineFloor(bounds.through(how), how).value,
+        floors.prepare({how});
+        EXPECT_LE(pipelineFloor(floors.microBatchOf(how), how).value,
                   step.value * (1 + 1e-9));
+        Floors::StepFloor floor = floors.stepOf(how);
+        EXPECT_LE(floor.quick.value, step.value * (1 + 1e-9));
+        if (floor.problem) {
+          Seconds simulated = stepSecondsOf(*floor.problem);
+          EXPECT_LE(simulated.value, step.value * (1 + 1e-9));
+          reached += one->fits && simulated >= step * (1 - 1e-9);
+        }
         if (!one->fits)
           continue;
         best = std::min(best, step.value);
@@ -160,6 +172,8 @@ TEST(SearchSpace, IsTheBestOfAllCandidates) {
   EXPECT_GT(fitting, 120);
   EXPECT_GT(pipelines, 5);
   EXPECT_GT(split, 20);
+  // Bounds are not only safe: many a plan's step is its own bound.
+  EXPECT_GT(reached, 1000);
 }
 
 // Bytes per weight in mixed precision (Rajbhandari et al. 2020, table 1), where

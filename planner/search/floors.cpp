@@ -1,0 +1,298 @@
+//===- floors.cpp - The least that segments take, whatever the plan -------===//
+
+#include "planner/search/floors.h"
+
+#include <algorithm>
+#include <future>
+#include <limits>
+
+#include "planner/search/pipeline_parts.h"
+#include "planner/search/segment_problem.h"
+#include "planner/simulate/step_floor.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+/// The least of each of several times; nothing yet: +infinity.
+struct Least {
+  Seconds value{kNever};
+  void add(Seconds other) { value = std::min(value, other); }
+  Seconds orNone() const { return value.value == kNever ? Seconds{} : value; }
+};
+
+bool isRead(const SegmentGraph &segment, const Tensor &tensor, Phase phase) {
+  auto index = static_cast<int>(&tensor - segment.tensors.data());
+  return std::ranges::any_of(segment.ops, [&](const Op &op) {
+    return op.phase == phase &&
+           std::ranges::any_of(op.operands, [&](const Use &use) {
+             return use.tensor == index;
+           });
+  });
+}
+
+// What is stored split over the replicas, brought together for use; over the
+// tensor axis it stays as it is.
+Layout gathered(Layout layout, const Mesh &mesh) {
+  for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
+    layout = withPlacement(layout, axis, kWhole);
+  return layout;
+}
+
+// A micro-batch goes through the stages before forward first and backward last
+// (where zero-bubble leaves open how much of backward that is); in the meantime
+// of the latter the stage may be updated.
+std::vector<Seconds> timesAround(const StepProblem &problem) {
+  std::vector<Seconds> around;
+  Seconds before, after;
+  for (const StageTimes &stage : problem.stages) {
+    around.push_back(before + std::max(after, stage.update));
+    const ChunkTimes &chunk = stage.chunks.front();
+    for (const SliceTimes &slice : chunk.slices) {
+      before += slice.count * slice.forward;
+      if (problem.shape.kind != ScheduleKind::zeroBubble)
+        after += slice.count * slice.backward;
+    }
+    before += chunk.sendForward;
+  }
+  return around;
+}
+
+Seconds computeOf(const StageTimes &stage, int microBatches) {
+  Seconds work;
+  for (const ChunkTimes &chunk : stage.chunks)
+    for (const SliceTimes &slice : chunk.slices)
+      work += microBatches * slice.count * (slice.forward + slice.backward);
+  return work;
+}
+
+} // namespace
+
+Floors::Floors(const ModelGraph &theModel, const Machine &theMachine,
+               const SearchOptions &theOptions)
+    : model(theModel), machine(theMachine), options(theOptions) {}
+
+MicroBatchFloor Floors::solve(const Parallelism &how,
+                              SolverCache &solvers) const {
+  Parallelism alone = how;
+  alone.dp = alone.pp = alone.ep = alone.virtualStages = 1;
+  alone.zeroStage = 0;
+  alone.zeroRanks = 1;
+  alone.globalBatch = how.microBatch;
+  alone.layers.clear();
+  Setting setting = settingOf(options, machine, alone);
+  setting.recomputeShare = recomputeShareOf(how);
+  ModelGraph graph = withBatch(model, how.microBatch);
+  ChainProblem chain;
+  MicroBatchFloor floor;
+  for (std::size_t s = 0; s < graph.segments.size(); ++s) {
+    chain.links.push_back(
+        phaseProblem(graph, static_cast<int>(s), setting).link);
+    for (int domain : chain.links.back().problem.domains)
+      floor.isLegal = floor.isLegal && domain > 0;
+  }
+  if (!floor.isLegal)
+    return floor;
+  ChainSolver &solver = solvers.solverOf(chain);
+  std::vector<LeastCost> least =
+      solver.least(chain, {{1.0, 0.0}, {0.0, 1.0}, {1.0, 1.0}});
+  for (std::size_t s = 0; s < graph.segments.size(); ++s) {
+    floor.forward.push_back({least[0].byLink[s]});
+    floor.backward.push_back({least[1].byLink[s]});
+  }
+  floor.all = {least[2].whole};
+  floor.isLegal = least[2].whole < kNever;
+  return floor;
+}
+
+void Floors::prepare(const std::vector<Parallelism> &candidates) {
+  std::vector<const Parallelism *> missing;
+  std::vector<MicroBatchFloor *> places;
+  for (const Parallelism &how : candidates) {
+    auto [entry, isNew] = microBatches.try_emplace(keyOf(how));
+    if (!isNew)
+      continue;
+    missing.push_back(&how);
+    places.push_back(&entry->second);
+  }
+  auto work = [&](std::size_t thread) {
+    for (std::size_t i = thread; i < missing.size(); i += solversOf.size())
+      *places[i] = solve(*missing[i], solversOf[thread]);
+  };
+  std::vector<std::future<void>> others;
+  for (std::size_t t = 1; t < solversOf.size() && t < missing.size(); ++t)
+    others.push_back(std::async(std::launch::async, work, t));
+  work(0);
+  for (std::future<void> &other : others)
+    other.get();
+}
+
+// Each time on its own, the least over all states that a parameter may be in.
+PhaseTimes Floors::replicaTimes(const SegmentGraph &segment,
+                                const Setting &setting,
+                                std::vector<bool> &paid) const {
+  PhaseTimes times;
+  StateBytes perElement = stateBytesOf(setting);
+  const Mesh &mesh = setting.mesh;
+  std::vector<bool> seen(model.parameters.size(), false);
+  for (const Tensor &tensor : segment.tensors) {
+    if (tensor.kind != TensorKind::parameter || seen[at(tensor.parameter)])
+      continue;
+    seen[at(tensor.parameter)] = true;
+    const Parameter &parameter = model.parameters[at(tensor.parameter)];
+    Least gather, reduce, gatherStep, reduceStep, update, accumulation;
+    for (const ParameterState &state :
+         parameterStates(model, tensor.parameter, setting)) {
+      Layout accumulator = accumulatorLayout(state, mesh);
+      Layout whole = gathered(state.stored, mesh);
+      Layout made = whole; // of the gradient, by every micro-batch
+      for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
+        if (mesh.axes[at(axis)].size > 1)
+          made = withPlacement(made, axis, kPartial);
+      if (state.reduceOncePerStep)
+        made = withPlacement(made, tensorAxisOf(mesh), kPartial);
+      auto between = [&](const Layout &from, const Layout &to, double bytes) {
+        return stateReshardTime(from, to, parameter.shape, bytes, setting);
+      };
+      gather.add(between(state.stored, whole, parameter.elementBytes));
+      reduce.add(between(made, accumulator, parameter.elementBytes));
+      reduceStep.add(between(accumulator, state.owned(), perElement.gradient));
+      gatherStep.add(
+          between(state.owned(), state.stored, parameter.elementBytes));
+      update.add(updateTime(parameter, state, setting));
+      accumulation.add(accumulationTime(parameter, state, setting) /
+                       static_cast<double>(setting.microBatches));
+    }
+    if (isRead(segment, tensor, Phase::forward))
+      times.gatherForward += gather.orNone();
+    if (isRead(segment, tensor, Phase::backward))
+      times.gatherBackward += gather.orNone();
+    times.reduce += reduce.orNone();
+    times.backward.compute += accumulation.orNone();
+    if (parameter.shared && paid[at(tensor.parameter)])
+      continue;
+    paid[at(tensor.parameter)] = true;
+    times.reduceStep += reduceStep.orNone();
+    times.gatherStep += gatherStep.orNone();
+    times.update += update.orNone();
+  }
+  return times;
+}
+
+// By segment, as if one stage held all.
+const std::vector<PhaseTimes> &Floors::replicaFloor(const Parallelism &how,
+                                                    const Setting &setting) {
+  auto [entry, isNew] =
+      replicas.try_emplace({how.tp, how.cp, how.dp, how.zeroStage,
+                            how.zeroRanks, how.microBatches()});
+  if (isNew) {
+    std::vector<bool> paid(model.parameters.size(), false);
+    for (const SegmentGraph &segment : model.segments)
+      entry->second.push_back(replicaTimes(segment, setting, paid));
+  }
+  return entry->second;
+}
+
+Bytes Floors::handed(const std::vector<int> &tensors,
+                     const SegmentGraph &segment,
+                     const Parallelism &how) const {
+  double bytes = 0.0;
+  for (int t : tensors) {
+    const Tensor &tensor = segment.tensors[at(t)];
+    double one = tensor.elementBytes;
+    for (std::size_t d = 0; d < tensor.shape.size(); ++d)
+      one *= static_cast<int>(d) == tensor.batchDim
+                 ? static_cast<double>(how.microBatch)
+                 : static_cast<double>(tensor.shape[d]);
+    bytes += one / how.tp / how.cp;
+  }
+  return {bytes};
+}
+
+Bytes Floors::tied(const Setting &setting) const {
+  Bytes bytes;
+  for (std::size_t p = 0; p < model.parameters.size(); ++p) {
+    if (!model.parameters[p].shared)
+      continue;
+    double least = kNever;
+    for (const ParameterState &state :
+         parameterStates(model, static_cast<int>(p), setting))
+      least = std::min(
+          least, localBytes(model.parameters[p].shape, state.stored,
+                            stateBytesOf(setting).gradient, setting.mesh));
+    if (least < kNever)
+      bytes += Bytes{least};
+  }
+  return bytes;
+}
+
+Seconds Floors::microBatchOf(const Parallelism &how) const {
+  const MicroBatchFloor &floor = microBatches.at(keyOf(how));
+  return floor.isLegal ? floor.all : Seconds{kNever};
+}
+
+Floors::StepFloor Floors::stepOf(const Parallelism &how) {
+  const MicroBatchFloor &micro = microBatches.at(keyOf(how));
+  Setting setting = settingOf(options, machine, how);
+  const std::vector<PhaseTimes> &replica = replicaFloor(how, setting);
+  std::vector<PhaseTimes> times = replica;
+  for (std::size_t s = 0; s < times.size(); ++s) {
+    times[s].forward.compute += micro.forward[s];
+    times[s].backward.compute += micro.backward[s];
+  }
+  std::vector<StepPart> parts;
+  for (const PipelinePart &held : pipelineParts(model, how.layers)) {
+    StepPart part;
+    for (const CopyRange &range : held)
+      part.runs.push_back({times[at(range.segment)], range.count});
+    const SegmentGraph &last = model.segments[at(held.back().segment)];
+    const SegmentGraph &first = model.segments[at(held.front().segment)];
+    part.handedOn = handed(last.carriedOut, last, how);
+    part.handedBack = handed(first.gradientOut, first, how);
+    parts.push_back(std::move(part));
+  }
+  StepProblem problem =
+      stepProblemOf(parts, how.pp > 1 ? tied(setting) : Bytes{}, setting, how,
+                    options.overlaps);
+  StepFloor floor;
+  floor.around = timesAround(problem);
+  if (how.pp == 1)
+    floor.quick = rowOfWork(replica, micro, how);
+  // What zero-bubble puts off is the plan's affair: of its backward only the
+  // sum is known.
+  if (how.schedule == ScheduleKind::zeroBubble && how.pp > 1) {
+    for (std::size_t stage = 0; stage < problem.stages.size(); ++stage)
+      floor.quick =
+          std::max(floor.quick,
+                   floor.around[stage] + computeOf(problem.stages[stage],
+                                                   problem.shape.microBatches));
+  } else {
+    floor.quick = std::max(floor.quick, stepFloor(problem));
+    floor.problem = std::move(problem);
+  }
+  return floor;
+}
+
+// With one stage all its work stands in a row, and is that of one plan.
+Seconds Floors::rowOfWork(const std::vector<PhaseTimes> &replica,
+                          const MicroBatchFloor &micro,
+                          const Parallelism &how) const {
+  auto microBatchCount = static_cast<double>(how.microBatches());
+  Seconds work = micro.all * microBatchCount;
+  for (std::size_t s = 0; s < replica.size(); ++s) {
+    const PhaseTimes &times = replica[s];
+    Seconds one = times.update + times.backward.compute * microBatchCount;
+    if (!options.overlaps.reduce && how.zeroStage < 2)
+      one += times.reduceStep;
+    if (!options.overlaps.gather && how.zeroStage < 3)
+      one += times.gatherStep;
+    work += one * model.segments[s].repeat;
+  }
+  return work;
+}
+
+} // namespace mtplan::planner

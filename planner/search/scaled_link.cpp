@@ -1,0 +1,40 @@
+//===- scaled_link.cpp - From one micro-batch to those of a step ----------===//
+
+#include "planner/search/segment_problem.h"
+
+namespace mtplan::planner {
+
+static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
+                const Setting &setting) {
+  Link link = unit.link;
+  auto microBatches = static_cast<double>(setting.microBatches);
+  for (std::size_t t = 0; t < unit.growth.size(); ++t) {
+    CostTable &table = link.problem.tables[t];
+    auto [growth, parameter] = unit.growth[t];
+    if (growth == Growth::perMicroBatch) {
+      for (double &seconds : table.time)
+        seconds *= microBatches;
+      for (double &bytes : table.memory)
+        bytes *= setting.inFlight;
+    } else if (growth == Growth::accumulation) {
+      const auto &states = unit.parameterStates[at(parameter)];
+      for (std::size_t s = 0; s < states.size(); ++s)
+        table.time[s] = accumulationTime(model.parameters[at(parameter)],
+                                         states[s], setting)
+                            .value;
+    }
+  }
+  return link;
+}
+
+SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,
+                                   const Setting &setting,
+                                   const std::vector<bool> &owner) {
+  SegmentProblem problem = unitProblem(model, segment, setting, owner);
+  problem.link = scaledLink(problem, model, setting);
+  return problem;
+}
+
+} // namespace mtplan::planner
