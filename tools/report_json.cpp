@@ -2,6 +2,7 @@
 
 #include "tools/report_json.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace mtplan::tools {
@@ -180,6 +181,9 @@ Json searchJson(const PlanOutcome &outcome, bool timings) {
           {"pruned", outcome.result.pruned},
           {"time_s", timings ? Json(outcome.searchSeconds) : Json(nullptr)},
           {"optimal", outcome.result.optimal},
+          {"lower_bound_s", std::isfinite(outcome.result.lowerBound.value)
+                                ? Json(outcome.result.lowerBound.value)
+                                : Json(nullptr)},
           {"rejections", std::move(rejections)}};
 }
 

@@ -45,8 +45,8 @@ TEST(OpenSpace, IsTheBestOfItsParts) {
       "--cp",        "any", "--schedule",     "any", "--zero", "any",
       "--recompute", "any", "--top",          "1"};
   Json whole = jsonOf("tiny-gpt2", open);
-  EXPECT_TRUE(whole["search"]["optimal"]);
   double best = whole["prediction"]["step_time_s"];
+  EXPECT_GE(whole["search"]["lower_bound_s"].get<double>(), 0.9 * best);
   for (const char *pp : {"1", "2"})
     for (const char *cp : {"1", "2", "4"})
       for (const char *zero : {"0", "1"}) {
