@@ -8,6 +8,7 @@ folders=("tests/fuzz/corpus/$1")
 case $1 in
 machine) folders+=(examples/machines) ;;
 software) folders+=(examples/software) ;;
+measurements) folders+=(examples/measurements) ;;
 hf_config) folders+=(examples) ;;
 native_json)
   folders+=(examples/native)
