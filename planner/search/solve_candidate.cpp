@@ -85,37 +85,38 @@ private:
   // may go on beside the rest, those for a step in which that costs nothing
   // come first: they give the bound, and of a step in between, mostly one of
   // the two is best. A weight in between gives both again where they lie far
-  // apart. Returns a step that no plan of this boundary beats.
+  // apart. All there is to be gained is what is exposed: a little is left
+  // alone. Returns a step that no plan of this boundary beats.
   Seconds attemptAll(std::optional<int> boundary, Seconds least,
                      SolveLimits limits, Rejection &rejection) {
     Attempt one;
     one.boundary = boundary;
     if (adds)
       return attemptShared(one, least, limits, rejection);
-    constexpr double kNear = 1.003;
-    for (double weight : {0.0, 1.0, 0.125}) {
+    exposed = 1.0;
+    for (auto [weight, worthwhile] :
+         {std::pair{0.0, 0.0}, std::pair{1.0, 0.002}, std::pair{0.125, 0.05}}) {
+      if (least.value * (1 + 1e-9) >= ofInterest() || exposed < worthwhile)
+        break;
       one.weight = weight;
       least = attemptShared(one, least, limits, rejection);
-      double near = weight == 0.0 ? 1 + 1e-9 : kNear;
-      if (least.value * near >= ofInterest())
-        break;
     }
     return least;
   }
 
   // With every stage free to choose, parameters that several hold may come out
-  // alike; then nothing is lost by asking for it.
+  // alike; then nothing is lost by asking for it. Else the states that were
+  // chosen are tried, one for all; the bound is that of the free choice.
   Seconds attemptShared(Attempt one, Seconds least, SolveLimits limits,
                         Rejection &rejection) {
     least = attempt(one, least, limits, rejection);
-    if (!sharesAgree()) {
+    std::vector<int> states = chosenStates();
+    if (states.size() > 1 && tried.back().fits) {
       tried.clear();
-      Seconds known{kNever};
-      for (int state = 0; state < sharedStates(); ++state) {
+      for (int state : states) {
         one.shared = state;
-        known = std::min(known, attempt(one, least, limits, rejection));
+        attempt(one, least, limits, rejection);
       }
-      least = known;
     }
     for (Attempt &done : tried)
       if (!best || isBefore(done, *best))
@@ -167,9 +168,13 @@ private:
       if (solution.memory.total() > one.memory().total())
         one.fullestStage = stage;
     }
-    if (one.fits)
-      one.step = stepSecondsOf(
-          stepProblemOf(graph, pricedParts(one), here, how, options.overlaps));
+    if (one.fits) {
+      StepProblem problem =
+          stepProblemOf(graph, pricedParts(one), here, how, options.overlaps);
+      one.step = stepSecondsOf(problem);
+      if (!adds && one.weight == 0.0)
+        exposed = 1.0 - stepSecondsOf(alone(std::move(problem))) / one.step;
+    }
     tried.push_back(std::move(one));
     return tried.back().bound;
   }
@@ -179,31 +184,35 @@ private:
     return best && best->fits ? std::min(bar, best->step.value) : bar;
   }
 
-  bool sharesAgree() const {
-    if (how.pp == 1 || tried.empty())
-      return true;
-    for (std::size_t p = 0; p < graph.parameters.size(); ++p) {
-      if (!graph.parameters[p].shared)
-        continue;
-      const ParameterState *first = nullptr;
-      for (const StageSolution *stage : tried.back().stages)
-        for (const SegmentPlan &run : stage->runs)
-          if (const auto &state = run.parameters[p]) {
-            if (first && *first != *state)
-              return false;
-            first = &*state;
-          }
+  // Without what the weight is of.
+  static StepProblem alone(StepProblem problem) {
+    for (StageTimes &stage : problem.stages) {
+      stage.update = {};
+      for (ChunkTimes &chunk : stage.chunks)
+        for (SliceTimes &slice : chunk.slices)
+          slice.gather = slice.reduce = {};
     }
-    return true;
+    return problem;
   }
 
-  int sharedStates() const {
-    std::size_t most = 0;
-    for (std::size_t p = 0; p < graph.parameters.size(); ++p)
-      if (graph.parameters[p].shared)
-        most = std::max(
-            most, parameterStates(graph, static_cast<int>(p), setting).size());
-    return static_cast<int>(most);
+  // Of parameters that several stages hold: what the last attempt kept them in,
+  // by number among their states, each once.
+  std::vector<int> chosenStates() const {
+    std::vector<int> chosen;
+    for (std::size_t p = 0; p < graph.parameters.size(); ++p) {
+      if (how.pp == 1 || tried.empty() || !graph.parameters[p].shared)
+        continue;
+      std::vector<ParameterState> states =
+          parameterStates(graph, static_cast<int>(p), setting);
+      for (const StageSolution *stage : tried.back().stages)
+        for (const SegmentPlan &run : stage->runs)
+          if (const auto &state = run.parameters[p])
+            chosen.push_back(static_cast<int>(
+                std::ranges::find(states, *state) - states.begin()));
+    }
+    std::ranges::sort(chosen);
+    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+    return chosen;
   }
 
   static bool isBefore(const Attempt &a, const Attempt &b) {
@@ -280,6 +289,8 @@ private:
   Seconds bound{kNever};       ///< of all boundaries
   double bar = kNever;         ///< slower plans are of no interest
   std::vector<Seconds> around; ///< see CandidateFloors
+  /// Of the step of weight 0, the share that what has the weight adds.
+  double exposed = 1.0;
 };
 
 } // namespace
