@@ -49,5 +49,43 @@ BENCHMARK_CAPTURE(planWhole, llama_3_70b_on_64, "llama-3-70b.json", "dgx-h100",
                   64)
     ->Unit(benchmark::kMillisecond);
 
+// Everything that may be chosen left open, traffic beside compute.
+void planOpen(benchmark::State &state, const char *model, const char *hardware,
+              int gpus, int batch) {
+  PlanRequest request = requestOf(model, hardware, gpus);
+  request.pp = request.cp = request.virtualStages = request.zeroStage = {};
+  request.schedule = {};
+  request.recompute = {};
+  request.overlap = true;
+  request.globalBatch = batch;
+  request.top = 1;
+  double candidates = 0.0, gap = 0.0;
+  for (auto _ : state) {
+    PlanOutcome outcome = plan(request);
+    if (!outcome.best())
+      return state.SkipWithError("no plan");
+    candidates = outcome.result.candidates;
+    gap = outcome.best()->time.step / outcome.result.lowerBound - 1;
+  }
+  state.counters["candidates"] = candidates;
+  state.counters["gap"] = gap; ///< of the bound, relative
+}
+
+BENCHMARK_CAPTURE(planOpen, gpt2_8_3b_on_8, "gpt2-8.3b.json", "dgx-2h", 8, 512)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(planOpen, gpt3_175b_on_64, "gpt3-175b.json", "dgx-a100-80g",
+                  64, 1536)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(planOpen, gpt3_175b_on_1024, "gpt3-175b.json", "dgx-a100-80g",
+                  1024, 1536)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(planOpen, llama_3_405b_on_16384, "llama-3-405b.json",
+                  "dgx-h100", 16384, 2048)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
 } // namespace
 } // namespace mtplan::tools

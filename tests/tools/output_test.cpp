@@ -71,9 +71,9 @@ TEST(Json, HasTheDocumentedKeys) {
               ElementsAre("kind", "axis", "bytes", "count_per_step", "phase",
                           "cause", "segment", "count_per_micro_batch",
                           "time_s"));
-  EXPECT_THAT(
-      keysOf(report["search"]),
-      ElementsAre("candidates", "pruned", "time_s", "optimal", "rejections"));
+  EXPECT_THAT(keysOf(report["search"]),
+              ElementsAre("candidates", "pruned", "time_s", "optimal",
+                          "lower_bound_s", "rejections"));
   EXPECT_TRUE(report["search"]["time_s"].is_null());
   EXPECT_EQ(report["hardware"]["gpus"], 8);
   EXPECT_EQ(report["hardware"]["nodes"], 1);
