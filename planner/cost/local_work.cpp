@@ -14,6 +14,15 @@ double LocalWork::piecesOf(int factor) const {
   return pieces;
 }
 
+double LocalWork::runsOf(int factor) const {
+  double runs = 1;
+  for (std::size_t axis = 0; strategy && axis < strategy->axes.size(); ++axis)
+    if (strategy->axes[axis] == factor &&
+        roleOf(mesh->axes[axis]) != AxisRole::context)
+      runs *= mesh->axes[axis].size;
+  return runs;
+}
+
 double LocalWork::extentOf(int factor) const {
   return static_cast<double>(
              op.factors[static_cast<std::size_t>(factor)].size) /
@@ -30,8 +39,9 @@ double LocalWork::extentOf(const std::vector<int> &factors) const {
 double LocalWork::flops() const {
   double flops = op.flops.value;
   for (std::size_t f = 0; f < op.factors.size(); ++f) {
-    double pieces = piecesOf(static_cast<int>(f));
-    flops *= (1 + op.factors[f].skew * (1 - 1 / pieces)) / pieces;
+    double runs = runsOf(static_cast<int>(f));
+    flops *= (1 + op.factors[f].skew * (1 - 1 / runs)) /
+             piecesOf(static_cast<int>(f));
   }
   return flops;
 }

@@ -22,6 +22,9 @@ public:
 
   /// Ranks that share `factor`.
   double piecesOf(int factor) const;
+  /// The same of ranks that hold neighbours. Context ranks have an early piece
+  /// and a late one of every sequence, so that a mask takes as much from each.
+  double runsOf(int factor) const;
   /// Local size of `factor`, and of several together.
   double extentOf(int factor) const;
   double extentOf(const std::vector<int> &factors) const;

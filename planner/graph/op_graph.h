@@ -43,7 +43,8 @@ struct Factor {
   bool divisible = true;                ///< false: never split
   Reduction reduction = Reduction::sum; ///< of results that lack the factor
   /// Work of the busiest rank over the mean when split by n > 1 ranks is
-  /// 1 + skew * (1 - 1/n): 1 for the causal sequence split, else 0.
+  /// 1 + skew * (1 - 1/n): 1 for the causal sequence split, else 0. Not over
+  /// context ranks, which have early and late pieces.
   double skew = 0.0;
 };
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "planner/cost/compute_cost.h"
+#include "planner/cost/local_work.h"
 #include "planner/machine/machine_json.h"
 #include "planner/machine/software_json.h"
 
@@ -168,6 +169,23 @@ TEST(OpRun, TheSlowestDeviceSetsThePace) {
     EXPECT_DOUBLE_EQ(pair.seconds(op, software, Precision::bf16, 1024),
                      pair.seconds(op, software, Precision::bf16) *
                          (1 + 0.0092 * std::sqrt(2 * std::log(1024.0))));
+}
+
+// Of a causal mask the last of four ranks with a quarter each has 7/16 of the
+// work; with an early and a late eighth every rank has a quarter.
+TEST(LocalWork, ContextRanksShareAMaskEvenly) {
+  Op op;
+  op.factors = {{"s", 64, Split::sequence, true, Reduction::sum, 1.0}};
+  op.flops = {1600.0};
+  Strategy strategy;
+  strategy.axes = {0};
+  Mesh mesh;
+  auto flops = [&](const char *axis) {
+    mesh.axes = {{axis, 4}};
+    return LocalWork(op, {}, strategy, mesh).flops();
+  };
+  EXPECT_DOUBLE_EQ(flops("tp"), 700.0);
+  EXPECT_DOUBLE_EQ(flops("cp"), 400.0);
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "tools/validate/accuracy_text.h"
+#include "tools/validate/weak_scaling.h"
 
 namespace mtplan::tools {
 
@@ -82,6 +83,24 @@ std::string ranks(const std::vector<PricedRow> &rows) {
                   fmt::format("{:.3f}", summary.mean),
                   fmt::format("{}", fmt::join(below, "<br>"))});
   }
+  return text;
+}
+
+std::string scaling() {
+  std::string text =
+      "Megatron-LM 2019 (arXiv:1909.08053, figure 5): speed per GPU over that "
+      "of the smallest model on one GPU of a\nDGX-2H, tensor ranks alone and "
+      "with 64 replicas. It is in none of the rows above, and has no constant "
+      "of its own.\n\n" +
+      line({"GPUs", "model", "published %", "predicted %", "difference"}) +
+      line({"---:", "---", "---:", "---:", "---:"});
+  for (const ScalingPoint &point : weakScaling())
+    text += line(
+        {std::to_string(point.run.gpus),
+         fmt::format("{} layers of {}", point.run.layers, point.run.hidden),
+         fmt::format("{:.0f}", 100 * point.published),
+         fmt::format("{:.1f}", 100 * point.predicted),
+         percent(point.predicted - point.published, "{:+.1f}")});
   return text;
 }
 
@@ -166,6 +185,7 @@ std::string accuracyMarkdown(const std::vector<PricedRow> &rows,
     text += "\n![predicted against measured](" + svg + ")\n";
   text += "\n## By source\n\n" + sources(rows);
   text += "\n## Rank correlation of step times (Spearman)\n\n" + ranks(rows);
+  text += "\n## Weak scaling\n\n" + scaling();
   text += "\n## The largest errors\n\n" + worst(all);
   text += fmt::format(
       "\nPlans that our estimate of memory calls too large are priced all the "

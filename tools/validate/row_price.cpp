@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "planner/search/pins.h"
 #include "planner/search/pipeline_parts.h"
 #include "planner/search/software_overlaps.h"
 #include "tools/validate/row_model.h"
@@ -69,6 +70,31 @@ Parallelism parallelismOf(const RunRow &row, const planner::Machine &machine,
   return how;
 }
 
+// What trainers that publish runs split products by.
+constexpr std::pair<const char *, const char *> kSplitsOf[] = {
+    {"h.*.attn.q", "column"},  {"h.*.attn.k", "column"},
+    {"h.*.attn.v", "column"},  {"h.*.attn.core", "head"},
+    {"h.*.attn.proj", "row"},  {"h.*.mlp.gate", "column"},
+    {"h.*.mlp.up", "column"},  {"h.*.mlp.down", "row"},
+    {"h.*.mlp.fc1", "column"}, {"h.*.mlp.fc2", "row"},
+    {"lm_head", "vocab"}};
+
+// With the sequence among the splits weights might be brought together instead,
+// and positions kept apart all the way: none of them did.
+planner::Pins pinsOf(const planner::ModelGraph &graph, const RunRow &row) {
+  std::vector<std::string> texts, errors;
+  for (const auto &[label, word] : kSplitsOf)
+    for (const planner::SegmentGraph &segment : graph.segments)
+      for (const planner::Op &op : segment.ops)
+        if (row.tp > 1 && row.sequenceParallel && op.name == label)
+          texts.push_back(op.name + '=' + word);
+  return planner::resolvePins(
+      graph, planner::parsePins(texts, errors),
+      {{Split::column, Split::row, Split::head, Split::vocab, Split::sequence},
+       static_cast<int>(row.tp)},
+      errors);
+}
+
 } // namespace
 
 PricedRow RowPricer::price(const RunRow &row) {
@@ -130,6 +156,8 @@ PricedRow RowPricer::price(const RunRow &row) {
   options.tensorSplits = {Split::column, Split::row, Split::head, Split::vocab};
   if (row.sequenceParallel)
     options.tensorSplits.push_back(Split::sequence);
+  planner::Pins pins = pinsOf(known->second, row);
+  options.pins = &pins;
   how.layers = planner::evenLayers(planner::layersOf(known->second),
                                    how.pp * how.virtualStages);
   // What it takes, whether it fits or not.
@@ -147,6 +175,8 @@ PricedRow RowPricer::price(const RunRow &row) {
     return priced;
   }
   priced.time = planned->time;
+  priced.modelFlops =
+      planner::withBatch(known->second, how.globalBatch).modelFlops;
   priced.memory = planned->memory.total();
   return priced;
 }

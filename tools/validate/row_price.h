@@ -17,6 +17,7 @@ struct PricedRow {
   std::string excluded; ///< why it is not priced
   std::string error;    ///< why it cannot be priced
   planner::StepTime time;
+  planner::Flops modelFlops; ///< of a step
   planner::Bytes memory, limit;
 
   bool isPriced() const { return excluded.empty() && error.empty(); }

@@ -92,8 +92,9 @@ const char *knownSoftware(const RunRow &row) {
     return row.zeroStage == 3 ? "deepspeed-2021" : "megatron-2021";
   if (source("2205.05198"))
     return "megatron-2022";
-  if (source("Megatron-LM 2019") || source("1909.08053") ||
-      source("Megatron-LM README"))
+  if (source("Megatron-LM 2019") || source("1909.08053"))
+    return "megatron-2019";
+  if (source("Megatron-LM README"))
     return "megatron-2020";
   if (source("llm-foundry"))
     return "mosaic";

@@ -1,0 +1,61 @@
+//===- weak_scaling.cpp - A published curve beside ours -------------------===//
+
+#include "tools/validate/weak_scaling.h"
+
+namespace mtplan::tools {
+
+namespace {
+
+struct Size {
+  std::int64_t tp, hidden, layers, heads;
+  double alone, replicated; ///< published, with 64 replicas
+};
+
+// Table 1 and figure 5 of the paper.
+constexpr Size kSizes[] = {{1, 1536, 40, 16, 1.00, 0.96},
+                           {2, 1920, 54, 20, 0.95, 0.83},
+                           {4, 2304, 64, 24, 0.82, 0.79},
+                           {8, 3072, 72, 32, 0.77, 0.74}};
+
+RunRow runOf(const Size &size, std::int64_t replicas) {
+  RunRow run;
+  run.source = "Megatron-LM 2019 (arXiv:1909.08053)";
+  run.hardware = "DGX-2H V100-SXM3-32GB";
+  run.model = "GPT-2";
+  run.precision = "fp16";
+  run.recompute = "full";
+  run.gpus = size.tp * replicas;
+  run.tp = size.tp;
+  run.dp = replicas;
+  run.layers = size.layers;
+  run.hidden = size.hidden;
+  run.heads = size.heads;
+  run.vocabulary = 51200;
+  run.sequence = 1024;
+  run.microBatch = 8;
+  run.globalBatch = 8 * replicas;
+  run.flashAttention = false;
+  return run;
+}
+
+} // namespace
+
+std::vector<ScalingPoint> weakScaling() {
+  std::vector<ScalingPoint> curve;
+  RowPricer pricer;
+  double one = 0.0;
+  for (std::int64_t replicas : {1, 64})
+    for (const Size &size : kSizes) {
+      RunRow run = runOf(size, replicas);
+      PricedRow priced = pricer.price(run);
+      double speed = priced.modelFlops.value / priced.predicted() /
+                     static_cast<double>(run.gpus);
+      if (curve.empty())
+        one = speed;
+      curve.push_back(
+          {run, replicas == 1 ? size.alone : size.replicated, speed / one});
+    }
+  return curve;
+}
+
+} // namespace mtplan::tools
