@@ -3,6 +3,9 @@
 #include "tools/validate/row_price.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
 
 #include "planner/search/pins.h"
 #include "planner/search/pipeline_parts.h"
@@ -44,6 +47,32 @@ std::string contradictionOf(const RunRow &row, const Parallelism &how) {
   return {};
 }
 
+// The number that follows `word` in the notes.
+std::optional<double> notedNumber(const RunRow &row, const std::string &word) {
+  std::size_t at = row.notes.find(word + ' ');
+  if (at == std::string::npos)
+    return std::nullopt;
+  const char *start = row.notes.c_str() + at + word.size() + 1;
+  char *end = nullptr;
+  double value = std::strtod(start, &end);
+  return end == start ? std::nullopt : std::optional(value);
+}
+
+// Where "selective" means some layers, recomputed in full: every second one, or
+// as many as the two utilisations tell apart, of which one counts them.
+std::optional<double> recomputedShareOf(const RunRow &row,
+                                        const std::string &software) {
+  if (row.recompute != "selective")
+    return std::nullopt;
+  if (row.notesHave("by layer"))
+    return 0.5;
+  std::optional<double> model = notedNumber(row, "MFU");
+  std::optional<double> hardware = notedNumber(row, "HFU");
+  if (software != "fms" || !model || !hardware || *model <= 0)
+    return std::nullopt;
+  return std::clamp(3 * (*hardware / *model - 1), 0.0, 1.0);
+}
+
 Parallelism parallelismOf(const RunRow &row, const planner::Machine &machine,
                           const std::string &software) {
   Parallelism how;
@@ -66,6 +95,11 @@ Parallelism parallelismOf(const RunRow &row, const planner::Machine &machine,
   how.recompute = row.recompute == "full"        ? planner::Recompute::full
                   : row.recompute == "selective" ? planner::Recompute::selective
                                                  : planner::Recompute::none;
+  if (std::optional<double> share = recomputedShareOf(row, software)) {
+    how.recompute = planner::Recompute::full;
+    how.recomputeLayers = static_cast<int>(
+        std::lround(*share * static_cast<double>(row.layers) / how.pp));
+  }
   how.sequenceParallel = row.sequenceParallel;
   return how;
 }
@@ -97,26 +131,8 @@ planner::Pins pinsOf(const planner::ModelGraph &graph, const RunRow &row) {
 
 } // namespace
 
-PricedRow RowPricer::price(const RunRow &row) {
-  PricedRow priced;
-  priced.row = row;
-  priced.excluded = exclusionOf(row);
-  std::optional<FoundMachine> machine = machineOf(row, priced.error);
-  if (!priced.isPriced() || !machine)
-    return priced;
-  priced.machine = machine->preset;
-  priced.limit = machine->machine.device.memory;
-  FoundSoftware software = softwareOf(row, machine->machine);
-  priced.software = software.preset;
-  priced.assumedSoftware = software.assumed;
-
-  Parallelism how = parallelismOf(row, machine->machine, software.preset);
-  priced.error = contradictionOf(row, how);
-  if (!priced.isPriced())
-    return priced;
-
-  bool half = row.precision == "fp16";
-  ir::Transformer model = transformerOf(row, software.preset);
+const planner::ModelGraph *RowPricer::graphOf(const ir::Transformer &model,
+                                              bool half, std::string &error) {
   Shape shape = {model.sequence,
                  model.layers,
                  model.hidden,
@@ -135,48 +151,85 @@ PricedRow RowPricer::price(const RunRow &row) {
                  model.residualDropout > 0,
                  half};
   auto known = graphs.find(shape);
-  if (known == graphs.end()) {
-    std::vector<std::string> errors;
-    std::optional<planner::ModelGraph> graph = graphOf(model, half, errors);
-    if (!graph) {
-      priced.error = errors.empty() ? "no such model" : errors.front();
-      return priced;
-    }
-    known = graphs.emplace(shape, std::move(*graph)).first;
+  if (known != graphs.end())
+    return &known->second;
+  std::vector<std::string> errors;
+  std::optional<planner::ModelGraph> graph =
+      tools::graphOf(model, half, errors);
+  if (!graph) {
+    error = errors.empty() ? "no such model" : errors.front();
+    return nullptr;
   }
+  return &graphs.emplace(shape, std::move(*graph)).first->second;
+}
 
-  planner::SearchOptions options;
+std::unique_ptr<RowCase> RowPricer::caseOf(const RunRow &row,
+                                           PricedRow &priced) {
+  priced.row = row;
+  priced.excluded = exclusionOf(row);
+  std::optional<FoundMachine> machine = machineOf(row, priced.error);
+  if (!priced.isPriced() || !machine)
+    return nullptr;
+  priced.machine = machine->preset;
+  priced.limit = machine->machine.device.memory;
+  auto made = std::make_unique<RowCase>();
+  made->machine = std::move(machine->machine);
+  FoundSoftware software = softwareOf(row, made->machine);
+  priced.software = software.preset;
+  priced.assumedSoftware = software.assumed;
+  made->software = std::move(software.software);
+
+  Parallelism &how = made->how;
+  how = parallelismOf(row, made->machine, software.preset);
+  priced.error = contradictionOf(row, how);
+  if (!priced.isPriced())
+    return nullptr;
+  bool half = row.precision == "fp16";
+  made->graph =
+      graphOf(transformerOf(row, software.preset), half, priced.error);
+  if (!made->graph)
+    return nullptr;
+  how.layers = planner::evenLayers(planner::layersOf(*made->graph),
+                                   how.pp * how.virtualStages);
+  made->pins = pinsOf(*made->graph, row);
+
+  planner::SearchOptions &options = made->options;
   options.devices = how.devices();
   options.globalBatch = how.globalBatch;
   options.precision = half                     ? planner::Precision::fp16
                       : row.precision == "fp8" ? planner::Precision::fp8
                                                : planner::Precision::bf16;
-  options.software = &software.software;
-  options.overlaps = planner::overlapsOf(software.software, {});
+  options.software = &made->software;
+  options.overlaps = planner::overlapsOf(made->software, {});
   options.tensorSplits = {Split::column, Split::row, Split::head, Split::vocab};
   if (row.sequenceParallel)
     options.tensorSplits.push_back(Split::sequence);
-  planner::Pins pins = pinsOf(known->second, row);
-  options.pins = &pins;
-  how.layers = planner::evenLayers(planner::layersOf(known->second),
-                                   how.pp * how.virtualStages);
+  options.pins = &made->pins;
+  return made;
+}
+
+PricedRow RowPricer::price(const RunRow &row) {
+  PricedRow priced;
+  std::unique_ptr<RowCase> one = caseOf(row, priced);
+  if (!one)
+    return priced;
   // What it takes, whether it fits or not.
-  planner::Machine endless = machine->machine;
+  planner::Machine endless = one->machine;
   endless.device.memory = {1e300};
   planner::StageCache cache;
   planner::Rejection rejection;
   constexpr std::int64_t kManyPoints = 4'000'000;
   std::optional<planner::PlannedCandidate> planned = planner::solveCandidate(
-      planner::withBatch(known->second, how.microBatch * how.dp), options,
-      endless, how, {std::numeric_limits<double>::infinity(), kManyPoints},
-      cache, rejection);
+      planner::withBatch(*one->graph, one->how.microBatch * one->how.dp),
+      one->options, endless, one->how,
+      {std::numeric_limits<double>::infinity(), kManyPoints}, cache, rejection);
   if (!planned) {
     priced.error = "no operator may be split this way";
     return priced;
   }
   priced.time = planned->time;
   priced.modelFlops =
-      planner::withBatch(known->second, how.globalBatch).modelFlops;
+      planner::withBatch(*one->graph, one->how.globalBatch).modelFlops;
   priced.memory = planned->memory.total();
   return priced;
 }

@@ -4,7 +4,9 @@
 #define MTPLAN_TOOLS_VALIDATE_ROW_PRICE_H
 
 #include <map>
+#include <memory>
 
+#include "ir/model/transformer.h"
 #include "planner/search/search.h"
 #include "tools/validate/run_row.h"
 
@@ -27,12 +29,27 @@ struct PricedRow {
   double deviation() const { return predicted() / row.stepSeconds - 1.0; }
 };
 
+/// What a row is priced from.
+struct RowCase {
+  planner::Machine machine;
+  planner::Software software;
+  const planner::ModelGraph *graph = nullptr;
+  planner::Parallelism how;
+  planner::Pins pins;
+  planner::SearchOptions options; ///< points into this
+};
+
 /// Prices rows one after the other; models that occur again are built once.
 class RowPricer {
 public:
   PricedRow price(const RunRow &row);
+  /// Null where `priced` says why there is none. Lives no longer than this.
+  std::unique_ptr<RowCase> caseOf(const RunRow &row, PricedRow &priced);
 
 private:
+  const planner::ModelGraph *graphOf(const ir::Transformer &model, bool half,
+                                     std::string &error);
+
   using Shape = std::vector<std::int64_t>;
   std::map<Shape, planner::ModelGraph> graphs;
 };
