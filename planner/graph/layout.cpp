@@ -84,11 +84,13 @@ Layout withPlacement(Layout layout, int axis, int placement,
 
 std::vector<std::int64_t> localShape(const std::vector<std::int64_t> &shape,
                                      const Layout &layout, const Mesh &mesh) {
-  assert(divides(shape, layout, mesh));
+  assert(shape.size() == layout.dims.size());
   std::vector<std::int64_t> local = shape;
   for (std::size_t d = 0; d < layout.dims.size(); ++d)
-    for (int axis : layout.dims[d])
-      local[d] /= mesh.axes[static_cast<std::size_t>(axis)].size;
+    for (int axis : layout.dims[d]) {
+      std::int64_t ranks = mesh.axes[static_cast<std::size_t>(axis)].size;
+      local[d] = (local[d] + ranks - 1) / ranks;
+    }
   return local;
 }
 

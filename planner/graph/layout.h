@@ -68,7 +68,8 @@ int placementOf(const Layout &layout, int axis);
 Layout withPlacement(Layout layout, int axis, int placement,
                      Reduction reduction = Reduction::sum);
 
-/// Shape of one rank's piece. Every split dimension must divide.
+/// Shape of one rank's piece; of a dimension that does not divide, the largest,
+/// which the others are padded to.
 std::vector<std::int64_t> localShape(const std::vector<std::int64_t> &shape,
                                      const Layout &layout, const Mesh &mesh);
 

@@ -6,6 +6,7 @@
 
 #include "planner/divisors.h"
 #include "planner/search/pipeline_parts.h"
+#include "planner/search/recompute.h"
 
 namespace mtplan::planner {
 
@@ -170,8 +171,9 @@ private:
     bool asked = options.recompute.only.size() == 1;
     for (Recompute recompute :
          {Recompute::none, Recompute::selective, Recompute::full}) {
-      // A kernel that keeps no scores leaves nothing for it to save.
+      // Of a kernel that keeps no scores there is nothing to save.
       bool pointless = recompute == Recompute::selective &&
+                       keepsAllTensors(recompute, *options.software) &&
                        !options.software->attention.keepsScores;
       if (!options.recompute.allows(recompute) || (pointless && !asked))
         continue;

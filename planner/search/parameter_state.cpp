@@ -30,9 +30,17 @@ static std::vector<int> zeroAxes(const Mesh &mesh) {
 
 // `stored` split further over the axes of ZeRO: along the longest dimension
 // that divides and is whole, else along one that the tensor axis splits; over
-// fewer axes where none divides by all.
+// fewer axes where none divides by all. With padding, one that has as many rows
+// will do.
 static Layout splitFurther(const Layout &stored, const Parameter &parameter,
-                           const Mesh &mesh) {
+                           const Mesh &mesh, bool padded) {
+  auto mayBe = [&](std::size_t d, const Layout &layout) {
+    std::int64_t ranks = 1;
+    for (int axis : layout.dims[d])
+      ranks *= mesh.axes[static_cast<std::size_t>(axis)].size;
+    return padded ? parameter.shape[d] >= ranks
+                  : divides(parameter.shape, layout, mesh);
+  };
   std::vector<int> axes = zeroAxes(mesh);
   std::erase_if(axes,
                 [&](int axis) { return placementOf(stored, axis) != kWhole; });
@@ -46,7 +54,7 @@ static Layout splitFurther(const Layout &stored, const Parameter &parameter,
         Layout layout = stored;
         for (int axis : axes)
           layout = withPlacement(layout, axis, static_cast<int>(d));
-        if (!divides(parameter.shape, layout, mesh))
+        if (!mayBe(d, layout))
           continue;
         best = layout;
         longest = parameter.shape[d];
@@ -100,8 +108,8 @@ std::vector<ParameterState> parameterStates(const ModelGraph &model,
         continue;
       ParameterState state{layout, late, {}, false};
       if (setting.zeroStage > 0 && model.parameters[index].divisible)
-        state.optimizer =
-            splitFurther(layout, model.parameters[index], setting.mesh);
+        state.optimizer = splitFurther(layout, model.parameters[index],
+                                       setting.mesh, setting.padsShards);
       state.gradientIsSplit = setting.zeroStage > 1;
       if (setting.zeroStage > 2)
         state.stored = state.owned();

@@ -367,6 +367,7 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
     }
   setting.microBatches = how.microBatches();
   setting.devices = options.devices;
+  setting.padsShards = options.padsShards;
   setting.zeroStage = how.zeroStage;
   setting.recompute = how.recompute;
   setting.recomputeShare = recomputeShareOf(how);

@@ -51,6 +51,9 @@ struct SearchOptions {
   std::int64_t globalBatch = 1; ///< samples per step
   Precision precision = Precision::bf16;
   const Software *software = &defaultSoftware();
+  /// What ZeRO splits is padded where it does not divide, as trainers do that
+  /// flatten it; our own IR cannot.
+  bool padsShards = false;
   std::vector<Split> tensorSplits; ///< what tp may be used for
   std::vector<Divisor> divisors;
   const Pins *pins = nullptr;

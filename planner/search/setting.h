@@ -53,6 +53,7 @@ struct Setting {
   std::int64_t microBatches = 1; ///< per step and replica
   int devices = 1;               ///< of all stages: the slowest sets the pace
   int zeroStage = 0;             ///< see Parallelism
+  bool padsShards = false;       ///< see SearchOptions
   Recompute recompute = Recompute::none; ///< of repeated segments
   /// Of the copies of a repeated segment, those that do; the others keep
   /// everything. Prices are of a mean copy.

@@ -202,6 +202,32 @@ TEST(Zero, BytesPerWeight) {
     }
 }
 
+// 4096 rows do not divide by 96: padded they do, whole they stay without.
+TEST(Zero, PaddedShards) {
+  ModelGraph model;
+  Parameter weight;
+  weight.name = "w";
+  weight.shape = {4096, 4096};
+  weight.splits = {Split::row, Split::column};
+  model.parameters = {weight};
+  Machine machine = roundMachine();
+  Parallelism how;
+  how.dp = how.zeroRanks = 96;
+  how.globalBatch = 96;
+  how.zeroStage = 3;
+  auto bytes = [&](bool pads) {
+    SearchOptions options;
+    options.padsShards = pads;
+    Setting setting = settingOf(options, machine, how);
+    ParameterState state = parameterStates(model, 0, setting)[0];
+    return parameterCost(weight, state, setting).memory / (4096.0 * 4096.0);
+  };
+  EXPECT_DOUBLE_EQ(bytes(false), 16.0);
+  EXPECT_DOUBLE_EQ(bytes(true), 16.0 / 96);
+  EXPECT_EQ(localShape({4096, 8}, {{{0}, {}}, {}}, meshOf(how)),
+            (std::vector<std::int64_t>{43, 8}));
+}
+
 // Half of the replicas share one copy of the state: twice the bytes.
 TEST(Zero, HybridSharding) {
   Parallelism how;

@@ -216,6 +216,26 @@ TEST(Validate, SaysWhyARowCannotBePriced) {
   EXPECT_GT(rows[5]["predicted_s"], 0.0);
 }
 
+// Every second layer, or as many as the utilisations say: 3 (0.6 / 0.5 - 1).
+TEST(Validate, SomeLayersRecompute) {
+  auto row = [](const char *recompute, const char *notes) {
+    return std::vector<std::pair<std::string, std::string>>{
+        {"source", "fms-fsdp"}, {"recompute", recompute}, {"notes", notes}};
+  };
+  Json rows =
+      rowsOf({row("none", ""), row("selective", "AC by layer"),
+              row("selective", "MFU 0.50 HFU 0.60 printed"), row("full", "")});
+  auto seconds = [&](int i) { return rows[i]["predicted_s"].get<double>(); };
+  double all = seconds(3) - seconds(0);
+  EXPECT_GT(all, 0.0);
+  EXPECT_NEAR((seconds(1) - seconds(0)) / all, 0.5, 0.02);
+  EXPECT_NEAR((seconds(2) - seconds(0)) / all, 0.6, 0.03); // 14 of 24 layers
+  auto kept = [&](int i) { return rows[i]["memory_bytes"].get<double>(); };
+  EXPECT_LT(kept(3), kept(2));
+  EXPECT_LT(kept(2), kept(1));
+  EXPECT_LT(kept(1), kept(0));
+}
+
 TEST(Validate, LinesThatCannotBeReadAreTold) {
   Scratch file("rows.csv");
   file.write(csvWith({{{"gpus", "many"}},

@@ -205,6 +205,7 @@ std::unique_ptr<RowCase> RowPricer::caseOf(const RunRow &row,
   if (row.sequenceParallel)
     options.tensorSplits.push_back(Split::sequence);
   options.pins = &made->pins;
+  options.padsShards = true;
   return made;
 }
 
