@@ -3,6 +3,7 @@
 #include "planner/search/reshard_prices.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <limits>
 
@@ -224,17 +225,40 @@ bool isCheaper(double cost, double than) { return cost < than * (1 - 1e-12); }
 
 } // namespace
 
-std::vector<double> materialiseCosts(const LayoutDomain &domain, int made,
-                                     Phase phase) {
-  std::vector<double> best = fillSubsets(domain, made, phase).best;
-  // Having more than is asked for will do: the minimum over supersets, layout
-  // by layout.
-  for (int i = 0; i < domain.size(); ++i)
-    for (std::size_t set = 0; set < best.size(); ++set)
-      if (double more = best[set | std::size_t{1} << i];
-          isCheaper(more, best[set]))
-        best[set] = more;
-  return best;
+std::vector<double> materialiseCosts(const LayoutDomain &domain, Phase phase) {
+  std::size_t n = domain.layouts.size(), sets = std::size_t{1} << n;
+  assert(n <= 20 && "a table over all sets of layouts");
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  // [set][to]: the cheapest single conversion from any of the set.
+  std::vector<double> nearest(sets * n, kNever);
+  for (std::size_t set = 1; set < sets; ++set)
+    for (std::size_t to = 0; to < n; ++to)
+      nearest[set * n + to] = std::min(
+          nearest[(set & (set - 1)) * n + to],
+          domain.between(std::countr_zero(set), static_cast<int>(to), phase));
+  // As fillSubsets, of which this is `best`, for every start at once.
+  std::vector<double> all(n * sets, kNever);
+  for (std::size_t made = 0; made < n; ++made) {
+    double *best = &all[made * sets];
+    std::size_t start = std::size_t{1} << made;
+    best[start] = 0.0;
+    for (std::size_t set = start + 1; set < sets; ++set)
+      for (std::size_t rest = set & start ? set ^ start : 0; rest != 0;
+           rest &= rest - 1) {
+        auto last = static_cast<std::size_t>(std::countr_zero(rest));
+        std::size_t before = set ^ std::size_t{1} << last;
+        best[set] =
+            std::min(best[set], best[before] + nearest[before * n + last]);
+      }
+    // Having more than is asked for will do: the minimum over supersets, layout
+    // by layout.
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t set = 0; set < sets; ++set)
+        if (double more = best[set | std::size_t{1} << i];
+            isCheaper(more, best[set]))
+          best[set] = more;
+  }
+  return all;
 }
 
 std::vector<std::pair<int, int>> materialise(const LayoutDomain &domain,

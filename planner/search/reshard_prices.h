@@ -68,11 +68,12 @@ struct LayoutDomain {
   }
 };
 
-/// By set of layouts: the price of the cheapest conversions that make all of it
-/// from `made`, where each may start from any layout that is there already, and
-/// layouts outside the set may be passed through: a Steiner arborescence, by
-/// dynamic programming over subsets. O(2^n n^2), n = domain.size().
-std::vector<double> materialiseCosts(const LayoutDomain &domain, int made,
+/// [made][set]: the price of the cheapest conversions that make all of a set of
+/// layouts from the one that is made, where each may start from any layout that
+/// is there already, and layouts outside the set may be passed through: a
+/// Steiner arborescence, by dynamic programming over subsets. O(2^n n^2),
+/// n = domain.size().
+std::vector<double> materialiseCosts(const LayoutDomain &domain,
                                      Phase phase = Phase::forward);
 
 /// The conversions themselves, (from, to) in an order in which they can run.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
 #include <limits>
 
 #include "planner/cost/compute_cost.h"
@@ -384,7 +383,7 @@ private:
   // Maker against one or two readers: the set they need is what they read.
   void addDirectTable(const Conversions &conversions,
                       const LayoutDomain &domain) {
-    std::vector<double> memo = priceSets(domain, conversions);
+    std::vector<double> memo = materialiseCosts(domain, conversions.phase);
     CostTable table;
     table.scope.push_back(conversions.maker.variable);
     for (const Port &reader : conversions.readers)
@@ -407,7 +406,7 @@ private:
 
   // Three or more readers: a variable over the sets, pairwise with each.
   void addSetVariable(Conversions &conversions, const LayoutDomain &domain) {
-    std::vector<double> memo = priceSets(domain, conversions);
+    std::vector<double> memo = materialiseCosts(domain, conversions.phase);
     unsigned readable = 0;
     for (const Port &reader : conversions.readers)
       for (int layout : reader.layouts)
@@ -437,17 +436,6 @@ private:
   bool isAgain(const Conversions &conversions) const {
     return conversions.phase == Phase::forward &&
            tensorAgain[at(conversions.tensor)];
-  }
-
-  // Seconds of having every set, from every layout it may be made in.
-  static std::vector<double> priceSets(const LayoutDomain &domain,
-                                       const Conversions &conversions) {
-    std::vector<double> memo;
-    memo.reserve(at(domain.size()) << domain.size());
-    for (int made = 0; made < domain.size(); ++made)
-      std::ranges::copy(materialiseCosts(domain, made, conversions.phase),
-                        std::back_inserter(memo));
-    return memo;
   }
 
   const ModelGraph &model;

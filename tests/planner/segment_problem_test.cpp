@@ -170,7 +170,10 @@ TEST(Materialise, IsTheCheapestTree) {
     int made = random.draw(0, n - 1);
     auto wanted = static_cast<unsigned>(random.draw(0, (1 << n) - 1));
     double expected = cheapestTree(price, 1U << made, wanted);
-    EXPECT_DOUBLE_EQ(materialiseCosts(domain, made)[wanted], expected);
+    EXPECT_DOUBLE_EQ(
+        materialiseCosts(
+            domain)[(static_cast<std::size_t>(made) << domain.size()) + wanted],
+        expected);
     unsigned have = 1U << made;
     double paid = 0;
     for (auto [from, to] : materialise(domain, made, wanted)) {

@@ -111,9 +111,16 @@ TEST_F(SoftwarePrices, ADomainHasAPricePerPhaseWhereTheyDiffer) {
   EXPECT_DOUBLE_EQ(domain.between(shard, all), 96 * kNano);
   EXPECT_DOUBLE_EQ(domain.between(shard, all, Phase::backward), 64 * kNano);
   unsigned wanted = 1U << all;
-  EXPECT_DOUBLE_EQ(materialiseCosts(domain, shard)[wanted], 96 * kNano);
-  EXPECT_DOUBLE_EQ(materialiseCosts(domain, shard, Phase::backward)[wanted],
-                   64 * kNano);
+  EXPECT_DOUBLE_EQ(
+      materialiseCosts(
+          domain)[(static_cast<std::size_t>(shard) << domain.size()) + wanted],
+      96 * kNano);
+  EXPECT_DOUBLE_EQ(
+      materialiseCosts(
+          domain,
+          Phase::backward)[(static_cast<std::size_t>(shard) << domain.size()) +
+                           wanted],
+      64 * kNano);
   // A parameter waits for all of it.
   domain.price({1, 8, 16}, 2, false, setting);
   EXPECT_DOUBLE_EQ(domain.between(shard, all), 128 * kNano);
