@@ -15,6 +15,12 @@ def Mtp_AttentionOp : Mtp_ComputeOpBase<"attention"> {
     (see `mtp.dropout` for `mask`; the element index runs over
     [b, heads, query, key]). `lse` is the log of each row's sum of exponentials.
 
+    `bias`, if given, is a table [distances, heads] of what is added to a score
+    by how far its key is from its query (Raffel et al. 2020, section 2.1): near
+    ones have a row each, farther ones share rows that grow with the logarithm
+    of the distance up to `max_distance`. Without `causal` the first half of the
+    rows is for keys up to the query's position, the second for those after it.
+
     Splits: samples, key/value heads, query positions (keys and values then
     whole; positions are global, so the causal mask is too).
 
@@ -23,15 +29,19 @@ def Mtp_AttentionOp : Mtp_ComputeOpBase<"attention"> {
     - widths are multiples of `head_dim`; the number of heads is a multiple of
       that of key/value heads;
     - the result has the type of the queries; `lse` is [b, s, heads];
-    - `rate` is at least 0 and below 1.
+    - `rate` is at least 0 and below 1;
+    - the bias has two dimensions, at least four rows and a column per head; it
+      comes with a `max_distance` of at least 2, which is not there without it.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$query,
                        AnyRankedTensor:$key, AnyRankedTensor:$value,
+                       Optional<AnyRankedTensor>:$bias,
                        I64Attr:$head_dim, BoolAttr:$causal, F64Attr:$scale,
-                       F64Attr:$rate, StrAttr:$mask);
+                       F64Attr:$rate, StrAttr:$mask,
+                       OptionalAttr<I64Attr>:$max_distance);
   let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$lse);
   let assemblyFormat = [{
-    $label `(` $query `,` $key `,` $value `)` attr-dict `:`
+    $label `(` $query `,` $key `,` $value (`,` $bias^)? `)` attr-dict `:`
     functional-type(operands, results)
   }];
 }
@@ -41,24 +51,29 @@ def Mtp_AttentionGradOp : Mtp_ComputeOpBase<"attention_grad"> {
   let description = [{
     From queries, keys, values, the output, its `lse` and its gradient (Dao et
     al. 2022, algorithm 4). With query positions split, the gradients of keys
-    and values are partial.
+    and values are partial; that of the bias, if there is one, with samples
+    split as well.
 
     Constraints:
     - as for `mtp.attention`; the gradient has the type of the queries, and the
-      results have the types of queries, keys and values.
+      results have the types of queries, keys and values, and of the bias if
+      there is one.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$query,
                        AnyRankedTensor:$key, AnyRankedTensor:$value,
                        AnyRankedTensor:$output, AnyRankedTensor:$lse,
                        AnyRankedTensor:$gradient,
+                       Optional<AnyRankedTensor>:$bias,
                        I64Attr:$head_dim, BoolAttr:$causal, F64Attr:$scale,
-                       F64Attr:$rate, StrAttr:$mask);
+                       F64Attr:$rate, StrAttr:$mask,
+                       OptionalAttr<I64Attr>:$max_distance);
   let results = (outs AnyRankedTensor:$query_gradient,
                       AnyRankedTensor:$key_gradient,
-                      AnyRankedTensor:$value_gradient);
+                      AnyRankedTensor:$value_gradient,
+                      Optional<AnyRankedTensor>:$bias_gradient);
   let assemblyFormat = [{
-    $label `(` $query `,` $key `,` $value `,` $output `,` $lse `,` $gradient `)`
-    attr-dict `:` functional-type(operands, results)
+    $label `(` $query `,` $key `,` $value `,` $output `,` $lse `,` $gradient
+    (`,` $bias^)? `)` attr-dict `:` functional-type(operands, results)
   }];
 }
 

@@ -65,6 +65,9 @@ void DimClasses::visit(ModuleOp module) {
       visitCompute(compute);
     } else if (auto parameter = llvm::dyn_cast<ParameterOp>(op)) {
       label(parameter.getLabel(), parameter.getValue());
+      // Stored in pieces whatever reads it: ZeRO knows no factors.
+      for (unsigned d = 0; d < shapeOf(parameter.getValue()).size(); ++d)
+        facts[node(parameter.getValue(), d)].splittable = true;
     } else if (auto accumulate = llvm::dyn_cast<AccumulateOp>(op)) {
       label(accumulate.getLabel(), accumulate.getValue());
     } else if (auto accumulated = llvm::dyn_cast<AccumulatedOp>(op)) {

@@ -19,12 +19,13 @@ namespace mtplan::ir {
 
 struct DimClass {
   std::int64_t size = 0;
-  bool batch = false;      ///< counts samples
-  bool sequence = false;   ///< counts positions
-  bool whole = false;      ///< some norm or softmax reads it whole
-  bool experts = false;    ///< counts experts
-  bool places = false;     ///< an expert's room for tokens
-  bool splittable = false; ///< major or only factor of a dimension, divisible
+  bool batch = false;    ///< counts samples
+  bool sequence = false; ///< counts positions
+  bool whole = false;    ///< some norm or softmax reads it whole
+  bool experts = false;  ///< counts experts
+  bool places = false;   ///< an expert's room for tokens
+  /// Major or only factor of a dimension, divisible; or one of a parameter.
+  bool splittable = false;
   /// Factor classes, major first, whose sizes multiply to this one's; empty
   /// for a class that is not made of others.
   std::vector<int> product;

@@ -145,7 +145,9 @@ Exported exportPlan(const PlanOutcome &outcome, ExportKind kind) {
   facts.sequence = model.sequence;
   facts.tied = std::ranges::any_of(
       problem.graph.parameters,
-      [](const planner::Parameter &parameter) { return parameter.shared; });
+      [](const planner::Parameter &parameter) {
+        return parameter.shared && parameter.name == "wte.weight";
+      });
   if (model.family == "llama" || model.family == "mistral" ||
       model.family == "qwen2") {
     facts.swiglu = true;

@@ -15,12 +15,16 @@ LogicalResult AttentionOp::buildGradient(GradientBuilder &gradients) {
     return success();
   auto terms = gradients.builder.create<AttentionGradOp>(
       getLoc(), getQuery().getType(), getKey().getType(), getValue().getType(),
-      getLabel().str() + ".grad", getQuery(), getKey(), getValue(), getResult(),
-      getLse(), dy, getHeadDim(), getCausal(), getScale(), getRate(),
-      getMask());
+      getBias() ? getBias().getType() : Type(),
+      gradients.builder.getStringAttr(getLabel() + ".grad"), getQuery(),
+      getKey(), getValue(), getResult(), getLse(), dy, getBias(),
+      getHeadDimAttr(), getCausalAttr(), getScaleAttr(), getRateAttr(),
+      getMaskAttr(), getMaxDistanceAttr());
   gradients.add(getQuery(), terms.getQueryGradient(), getLabel());
   gradients.add(getKey(), terms.getKeyGradient(), getLabel());
   gradients.add(getValue(), terms.getValueGradient(), getLabel());
+  if (getBias())
+    gradients.add(getBias(), terms.getBiasGradient(), getLabel());
   return success();
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/interpret/kernel.h"
+#include "ir/relative_position.h"
 
 namespace mtplan::ir {
 namespace {
@@ -11,8 +12,11 @@ namespace {
 /// What forward and backward share: shapes, the scores of one row, its mask.
 template <typename Op> class Heads {
 public:
-  Heads(Op op, const KernelCall &call)
-      : query(*call.operands[0]), key(*call.operands[1]),
+  /// \param bias  the table's place among the operands
+  Heads(Op op, const KernelCall &call, std::size_t bias)
+      : table(op.getBias() ? call.operands[bias] : nullptr),
+        maxDistance(static_cast<std::int64_t>(op.getMaxDistance().value_or(0))),
+        query(*call.operands[0]), key(*call.operands[1]),
         value(*call.operands[2]), spans(call.operandSpans[0]),
         width(op.getHeadDim()), heads(query.shape[2] / width),
         keyHeads(key.shape[2] / width), keys(key.shape[1]),
@@ -48,8 +52,17 @@ public:
 
   double score(std::int64_t b, std::int64_t head, std::int64_t s,
                std::int64_t k) const {
-    return scale *
-           dot(&query.data[queryAt(b, head, s)], &key.data[keyAt(b, head, k)]);
+    const double product =
+        dot(&query.data[queryAt(b, head, s)], &key.data[keyAt(b, head, k)]);
+    return scale * product + (table ? table->data[biasAt(head, s, k)] : 0.0);
+  }
+
+  /// Element of the bias; positions are global, as keys are whole.
+  std::int64_t biasAt(std::int64_t head, std::int64_t s, std::int64_t k) const {
+    return relativeBucket(k - (spans[1].offset + s), table->shape[0],
+                          maxDistance, !causal) *
+               heads +
+           head;
   }
 
   double dot(const double *a, const double *b) const {
@@ -70,6 +83,8 @@ public:
     return maskValue(stream, rate, row * keys + k);
   }
 
+  const HostTensor *table; ///< of biases, or null
+  const std::int64_t maxDistance;
   const HostTensor &query, &key, &value;
   const std::vector<Span> &spans; ///< of the queries
   const std::int64_t width, heads, keyHeads, keys;
@@ -79,7 +94,7 @@ public:
 };
 
 void attention(AttentionOp op, KernelCall &call) {
-  const Heads<AttentionOp> all(op, call);
+  const Heads<AttentionOp> all(op, call, 3);
   HostTensor &result = call.results[0], &lse = call.results[1];
   all.forEachRow([&](std::int64_t b, std::int64_t head, std::int64_t s) {
     const std::int64_t visible = all.visible(s);
@@ -104,7 +119,7 @@ void attention(AttentionOp op, KernelCall &call) {
 }
 
 void attentionGrad(AttentionGradOp op, KernelCall &call) {
-  const Heads<AttentionGradOp> all(op, call);
+  const Heads<AttentionGradOp> all(op, call, 6);
   const HostTensor &output = *call.operands[3], &lse = *call.operands[4];
   const HostTensor &gradient = *call.operands[5];
   all.forEachRow([&](std::int64_t b, std::int64_t head, std::int64_t s) {
@@ -118,8 +133,10 @@ void attentionGrad(AttentionGradOp op, KernelCall &call) {
           std::exp(all.score(b, head, s, k) - lse.data[all.lseAt(b, head, s)]);
       const double keep = all.keep(b, head, s, k);
       const double dProbability = all.dot(dOut, &all.value.data[column]) * keep;
-      const double dScore =
-          all.scale * probability * (dProbability - projection);
+      const double dBias = probability * (dProbability - projection);
+      const double dScore = all.scale * dBias;
+      if (all.table)
+        call.results[3].data[all.biasAt(head, s, k)] += dBias;
       for (std::int64_t d = 0; d < all.width; ++d) {
         call.results[0].data[row + d] += dScore * all.key.data[column + d];
         call.results[1].data[column + d] += dScore * all.query.data[row + d];

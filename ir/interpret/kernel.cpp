@@ -14,6 +14,7 @@ const KernelTable &KernelTable::get() {
     addAttentionKernels(all);
     addLossKernels(all);
     addMoeKernels(all);
+    addPositionKernels(all);
     return all;
   }();
   return table;

@@ -65,6 +65,7 @@ void addNormKernels(KernelTable &table);
 void addAttentionKernels(KernelTable &table);
 void addLossKernels(KernelTable &table);
 void addMoeKernels(KernelTable &table);
+void addPositionKernels(KernelTable &table);
 
 } // namespace mtplan::ir
 

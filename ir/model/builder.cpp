@@ -60,6 +60,14 @@ Value ModelBuilder::tokens(llvm::StringRef label, std::int64_t sequence,
                              ops.getI64IntegerAttr(limit), LayoutAttr());
 }
 
+Value ModelBuilder::features(llvm::StringRef label, std::int64_t sequence,
+                             std::int64_t width) {
+  return ops.create<InputOp>(
+      location, tensor({1, sequence, width}), label,
+      ops.getStrArrayAttr({"batch", "sequence", "other"}), IntegerAttr(),
+      LayoutAttr());
+}
+
 Value ModelBuilder::parameter(const llvm::Twine &label,
                               llvm::ArrayRef<std::int64_t> shape,
                               llvm::StringRef init) {
@@ -68,11 +76,13 @@ Value ModelBuilder::parameter(const llvm::Twine &label,
 }
 
 Value ModelBuilder::embedding(llvm::StringRef label, Value ids,
-                              std::int64_t rows, std::int64_t width) {
-  Value table = parameter(label + ".weight", {rows, width}, "normal");
+                              std::int64_t rows, std::int64_t width,
+                              llvm::StringRef table) {
+  Value weight = parameter(table.empty() ? label + ".weight" : Twine(table),
+                           {rows, width}, "normal");
   Shape shape(shapeOf(ids));
   shape.push_back(width);
-  return ops.create<EmbeddingOp>(location, tensor(shape), label, ids, table);
+  return ops.create<EmbeddingOp>(location, tensor(shape), label, ids, weight);
 }
 
 Value ModelBuilder::positions(llvm::StringRef label, Value input,
@@ -103,9 +113,11 @@ Value ModelBuilder::logits(llvm::StringRef label, Value input,
            : parameter(label + ".weight", {width, vocabulary}, "normal");
   Value addend =
       bias ? parameter(label + ".bias", {vocabulary}, "zeros") : Value();
-  return ops.create<EinsumOp>(location, tensor(withWidth(input, vocabulary)),
-                              label, tied ? "bsi,vi->bsv" : "bsi,iv->bsv",
-                              input, weight, addend);
+  std::string tokens = shapeOf(input).size() == 2 ? "b" : "bs";
+  return ops.create<EinsumOp>(
+      location, tensor(withWidth(input, vocabulary)), label,
+      tokens + (tied ? "i,vi->" : "i,iv->") + tokens + "v", input, weight,
+      addend);
 }
 
 Value ModelBuilder::layerNorm(llvm::StringRef label, Value input,
@@ -140,6 +152,29 @@ Value ModelBuilder::add(llvm::StringRef label, Value lhs, Value rhs) {
   return ops.create<AddOp>(location, lhs.getType(), label, lhs, rhs);
 }
 
+Value ModelBuilder::mul(llvm::StringRef label, Value lhs, Value rhs) {
+  return ops.create<MulOp>(location, lhs.getType(), label, lhs, rhs);
+}
+
+Value ModelBuilder::scale(llvm::StringRef label, Value input, double factor) {
+  return ops.create<ScaleOp>(location, input.getType(),
+                             ops.getStringAttr(label), input,
+                             ops.getF64FloatAttr(factor));
+}
+
+Value ModelBuilder::putFirst(llvm::StringRef label, Value input) {
+  Value vector =
+      parameter(label + ".weight", {shapeOf(input).back()}, "normal");
+  return ops.create<PutFirstOp>(location, input.getType(), label, input,
+                                vector);
+}
+
+Value ModelBuilder::takeFirst(llvm::StringRef label, Value input) {
+  ArrayRef<std::int64_t> shape = shapeOf(input);
+  return ops.create<TakeFirstOp>(location, tensor({shape[0], shape[2]}), label,
+                                 input);
+}
+
 Value ModelBuilder::dropout(llvm::StringRef label, Value input, double rate) {
   if (rate == 0.0)
     return input;
@@ -159,15 +194,18 @@ Value ModelBuilder::rope(llvm::StringRef label, Value input,
 
 Value ModelBuilder::attention(llvm::StringRef label, Value query, Value key,
                               Value value, std::int64_t headDim, bool causal,
-                              double scale, double rate) {
+                              double scale, double rate, Value bias,
+                              std::int64_t maxDistance) {
   Shape lse = withWidth(query, shapeOf(query).back() / headDim);
   return ops
       .create<AttentionOp>(location, query.getType(),
                            RankedTensorType::get(lse, ops.getF32Type()),
-                           ops.getStringAttr(label), query, key, value,
+                           ops.getStringAttr(label), query, key, value, bias,
                            ops.getI64IntegerAttr(headDim),
                            ops.getBoolAttr(causal), ops.getF64FloatAttr(scale),
-                           ops.getF64FloatAttr(rate), ops.getStringAttr(label))
+                           ops.getF64FloatAttr(rate), ops.getStringAttr(label),
+                           bias ? ops.getI64IntegerAttr(maxDistance)
+                                : IntegerAttr())
       .getResult();
 }
 
@@ -182,7 +220,15 @@ Value ModelBuilder::loss(Value logits, std::int64_t classes) {
   auto perToken =
       RankedTensorType::get(shapeOf(logits).drop_back(), ops.getF32Type());
   auto scalar = RankedTensorType::get({}, ops.getF32Type());
-  Value targets = tokens("targets", perToken.getDimSize(1), classes);
+  Value targets =
+      perToken.getRank() == 2
+          ? tokens("targets", perToken.getDimSize(1), classes)
+          : ops.create<InputOp>(
+                   location,
+                   RankedTensorType::get(perToken.getShape(), ops.getI32Type()),
+                   "targets", ops.getStrArrayAttr({"batch"}),
+                   ops.getI64IntegerAttr(classes), LayoutAttr())
+                .getValue();
   Value tokensOfStep = count();
   Value maximum =
       ops.create<VocabMaxOp>(location, perToken, "loss.max", logits, classes);

@@ -45,13 +45,17 @@ public:
   /// [batch, sequence] token numbers below `limit`.
   mlir::Value tokens(llvm::StringRef label, std::int64_t sequence,
                      std::int64_t limit);
+  /// [batch, sequence, width] numbers.
+  mlir::Value features(llvm::StringRef label, std::int64_t sequence,
+                       std::int64_t width);
   mlir::Value parameter(const llvm::Twine &label,
                         llvm::ArrayRef<std::int64_t> shape,
                         llvm::StringRef init);
 
-  /// Rows of `label`.weight, [rows, width].
+  /// Rows of `table`, or, without one, of `label`.weight, [rows, width].
   mlir::Value embedding(llvm::StringRef label, mlir::Value ids,
-                        std::int64_t rows, std::int64_t width);
+                        std::int64_t rows, std::int64_t width,
+                        llvm::StringRef table = "");
   mlir::Value positions(llvm::StringRef label, mlir::Value input,
                         std::int64_t rows);
   /// input times `label`.weight, plus `label`.bias if `bias`.
@@ -69,6 +73,12 @@ public:
                          mlir::Value input);
   mlir::Value swiglu(llvm::StringRef label, mlir::Value gate, mlir::Value up);
   mlir::Value add(llvm::StringRef label, mlir::Value lhs, mlir::Value rhs);
+  mlir::Value mul(llvm::StringRef label, mlir::Value lhs, mlir::Value rhs);
+  mlir::Value scale(llvm::StringRef label, mlir::Value input, double factor);
+  /// `label`.weight at the first position, `input` at the others.
+  mlir::Value putFirst(llvm::StringRef label, mlir::Value input);
+  /// [batch, features] of the first position.
+  mlir::Value takeFirst(llvm::StringRef label, mlir::Value input);
   /// `input` itself if `rate` is 0.
   mlir::Value dropout(llvm::StringRef label, mlir::Value input, double rate);
   mlir::Value rope(llvm::StringRef label, mlir::Value input,
@@ -77,7 +87,8 @@ public:
   mlir::Value attention(llvm::StringRef label, mlir::Value query,
                         mlir::Value key, mlir::Value value,
                         std::int64_t headDim, bool causal, double scale,
-                        double rate);
+                        double rate, mlir::Value bias = {},
+                        std::int64_t maxDistance = 0);
   /// Logits of a token for each of `experts`: input times `label`.weight.
   mlir::Value router(llvm::StringRef label, mlir::Value input,
                      std::int64_t experts);
@@ -100,7 +111,8 @@ public:
   /// `value`.
   mlir::Value tokenGate(llvm::StringRef label, mlir::Value input,
                         mlir::Value value);
-  /// Cross entropy of `logits`, the mean over the step's target tokens.
+  /// Cross entropy of `logits`, the mean over the step's targets: one for each
+  /// token, or for each sample.
   mlir::Value loss(mlir::Value logits, std::int64_t classes);
 
 private:

@@ -48,7 +48,8 @@ void HfConfig::refuseHeads(const char *key, std::int64_t count,
 }
 
 void HfConfig::readBlockSizes(const char *hiddenKey, const char *headsKey,
-                              const char *layersKey, const char *kvKey) {
+                              const char *layersKey, const char *kvKey,
+                              const char *widthKey) {
   hidden = fields.size(hiddenKey);
   heads = fields.size(headsKey);
   model.hidden = hidden.value_or(1);
@@ -64,7 +65,9 @@ void HfConfig::readBlockSizes(const char *hiddenKey, const char *headsKey,
         refuseHeads(kvKey, *kvHeads, headsKey, *heads);
     }
 
-  headDim = *kvKey ? fields.sizeIfAny("head_dim") : std::nullopt;
+  if (*kvKey && !*widthKey)
+    widthKey = "head_dim";
+  headDim = *widthKey ? fields.sizeIfAny(widthKey) : std::nullopt;
   if (!headDim && hidden && heads) {
     if (*hidden % *heads != 0)
       refuseHeads(headsKey, *heads, hiddenKey, *hidden);
@@ -81,7 +84,20 @@ void HfConfig::readInner(const char *key, bool required) {
 }
 
 void HfConfig::readVocabulary() {
-  auto vocabulary = fields.size("vocab_size");
+  setVocabulary(fields.size("vocab_size"), "vocab_size");
+}
+
+void HfConfig::readClasses() {
+  std::int64_t classes = fields.sizeIfAny("num_labels").value_or(2);
+  const JsonValue *labels = fields.value("id2label");
+  if (labels && labels->kind == JsonValue::Kind::object &&
+      !labels->members.empty())
+    classes = static_cast<std::int64_t>(labels->members.size());
+  setVocabulary(classes, "the number of classes");
+}
+
+void HfConfig::setVocabulary(std::optional<std::int64_t> vocabulary,
+                             const char *name) {
   auto padded = fields.sizeIfAny("padded_vocab_size");
   model.vocabulary = vocabulary.value_or(1);
   model.paddedVocabulary = (model.vocabulary + kVocabularyMultiple - 1) /
@@ -90,8 +106,8 @@ void HfConfig::readVocabulary() {
     return;
   if (vocabulary && *padded < *vocabulary)
     fields.error("padded_vocab_size",
-                 str(*padded) + " is less than vocab_size " + str(*vocabulary) +
-                     "; at least " + str(*vocabulary) +
+                 str(*padded) + " is less than " + name + ' ' +
+                     str(*vocabulary) + "; at least " + str(*vocabulary) +
                      " is needed, a multiple of " + str(kVocabularyMultiple) +
                      " such as " + str(model.paddedVocabulary) + " is usual");
   model.paddedVocabulary = *padded;
@@ -206,6 +222,10 @@ void HfConfig::readRotaryPositions(const char *key,
 }
 
 void HfConfig::readActivation(const char *key, const char *fallback) {
+  setActivation(key, fields.text(key, fallback));
+}
+
+void HfConfig::setActivation(const char *key, const std::string &wanted) {
   struct Name {
     const char *name;
     Activation kind;
@@ -218,7 +238,6 @@ void HfConfig::readActivation(const char *key, const char *fallback) {
                                     {"swish", Activation::Silu},
                                     {"relu", Activation::Relu},
                                     {"tanh", Activation::Tanh}};
-  std::string wanted = fields.text(key, fallback);
   std::vector<std::string> known;
   for (const Name &name : kNames) {
     known.emplace_back(name.name);

@@ -30,13 +30,17 @@ public:
   Transformer model;
 
   /// hidden, heads, key/value heads (`kvKey` may be empty: as many as heads),
-  /// the width of a head, layers.
+  /// the width of a head, layers. `widthKey` says where that width may stand;
+  /// with key/value heads it is head_dim by default.
   void readBlockSizes(const char *hiddenKey, const char *headsKey,
-                      const char *layersKey, const char *kvKey = "");
+                      const char *layersKey, const char *kvKey = "",
+                      const char *widthKey = "");
   /// Width inside the MLP; four times hidden if absent and not `required`.
   void readInner(const char *key, bool required);
   /// vocab_size and padded_vocab_size.
   void readVocabulary();
+  /// Classes of a classifier: those of id2label, or num_labels, or 2.
+  void readClasses();
   /// A table of positions; a sample may not be longer.
   void readLearnedPositions(const char *key, const char *olderKey = "");
   /// Rotary positions. `dim` features of every head turn, all if nothing;
@@ -48,6 +52,8 @@ public:
   /// Share of every head that turns, as a number of features.
   std::optional<std::int64_t> readRotaryShare(const char *key, double fallback);
   void readActivation(const char *key, const char *fallback);
+  /// The activation called `name`, which `key` asks for.
+  void setActivation(const char *key, const std::string &name);
   double readDropout(const char *key, double fallback) {
     return fields.number(key, fallback, 0.0, 1.0);
   }
@@ -58,6 +64,7 @@ private:
   std::optional<std::int64_t> hidden, heads, headDim;
 
   std::int64_t longestUnscaled(std::int64_t positions);
+  void setVocabulary(std::optional<std::int64_t> size, const char *name);
   void refuseHeads(const char *key, std::int64_t count, const std::string &of,
                    std::int64_t whole);
 };
@@ -72,6 +79,8 @@ void readMistral(HfConfig &config);
 void readQwen2(HfConfig &config);
 void readMixtral(HfConfig &config);
 void readQwen2Moe(HfConfig &config);
+void readVit(HfConfig &config);
+void readT5(HfConfig &config);
 
 /// Builds the model of a parsed config.json. Adds to `findings`; on errors the
 /// result's module is null.

@@ -23,6 +23,8 @@ constexpr Family kFamilies[] = {
     {"qwen2", "Qwen2ForCausalLM", readQwen2},
     {"mixtral", "MixtralForCausalLM", readMixtral},
     {"qwen2_moe", "Qwen2MoeForCausalLM", readQwen2Moe},
+    {"vit", "ViTForImageClassification", readVit},
+    {"t5", "T5ForConditionalGeneration", readT5},
 };
 
 const Family *findFamily(Fields &fields) {
@@ -107,7 +109,7 @@ LoadedModel loadHfConfig(mlir::MLIRContext &context, const JsonValue &root,
   loaded.module = std::move(builder.module);
   loaded.family = family->modelType;
   loaded.sequence = model.sequence;
-  loaded.layers = model.layers;
+  loaded.layers = model.layers + model.decoder.layers;
   loaded.hidden = model.hidden;
   loaded.inner = model.inner;
   loaded.heads = model.heads;
@@ -116,7 +118,8 @@ LoadedModel loadHfConfig(mlir::MLIRContext &context, const JsonValue &root,
   loaded.vocabulary = model.vocabulary;
   loaded.paddedVocabulary = model.paddedVocabulary;
   std::int64_t paddingPerRow =
-      model.hidden * (model.tied ? 1 : 2) + (model.headBias ? 1 : 0);
+      model.hidden * (model.tied || model.patchWidth > 0 ? 1 : 2) +
+      (model.headBias ? 1 : 0);
   loaded.paddingParameters =
       (model.paddedVocabulary - model.vocabulary) * paddingPerRow;
   return loaded;

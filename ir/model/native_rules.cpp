@@ -50,6 +50,8 @@ const std::vector<OperatorRule> &operatorRules() {
       {"sum", {{"input", "..."}}, "...", false, 0, {{"keep", K::keep, true}}},
       {"embedding", {{"ids", "# ..."}, {"table", "v d"}}, "... d", false, 1},
       {"position_embedding", {{"input", "b s d"}, {"table", "p d"}}, "b s d"},
+      {"put_first", {{"input", "b s d"}, {"vector", "d"}}, "b s d"},
+      {"take_first", {{"input", "b s d"}}, "b d"},
       {"rope",
        {{"input", "b s q"}},
        "b s q",

@@ -123,7 +123,18 @@ Value block(ModelBuilder &builder, const Transformer &model, Value x) {
   llvm_unreachable("all forms are listed");
 }
 
+// Pieces of an image, the class token before them.
+Value embedPatches(ModelBuilder &builder, const Transformer &model) {
+  Value patches = builder.features("patches", model.sequence, model.patchWidth);
+  Value x = builder.linear("patch", patches, model.hidden, /*bias=*/true);
+  x = builder.positions("wpe", builder.putFirst("cls_token", x),
+                        model.positionRows);
+  return builder.dropout("embed.drop", x, model.embedDropout);
+}
+
 Value embed(ModelBuilder &builder, const Transformer &model) {
+  if (model.patchWidth > 0)
+    return embedPatches(builder, model);
   Value ids = builder.tokens("ids", model.sequence, model.vocabulary);
   Value x = builder.embedding("wte", ids, model.paddedVocabulary, model.hidden);
   if (model.typeRows > 0) {
@@ -141,6 +152,11 @@ Value embed(ModelBuilder &builder, const Transformer &model) {
 Value head(ModelBuilder &builder, const Transformer &model, Value x) {
   if (model.finalNorm)
     x = norm(builder, model, "ln_f", x);
+  if (model.patchWidth > 0) {
+    Value logits = builder.logits("classifier", builder.takeFirst("cls", x),
+                                  model.paddedVocabulary, "", model.headBias);
+    return builder.loss(logits, model.vocabulary);
+  }
   if (model.maskedHead) {
     x = builder.linear("cls.transform", x, model.hidden, /*bias=*/true);
     x = builder.activation("cls.act", model.activation, x);
@@ -162,6 +178,8 @@ std::int64_t Experts::places(std::int64_t sequence) const {
 }
 
 void buildTransformer(ModelBuilder &builder, const Transformer &model) {
+  if (model.decoder.layers > 0)
+    return buildEncoderDecoder(builder, model);
   builder.beginSegment("embed");
   builder.endSegment(embed(builder, model));
   Value x = builder.beginSegment("h", model.layers)[0];

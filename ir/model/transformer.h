@@ -2,7 +2,8 @@
 //
 // Families differ in a dozen choices; each reader fills this record in and one
 // builder writes the model down. Reading order for a new family: this file,
-// then one of gpt2.cpp, gptj.cpp, gpt_neox.cpp, bert.cpp, llama.cpp.
+// then one of gpt2.cpp, gptj.cpp, gpt_neox.cpp, bert.cpp, llama.cpp, vit.cpp,
+// t5.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,12 +41,25 @@ struct Experts {
   std::int64_t places(std::int64_t sequence) const;
 };
 
+/// The second half of an encoder-decoder (Raffel et al. 2020).
+struct Decoder {
+  std::int64_t layers = 0; ///< 0: there is none
+  std::int64_t sequence = 1;
+  /// Rows of each half's table of biases by distance, and the distance from
+  /// which all are one.
+  std::int64_t distances = 32, maxDistance = 128;
+  double logitScale = 1.0; ///< of what the logits are made of
+};
+
 struct Transformer {
   std::int64_t sequence = 1, layers = 1;
   std::int64_t hidden = 1, inner = 1;
   std::int64_t heads = 1, kvHeads = 1, headDim = 1;
   std::int64_t vocabulary = 1, paddedVocabulary = 1;
 
+  /// Features of a piece of an image; 0: tokens. A sample's first piece is
+  /// blank and makes room for the class token.
+  std::int64_t patchWidth = 0;
   std::int64_t positionRows = 0; ///< learned positions; 0: rotary instead
   std::int64_t typeRows = 0;     ///< token types; 0: none
   std::int64_t rotaryDim = 0;
@@ -60,7 +74,8 @@ struct Transformer {
   double epsilon = 1.0e-5;
 
   Experts experts;
-  bool gated = false; ///< SwiGLU; else `activation`
+  Decoder decoder;
+  bool gated = false; ///< SwiGLU, with a decoder gated by `activation`
   Activation activation = Activation::GeluTanh;
   bool queryBias = true, projBias = true, mlpBias = true;
 
@@ -71,8 +86,9 @@ struct Transformer {
   double attentionDropout = 0.0, residualDropout = 0.0, embedDropout = 0.0;
 };
 
-/// Writes embedding, blocks, head and loss.
+/// Writes embedding, blocks, head and loss; with a decoder both stacks.
 void buildTransformer(ModelBuilder &builder, const Transformer &model);
+void buildEncoderDecoder(ModelBuilder &builder, const Transformer &model);
 
 } // namespace mtplan::ir
 

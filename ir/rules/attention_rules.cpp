@@ -7,16 +7,16 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-// q [b, s, (g r d)], k and v [b, k, (g d)], lse [b, s, (g r)].
+// q [b, s, (g r d)], k and v [b, k, (g d)], lse [b, s, (g r)], bias [n, (g r)].
 namespace {
 struct AttentionDims {
   FactorRule rule;
-  TensorFactors query, key, lse;
+  TensorFactors query, key, lse, bias;
 };
 } // namespace
 
-static AttentionDims attentionDims(Value query, Value key, int64_t headDim,
-                                   bool causal) {
+static AttentionDims attentionDims(Value query, Value key, Value bias,
+                                   int64_t headDim, bool causal) {
   AttentionDims dims;
   ArrayRef<int64_t> q = shapeOf(query), k = shapeOf(key);
   FactorRule &rule = dims.rule;
@@ -35,23 +35,34 @@ static AttentionDims attentionDims(Value query, Value key, int64_t headDim,
   dims.query = {{b}, {s}, {g, r, d}};
   dims.key = {{b}, {keys}, {g, d}};
   dims.lse = {{b}, {s}, {g, r}};
+  if (bias) {
+    int n = rule.add("n", shapeOf(bias).front());
+    rule.factors[n].divisible = false;
+    dims.bias = {{n}, {g, r}};
+  }
   return dims;
 }
 
 FactorRule AttentionOp::getFactorRule() {
   AttentionDims dims =
-      attentionDims(getQuery(), getKey(), getHeadDim(), getCausal());
+      attentionDims(getQuery(), getKey(), getBias(), getHeadDim(), getCausal());
   dims.rule.operands = {dims.query, dims.key, dims.key};
   dims.rule.results = {dims.query, dims.lse};
+  if (getBias())
+    dims.rule.operands.push_back(dims.bias);
   return dims.rule;
 }
 
 FactorRule AttentionGradOp::getFactorRule() {
   AttentionDims dims =
-      attentionDims(getQuery(), getKey(), getHeadDim(), getCausal());
+      attentionDims(getQuery(), getKey(), getBias(), getHeadDim(), getCausal());
   dims.rule.operands = {dims.query, dims.key, dims.key,
                         dims.query, dims.lse, dims.query};
   dims.rule.results = {dims.query, dims.key, dims.key};
+  if (getBias()) {
+    dims.rule.operands.push_back(dims.bias);
+    dims.rule.results.push_back(dims.bias);
+  }
   return dims.rule;
 }
 

@@ -49,25 +49,54 @@ static LogicalResult checkLse(Operation *op, Value lse, Value query,
                      {queries[0], queries[1], queries[2] / headDim});
 }
 
+static LogicalResult checkBias(Operation *op, Value bias,
+                               std::optional<uint64_t> maxDistance, Value query,
+                               int64_t headDim) {
+  if (!bias == maxDistance.has_value())
+    return op->emitOpError(bias ? "has a bias, but no max_distance"
+                                : "has a max_distance, but no bias");
+  if (!bias)
+    return success();
+  if (failed(expectRank(op, "bias", bias, 2)))
+    return failure();
+  ArrayRef<int64_t> shape = tensorOf(bias).getShape();
+  if (shape[0] < 4)
+    return op->emitOpError("bias has ")
+           << shape[0] << " rows, needs at least 4";
+  int64_t heads = tensorOf(query).getDimSize(2) / headDim;
+  if (shape[1] != heads)
+    return op->emitOpError("bias has ")
+           << shape[1] << " columns, needs one for each of " << heads
+           << " heads";
+  if (*maxDistance < 2)
+    return op->emitOpError("needs a max_distance of at least 2, got ")
+           << *maxDistance;
+  return success();
+}
+
 // Checks, in this order:
 // - three dimensions each; keys and values have one type; same samples;
 // - widths are multiples of `head_dim`; the number of heads is a multiple of
 //   that of key/value heads;
 // - the result has the type of the queries; `lse` is [b, s, heads];
-// - `rate` is at least 0 and below 1.
+// - `rate` is at least 0 and below 1;
+// - the bias has two dimensions, at least four rows and a column per head; it
+//   comes with a `max_distance` of at least 2, which is not there without it.
 LogicalResult AttentionOp::verify() {
   auto headDim = static_cast<int64_t>(getHeadDim());
   if (failed(checkAttentionInputs(*this, getQuery(), getKey(), getValue(),
                                   headDim)) ||
       failed(expectType(*this, "result", getResult(), getQuery().getType())) ||
-      failed(checkLse(*this, getLse(), getQuery(), headDim)))
+      failed(checkLse(*this, getLse(), getQuery(), headDim)) ||
+      failed(expectRate(*this, getRate())))
     return failure();
-  return expectRate(*this, getRate());
+  return checkBias(*this, getBias(), getMaxDistance(), getQuery(), headDim);
 }
 
 // Checks:
 // - as for `mtp.attention`; the gradient has the type of the queries, and the
-//   results have the types of queries, keys and values.
+//   results have the types of queries, keys and values, and of the bias if
+//   there is one.
 LogicalResult AttentionGradOp::verify() {
   auto headDim = static_cast<int64_t>(getHeadDim());
   Type query = getQuery().getType(), key = getKey().getType();
@@ -78,9 +107,18 @@ LogicalResult AttentionGradOp::verify() {
       failed(expectRate(*this, getRate())) ||
       failed(expectType(*this, "gradient", getGradient(), query)) ||
       failed(expectType(*this, "query gradient", getQueryGradient(), query)) ||
-      failed(expectType(*this, "key gradient", getKeyGradient(), key)))
+      failed(expectType(*this, "key gradient", getKeyGradient(), key)) ||
+      failed(expectType(*this, "value gradient", getValueGradient(), key)) ||
+      failed(
+          checkBias(*this, getBias(), getMaxDistance(), getQuery(), headDim)))
     return failure();
-  return expectType(*this, "value gradient", getValueGradient(), key);
+  if (!getBias() != !getBiasGradient())
+    return emitOpError(getBias()
+                           ? "has a bias, but makes no gradient of it"
+                           : "makes the gradient of a bias, but has none");
+  return getBias() ? expectType(*this, "bias gradient", getBiasGradient(),
+                                getBias().getType())
+                   : success();
 }
 
 // Checks, in this order:

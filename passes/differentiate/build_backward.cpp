@@ -105,6 +105,15 @@ LogicalResult buildGradients(ir::SegmentOp segment, const CompletedAt &ready,
   return success();
 }
 
+// Whether `argument` is not read here, where it only ends: the segment before
+// read it and handed it on as it was.
+bool isLeftOver(ir::SegmentOp segment, BlockArgument argument) {
+  auto before = llvm::dyn_cast_or_null<ir::SegmentOp>(segment->getPrevNode());
+  return argument.use_empty() && before &&
+         llvm::isa<BlockArgument>(
+             before.getYield().getValues()[argument.getArgNumber()]);
+}
+
 } // namespace
 
 LogicalResult buildBackward(ir::SegmentOp segment) {
@@ -126,6 +135,11 @@ LogicalResult buildBackward(ir::SegmentOp segment) {
   SmallVector<Value> handedBack;
   for (BlockArgument argument : forward.getArguments()) {
     Value gradient = gradients.gradientOf(argument);
+    if (!gradient && isLeftOver(segment, argument))
+      gradient = builder.create<ir::ZerosOp>(
+          segment.getLoc(), argument.getType(),
+          (segment.getSymName() + ".zeros" + Twine(argument.getArgNumber()))
+              .str());
     if (!gradient)
       return segment.emitOpError("argument ")
              << argument.getArgNumber() << " does not reach the loss";

@@ -26,13 +26,14 @@ public:
   }
 
 private:
-  // A parameter that several segments read is shared: one layout for all.
+  // A parameter that several segments read, or all copies of one, is shared:
+  // one layout for all.
   void countUses() {
     for (auto reader : module.getOps<ir::SegmentOp>()) {
       llvm::StringSet<> here;
       reader.walk([&](ir::ParameterOp op) {
         if (here.insert(op.getLabel()).second && !op.getLabel().contains('*'))
-          ++segmentsThatRead[op.getLabel()];
+          segmentsThatRead[op.getLabel()] += reader.getRepeat() > 1 ? 2 : 1;
       });
     }
   }
@@ -119,7 +120,7 @@ private:
     parameter.name = key;
     parameter.shape = tensor.shape;
     parameter.elementBytes = tensor.elementBytes;
-    parameter.copies = segment->repeat;
+    parameter.copies = op.getLabel().contains('*') ? segment->repeat : 1;
     parameter.shared = shared;
     for (unsigned d = 0; d < tensor.shape.size(); ++d)
       parameter.splits.push_back(splitOfParameter(op.getValue(), d));

@@ -118,9 +118,14 @@ private:
   void remakeCore(ir::AttentionOp core, ir::AttentionGradOp gradient) {
     builder.setInsertionPoint(gradient);
     IRMapping anew;
-    for (unsigned i = 0; i < core->getNumOperands(); ++i)
-      anew.map(core->getOperand(i),
-               as(gradient->getOperand(i), core->getOperand(i)));
+    auto mapTo = [&](Value operand, Value there) {
+      anew.map(operand, as(there, operand));
+    };
+    mapTo(core.getQuery(), gradient.getQuery());
+    mapTo(core.getKey(), gradient.getKey());
+    mapTo(core.getValue(), gradient.getValue());
+    if (core.getBias())
+      mapTo(core.getBias(), gradient.getBias());
     auto made = llvm::cast<ir::AttentionOp>(clone(core, anew));
     gradient.getOutputMutable().assign(
         as(made.getResult(), gradient.getOutput()));

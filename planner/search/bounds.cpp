@@ -56,7 +56,10 @@ void Bounds::measure(const SegmentGraph &segment) {
     double bytes = bytesOf(tensor);
     if (tensor.kind == TensorKind::input)
       (perSample ? size.inputsPerSample : size.inputsFixed) += bytes;
-    if (tensor.kind == TensorKind::parameter) {
+    // What all copies share is not one copy's; without it the floor is lower.
+    if (tensor.kind == TensorKind::parameter &&
+        !(model.parameters[at(tensor.parameter)].shared &&
+          segment.repeat > 1)) {
       const Parameter &parameter = model.parameters[at(tensor.parameter)];
       double elements = 1.0;
       for (std::int64_t extent : parameter.shape)

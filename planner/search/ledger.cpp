@@ -96,11 +96,12 @@ void forEachConversion(const ModelGraph &model,
         continue;
       paid[p] = true;
       const ParameterState &state = *plan.parameters[p];
+      int copies = parameter.shared ? 1 : plan.count;
       emit(accumulatorLayout(state, setting.mesh), state.owned(),
            parameter.shape, gradientBytes, true, LedgerPhase::update,
-           parameter.name, plan.count);
+           parameter.name, copies);
       emit(state.owned(), state.stored, parameter.shape, parameter.elementBytes,
-           true, LedgerPhase::update, parameter.name, plan.count);
+           true, LedgerPhase::update, parameter.name, copies);
     }
   }
 }

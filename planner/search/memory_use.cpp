@@ -159,14 +159,15 @@ MemoryUse memoryOf(const ModelGraph &model,
         continue;
       paid[p] = true;
       const ParameterState &state = *plan.parameters[p];
+      double held = parameter.shared ? 1.0 : copies;
       double stored =
-          copies * localBytes(parameter.shape, state.stored, 1, setting.mesh);
+          held * localBytes(parameter.shape, state.stored, 1, setting.mesh);
       double accumulated =
-          copies * localBytes(parameter.shape,
-                              accumulatorLayout(state, setting.mesh), 1,
-                              setting.mesh);
+          held * localBytes(parameter.shape,
+                            accumulatorLayout(state, setting.mesh), 1,
+                            setting.mesh);
       double owned =
-          copies * localBytes(parameter.shape, state.owned(), 1, setting.mesh);
+          held * localBytes(parameter.shape, state.owned(), 1, setting.mesh);
       use.parameters += Bytes{stored * parameter.elementBytes};
       use.optimizer += Bytes{owned * perElement.optimizer};
       use.gradients += Bytes{accumulated * perElement.gradient};

@@ -48,7 +48,9 @@ public:
     for (std::size_t p = 0; p < plan.parameters.size(); ++p)
       if (plan.parameters[p] && !(model.parameters[p].shared && paid[p])) {
         paid[p] = true;
-        addParameter(model.parameters[p], *plan.parameters[p]);
+        // Of one copy; what all copies share is paid once by all of them.
+        addParameter(model.parameters[p], *plan.parameters[p],
+                     model.parameters[p].shared ? 1.0 / plan.count : 1.0);
       }
     return times;
   }
@@ -103,16 +105,19 @@ private:
     }
   }
 
-  void addParameter(const Parameter &parameter, const ParameterState &state) {
+  void addParameter(const Parameter &parameter, const ParameterState &state,
+                    double share) {
     const Mesh &mesh = setting.mesh;
     StateBytes perElement = stateBytesOf(setting);
     times.reduceStep +=
         stateReshardTime(accumulatorLayout(state, mesh), state.owned(),
-                         parameter.shape, perElement.gradient, setting);
+                         parameter.shape, perElement.gradient, setting) *
+        share;
     times.gatherStep +=
         stateReshardTime(state.owned(), state.stored, parameter.shape,
-                         parameter.elementBytes, setting);
-    times.update += updateTime(parameter, state, setting);
+                         parameter.elementBytes, setting) *
+        share;
+    times.update += updateTime(parameter, state, setting) * share;
   }
 
   PhaseParts &partsOf(Phase phase) {

@@ -7,8 +7,9 @@ namespace mtplan::planner {
 static std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
-                const Setting &setting) {
+                const Setting &setting, int copies) {
   Link link = unit.link;
+  link.repeat = copies;
   auto microBatches = static_cast<double>(setting.microBatches);
   for (std::size_t t = 0; t < unit.growth.size(); ++t) {
     CostTable &table = link.problem.tables[t];
@@ -18,6 +19,10 @@ Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
         seconds *= microBatches;
       for (double &bytes : table.memory)
         bytes *= setting.inFlight;
+    } else if (growth == Growth::ofAllCopies) {
+      for (std::vector<double> *costs : {&table.time, &table.memory})
+        for (double &cost : *costs)
+          cost /= copies;
     } else if (growth == Growth::accumulation) {
       const auto &states = unit.parameterStates[at(parameter)];
       for (std::size_t s = 0; s < states.size(); ++s)
@@ -33,7 +38,7 @@ SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,
                                    const Setting &setting,
                                    const std::vector<bool> &owner) {
   SegmentProblem problem = unitProblem(model, segment, setting, owner);
-  problem.link = scaledLink(problem, model, setting);
+  problem.link = scaledLink(problem, model, setting, problem.link.repeat);
   return problem;
 }
 

@@ -245,7 +245,8 @@ private:
           table.time.push_back(cost.time);
           table.memory.push_back(cost.memory);
         }
-        add(std::move(table), Growth::perStep);
+        add(std::move(table),
+            what.shared ? Growth::ofAllCopies : Growth::perStep);
       }
     }
     makers[at(tensor)] = port(tensor, variable, states.size(),

@@ -99,6 +99,7 @@ enum class Growth : std::uint8_t {
   perMicroBatch, ///< time with the micro-batches of a step, memory with those
                  ///< in flight
   perStep,       ///< not at all
+  ofAllCopies,   ///< not at all, and all copies of the segment pay it together
   accumulation,  ///< of gradients over micro-batches: accumulationTime()
 };
 
@@ -122,9 +123,10 @@ SegmentProblem unitProblem(const ModelGraph &model, int segment,
                            const Setting &setting,
                            const std::vector<bool> &owner);
 
-/// The link with the numbers of the setting's micro-batches, all and in flight.
+/// The link of `copies` copies with the numbers of the setting's micro-batches,
+/// all and in flight.
 Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
-                const Setting &setting);
+                const Setting &setting, int copies);
 
 /// Both at once.
 SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,

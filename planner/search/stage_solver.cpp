@@ -235,8 +235,8 @@ StageSolution StageSolver::solveAnew(const std::vector<int> &copies,
     return result;
   ChainProblem chain;
   for (const HeldSegment &one : held) {
-    chain.links.push_back(scaledLink(*one.problem, graph, setting));
-    chain.links.back().repeat = copies[at(one.segment)];
+    chain.links.push_back(
+        scaledLink(*one.problem, graph, setting, copies[at(one.segment)]));
   }
   const Device &device = setting.machine->device;
   const double room = (device.memory - device.reserved).value;

@@ -62,8 +62,6 @@ private:
       errors.push_back(where + error);
     if (link.repeat < 1)
       errors.push_back(where + "repeat is " + std::to_string(link.repeat));
-    if (link.repeat > 1 && !link.shared.empty())
-      errors.push_back(where + "has shared variables and is repeated");
     auto checkVariable = [&](int variable, const char *list) {
       if (variable < 0 ||
           variable >= static_cast<int>(link.problem.domains.size()))

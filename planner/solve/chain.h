@@ -25,7 +25,7 @@ struct Link {
   Problem problem;
   int repeat = 1;
   std::vector<int> in, out; ///< boundary variables; domains match neighbours'
-  /// (variable here, shared id). Links with shared variables have repeat 1.
+  /// (variable here, shared id).
   std::vector<std::pair<int, int>> shared;
 };
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "ir/relative_position.h"
+
 #include "interpret_testing.h"
 
 namespace mtplan::ir {
@@ -41,6 +43,40 @@ TEST_F(InterpretAttention, WeighsValuesByTheSoftmaxOfScores) {
        tensor({1, 2, 1}, {4, 8})});
   expectNear(result[0], {7});
   expectNear(result[1], {std::log(4.0)});
+}
+
+// Distances of T5 with 32 rows and 128 positions, after Hugging Face's
+// _relative_position_bucket.
+TEST(RelativePosition, RowsAreThoseOfT5) {
+  const std::pair<int, int> both[] = {
+      {0, 0},     {-1, 1},   {-7, 7},   {-8, 8},   {-11, 8},  {-12, 9},
+      {-15, 9},   {-16, 10}, {-31, 11}, {-32, 12}, {-64, 14}, {-127, 15},
+      {-500, 15}, {1, 17},   {8, 24},   {16, 26},  {128, 31}, {9000, 31}};
+  for (auto [distance, row] : both)
+    EXPECT_EQ(relativeBucket(distance, 32, 128, true), row) << distance;
+  const std::pair<int, int> past[] = {
+      {0, 0},    {3, 0},    {-1, 1},   {-15, 15},  {-16, 16}, {-18, 16},
+      {-19, 17}, {-32, 21}, {-64, 26}, {-127, 31}, {-900, 31}};
+  for (auto [distance, row] : past)
+    EXPECT_EQ(relativeBucket(distance, 32, 128, false), row) << distance;
+}
+
+TEST_F(InterpretAttention, BiasesAreAddedByDistance) {
+  // Query 2 of 4; four rows of the past: distances 0, 1, 2 and more.
+  auto result = evaluate(
+      "%r:2 = mtp.attention \"l\" (%a, %b, %c, %d) {max_distance = 3 : i64, " +
+          attributes(1, true) +
+          "} : (tensor<1x1x1xf64>, tensor<1x4x1xf64>, tensor<1x4x1xf64>, "
+          "tensor<4x1xf64>) -> (tensor<1x1x1xf64>, tensor<1x1x1xf64>)",
+      {tensor({1, 1, 1}, {0}), tensor({1, 4, 1}, {0, 0, 0, 0}),
+       tensor({1, 4, 1}, {1, 10, 100, 1000}),
+       tensor({4, 1}, {0, kLog3, std::log(4.0), 9})},
+      [](KernelCall &call) {
+        call.operandSpans[0][1] = {2, 4};
+      });
+  // Weights 4/8 of the first, 3/8 and 1/8.
+  expectNear(result[0], {0.5 + 3.75 + 12.5});
+  expectNear(result[1], {std::log(8.0)});
 }
 
 TEST_F(InterpretAttention, CausalRowsSeeThePast) {

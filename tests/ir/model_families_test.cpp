@@ -53,7 +53,14 @@ INSTANTIATE_TEST_SUITE_P(
         Count{"mixtral-8x7b", 46'702'792'704},
         // 24 (4 * 2048^2 + 3 * 2048 + 60 * 3 * 2048 * 1408 + 60 * 2048
         //   + 3 * 2048 * 5632 + 2048 + 2 * 2048) + 2 * 151936 * 2048 + 2048
-        Count{"qwen1.5-moe-a2.7b", 14'315'784'192}),
+        Count{"qwen1.5-moe-a2.7b", 14'315'784'192},
+        // 768 (3 * 16^2 + 1) + 198 * 768 + 12 (12 * 768^2 + 13 * 768)
+        //   + 2 * 768 + 1000 (768 + 1)
+        Count{"vit-base", 86'567'656},
+        // 32128 * 1024 + 24 (4 * 1024 * 4096 + 2 * 1024 * 16384 + 2 * 1024)
+        //   + 24 (8 * 1024 * 4096 + 2 * 1024 * 16384 + 3 * 1024)
+        //   + 2 * 32 * 32 + 2 * 1024
+        Count{"t5-3b", 2'851'598'336}),
     [](const auto &test) {
       std::string name = test.param.example;
       std::replace_if(
@@ -82,6 +89,13 @@ TEST(Bert, CoreHasTheParametersOfThePaper) {
   }
 }
 
+std::vector<std::int64_t> shapeOfArgument(SegmentOp segment, unsigned i) {
+  return llvm::cast<mlir::RankedTensorType>(
+             segment.getBlock().getArgument(i).getType())
+      .getShape()
+      .vec();
+}
+
 TEST(Bert, PlacementMovesTheNorms) {
   Loading post(Loading::example("tiny-bert"));
   Loading pre(replaced(Loading::example("tiny-bert"), "\"post\"", "\"pre\""));
@@ -94,6 +108,105 @@ TEST(Bert, PlacementMovesTheNorms) {
   EXPECT_EQ(pre.labels("h").front(), "h.*.ln_1");
   EXPECT_EQ(pre.labels("h").back(), "h.*.mlp.add");
   EXPECT_EQ(pre.labels("head").front(), "ln_f");
+}
+
+// Of the released weights: t5-small, -base, -large, and of v1.1 small, base and
+// large, whose logits have a matrix of their own.
+TEST(T5, SizesAreThoseReleased) {
+  struct Size {
+    int width, inner, heads, layers;
+    const char *form;
+    std::int64_t parameters;
+  };
+  for (const Size &size :
+       {Size{512, 2048, 8, 6, "relu", 60'506'624},
+        Size{768, 3072, 12, 12, "relu", 222'903'552},
+        Size{1024, 4096, 16, 24, "relu", 737'668'096},
+        Size{512, 1024, 6, 8, "gated-gelu", 76'961'152},
+        Size{768, 2048, 12, 12, "gated-gelu", 247'577'856},
+        Size{1024, 2816, 16, 24, "gated-gelu", 783'150'080}}) {
+    bool tied = std::string(size.form) == "relu";
+    Loading loading(
+        R"({"model_type": "t5", "vocab_size": 32128, "d_kv": 64, "d_model": )" +
+        std::to_string(size.width) + R"(, "d_ff": )" +
+        std::to_string(size.inner) + R"(, "num_heads": )" +
+        std::to_string(size.heads) + R"(, "num_layers": )" +
+        std::to_string(size.layers) + R"(, "feed_forward_proj": ")" +
+        size.form + R"(", "tie_word_embeddings": )" +
+        (tied ? "true" : "false") + "}");
+    ASSERT_TRUE(loading.model) << loading.allErrors();
+    EXPECT_EQ(loading.model->parameters, size.parameters) << size.width;
+    EXPECT_EQ(loading.model->paddingParameters, 0);
+    EXPECT_EQ(loading.model->layers, 2 * size.layers);
+    EXPECT_EQ(loading.model->sequence, 512);
+  }
+}
+
+TEST(T5, DecoderLayersReadTheEncoderAndHandItOn) {
+  Loading loading(Loading::example("tiny-t5"));
+  ASSERT_TRUE(loading.model) << loading.allErrors();
+  EXPECT_EQ(
+      loading.labels("encoder"),
+      (std::vector<std::string>{
+          "encoder.*.ln_1", "encoder.*.attn.q", "encoder.*.attn.k",
+          "encoder.*.attn.v", "encoder.*.attn.core", "encoder.*.attn.proj",
+          "encoder.*.attn.drop", "encoder.*.attn.add", "encoder.*.ln_2",
+          "encoder.*.mlp.fc1", "encoder.*.mlp.act", "encoder.*.mlp.act_drop",
+          "encoder.*.mlp.fc2", "encoder.*.mlp.drop", "encoder.*.mlp.add"}));
+  EXPECT_EQ(loading.labels("bridge"),
+            (std::vector<std::string>{"encoder.ln_f", "encoder.drop",
+                                      "decoder.wte", "decoder.drop"}));
+  EXPECT_EQ(loading.labels("head"),
+            (std::vector<std::string>{"ln_f", "head.drop", "head.scale",
+                                      "lm_head", "loss.max", "loss.sum_exp",
+                                      "loss.pick", "loss"}));
+  for (auto segment : loading.model->module.get().getOps<SegmentOp>())
+    if (segment.getSymName() == "decoder") {
+      EXPECT_EQ(segment.getYield().getValues()[1],
+                segment.getBlock().getArgument(1));
+      EXPECT_EQ(shapeOfArgument(segment, 0)[1], 16);
+      EXPECT_EQ(shapeOfArgument(segment, 1)[1], 32);
+    }
+  // 1 / sqrt(64), of tied logits alone.
+  EXPECT_NE(loading.print().find("by 1.250000e-01"), std::string::npos);
+  Loading untied(Loading::example("tiny-t5_v1_1"));
+  ASSERT_TRUE(untied.model) << untied.allErrors();
+  EXPECT_EQ(untied.print().find("head.scale"), std::string::npos);
+  EXPECT_NE(untied.print().find("gelu_tanh"), std::string::npos);
+}
+
+TEST(Vit, ClassesComeFromTheirNames) {
+  std::string named =
+      replaced(Loading::example("tiny-vit"), R"("num_labels": 250)",
+               R"("id2label": {"0": "a", "1": "b", "2": "c"})");
+  Loading loading(named);
+  ASSERT_TRUE(loading.model) << loading.allErrors();
+  EXPECT_EQ(loading.model->vocabulary, 3);
+  // 3 rows of 5 pieces, and the class token.
+  EXPECT_EQ(loading.model->sequence, 16);
+  EXPECT_EQ(
+      loading.labels("embed"),
+      (std::vector<std::string>{"patch", "cls_token", "wpe", "embed.drop"}));
+  EXPECT_EQ(loading.labels("head"),
+            (std::vector<std::string>{"ln_f", "cls", "classifier", "loss.max",
+                                      "loss.sum_exp", "loss.pick", "loss"}));
+}
+
+TEST(Vit, ImagesThatAreNotWholePiecesAreRefused) {
+  Loading loading(replaced(Loading::example("vit-base"), "\"image_size\": 224",
+                           "\"image_size\": 230"));
+  EXPECT_FALSE(loading.model);
+  EXPECT_EQ(loading.allErrors(),
+            "m.json: /patch_size: 16 does not divide image_size 230; images of "
+            "224 or 240 would do\n"
+            "m.json: /patch_size: 16 does not divide image_size 230; images of "
+            "224 or 240 would do\n");
+  ShapeOverrides overrides;
+  overrides.sequence = 256;
+  Loading longer(Loading::example("vit-base"), overrides);
+  EXPECT_EQ(longer.allErrors(),
+            "m.json: /image_size: makes 197 positions; a sequence of 256 "
+            "cannot be asked for: change the image instead\n");
 }
 
 TEST(Examples, AllLoadAndVerify) {

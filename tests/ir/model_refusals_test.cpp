@@ -63,7 +63,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "\"model_type\": \"llama\"",
                 "\"model_type\": \"lama2\"",
                 {"m.json: /model_type: unknown architecture \"lama2\"; nearest "
-                 "first, known are llama, gpt2, qwen2, gptj, bert, mistral, "
+                 "first, known are llama, gpt2, qwen2, gptj, bert, vit, t5, "
+                 "mistral, "
                  "mixtral, gpt_neox and qwen2_moe"}},
         Refusal{"Activation",
                 "tiny-gpt2",

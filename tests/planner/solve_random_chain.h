@@ -117,7 +117,7 @@ private:
         ++inner;
       for (int i = 0; i < inner; ++i)
         variable(draw(1, 3));
-      if (shares && link.repeat == 1) {
+      if (shares && (link.repeat == 1 || oneIn(2))) {
         link.shared.emplace_back(variable(2), 7);
         if (!boundary.empty() && boundary.back() == 2 && oneIn(4))
           link.shared.emplace_back(link.in.back(), 3);

@@ -194,6 +194,19 @@ Family attention(const std::string &name, const std::string &causal) {
        mask = "h.*.core"} : ($T, $K, $K) -> ($T, $K))"};
 }
 
+// The copies of the block share the table.
+Family biased(const std::string &name, const std::string &causal) {
+  Family family = attention(name, causal);
+  family.block =
+      "  %t = mtp.parameter \"bias.weight\" : tensor<6x4xf32>" + family.block;
+  for (auto [from, to] :
+       {std::pair<std::string, std::string>{"(%q, %k, %v)", "(%q, %k, %v, %t)"},
+        {"rate = 0.25", "max_distance = 3 : i64, rate = 0.25"},
+        {"($T, $K, $K) ->", "($T, $K, $K, tensor<6x4xf32>) ->"}})
+    family.block.replace(family.block.find(from), from.size(), to);
+  return family;
+}
+
 // Rotated against itself unrotated: a rotation of everything would cancel.
 Family rope(const std::string &name, const std::string &form) {
   return {name, kProduct + R"(
@@ -247,6 +260,15 @@ const Family kPositions = {"positions", kProduct + R"(
   %t = mtp.parameter "wpe.weight" : tensor<6x8xf32>
   %y = mtp.position_embedding "wpe" (%x, %t) : ($T, tensor<6x8xf32>) -> $T)"};
 
+// What stands first in a sample, everywhere else that added.
+const Family kFirst = {"first_position", kProduct + R"(
+  %c = mtp.parameter "h.*.token.weight" : $V
+  %f = mtp.put_first "h.*.token" (%p, %c) : ($T, $V) -> $T
+  %a = mtp.take_first "h.*.first" (%x) : ($T) -> tensor<2x8xf32>
+  %s = mtp.einsum "h.*.spread" "bi,bsi->bsi" (%a, %f)
+      : (tensor<2x8xf32>, $T) -> $T
+  %y = mtp.add "h.*.add" (%s, %f) : $T)"};
+
 // Four experts of two places for eight choices a sample: some get none. A nudge
 // must not change a choice, which the seed sees to.
 Family experts(const std::string &name, const std::string &choice,
@@ -286,7 +308,7 @@ std::string nameOf(const ::testing::TestParamInfo<Family> &info) {
 
 INSTANTIATE_TEST_SUITE_P(Linear, Gradient,
                          ::testing::Values(kEinsum, kTwoActivations, kFanOut,
-                                           kPositions, kPadding),
+                                           kPositions, kPadding, kFirst),
                          nameOf);
 INSTANTIATE_TEST_SUITE_P(
     Pointwise, Gradient,
@@ -301,6 +323,8 @@ INSTANTIATE_TEST_SUITE_P(Norm, Gradient,
 INSTANTIATE_TEST_SUITE_P(
     Attention, Gradient,
     ::testing::Values(attention("causal", "true"), attention("full", "false"),
+                      biased("causal_by_distance", "true"),
+                      biased("full_by_distance", "false"),
                       rope("halves", "rotary_dim = 4 : i64"),
                       rope("neighbours", "rotary_dim = 4 : i64, interleaved"),
                       rope("part_of_a_head", "rotary_dim = 2 : i64")),
