@@ -59,6 +59,12 @@ private:
       return refuse(how, Rejection::Reason::divisor,
                     std::to_string(layers) + " layers do not fill pp " +
                         std::to_string(how.pp));
+    if (how.pp > 1 && !layersHandOnAlike() &&
+        options.schedule.only == std::vector{ScheduleKind::interleaved})
+      return refuse(how, Rejection::Reason::divisor,
+                    "encoder and decoder layers hand on different values and "
+                    "cannot take turns on a stage: interleaved needs layers of "
+                    "one kind");
     // Zigzag: every context rank has an early and a late piece of a sequence.
     if (how.cp > 1 && model.sequence % (2 * how.cp) != 0)
       return refuse(how, Rejection::Reason::divisor,
@@ -129,6 +135,8 @@ private:
         continue;
       how.schedule = kind;
       bool chunked = kind == ScheduleKind::interleaved;
+      if (chunked && !layersHandOnAlike())
+        continue;
       for (int v = chunked ? 2 : 1; v == 1 || (chunked && v * how.pp <= layers);
            ++v) {
         how.virtualStages = v;
@@ -146,6 +154,28 @@ private:
           break;
       }
     }
+  }
+
+  // Whether any layer could follow any other, as far as shapes go: chunks of a
+  // stage are solved as one chain.
+  bool layersHandOnAlike() const {
+    const SegmentGraph *first = nullptr;
+    auto shapeAt = [](const SegmentGraph &segment, std::size_t i) {
+      return segment.tensors[static_cast<std::size_t>(segment.carriedIn[i])]
+          .shape;
+    };
+    for (const SegmentGraph &segment : model.segments) {
+      if (segment.repeat == 1)
+        continue;
+      if (!first)
+        first = &segment;
+      if (segment.carriedIn.size() != first->carriedIn.size())
+        return false;
+      for (std::size_t i = 0; i < segment.carriedIn.size(); ++i)
+        if (shapeAt(segment, i) != shapeAt(*first, i))
+          return false;
+    }
+    return true;
   }
 
   void addStages(Parallelism how) {

@@ -176,9 +176,11 @@ PhaseTimes Floors::replicaTimes(const SegmentGraph &segment,
     if (parameter.shared && paid[at(tensor.parameter)])
       continue;
     paid[at(tensor.parameter)] = true;
-    times.reduceStep += reduceStep.orNone();
-    times.gatherStep += gatherStep.orNone();
-    times.update += update.orNone();
+    // What copies share they pay together.
+    const double share = parameter.shared ? 1.0 / segment.repeat : 1.0;
+    times.reduceStep += reduceStep.orNone() * share;
+    times.gatherStep += gatherStep.orNone() * share;
+    times.update += update.orNone() * share;
   }
   return times;
 }
@@ -216,7 +218,14 @@ Bytes Floors::handed(const std::vector<int> &tensors,
 Bytes Floors::tied(const Setting &setting) const {
   Bytes bytes;
   for (std::size_t p = 0; p < model.parameters.size(); ++p) {
-    if (!model.parameters[p].shared)
+    // One segment's copies may all be in one stage.
+    const auto readers =
+        std::ranges::count_if(model.segments, [&](const SegmentGraph &segment) {
+          return std::ranges::any_of(segment.tensors, [&](const Tensor &one) {
+            return one.parameter == static_cast<int>(p);
+          });
+        });
+    if (!model.parameters[p].shared || readers < 2)
       continue;
     double least = kNever;
     for (const ParameterState &state :

@@ -234,10 +234,9 @@ StageSolution StageSolver::solveAnew(const std::vector<int> &copies,
   if (someDomainIsEmpty(held))
     return result;
   ChainProblem chain;
-  for (const HeldSegment &one : held) {
+  for (const HeldSegment &one : held)
     chain.links.push_back(
         scaledLink(*one.problem, graph, setting, copies[at(one.segment)]));
-  }
   const Device &device = setting.machine->device;
   const double room = (device.memory - device.reserved).value;
 
