@@ -36,22 +36,22 @@ Exit status: 0 a plan was found; 1 nothing fits, or a proof failed; 2 bad input.
 
 void addFlags(CLI::App &app, Flags &flags) {
   app.add_option("MODEL", flags.model,
-                 "Hugging Face config.json, mtplan's own JSON, or textual IR")
-      ->required();
+                 "Hugging Face config.json, mtplan's own JSON, or textual IR");
   auto text = [&](const char *name, Flags::Text &to, const char *what,
                   const char *type) {
     app.add_option(name, to, what)->type_name(type);
   };
-  app.add_option("--hardware", flags.hardware,
-                 "preset or machine file (default dgx-h100)")
-      ->type_name("NAME|FILE");
+  text("--hardware", flags.hardware,
+       "preset or machine file (default dgx-h100)", "NAME|FILE");
+  text("--scale-network", flags.scaleNetwork,
+       "multiply the rates of the network between nodes", "FACTOR");
   text("--software", flags.software,
        "whose kernels and overlaps: preset or file (default mtplan)",
        "NAME|FILE");
   text("--gpus", flags.gpus, "GPUs in all (default: one node)", "N");
   text("--tp", flags.tp, "fix the tensor-parallel ranks", "N");
   text("--dp", flags.dp, "fix the data-parallel replicas", "N");
-  text("--pp", flags.pp, "pipeline stages (default 1)", "N|any");
+  text("--pp", flags.pp, "pipeline stages (default 1)", "N|LIST|any");
   text("--cp", flags.cp, "context ranks, which split the sequence (default 1)",
        "N|any");
   text("--schedule", flags.schedule,
@@ -59,15 +59,19 @@ void addFlags(CLI::App &app, Flags &flags) {
        "WORD|any");
   text("--vp", flags.virtualStages, "virtual stages of an interleaved stage",
        "N|any");
+  text("--stage-layers", flags.stageLayers,
+       "layers of each part of the pipeline, instead of dealt out evenly",
+       "LIST");
   text("--zero", flags.zero, "ZeRO stage, 0 (default) to 3", "N|any");
   text("--recompute", flags.recompute,
        "none (default), selective: the core of attention, or full: layers keep "
        "only what they are handed",
        "WORD|any");
-  text("--overlap", flags.overlap,
-       "on or off: replicas' traffic runs beside compute (default: as "
-       "--software has it, else off)",
-       "WORD");
+  text(
+      "--overlap", flags.overlap,
+      "what runs beside compute: on, off, or some of gather, reduce, sends and "
+      "host (default: as --software has it, else off)",
+      "LIST");
   text("--micro-batch", flags.microBatch,
        "fix the samples a replica takes at once", "N");
   text("--global-batch", flags.globalBatch,
@@ -98,12 +102,20 @@ void addFlags(CLI::App &app, Flags &flags) {
   app.add_flag("--json", flags.json, "print JSON (docs/json-output.md)");
   app.add_flag("--verify", flags.verify,
                "prove the plan: run it, shrunk, on all ranks and on one");
+  text("--constraints", flags.constraints,
+       "any of the flags above, as JSON (docs/plan-files.md)", "FILE");
+  text("--save", flags.save, "also write the plan, to load it again", "FILE");
+  text("--load", flags.load,
+       "print the plan that was saved; with --hardware or --scale-network, "
+       "price it there",
+       "FILE");
   text("--import", flags.importFile,
        "price a Megatron-LM command line, DeepSpeed JSON or torchtitan TOML as "
        "it stands",
        "FILE");
   text("--export", flags.exportKind,
-       "print the plan for another trainer: megatron, deepspeed or torchtitan",
+       "print the plan for another trainer: megatron, deepspeed or torchtitan; "
+       "or as constraints",
        "WORD");
   text("--emit", flags.emit, "mlir: print the IR instead of the report",
        "WORD");
@@ -132,6 +144,8 @@ std::optional<Flags> parseArguments(const std::vector<std::string> &arguments,
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
     app.parse(reversed);
+    if (app.count("MODEL") == 0 && !flags.load)
+      throw CLI::RequiredError("MODEL");
   } catch (const CLI::Success &success) {
     app.exit(success, out, err);
     exitCode = kDone;

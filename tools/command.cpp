@@ -11,12 +11,14 @@
 #include "passes/verify/prove.h"
 #include "passes/verify/resize.h"
 #include "planner/graph/op_graph_dot.h"
+#include "tools/constraints.h"
 #include "tools/diagnostics.h"
 #include "tools/fit_hardware.h"
 #include "tools/foreign.h"
 #include "tools/page/plan_page.h"
 #include "tools/pipeline.h"
 #include "tools/report_json.h"
+#include "tools/saved_plan.h"
 #include "tools/screen.h"
 #include "tools/shortfall.h"
 #include "tools/text_file.h"
@@ -47,29 +49,24 @@ private:
 
 class Command {
 public:
-  Command(PlanRequest asked, std::vector<std::string> found, std::ostream &o,
-          std::ostream &e, const Terminal &t)
-      : request(std::move(asked)), errors(std::move(found)), out(o), err(e),
-        terminal(t) {}
+  Command(Flags typed, std::ostream &o, std::ostream &e, const Terminal &t)
+      : flags(std::move(typed)), out(o), err(e), terminal(t) {
+    if (flags.constraints)
+      addConstraints(*flags.constraints, flags, errors);
+    request = readFlags(flags, errors);
+  }
 
   int run() {
-    if (request.emit && *request.emit <= Stage::differentiated)
+    if (request.load.empty() && request.emit &&
+        *request.emit <= Stage::differentiated)
       return emitUnplanned();
-    {
-      Progress progress(err, terminal.progress, "searching...");
-      outcome = plan(request, std::move(errors));
-      errors = std::move(outcome.errors);
-    }
+    decide();
     if (!errors.empty())
       return refuse();
     const planner::PlannedCandidate *best = outcome.best();
     if (!best)
       return reportShortfall();
-    if (!request.dot.empty() &&
-        !writeTextFile(request.dot, drawing(*best), errors))
-      return refuse();
-    if (!request.report.empty() &&
-        !writeTextFile(request.report, htmlOf(pageOf(outcome)), errors))
+    if (!writeFiles(*best))
       return refuse();
     if (request.exportKind)
       return exportIt();
@@ -89,6 +86,27 @@ public:
 private:
   ScreenStyle style() const { return {terminal.colour, request.timings}; }
 
+  // Finds a plan, or reads one.
+  void decide() {
+    Progress progress(err, terminal.progress, "searching...");
+    if (request.load.empty())
+      outcome = plan(request, std::move(errors));
+    else if (errors.empty())
+      outcome = loadPlan(flags);
+    else
+      outcome.errors = std::move(errors);
+    errors = std::move(outcome.errors);
+  }
+
+  bool writeFiles(const planner::PlannedCandidate &best) {
+    auto write = [&](const std::string &file, auto text) {
+      return file.empty() || writeTextFile(file, text(), errors);
+    };
+    return write(request.dot, [&] { return drawing(best); }) &&
+           write(request.report, [&] { return htmlOf(pageOf(outcome)); }) &&
+           write(request.save, [&] { return savedPlanOf(outcome); });
+  }
+
   int refuse() {
     if (request.json)
       out << errorsJson(errors);
@@ -103,6 +121,10 @@ private:
   }
 
   int exportIt() {
+    if (request.exportKind == ExportKind::constraints) {
+      out << constraintsOf(outcome.asked, *outcome.problem, *outcome.best());
+      return kDone;
+    }
     Exported exported = exportPlan(outcome, *request.exportKind);
     out << exported.text;
     for (const std::string &note : exported.notes)
@@ -175,8 +197,9 @@ private:
     return kNothingFits;
   }
 
-  PlanRequest request;
+  Flags flags;
   std::vector<std::string> errors;
+  PlanRequest request;
   std::ostream &out, &err;
   Terminal terminal;
   PlanOutcome outcome;
@@ -192,10 +215,7 @@ int runCommand(const std::vector<std::string> &arguments, std::ostream &out,
   std::optional<Flags> flags = parseArguments(arguments, out, err, exitCode);
   if (!flags)
     return exitCode;
-  std::vector<std::string> errors;
-  PlanRequest request = readFlags(*flags, errors);
-  return Command(std::move(request), std::move(errors), out, err, terminal)
-      .run();
+  return Command(std::move(*flags), out, err, terminal).run();
 }
 
 } // namespace mtplan::tools

@@ -122,6 +122,8 @@ std::string slowdownText(const PlannedCandidate &plan,
 }
 
 std::string claimText(const PlanOutcome &outcome) {
+  if (!outcome.claim.empty())
+    return outcome.claim;
   const planner::SearchResult &result = outcome.result;
   std::string claim = "Optimal";
   if (!result.optimal)

@@ -164,6 +164,8 @@ Exported exportPlan(const PlanOutcome &outcome, ExportKind kind) {
     return writeDeepSpeed(config);
   case ExportKind::torchtitan:
     return writeTorchtitan(config);
+  case ExportKind::constraints: // no other trainer's
+    break;
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "planner/search/pipeline_parts.h"
 #include "tools/exchange/neighbours.h"
 
 namespace mtplan::tools {
@@ -16,6 +17,12 @@ namespace {
 std::string text(std::int64_t number) { return std::to_string(number); }
 
 const char *const kNearest = "nearest that do: ";
+
+template <typename Value>
+std::optional<Value> only(const planner::Choices<Value> &choices) {
+  return choices.only.size() == 1 ? std::optional(choices.only[0])
+                                  : std::nullopt;
+}
 
 /// A degree that somebody fixed.
 struct Degree {
@@ -32,10 +39,6 @@ void checkMesh(const SearchOptions &options, std::vector<std::string> &errors) {
     if (size &&
         (*size > 1 || name == std::string("tp") || name == std::string("dp")))
       fixed.push_back({name, *size});
-  };
-  auto only = [](const planner::Choices<int> &choices) {
-    return choices.only.size() == 1 ? std::optional<int>(choices.only[0])
-                                    : std::nullopt;
   };
   note("tp", options.tp);
   note("dp", options.dp);
@@ -128,6 +131,91 @@ void checkBatch(const SearchOptions &options,
   }
 }
 
+// An interleaved schedule works in rounds of as many micro-batches as stages.
+void checkRounds(const SearchOptions &options, int pp,
+                 std::vector<std::string> &errors) {
+  std::optional<std::int64_t> dp = onlyDp(options);
+  if (!dp || !options.microBatch || options.globalBatch % *dp != 0 ||
+      options.globalBatch / *dp % *options.microBatch != 0)
+    return;
+  std::int64_t rounds = options.globalBatch / *dp / *options.microBatch;
+  if (rounds % pp != 0)
+    errors.push_back(text(rounds) + " micro-batches do not divide by pp " +
+                     text(pp) + ", as the interleaved schedule needs; " +
+                     kNearest + nearestMultiples(pp, rounds));
+}
+
+// Virtual stages that deal `layers` out evenly, two or more.
+std::string chunksFor(int layers, int pp) {
+  std::string list;
+  for (int v = 2; v * pp <= layers; ++v)
+    if (layers % (v * pp) == 0)
+      list += ' ' + text(v);
+  return list.empty() ? "none" : list.substr(1);
+}
+
+void checkStageLayers(const SearchOptions &options, int layers,
+                      std::vector<std::string> &errors) {
+  int sum = 0;
+  for (int part : options.layers)
+    sum += part;
+  auto parts = static_cast<int>(options.layers.size());
+  if (sum != layers)
+    errors.push_back("the parts of the pipeline hold " + text(sum) +
+                     " layers, the model " + text(layers));
+  std::optional<int> pp = only(options.pp), v = only(options.virtualStages);
+  if (pp && v && *pp * *v != parts)
+    errors.push_back("layers are given for " + text(parts) + " parts, pp " +
+                     text(*pp) + (*v > 1 ? " times vp " + text(*v) : "") +
+                     " has " + text(*pp * *v));
+  else if (pp && parts % *pp != 0)
+    errors.push_back("layers are given for " + text(parts) +
+                     " parts, which do not divide by pp " + text(*pp) + "; " +
+                     kNearest + nearestMultiples(*pp, parts));
+}
+
+// Every layer is in one part, or there is no plan.
+void checkPipeline(const SearchOptions &options,
+                   const planner::ModelGraph &model,
+                   std::vector<std::string> &errors) {
+  int layers = planner::layersOf(model);
+  std::optional<int> pp = only(options.pp), v = only(options.virtualStages);
+  std::optional<int> cp = only(options.cp);
+  if (!options.layers.empty())
+    checkStageLayers(options, layers, errors);
+  if (pp && *pp > layers)
+    errors.push_back(text(layers) + " layers do not fill pp " + text(*pp) +
+                     "; at most " + text(layers) + " stages have one each");
+  if (cp && *cp > 1 && model.sequence % (2 * std::int64_t{*cp}) != 0)
+    errors.push_back("sequence " + text(model.sequence) +
+                     " does not divide by twice cp " + text(*cp) + "; " +
+                     kNearest +
+                     nearestMultiples(2 * std::int64_t{*cp}, model.sequence));
+  bool interleaves =
+      options.schedule.allows(planner::ScheduleKind::interleaved);
+  if (v && *v > 1 && !interleaves) {
+    errors.push_back("vp " + text(*v) +
+                     " needs the interleaved schedule, not " +
+                     nameOf(options.schedule.only.front()));
+    return;
+  }
+  if (!pp || only(options.schedule) != planner::ScheduleKind::interleaved)
+    return;
+  if (*pp == 1) {
+    errors.emplace_back("the interleaved schedule needs pp above 1");
+    return;
+  }
+  if (v && *v == 1)
+    errors.emplace_back("the interleaved schedule needs vp above 1");
+  else if (v && options.layers.empty() && *pp <= layers &&
+           layers % (*pp * *v) != 0)
+    errors.push_back(text(layers) + " layers do not divide by pp " + text(*pp) +
+                     " times vp " + text(*v) + ", which is " + text(*pp * *v) +
+                     "; vp may be " + chunksFor(layers, *pp) +
+                     ", or any with --stage-layers");
+  checkRounds(options, *pp, errors);
+}
+
 } // namespace
 
 std::string divisorList(std::int64_t number) {
@@ -143,11 +231,13 @@ std::string divisorList(std::int64_t number) {
   return list;
 }
 
-void checkLimits(const SearchOptions &options,
+void checkLimits(const SearchOptions &options, const planner::ModelGraph *model,
                  std::vector<std::string> &errors) {
   checkMesh(options, errors);
   checkDivisors(options, errors);
   checkBatch(options, errors);
+  if (model)
+    checkPipeline(options, *model, errors);
 }
 
 } // namespace mtplan::tools

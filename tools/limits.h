@@ -20,7 +20,9 @@ namespace mtplan::tools {
 std::string divisorList(std::int64_t number);
 
 /// Every way in which what `options` fixes cannot be.
+/// \param model  null: unknown, what concerns it is left out
 void checkLimits(const planner::SearchOptions &options,
+                 const planner::ModelGraph *model,
                  std::vector<std::string> &errors);
 
 } // namespace mtplan::tools

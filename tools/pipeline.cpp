@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -56,15 +58,21 @@ public:
     bool haveMachine = loadMachine();
     loadSoftware();
     bool haveModel = loadModel();
-    if (haveModel && (haveMachine || request.gpus)) {
+    bool haveOptions = haveModel && (haveMachine || request.gpus);
+    if (haveOptions) {
       setOptions();
       if (!request.importFile.empty())
         importForeign();
-      checkLimits(problem->options, errors);
     }
-    if (!haveModel || !differentiate() || !resolvePins() || !errors.empty())
+    bool haveGraph = haveModel && differentiate();
+    bool havePins = haveGraph && resolvePins();
+    if (havePins)
+      usePins();
+    if (haveOptions)
+      checkLimits(problem->options, haveGraph ? &problem->graph : nullptr,
+                  errors);
+    if (!havePins || !errors.empty())
       return nullptr;
-    problem->options.pins = &problem->pins;
     problem->options.software = &problem->software;
     return std::move(problem);
   }
@@ -72,12 +80,16 @@ public:
 private:
   bool loadMachine() {
     try {
-      problem->machine = planner::loadMachine(request.hardware);
+      problem->machineText = request.machineText;
+      if (problem->machineText.empty())
+        problem->machineText = planner::machineText(request.hardware);
+      problem->machine = planner::parseMachine(problem->machineText);
     } catch (const planner::MachineError &error) {
-      addLines(error.what(), request.hardware);
+      addLines(error.what(), request.hardware, errors);
       return false;
     }
     planner::Machine &machine = problem->machine;
+    scaleNetwork(machine);
     if (request.memory)
       machine.device.memory = *request.memory;
     precision = request.precision.value_or(machine.defaultPrecision);
@@ -92,28 +104,34 @@ private:
     return true;
   }
 
-  void loadSoftware() {
-    if (request.software.empty())
+  // What nodes reach each other by; a machine of one level has nothing else.
+  void scaleNetwork(planner::Machine &machine) const {
+    if (request.networkScale == 1.0)
       return;
-    try {
-      problem->software = planner::loadSoftware(request.software);
-    } catch (const planner::SoftwareError &error) {
-      addLines(error.what(), request.software);
+    for (std::size_t l = machine.levels.size() > 1 ? 1 : 0;
+         l < machine.levels.size(); ++l) {
+      machine.levels[l].bandwidth =
+          machine.levels[l].bandwidth * request.networkScale;
+      machine.levels[l].reductionBandwidth =
+          machine.levels[l].reductionBandwidth * request.networkScale;
     }
+    problem->notes.push_back(fmt::format("rates of {} are multiplied by {}",
+                                         machine.levels.size() > 1
+                                             ? "the network between nodes"
+                                             : "the machine's only network",
+                                         request.networkScale));
   }
 
-  // Lines that start with a JSON pointer or a position join the file's name.
-  void addLines(const std::string &text, const std::string &file) {
-    std::size_t start = 0;
-    while (start < text.size()) {
-      std::size_t end = std::min(text.find('\n', start), text.size());
-      std::string line = text.substr(start, end - start);
-      bool pointer = line.front() == '/' || line.front() == ':';
-      bool position = line.front() >= '0' && line.front() <= '9';
-      errors.push_back(pointer    ? file + ": " + line
-                       : position ? file + ':' + line
-                                  : line);
-      start = end + 1;
+  void loadSoftware() {
+    try {
+      problem->softwareText = request.softwareText;
+      if (problem->softwareText.empty() && request.software.empty())
+        return;
+      if (problem->softwareText.empty())
+        problem->softwareText = planner::softwareText(request.software);
+      problem->software = planner::parseSoftware(problem->softwareText);
+    } catch (const planner::SoftwareError &error) {
+      addLines(error.what(), request.software, errors);
     }
   }
 
@@ -140,7 +158,8 @@ private:
         !problem->model.elementType.empty() &&
         !(precision == Precision::fp8 && held == Precision::bf16))
       precision = held;
-    problem->notes = problem->model.notes;
+    problem->notes.insert(problem->notes.begin(), problem->model.notes.begin(),
+                          problem->model.notes.end());
     return true;
   }
 
@@ -165,11 +184,12 @@ private:
     options.zeroStage = request.zeroStage;
     options.schedule = request.schedule;
     options.recompute = request.recompute;
-    if (request.overlap.value_or(false))
-      options.overlaps = planner::Overlaps{};
-    else if (!request.overlap && !request.software.empty())
+    if (request.overlaps)
+      options.overlaps = *request.overlaps;
+    else if (!request.software.empty())
       options.overlaps =
           planner::overlapsOf(problem->software, options.overlaps);
+    options.layers = request.stageLayers;
     options.microBatch = request.microBatch;
     options.globalBatch =
         request.globalBatch.value_or(problem->model.globalBatch.value_or(512));
@@ -235,6 +255,25 @@ private:
     return errors.size() == before;
   }
 
+  // Whoever fixes tp expects the splits that go with it, unless pins say what
+  // tp does wherever there is such a split.
+  void usePins() {
+    planner::SearchOptions &options = problem->options;
+    options.pins = request.pins.empty() ? nullptr : &problem->pins;
+    std::erase_if(options.divisors, [&](const planner::Divisor &divisor) {
+      const auto &segments = problem->graph.segments;
+      for (std::size_t s = 0; s < segments.size(); ++s)
+        for (std::size_t o = 0; o < segments[s].ops.size(); ++o)
+          if (problem->pins.ops[s][o].empty() &&
+              std::ranges::any_of(segments[s].ops[o].factors,
+                                  [&](const planner::Factor &factor) {
+                                    return factor.split == divisor.split;
+                                  }))
+            return false;
+      return true;
+    });
+  }
+
   // The ways to lay a value out double with every dimension.
   bool checkRanks() {
     constexpr std::size_t kMostDims = 8;
@@ -287,6 +326,7 @@ void findNearest(const Problem &problem, planner::SearchResult &result) {
 
 PlanOutcome plan(const PlanRequest &request, std::vector<std::string> errors) {
   PlanOutcome outcome;
+  outcome.asked = request;
   outcome.errors = std::move(errors);
   outcome.problem = buildProblem(request, outcome.errors);
   if (!outcome.problem)

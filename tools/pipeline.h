@@ -24,6 +24,7 @@ struct Problem {
   std::unique_ptr<mlir::MLIRContext> context; ///< outlives the modules
   ir::LoadedModel model;                      ///< for one sample, forward only
   mlir::OwningOpRef<mlir::ModuleOp> differentiated; ///< cut where pins differ
+  std::string machineText, softwareText; ///< of the files; none: the default's
   planner::Machine machine;
   planner::Software software = planner::defaultSoftware();
   planner::ModelGraph graph; ///< of `differentiated`
@@ -37,9 +38,11 @@ std::unique_ptr<Problem> buildProblem(const PlanRequest &request,
                                       std::vector<std::string> &errors);
 
 struct PlanOutcome {
+  PlanRequest asked;
   std::unique_ptr<Problem> problem; ///< null: see errors
   planner::SearchResult result;
   double searchSeconds = 0.0;
+  std::string claim; ///< what is said of the best plan; empty: that it is best
   std::vector<std::string> errors;
 
   const planner::PlannedCandidate *best() const {

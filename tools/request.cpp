@@ -17,6 +17,7 @@ namespace {
 constexpr std::int64_t kMostGpus = std::int64_t{1} << 20;
 constexpr std::int64_t kMostPlans = 100;
 constexpr double kMostGib = 1e6;
+constexpr double kMostScale = 1e6;
 constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
 
 /// What `--splits` may name.
@@ -42,14 +43,39 @@ constexpr planner::Recompute kRecomputes[] = {planner::Recompute::none,
                                               planner::Recompute::selective,
                                               planner::Recompute::full};
 constexpr ExportKind kExports[] = {ExportKind::megatron, ExportKind::deepspeed,
-                                   ExportKind::torchtitan};
+                                   ExportKind::torchtitan,
+                                   ExportKind::constraints};
+/// A word of `--overlap`: traffic that runs beside compute.
+enum class Beside : std::uint8_t { gather, reduce, sends, host };
+const char *nameOf(Beside beside) {
+  constexpr const char *kNames[] = {"gather", "reduce", "sends", "host"};
+  return kNames[static_cast<int>(beside)];
+}
+constexpr Beside kBesides[] = {Beside::gather, Beside::reduce, Beside::sends,
+                               Beside::host};
 constexpr Stage kStages[] = {Stage::model, Stage::differentiated,
                              Stage::planned, Stage::partitioned};
+
+/// The words between commas, without blanks around them.
+std::vector<std::string> wordsOf(const std::string &text) {
+  std::vector<std::string> words;
+  std::size_t start = 0;
+  while (start <= text.size()) {
+    std::size_t end = std::min(text.find(',', start), text.size());
+    std::size_t first = text.find_first_not_of(' ', start);
+    words.push_back(first < end ? text.substr(first, end - first)
+                                : std::string());
+    words.back().erase(words.back().find_last_not_of(' ') + 1);
+    start = end + 1;
+  }
+  return words;
+}
 
 /// Judges flags one by one; the first fault of each is noted.
 class Reader {
 public:
-  explicit Reader(std::vector<std::string> &findings) : errors(findings) {}
+  Reader(const Flags &theFlags, std::vector<std::string> &findings)
+      : flags(theFlags), errors(findings) {}
 
   std::optional<std::int64_t> count(const char *flag, const Flags::Text &text,
                                     std::int64_t most) {
@@ -96,32 +122,43 @@ public:
     return std::nullopt;
   }
 
-  std::vector<Split> splits(const std::string &text) {
-    std::vector<Split> named;
-    std::size_t start = 0;
-    while (start <= text.size()) {
-      std::size_t end = std::min(text.find(',', start), text.size());
-      std::size_t first = text.find_first_not_of(' ', start);
-      std::string word =
-          first < end ? text.substr(first, end - first) : std::string();
-      word.erase(word.find_last_not_of(' ') + 1);
-      start = end + 1;
-      std::optional<Split> split = oneOf("--splits", "split", word, kSplits);
-      if (!split)
+  /// Words between commas, each one of `values` and none twice.
+  template <typename Value, std::size_t N>
+  std::vector<Value> someOf(const char *flag, const char *what,
+                            const std::string &text, const Value (&values)[N]) {
+    std::vector<Value> named;
+    std::vector<std::string> seen;
+    for (const std::string &word : wordsOf(text)) {
+      std::optional<Value> value = oneOf(flag, what, word, values);
+      if (!value)
         continue;
-      if (std::ranges::find(named, *split) != named.end())
-        error("--splits", "names \"" + word + "\" twice");
+      if (std::ranges::find(seen, word) != seen.end())
+        error(flag, "names \"" + word + "\" twice");
       else
-        named.push_back(*split);
+        named.push_back(*value);
+      seen.push_back(word);
     }
     return named;
   }
 
+  /// Whole numbers between commas.
+  std::vector<int> counts(const char *flag, const std::string &text,
+                          std::int64_t most) {
+    std::vector<int> numbers;
+    for (const std::string &word : wordsOf(text))
+      if (auto number = count(flag, word, most))
+        numbers.push_back(static_cast<int>(*number));
+    return numbers;
+  }
+
   void error(const char *flag, const std::string &what) {
-    errors.push_back(std::string(flag) + ": " + what);
+    auto place = flags.places.find(flag);
+    errors.push_back((place == flags.places.end() ? flag : place->second) +
+                     ": " + what);
   }
 
 private:
+  const Flags &flags;
   std::vector<std::string> &errors;
 };
 
@@ -166,26 +203,33 @@ void readEmit(const Flags &flags, PlanRequest &request, Reader &reader) {
                        : Stage::planned;
 }
 
-// Each fixes one choice; `any` leaves it to the search.
+// Each fixes one choice, or names several; `any` leaves it to the search.
 void readParallelism(const Flags &flags, PlanRequest &request, Reader &reader) {
   auto isOpen = [](const Flags::Text &text) { return text && *text == "any"; };
   auto number = [&](const char *flag, const Flags::Text &text,
                     planner::Choices<int> &choices) {
     if (isOpen(text))
       choices.only.clear();
-    else if (auto value = reader.count(flag, text, kMostGpus))
-      choices.only = {static_cast<int>(*value)};
+    else if (text)
+      if (auto numbers = reader.counts(flag, *text, kMostGpus);
+          !numbers.empty())
+        choices.only = numbers;
   };
   number("--pp", flags.pp, request.pp);
   number("--cp", flags.cp, request.cp);
   number("--vp", flags.virtualStages, request.virtualStages);
   auto word = [&](const char *flag, const char *what, const Flags::Text &text,
                   auto &choices, const auto &values, auto meaning) {
-    if (isOpen(text))
+    if (isOpen(text)) {
       choices.only.clear();
-    else if (text)
-      if (auto value = reader.oneOf(flag, what, *text, values))
-        choices.only = {meaning(*value)};
+    } else if (text) {
+      auto named = reader.someOf(flag, what, *text, values);
+      if (named.empty())
+        return;
+      choices.only.clear();
+      for (auto value : named)
+        choices.only.push_back(meaning(value));
+    }
   };
   auto itself = [](auto value) { return value; };
   word("--zero", "stage", flags.zero, request.zeroStage, kZeroStages,
@@ -194,6 +238,9 @@ void readParallelism(const Flags &flags, PlanRequest &request, Reader &reader) {
        itself);
   word("--recompute", "kind", flags.recompute, request.recompute, kRecomputes,
        itself);
+  if (flags.stageLayers)
+    request.stageLayers =
+        reader.counts("--stage-layers", *flags.stageLayers, ir::kMaxLayers);
   // Chunks are what interleaving is about.
   if (!flags.schedule && flags.virtualStages &&
       request.virtualStages.only != std::vector<int>{1})
@@ -203,7 +250,83 @@ void readParallelism(const Flags &flags, PlanRequest &request, Reader &reader) {
     request.virtualStages.only.clear();
 }
 
+void readOverlap(const Flags &flags, PlanRequest &request, Reader &reader) {
+  if (!flags.overlap)
+    return;
+  if (*flags.overlap == "on") {
+    request.overlaps = planner::Overlaps{};
+    return;
+  }
+  planner::Overlaps &overlaps = request.overlaps.emplace(
+      planner::Overlaps{false, false, false, false, false, false});
+  if (*flags.overlap == "off")
+    return;
+  for (Beside beside : reader.someOf("--overlap", "traffic (or on, off)",
+                                     *flags.overlap, kBesides))
+    switch (beside) {
+    case Beside::gather:
+      overlaps.gather = true;
+      break;
+    case Beside::reduce:
+      overlaps.reduce = true;
+      break;
+    case Beside::sends:
+      overlaps.pointToPoint = true;
+      break;
+    case Beside::host:
+      overlaps.down = overlaps.hostUpdate = overlaps.up = true;
+      break;
+    }
+}
+
+// What another file says is not said again.
+void refuseBesideLoad(const Flags &flags, Reader &reader) {
+  constexpr std::string_view kMayBeGiven[] = {"--hardware", "--software",
+                                              "--scale-network"};
+  const char *const kSaid = "is what --load says: give one of the two";
+  for (const FlagKey &key : flagKeys())
+    if (flags.*key.text &&
+        std::ranges::find(kMayBeGiven, key.flag) == std::end(kMayBeGiven))
+      reader.error(key.flag, kSaid);
+  for (auto [flag, given] :
+       {std::pair("--pin", !flags.pins.empty()),
+        std::pair("--constraints", flags.constraints.has_value()),
+        std::pair("--import", flags.importFile.has_value())})
+    if (given)
+      reader.error(flag, kSaid);
+}
+
 } // namespace
+
+const std::vector<FlagKey> &flagKeys() {
+  using Kind = FlagKey::Kind;
+  static const std::vector<FlagKey> keys = {
+      {"gpus", "--gpus", &Flags::gpus, Kind::count},
+      {"hardware", "--hardware", &Flags::hardware, Kind::word},
+      {"software", "--software", &Flags::software, Kind::word},
+      {"scale_network", "--scale-network", &Flags::scaleNetwork, Kind::number},
+      {"memory_gib", "--memory-gib", &Flags::memoryGib, Kind::number},
+      {"precision", "--precision", &Flags::precision, Kind::word},
+      {"seq", "--seq", &Flags::sequence, Kind::count},
+      {"layers", "--layers", &Flags::layers, Kind::count},
+      {"global_batch", "--global-batch", &Flags::globalBatch, Kind::count},
+      {"micro_batch", "--micro-batch", &Flags::microBatch, Kind::count},
+      {"tp", "--tp", &Flags::tp, Kind::count},
+      {"dp", "--dp", &Flags::dp, Kind::count},
+      {"pp", "--pp", &Flags::pp, Kind::counts},
+      {"cp", "--cp", &Flags::cp, Kind::counts},
+      {"schedule", "--schedule", &Flags::schedule, Kind::words},
+      {"vp", "--vp", &Flags::virtualStages, Kind::counts},
+      {"stage_layers", "--stage-layers", &Flags::stageLayers, Kind::counts},
+      {"zero", "--zero", &Flags::zero, Kind::counts},
+      {"recompute", "--recompute", &Flags::recompute, Kind::words},
+      {"overlap", "--overlap", &Flags::overlap, Kind::words},
+      {"splits", "--splits", &Flags::splits, Kind::words},
+      {"sequence_parallel", "--sequence-parallel", &Flags::sequenceParallel,
+       Kind::word},
+      {"top", "--top", &Flags::top, Kind::count}};
+  return keys;
+}
 
 const char *nameOf(ExportKind kind) {
   switch (kind) {
@@ -213,6 +336,8 @@ const char *nameOf(ExportKind kind) {
     return "deepspeed";
   case ExportKind::torchtitan:
     return "torchtitan";
+  case ExportKind::constraints:
+    return "constraints";
   }
   return "?";
 }
@@ -237,20 +362,18 @@ std::vector<Split> defaultSplits() {
 }
 
 PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
-  Reader reader(errors);
+  Reader reader(flags, errors);
   PlanRequest request;
   request.model = flags.model;
-  request.hardware = flags.hardware;
+  request.hardware = flags.hardware.value_or("dgx-h100");
+  request.networkScale =
+      reader.number("--scale-network", flags.scaleNetwork, kMostScale)
+          .value_or(1.0);
   request.gpus = reader.count("--gpus", flags.gpus, kMostGpus);
   request.tp = reader.count("--tp", flags.tp, kMostGpus);
   request.dp = reader.count("--dp", flags.dp, kMostGpus);
   readParallelism(flags, request, reader);
-  if (flags.overlap) {
-    request.overlap = *flags.overlap != "off";
-    if (*flags.overlap != "on" && *flags.overlap != "off")
-      reader.error("--overlap",
-                   "must be on or off, but is \"" + *flags.overlap + '"');
-  }
+  readOverlap(flags, request, reader);
   request.microBatch =
       reader.count("--micro-batch", flags.microBatch, kMostSamples);
   request.globalBatch =
@@ -267,7 +390,8 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
   if (flags.splits) {
     // What follows from splits that are malformed would only distract.
     std::size_t before = errors.size();
-    std::vector<planner::Split> named = reader.splits(*flags.splits);
+    std::vector<planner::Split> named =
+        reader.someOf("--splits", "split", *flags.splits, kSplits);
     if (errors.size() == before)
       request.splits = std::move(named);
   }
@@ -285,6 +409,7 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
           std::pair("--zero", flags.zero.has_value()),
           std::pair("--schedule", flags.schedule.has_value()),
           std::pair("--recompute", flags.recompute.has_value()),
+          std::pair("--stage-layers", flags.stageLayers.has_value()),
           std::pair("--overlap", flags.overlap.has_value())})
       if (given)
         reader.error(flag, "is what --import says: give one of the two");
@@ -294,13 +419,18 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
   if (request.exportKind && (flags.json || flags.emit))
     reader.error("--export", "prints a configuration: give it without --json "
                              "and --emit");
-  if (flags.report && flags.report->empty())
-    reader.error("--report", "names no file");
-  request.report = flags.report.value_or("");
   request.software = flags.software.value_or("");
-  if (flags.dot && flags.dot->empty())
-    reader.error("--dot", "names no file");
-  request.dot = flags.dot.value_or("");
+  auto file = [&](const char *flag, const Flags::Text &name) {
+    if (name && name->empty())
+      reader.error(flag, "names no file");
+    return name.value_or("");
+  };
+  request.report = file("--report", flags.report);
+  request.dot = file("--dot", flags.dot);
+  request.save = file("--save", flags.save);
+  request.load = file("--load", flags.load);
+  if (flags.load)
+    refuseBesideLoad(flags, reader);
   request.json = flags.json;
   request.verify = flags.verify;
   request.timings = flags.timings;

@@ -10,6 +10,7 @@
 #define MTPLAN_TOOLS_REQUEST_H
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,17 +26,34 @@ namespace mtplan::tools {
 struct Flags {
   using Text = std::optional<std::string>;
   std::string model;
-  std::string hardware = "dgx-h100";
+  Text hardware, software, scaleNetwork;
   Text gpus, tp, dp, pp, cp, virtualStages, zero, schedule, recompute, overlap;
-  Text microBatch, globalBatch, sequence, layers, precision;
-  Text importFile, exportKind, report, software;
-  Text splits, sequenceParallel, top, memoryGib, emit, stage, dot;
+  Text stageLayers, microBatch, globalBatch, sequence, layers, precision;
+  Text splits, sequenceParallel, top, memoryGib;
+  Text constraints, importFile, exportKind, load, save;
+  Text emit, stage, dot, report;
   std::vector<std::string> pins;
   bool json = false, verify = false, timings = false;
+  /// By flag: where it was said, if not on the command line ("a.json: /tp").
+  std::map<std::string, std::string> places;
 };
 
+/// A flag that says what may be planned, and its key in a constraints file.
+struct FlagKey {
+  enum class Kind : std::uint8_t { count, counts, number, word, words };
+  const char *key, *flag;
+  Flags::Text Flags::*text;
+  Kind kind; ///< counts, words: one or several
+};
+const std::vector<FlagKey> &flagKeys();
+
 /// Whose words `--export` uses.
-enum class ExportKind : std::uint8_t { megatron, deepspeed, torchtitan };
+enum class ExportKind : std::uint8_t {
+  megatron,
+  deepspeed,
+  torchtitan,
+  constraints
+};
 const char *nameOf(ExportKind kind);
 
 /// A stage that `--emit mlir` prints.
@@ -51,15 +69,23 @@ struct PlanRequest {
   planner::Choices<planner::ScheduleKind> schedule{
       {planner::ScheduleKind::oneForwardOneBackward}};
   planner::Choices<planner::Recompute> recompute{{planner::Recompute::none}};
-  /// Replicas' traffic runs beside compute. Nothing said: as a named software
-  /// has it, else not.
-  std::optional<bool> overlap;
+  /// Layers of each part of the model; empty: dealt out evenly.
+  std::vector<int> stageLayers;
+  /// What runs beside compute. Nothing said: as a named software has it, else
+  /// nothing.
+  std::optional<planner::Overlaps> overlaps;
   std::optional<planner::Precision> precision;
   std::vector<planner::Split> splits;
   std::vector<planner::PinText> pins;
   std::int64_t top = 5;
   std::optional<planner::Bytes> memory; ///< of a device, instead of its own
   std::optional<Stage> emit;
+  /// Rates between nodes, as a share of the machine's.
+  double networkScale = 1.0;
+  /// Texts of machine and software files to use instead of those named.
+  std::string machineText, softwareText;
+  std::string load;       ///< a saved plan, or empty
+  std::string save;       ///< file for the plan, or empty
   std::string dot;        ///< file, or empty
   std::string report;     ///< HTML file, or empty
   std::string software;   ///< preset or file, or empty

@@ -2,6 +2,7 @@
 
 #include "tools/text_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -52,6 +53,22 @@ bool writeTextFile(const std::string &path, const std::string &text,
     return true;
   errors.push_back(path + ": cannot be written: " + std::strerror(errno));
   return false;
+}
+
+void addLines(const std::string &text, const std::string &file,
+              std::vector<std::string> &errors) {
+  std::size_t start = 0;
+  while (start < text.size()) {
+    std::size_t end = std::min(text.find('\n', start), text.size());
+    std::string line = text.substr(start, end - start);
+    char first = line.empty() ? ' ' : line.front();
+    bool pointer = first == '/' || first == ':';
+    bool position = first >= '0' && first <= '9';
+    errors.push_back(pointer    ? file + ": " + line
+                     : position ? file + ':' + line
+                                : line);
+    start = end + 1;
+  }
 }
 
 } // namespace mtplan::tools

@@ -18,6 +18,11 @@ std::optional<std::string> readTextFile(const std::string &path,
 bool writeTextFile(const std::string &path, const std::string &text,
                    std::vector<std::string> &errors);
 
+/// Adds each line of `text` to the errors. One that starts with a JSON pointer
+/// or a position joins the file's name.
+void addLines(const std::string &text, const std::string &file,
+              std::vector<std::string> &errors);
+
 } // namespace mtplan::tools
 
 #endif // MTPLAN_TOOLS_TEXT_FILE_H

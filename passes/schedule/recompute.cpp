@@ -218,7 +218,7 @@ RecomputedRuns cutForRecompute(const planner::ModelGraph &graph,
   std::size_t layer = 0;
   for (const planner::SegmentPlan &plan : plans) {
     bool repeats =
-        graph.segments[static_cast<std::size_t>(plan.segment)].repeat > 1;
+        isLayer(graph.segments[static_cast<std::size_t>(plan.segment)]);
     int done = 0;
     while (done < plan.count) {
       auto isAgain = [&](int copy) {

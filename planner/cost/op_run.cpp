@@ -30,7 +30,7 @@ public:
       runs[o].precision = eighths ? Precision::bf16 : precision;
       for (const Use &result : op.results)
         maker[at(result.tensor)] = static_cast<int>(o);
-      if (eighths && op.opClass == OpClass::gemm && segment.repeat > 1)
+      if (eighths && op.opClass == OpClass::gemm && isLayer(segment))
         addCasts(op, runs[o]);
     }
   }

@@ -2,6 +2,7 @@
 
 #include "planner/graph/op_graph.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace mtplan::planner {
@@ -78,6 +79,13 @@ bool followsBatch(const Op &op, const SegmentGraph &segment) {
 
 // Batch dimensions scale rather than being set: an expert's capacity counts
 // tokens, several for each sample. A capacity that does not divide rounds up.
+bool isLayer(const SegmentGraph &segment) {
+  return segment.repeat > 1 ||
+         std::ranges::any_of(segment.ops, [](const Op &op) {
+           return op.name.find('*') != op.name.npos;
+         });
+}
+
 ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples) {
   assert(samples > 0);
   ModelGraph scaled = graph;

@@ -140,6 +140,10 @@ struct ModelGraph {
   Flops modelFlops;
 };
 
+/// Whether its copies are layers of the model: it repeats, or is what pins cut
+/// off a segment that does. Labels of such have a star.
+bool isLayer(const SegmentGraph &segment);
+
 /// The same graph for another number of samples per micro-batch, all replicas
 /// together: shapes, factor sizes and flops follow the batch dimension.
 ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples);

@@ -301,11 +301,15 @@ std::string formatMachine(const Machine &machine, const std::string &source) {
 
 std::vector<std::string> presetNames() { return namesOf(machinePresets()); }
 
-Machine loadMachine(const std::string &nameOrPath) {
+std::string machineText(const std::string &nameOrPath) {
   std::optional<std::string> text = textOf(machinePresets(), nameOrPath);
   if (!text)
     throw MachineError(notFound("machine", machinePresets(), nameOrPath));
-  return parseMachine(*text);
+  return *text;
+}
+
+Machine loadMachine(const std::string &nameOrPath) {
+  return parseMachine(machineText(nameOrPath));
 }
 
 } // namespace mtplan::planner

@@ -21,8 +21,11 @@ std::string formatMachine(const Machine &machine, const std::string &source);
 /// Names of the presets, sorted: "cpu", "dgx-2h", ...
 std::vector<std::string> presetNames();
 
-/// A preset by name, else the file of that path.
+/// The text of a preset by name, else of the file of that path.
 /// \throws MachineError naming the presets when there is neither.
+std::string machineText(const std::string &nameOrPath);
+
+/// The same, parsed.
 Machine loadMachine(const std::string &nameOrPath);
 
 } // namespace mtplan::planner

@@ -291,11 +291,15 @@ std::string formatSoftware(const Software &software,
 
 std::vector<std::string> softwareNames() { return namesOf(softwarePresets()); }
 
-Software loadSoftware(const std::string &nameOrPath) {
+std::string softwareText(const std::string &nameOrPath) {
   std::optional<std::string> text = textOf(softwarePresets(), nameOrPath);
   if (!text)
     throw SoftwareError(notFound("software", softwarePresets(), nameOrPath));
-  return parseSoftware(*text);
+  return *text;
+}
+
+Software loadSoftware(const std::string &nameOrPath) {
+  return parseSoftware(softwareText(nameOrPath));
 }
 
 const Software &defaultSoftware() {

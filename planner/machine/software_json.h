@@ -21,8 +21,11 @@ std::string formatSoftware(const Software &software, const std::string &source);
 /// Names of the presets, sorted: "alpa", "bloom", ...
 std::vector<std::string> softwareNames();
 
-/// A preset by name, else the file of that path.
+/// The text of a preset by name, else of the file of that path.
 /// \throws SoftwareError naming the presets when there is neither.
+std::string softwareText(const std::string &nameOrPath);
+
+/// The same, parsed.
 Software loadSoftware(const std::string &nameOrPath);
 
 /// The preset "mtplan": our own runtime. Lives as long as the program.

@@ -95,7 +95,7 @@ double Bounds::stageBytes(const Parallelism &how, int stage,
     for (const CopyRange &range : parts[part]) {
       const SegmentSize &size = sizes[at(range.segment)];
       bool again = !keepsAllTensors(how.recompute, *options.software) &&
-                   model.segments[at(range.segment)].repeat > 1;
+                   isLayer(model.segments[at(range.segment)]);
       double share = again ? recomputeShareOf(how) : 0.0;
       double kept =
           share * (size.handedPerSample * samples + size.handedFixed * fixed) +

@@ -118,6 +118,39 @@ std::string nameOfCopy(std::string label, int copy) {
   return label;
 }
 
+/// A pattern with a range of numbers in it, taken apart.
+struct NumberedPattern {
+  std::string before, after;
+  int first = 0, last = 0;
+
+  std::string of(int copy) const {
+    return before + std::to_string(copy) + after;
+  }
+};
+
+// "h.4..7.mlp" -> "h.", 4, 7, ".mlp"; nothing if there is no such range.
+std::optional<NumberedPattern> numberedPattern(const std::string &pattern) {
+  auto isDigit = [&](std::size_t i) {
+    return i < pattern.size() && pattern[i] >= '0' && pattern[i] <= '9';
+  };
+  for (std::size_t dots = pattern.find(".."); dots != pattern.npos;
+       dots = pattern.find("..", dots + 1)) {
+    std::size_t begin = dots, end = dots + 2;
+    while (begin > 0 && isDigit(begin - 1))
+      --begin;
+    while (isDigit(end))
+      ++end;
+    constexpr std::size_t kMostDigits = 8;
+    if (begin == dots || end == dots + 2 || dots - begin > kMostDigits ||
+        end - dots - 2 > kMostDigits)
+      continue;
+    return NumberedPattern{pattern.substr(0, begin), pattern.substr(end),
+                           std::stoi(pattern.substr(begin, dots - begin)),
+                           std::stoi(pattern.substr(dots + 2, end - dots - 2))};
+  }
+  return std::nullopt;
+}
+
 // For each copy of the segment, whether the pin names this label there.
 std::vector<bool> matchedCopies(const PinText &pin, const std::string &label,
                                 const SegmentGraph &segment) {
@@ -126,6 +159,12 @@ std::vector<bool> matchedCopies(const PinText &pin, const std::string &label,
   // matches any number in its place.
   if (label.find('*') == label.npos || matchesPattern(pin.pattern, label))
     matched.assign(matched.size(), matchesPattern(pin.pattern, label));
+  else if (auto range = numberedPattern(pin.pattern))
+    for (int i = 0; i < segment.repeat; ++i) {
+      int copy = segment.first + i;
+      matched[at(i)] = copy >= range->first && copy <= range->last &&
+                       matchesPattern(range->of(copy), nameOfCopy(label, copy));
+    }
   else
     for (int i = 0; i < segment.repeat; ++i)
       matched[at(i)] =

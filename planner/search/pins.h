@@ -5,6 +5,8 @@
 // run of characters, so the label "h.*.mlp.fc1" names all copies. The value is
 // what the tensor axis does there:
 //
+// "h.4..7.mlp.fc1" names copies 4 to 7.
+//
 //   h.*.mlp.fc1=column    an operator, in the words of nameOf(Split), or
 //                         replicated, or partial
 //   wte.weight=[tp,-]     a parameter: what its dimensions are stored split

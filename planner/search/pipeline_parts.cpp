@@ -13,7 +13,7 @@ namespace {
 
 bool someRepeat(const ModelGraph &model) {
   return std::ranges::any_of(model.segments, [](const SegmentGraph &segment) {
-    return segment.repeat > 1;
+    return isLayer(segment);
   });
 }
 
@@ -23,7 +23,7 @@ int layersOf(const ModelGraph &model) {
   bool repeated = someRepeat(model);
   int layers = 0;
   for (const SegmentGraph &segment : model.segments)
-    if (!repeated || segment.repeat > 1)
+    if (!repeated || isLayer(segment))
       layers += segment.repeat;
   return layers;
 }
@@ -43,7 +43,7 @@ std::vector<PipelinePart> pipelineParts(const ModelGraph &model,
   for (std::size_t s = 0; s < model.segments.size(); ++s) {
     int repeat = model.segments[s].repeat;
     auto segment = static_cast<int>(s);
-    if (repeated && repeat == 1) {
+    if (repeated && !isLayer(model.segments[s])) {
       parts[part].push_back({segment, 0, 1});
       continue;
     }

@@ -1,9 +1,10 @@
 //===- pipeline_parts.h - Which part of the model a stage holds -*- C++ -*-===//
 //
-// The layers of a model are the copies of its repeated segments (all segments,
-// if none is repeated). A pipeline cuts between layers; what stands before the
-// first layer goes with it, what stands after a layer goes with that one. No
-// layer is ever lost: the numbers of layers add up, or there are no parts.
+// The layers of a model are the copies of its repeated segments, also where
+// pins cut them apart (all segments, if none is repeated). A pipeline cuts
+// between layers; what stands before the first layer goes with it, what stands
+// after a layer goes with that one. No layer is ever lost: the numbers of
+// layers add up, or there are no parts.
 //
 //===----------------------------------------------------------------------===//
 

@@ -35,7 +35,7 @@ std::vector<bool> operatorsAgain(const SegmentGraph &segment,
                                  Recompute recompute,
                                  const Software &software) {
   std::vector<bool> again(segment.ops.size(), false);
-  if (recompute == Recompute::none || segment.repeat <= 1)
+  if (recompute == Recompute::none || !isLayer(segment))
     return again;
   bool attentionOnly = keepsAllTensors(recompute, software);
   std::size_t end = !attentionOnly && software.stopsRecomputeEarly
@@ -57,7 +57,7 @@ std::vector<bool> operatorsAgain(const SegmentGraph &segment,
 std::vector<bool> tensorsAgain(const SegmentGraph &segment, Recompute recompute,
                                const Software &software) {
   std::vector<bool> again(segment.tensors.size(), false);
-  if (keepsAllTensors(recompute, software) || segment.repeat <= 1)
+  if (keepsAllTensors(recompute, software) || !isLayer(segment))
     return again;
   if (recompute == Recompute::full)
     for (std::size_t t = 0; t < again.size(); ++t)

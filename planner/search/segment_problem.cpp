@@ -59,7 +59,7 @@ private:
     backwardReaders.resize(tensors);
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
       const Op &op = segment.ops[o];
-      std::vector<Strategy> strategies = legalStrategies(op, o);
+      std::vector<Strategy> strategies = legalStrategies(op, isPinned(o));
       keepPinned(op, o, strategies);
       int variable = addVariable(strategies.size());
       addCompute(op, o, strategies, variable);
@@ -137,10 +137,9 @@ private:
 
   // Work that can be shared is, unless a pin asks for the contrary, or the axes
   // divide their factors one by one but not together.
-  std::vector<Strategy> legalStrategies(const Op &op, std::size_t o) const {
+  std::vector<Strategy> legalStrategies(const Op &op, bool pinned) const {
     std::vector<AxisRule> rules = setting.rules;
-    bool isPinned = setting.pins && !setting.pins->ops[at(index)][o].empty();
-    if (op.opClass != OpClass::memory && !isPinned)
+    if (op.opClass != OpClass::memory && !pinned)
       rules[at(tensorAxis)].allowWhole = false;
     std::vector<Strategy> strategies = strategiesOf(op, setting.mesh, rules);
     if (strategies.empty()) {
@@ -150,13 +149,25 @@ private:
     return strategies;
   }
 
+  bool isPinned(std::size_t o) const {
+    return setting.pins && !setting.pins->ops[at(index)][o].empty();
+  }
+
+  // What is pinned takes strategies away and nothing else: values may still be
+  // kept in the layouts that the others would have made them in.
   void keepPinned(const Op &op, std::size_t o,
-                  std::vector<Strategy> &strategies) const {
-    if (!setting.pins || setting.mesh.axes[at(tensorAxis)].size == 1)
+                  std::vector<Strategy> &strategies) {
+    if (!isPinned(o) || setting.mesh.axes[at(tensorAxis)].size == 1)
       return;
+    for (const Strategy &strategy : legalStrategies(op, false)) {
+      for (std::size_t i = 0; i < op.operands.size(); ++i)
+        result.domains[at(op.operands[i].tensor)].add(
+            operandLayout(op, strategy, static_cast<int>(i)));
+      for (std::size_t i = 0; i < op.results.size(); ++i)
+        result.domains[at(op.results[i].tensor)].add(
+            resultLayout(op, strategy, static_cast<int>(i)));
+    }
     const std::string &word = setting.pins->ops[at(index)][o];
-    if (word.empty())
-      return;
     std::erase_if(strategies, [&](const Strategy &strategy) {
       return word != wordOf(op, strategy, tensorAxis);
     });

@@ -119,6 +119,19 @@ double workspaceReserve(const ModelGraph &graph,
   return 2.0 * most + inputs;
 }
 
+// The same room whatever is pinned: a plan that fits stays one that does when
+// it is asked for by name.
+double reserveOf(const ModelGraph &graph, const Setting &setting,
+                 const std::vector<int> &copies,
+                 const std::vector<Held> &held) {
+  if (!setting.pins)
+    return workspaceReserve(graph, held, setting.mesh);
+  Setting free = setting;
+  free.pins = nullptr;
+  return workspaceReserve(graph, buildProblems(graph, free, copies),
+                          setting.mesh);
+}
+
 } // namespace
 
 StageSolver::StageSolver(const ModelGraph &theGraph, const Setting &theSetting,
@@ -244,7 +257,7 @@ StageSolution StageSolver::solveAnew(const std::vector<int> &copies,
   // it does not, room is made for what was found, and the first solution's
   // bound still bounds every plan.
   ChainSolver &solver = cache.solvers.solverOf(chain);
-  result.reserve = {workspaceReserve(graph, held, setting.mesh)};
+  result.reserve = {reserveOf(graph, setting, copies, held)};
   double workspace = result.reserve.value;
   constexpr int kRounds = 4;
   for (int round = 0; round < kRounds; ++round) {
@@ -279,6 +292,12 @@ StageSolution StageSolver::solveAnew(const std::vector<int> &copies,
     workspace = std::max(workspace, result.memory.workspace.value);
   }
   return result;
+}
+
+Bytes workspaceReserveOf(const ModelGraph &graph, const Setting &setting,
+                         const std::vector<int> &copies) {
+  return {
+      reserveOf(graph, setting, copies, buildProblems(graph, setting, copies))};
 }
 
 std::vector<int> copiesOf(const ModelGraph &graph,

@@ -94,6 +94,12 @@ private:
   StageCache &cache;
 };
 
+/// Room that every plan of a stage leaves for its workspace, whatever the plan
+/// needs of it.
+/// \param copies  of each segment that the stage holds
+Bytes workspaceReserveOf(const ModelGraph &graph, const Setting &setting,
+                         const std::vector<int> &copies);
+
 /// Copies of each segment in all parts.
 std::vector<int> copiesOf(const ModelGraph &graph,
                           const std::vector<PipelinePart> &parts);

@@ -134,10 +134,10 @@ void count(const Drawn &drawn, mlir::ModuleOp planned, Count &tried) {
   planned.walk(
       [&](ir::ComputeOp op) { again |= op.getLabel().ends_with(".again"); });
   planned.walk([&](ir::StoreOp) { owned = true; });
-  // Of a segment that is there once nothing is made again.
+  // Of a model without layers nothing is made again.
   bool repeats = false;
-  for (auto segment : planned.getOps<ir::SegmentOp>())
-    repeats |= segment.getRepeat() + segment.getFirst() > 1;
+  planned.walk(
+      [&](ir::ComputeOp op) { repeats |= op.getLabel().contains('*'); });
   tried[std::string("recompute ") + planner::nameOf(how.recompute)] +=
       again == (repeats && how.recompute != Recompute::none);
   tried["split update"] += owned;

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "planner/search/price.h"
+#include "planner/search/given_plan.h"
 #include "planner/simulate/schedule.h"
 #include "tools/facts.h"
 #include "tools/how_text.h"
@@ -26,56 +26,6 @@ std::string describe(const planner::Parallelism &how) {
   std::string choices = choicesText(how);
   return meshText(how) + ", " + batchText(how) +
          (choices.empty() ? "" : ", " + choices);
-}
-
-// Each stage's runs, with as many micro-batches in flight as its schedule has.
-std::vector<planner::MemoryUse> memoryByStage(const PlanFacts &facts,
-                                              const PlannedCandidate &plan) {
-  const planner::Parallelism &how = plan.how;
-  planner::ScheduleShape shape{how.schedule, how.pp, how.virtualStages,
-                               static_cast<int>(how.microBatches())};
-  std::vector<planner::MemoryUse> stages;
-  for (int stage = 0; stage < how.pp; ++stage) {
-    // Of the fullest stage the search knows more: what the solver set aside.
-    if (stage == plan.fullestStage) {
-      stages.push_back(plan.memory);
-      continue;
-    }
-    std::vector<planner::SegmentPlan> runs;
-    for (std::size_t part = static_cast<std::size_t>(stage);
-         part < plan.parts.size(); part += static_cast<std::size_t>(how.pp))
-      runs.insert(runs.end(), plan.parts[part].begin(), plan.parts[part].end());
-    planner::Setting setting = facts.setting;
-    setting.inFlight =
-        static_cast<double>(planner::inFlight(shape, stage).total()) /
-        how.virtualStages;
-    stages.push_back(planner::memoryOf(facts.graph, runs, setting));
-  }
-  return stages;
-}
-
-// The problem whose step the search priced.
-planner::StepProblem stepOf(const Problem &problem, const PlanFacts &facts,
-                            const PlannedCandidate &plan) {
-  const planner::Parallelism &how = plan.how;
-  auto stages = static_cast<std::size_t>(how.pp);
-  std::vector<std::vector<planner::PhaseTimes>> times(plan.parts.size());
-  for (std::size_t stage = 0; stage < stages; ++stage) {
-    // A parameter that runs of one stage share is reduced there once.
-    std::vector<bool> paid(facts.graph.parameters.size(), false);
-    for (std::size_t part = stage; part < plan.parts.size(); part += stages)
-      for (const planner::SegmentPlan &run : plan.parts[part])
-        times[part].push_back(
-            planner::phaseTimesOf(facts.graph, run, facts.setting, paid));
-  }
-  planner::PricedParts parts(plan.parts.size());
-  for (std::size_t part = 0; part < parts.size(); ++part)
-    for (std::size_t run = 0; run < times[part].size(); ++run) {
-      const planner::SegmentPlan &one = plan.parts[part][run];
-      parts[part].push_back({&one, &times[part][run], one.count});
-    }
-  return planner::stepProblemOf(facts.graph, parts, facts.setting, how,
-                                problem.options.overlaps);
 }
 
 PageTable strategiesOf(const PlanFacts &facts) {
@@ -98,7 +48,9 @@ Page pageOf(const PlanOutcome &outcome) {
   const Problem &problem = *outcome.problem;
   const PlannedCandidate &best = *outcome.best();
   PlanFacts facts = factsOf(problem, best);
-  planner::StepProblem step = stepOf(problem, facts, best);
+  planner::StepProblem step =
+      planner::stepProblemOf(facts.graph, best.parts, facts.setting, best.how,
+                             problem.options.overlaps);
   planner::StepResult result =
       planner::simulateStep(step, planner::scheduleOf(step.shape));
 
@@ -124,7 +76,8 @@ Page pageOf(const PlanOutcome &outcome) {
   page.step = pageStep(best.time);
   page.stages = pageStages(step, result);
   page.timeline = pageTimeline(step, result);
-  page.memory = pageMemory(memoryByStage(facts, best));
+  page.memory = pageMemory(
+      planner::memoryByStage(facts.graph, best.parts, facts.setting, best.how));
   page.traffic = pageTraffic(facts.collectives, facts.setting.mesh);
   addSends(page.traffic, result);
   for (const PlannedCandidate &plan : outcome.result.plans) {

@@ -1,0 +1,417 @@
+//===- saved_plan_read.cpp - A plan from a file ---------------------------===//
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "planner/json_fields.h"
+#include "planner/json_text.h"
+#include "planner/search/enumerate.h"
+#include "planner/search/given_plan.h"
+#include "planner/search/plan_check.h"
+#include "tools/constraints.h"
+#include "tools/saved_plan.h"
+#include "tools/text_file.h"
+#include "tools/units_text.h"
+
+namespace mtplan::tools {
+
+using nlohmann::json;
+using planner::JsonFields;
+using planner::Parallelism;
+using planner::PlannedCandidate;
+using planner::Rejection;
+
+namespace {
+
+constexpr std::int64_t kMost = std::int64_t{1} << 40;
+constexpr std::size_t kMostFindings = 20;
+constexpr std::int64_t kMostLayers = 10'000;
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+template <typename Value>
+std::vector<std::string> namesOf(std::initializer_list<Value> values) {
+  std::vector<std::string> names;
+  for (Value value : values)
+    names.emplace_back(nameOf(value));
+  return names;
+}
+
+// Infinity is written as null.
+planner::Seconds secondsOf(JsonFields &fields, const char *key) {
+  const json *value = fields.need(key);
+  if (value && value->is_null())
+    return {std::numeric_limits<double>::infinity()};
+  return {value ? fields.number(key, {}) : 0.0};
+}
+
+class PlanFile {
+public:
+  PlanFile(const Flags &theFlags, PlanOutcome &into)
+      : flags(theFlags), file(*theFlags.load), outcome(into),
+        errors(into.errors) {}
+
+  void read() {
+    std::optional<std::string> text = readTextFile(file, errors);
+    if (!text)
+      return;
+    json root;
+    try {
+      root = planner::parseJsonText(*text);
+    } catch (const planner::JsonTextError &error) {
+      addLines(error.what(), file, errors);
+      return;
+    }
+    JsonFields fields(root, "", notes);
+    if (readVersion(fields) && readProblem(fields) && readModel(fields))
+      readResult(fields);
+    report();
+    if (!errors.empty())
+      outcome.problem.reset();
+  }
+
+private:
+  // Notes so far are errors of this file.
+  bool report() {
+    for (const std::string &note : notes)
+      errors.push_back(file + ": " + note);
+    notes.clear();
+    return errors.empty();
+  }
+
+  bool readVersion(JsonFields &fields) {
+    const json *version = fields.need("mtplan_plan");
+    if (version && *version != kPlanFileVersion)
+      fields.fail("mtplan_plan",
+                  fmt::format("is {}; this mtplan reads version {}",
+                              version->dump(), kPlanFileVersion));
+    writtenBy = fields.text("written_by");
+    return report();
+  }
+
+  bool isElsewhere() const {
+    return flags.hardware || flags.software || flags.scaleNetwork;
+  }
+
+  // What was asked, as if it had been typed, on the machine as it was.
+  bool readProblem(JsonFields &fields) {
+    Flags asked;
+    const json *request = fields.need("asked");
+    if (const json *model = fields.need("model"); model && model->is_object())
+      asked.model = model->value("file", std::string());
+    if (!flags.model.empty())
+      asked.model = flags.model;
+    const json *machine = fields.need("machine");
+    const json *software = fields.need("software");
+    if (!report() || !request || !machine || !software)
+      return false;
+    addConstraints(*request, "/asked", file, asked, errors);
+    // Whatever is said now holds instead.
+    for (auto text : {&Flags::hardware, &Flags::software, &Flags::scaleNetwork})
+      if (flags.*text)
+        asked.*text = flags.*text;
+    outcome.asked = readFlags(asked, errors);
+    if (!flags.hardware)
+      outcome.asked.machineText = machine->dump();
+    if (!flags.software)
+      outcome.asked.softwareText = software->dump();
+    if (!errors.empty())
+      return false;
+    std::vector<std::string> found;
+    outcome.problem = buildProblem(outcome.asked, found);
+    for (const std::string &error : found)
+      errors.push_back(placed(error));
+    return errors.empty();
+  }
+
+  // Machine and software are part of this file.
+  std::string placed(const std::string &error) const {
+    for (auto [name, key] : {std::pair(outcome.asked.hardware, "/machine"),
+                             std::pair(outcome.asked.software, "/software")})
+      if (!name.empty() && error.starts_with(name + ": /"))
+        return file + ": " + key + error.substr(name.size() + 2);
+    return error;
+  }
+
+  bool readModel(JsonFields &fields) {
+    const json *value = fields.need("model");
+    if (!value)
+      return report();
+    JsonFields said(*value, fields.pointerTo("model"), notes);
+    const ir::LoadedModel &model = outcome.problem->model;
+    said.text("file");
+    std::string name = said.text("name");
+    auto compare = [&](const char *key, std::int64_t here) {
+      std::int64_t there = said.integer(key, 0, kMost * 1024);
+      if (there != here)
+        said.fail(key, fmt::format("is {} in {}, and {} in {}", there, name,
+                                   here, model.name));
+    };
+    std::size_t before = notes.size();
+    compare("layers", model.layers);
+    compare("sequence", model.sequence);
+    compare("parameters", model.parameters);
+    std::string fingerprint = said.text("fingerprint");
+    std::string here = fingerprintOf(*outcome.problem);
+    if (notes.size() == before && fingerprint != here)
+      said.fail("fingerprint",
+                fmt::format("is {}, of {} {}: another model of the same size, "
+                            "or another version of mtplan ({} wrote the plan, "
+                            "this is mtplan {})",
+                            fingerprint, model.name, here, writtenBy,
+                            MTPLAN_VERSION));
+    said.rejectOthers();
+    return report();
+  }
+
+  void readResult(JsonFields &fields) {
+    readSearch(fields);
+    auto plans = fields.elements("plans", true);
+    fields.rejectOthers();
+    if (plans.empty())
+      fields.fail("plans", "has no plan");
+    if (isElsewhere() && plans.size() > 1)
+      plans.resize(1);
+    if (!report())
+      return;
+    for (const auto &[value, where] : plans)
+      readPlan(*value, where);
+    if (!report())
+      return;
+    planner::SearchResult &result = outcome.result;
+    if (isElsewhere()) {
+      result.rejections.clear();
+      result.candidates = 1;
+      result.pruned = 0;
+      result.optimal = false;
+      outcome.claim = fmt::format("The plan of {}, priced as it stands", file);
+    }
+    if (!result.plans.empty() && !result.plans.front().fits) {
+      result.nearest = std::move(result.plans.front());
+      result.plans.clear();
+      Rejection rejection;
+      rejection.how = result.nearest->how;
+      rejection.reason = Rejection::Reason::memory;
+      rejection.needed = result.nearest->memory.total();
+      result.rejections = {rejection};
+    }
+  }
+
+  void readSearch(JsonFields &fields) {
+    const json *value = fields.need("search");
+    if (!value)
+      return;
+    JsonFields search(*value, fields.pointerTo("search"), notes);
+    planner::SearchResult &result = outcome.result;
+    result.candidates = count(search, "candidates");
+    result.pruned = count(search, "pruned");
+    result.optimal = search.boolean("optimal", false);
+    result.lowerBound = secondsOf(search, "at_least_s");
+    for (const auto &[element, where] : search.elements("rejections", true)) {
+      JsonFields one(*element, where, notes);
+      Rejection rejection;
+      rejection.how.dp = count(one, "dp");
+      rejection.how.tp = count(one, "tp");
+      rejection.how.pp = count(one, "pp");
+      rejection.how.cp = count(one, "cp");
+      rejection.how.microBatch = one.integer("micro_batch", 0, kMost);
+      int equal = count(one, "candidates");
+      rejection.reason = static_cast<Rejection::Reason>(
+          one.oneOf("reason", {"divisor", "memory", "bound", "pins"}));
+      rejection.bound = secondsOf(one, "at_least_s");
+      rejection.needed = {one.number("needs_bytes", {})};
+      rejection.isFloor = one.boolean("is_floor", false);
+      rejection.detail = one.text("detail");
+      one.rejectOthers();
+      // One stands for those of its mesh.
+      for (int i = 0; i < equal; ++i)
+        result.rejections.push_back(rejection);
+    }
+    search.rejectOthers();
+  }
+
+  static int count(JsonFields &fields, const char *key) {
+    constexpr std::int64_t kMostCounted = 10'000'000;
+    return static_cast<int>(fields.integer(key, 0, kMostCounted));
+  }
+
+  std::optional<Parallelism> readHow(JsonFields &plan) {
+    using planner::Offload;
+    using planner::Recompute;
+    using planner::ScheduleKind;
+    const json *value = plan.need("parallelism");
+    if (!value)
+      return std::nullopt;
+    std::size_t before = notes.size();
+    JsonFields fields(*value, plan.pointerTo("parallelism"), notes);
+    Parallelism how;
+    how.dp = count(fields, "dp");
+    how.tp = count(fields, "tp");
+    how.pp = count(fields, "pp");
+    how.cp = count(fields, "cp");
+    how.ep = count(fields, "ep");
+    how.schedule = static_cast<ScheduleKind>(fields.oneOf(
+        "schedule",
+        namesOf({ScheduleKind::gpipe, ScheduleKind::oneForwardOneBackward,
+                 ScheduleKind::interleaved, ScheduleKind::zeroBubble})));
+    how.virtualStages = count(fields, "virtual_stages");
+    for (std::int64_t layers :
+         fields.integers("stage_layers", 1, kMostLayers, true))
+      how.layers.push_back(static_cast<int>(layers));
+    how.microBatch = fields.integer("micro_batch", 1, kMostSamples);
+    how.globalBatch = outcome.problem->options.globalBatch;
+    how.zeroStage = static_cast<int>(fields.integer("zero", 0, 3));
+    how.zeroRanks = count(fields, "zero_ranks");
+    how.recompute = static_cast<Recompute>(fields.oneOf(
+        "recompute",
+        namesOf({Recompute::none, Recompute::selective, Recompute::full})));
+    how.recomputeLayers =
+        static_cast<int>(fields.integer("recompute_layers", -1, kMostLayers));
+    how.offload = static_cast<Offload>(
+        fields.oneOf("offload", namesOf({Offload::none, Offload::optimizer})));
+    fields.rejectOthers();
+    if (notes.size() != before)
+      return std::nullopt;
+    if (!isPlannable(how)) {
+      plan.fail("parallelism",
+                fmt::format("is not among what was asked for on {} GPUs, or "
+                            "not legal there",
+                            outcome.problem->options.devices));
+      return std::nullopt;
+    }
+    return how;
+  }
+
+  // The search's own list of candidates knows.
+  bool isPlannable(const Parallelism &how) {
+    const Problem &problem = *outcome.problem;
+    if (candidates.empty()) {
+      std::vector<Rejection> ignored;
+      candidates =
+          planner::enumerateSpace(problem.graph, problem.options, ignored);
+    }
+    return std::ranges::find(candidates, how) != candidates.end();
+  }
+
+  void readPlan(const json &value, const std::string &where) {
+    JsonFields plan(value, where, notes);
+    std::optional<Parallelism> how = readHow(plan);
+    double step = plan.number("step_time_s", {});
+    planner::Seconds bound = secondsOf(plan, "at_least_s");
+    bool optimal = plan.boolean("optimal", false);
+    const json *parts = plan.need("parts"), *runs = plan.need("runs");
+    plan.rejectOthers();
+    if (!how || !parts || !runs)
+      return;
+    const Problem &problem = *outcome.problem;
+    planner::ModelGraph graph =
+        planner::withBatch(problem.graph, how->microBatch * how->dp);
+    planner::Setting setting =
+        planner::settingOf(problem.options, problem.machine, *how);
+    std::vector<planner::SegmentPlan> known;
+    for (const auto &[run, pointer] : plan.elements("runs", true))
+      if (auto one = readRun(*run, pointer, graph, setting, notes))
+        known.push_back(std::move(*one));
+      else
+        return;
+    planner::PlannedParts held = readParts(plan, *how, known);
+    if (!notes.empty())
+      return;
+    std::vector<planner::SegmentPlan> chain;
+    for (const auto &part : held)
+      chain.insert(chain.end(), part.begin(), part.end());
+    std::vector<std::string> found = planner::check(graph, chain, setting);
+    for (std::size_t i = 0; i < std::min(found.size(), kMostFindings); ++i)
+      notes.push_back(where + ": " + found[i]);
+    if (!found.empty())
+      return;
+    PlannedCandidate candidate = planner::priceGiven(
+        graph, problem.options, problem.machine, *how, std::move(held));
+    if (!isElsewhere()) {
+      notePrice(step, candidate.time.step.value);
+      candidate.lowerBound = bound;
+      candidate.optimal = optimal;
+    }
+    outcome.result.plans.push_back(std::move(candidate));
+  }
+
+  // Prices belong to a version.
+  void notePrice(double saved, double now) {
+    if (!outcome.result.plans.empty() ||
+        std::abs(saved - now) <= 1e-12 * std::abs(now))
+      return;
+    outcome.problem->notes.push_back(fmt::format(
+        "{} took {} when {} saved it; bounds and rejections are from then",
+        file, timeText({saved}), writtenBy));
+  }
+
+  // Every copy of every segment once, in the model's order.
+  planner::PlannedParts
+  readParts(JsonFields &plan, const Parallelism &how,
+            const std::vector<planner::SegmentPlan> &runs) {
+    planner::PlannedParts held;
+    const planner::ModelGraph &graph = outcome.problem->graph;
+    std::vector<planner::PipelinePart> wanted =
+        planner::pipelineParts(graph, how.layers);
+    auto parts = plan.elements("parts", true);
+    if (parts.size() != wanted.size()) {
+      plan.fail("parts", fmt::format("has {} parts, stage_layers has {}",
+                                     parts.size(), wanted.size()));
+      return held;
+    }
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      held.emplace_back();
+      planner::PipelinePart found;
+      const auto &[list, pointer] = parts[part];
+      if (!list->is_array()) {
+        notes.push_back(pointer + ": must be an array");
+        return held;
+      }
+      for (std::size_t i = 0; i < list->size(); ++i) {
+        JsonFields one((*list)[i], planner::childPointer(pointer, i), notes);
+        int run = count(one, "run"), first = count(one, "first");
+        int copies = count(one, "copies");
+        one.rejectOthers();
+        if (at(run) >= runs.size()) {
+          one.fail("run", fmt::format("is {}, of {} runs", run, runs.size()));
+          return held;
+        }
+        held.back().push_back(runs[at(run)]);
+        planner::SegmentPlan &placed = held.back().back();
+        placed.first = first;
+        placed.count = copies;
+        int from = first - graph.segments[at(placed.segment)].first;
+        if (!found.empty() && found.back().segment == placed.segment &&
+            found.back().first + found.back().count == from && copies > 0)
+          found.back().count += copies;
+        else
+          found.push_back({placed.segment, from, copies});
+      }
+      if (found != wanted[part])
+        notes.push_back(pointer + ": does not hold each layer once, as "
+                                  "stage_layers deals them out");
+    }
+    return held;
+  }
+
+  const Flags &flags;
+  const std::string &file;
+  PlanOutcome &outcome;
+  std::vector<std::string> &errors;
+  planner::JsonErrors notes; ///< with JSON pointers, without the file's name
+  std::string writtenBy;
+  std::vector<Parallelism> candidates;
+};
+
+} // namespace
+
+PlanOutcome loadPlan(const Flags &flags) {
+  PlanOutcome outcome;
+  PlanFile(flags, outcome).read();
+  return outcome;
+}
+
+} // namespace mtplan::tools

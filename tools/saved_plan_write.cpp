@@ -1,0 +1,148 @@
+//===- saved_plan_write.cpp - A plan as a file ----------------------------===//
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "llvm/Support/raw_ostream.h"
+
+#include "planner/machine/software_json.h"
+#include "tools/constraints.h"
+#include "tools/facts.h"
+#include "tools/saved_plan.h"
+
+namespace mtplan::tools {
+
+using nlohmann::ordered_json;
+using planner::PlannedCandidate;
+
+namespace {
+
+ordered_json howJson(const planner::Parallelism &how) {
+  return {{"dp", how.dp},
+          {"tp", how.tp},
+          {"pp", how.pp},
+          {"cp", how.cp},
+          {"ep", how.ep},
+          {"schedule", nameOf(how.schedule)},
+          {"virtual_stages", how.virtualStages},
+          {"stage_layers", how.layers},
+          {"micro_batch", how.microBatch},
+          {"zero", how.zeroStage},
+          {"zero_ranks", how.zeroRanks},
+          {"recompute", nameOf(how.recompute)},
+          {"recompute_layers", how.recomputeLayers},
+          {"offload", nameOf(how.offload)}};
+}
+
+// JSON has no infinity.
+ordered_json secondsJson(planner::Seconds seconds) {
+  return std::isfinite(seconds.value) ? ordered_json(seconds.value)
+                                      : ordered_json(nullptr);
+}
+
+ordered_json planJson(const Problem &problem, const PlannedCandidate &plan) {
+  planner::Setting setting =
+      planner::settingOf(problem.options, problem.machine, plan.how);
+  ordered_json runs = ordered_json::array(), parts = ordered_json::array();
+  for (const std::vector<planner::SegmentPlan> &part : plan.parts) {
+    ordered_json held = ordered_json::array();
+    for (const planner::SegmentPlan &one : part) {
+      ordered_json run = runJson(problem.graph, one, setting.mesh);
+      auto same = std::ranges::find(runs, run);
+      held.push_back({{"run", same - runs.begin()},
+                      {"first", one.first},
+                      {"copies", one.count}});
+      if (same == runs.end())
+        runs.push_back(std::move(run));
+    }
+    parts.push_back(std::move(held));
+  }
+  return {{"parallelism", howJson(plan.how)},
+          {"step_time_s", plan.time.step.value},
+          {"at_least_s", secondsJson(plan.lowerBound)},
+          {"optimal", plan.optimal},
+          {"parts", std::move(parts)},
+          {"runs", std::move(runs)}};
+}
+
+const char *nameOf(planner::Rejection::Reason reason) {
+  using Reason = planner::Rejection::Reason;
+  switch (reason) {
+  case Reason::divisor:
+    return "divisor";
+  case Reason::memory:
+    return "memory";
+  case Reason::bound:
+    return "bound";
+  case Reason::pins:
+    return "pins";
+  }
+  return "?";
+}
+
+ordered_json searchJson(const PlanOutcome &outcome) {
+  const planner::SearchResult &result = outcome.result;
+  ordered_json rejections = ordered_json::array();
+  for (const RejectedMesh &mesh : rejectedMeshes(outcome)) {
+    const planner::Rejection &one = *mesh.nearest;
+    ordered_json entry = {{"dp", one.how.dp},
+                          {"tp", one.how.tp},
+                          {"pp", one.how.pp},
+                          {"cp", one.how.cp},
+                          {"micro_batch", one.how.microBatch},
+                          {"candidates", mesh.candidates},
+                          {"reason", nameOf(one.reason)}};
+    entry["at_least_s"] = secondsJson(one.bound);
+    entry["needs_bytes"] = one.needed.value;
+    entry["is_floor"] = one.isFloor;
+    entry["detail"] = one.detail;
+    rejections.push_back(std::move(entry));
+  }
+  return {{"candidates", result.candidates},
+          {"pruned", result.pruned},
+          {"optimal", result.optimal},
+          {"at_least_s", secondsJson(result.lowerBound)},
+          {"rejections", std::move(rejections)}};
+}
+
+} // namespace
+
+// FNV-1a over the model as it was read, before anything is decided.
+std::string fingerprintOf(const Problem &problem) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  mlir::ModuleOp(problem.model.module.get()).print(stream);
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (char c : stream.str())
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return fmt::format("{:016x}", hash);
+}
+
+std::string savedPlanOf(const PlanOutcome &outcome) {
+  const Problem &problem = *outcome.problem;
+  const ir::LoadedModel &model = problem.model;
+  ordered_json file = {{"mtplan_plan", kPlanFileVersion},
+                       {"written_by", "mtplan " MTPLAN_VERSION}};
+  file["model"] = {{"file", outcome.asked.model},
+                   {"name", model.name},
+                   {"layers", model.layers},
+                   {"sequence", model.sequence},
+                   {"parameters", model.parameters},
+                   {"fingerprint", fingerprintOf(problem)}};
+  file["asked"] = constraintsOf(outcome.asked, problem);
+  file["search"] = searchJson(outcome);
+  ordered_json &plans = file["plans"] = ordered_json::array();
+  for (const PlannedCandidate &plan : outcome.result.plans)
+    plans.push_back(planJson(problem, plan));
+  file["machine"] = ordered_json::parse(problem.machineText);
+  file["software"] = ordered_json::parse(problem.softwareText.empty()
+                                             ? planner::softwareText("mtplan")
+                                             : problem.softwareText);
+  return file.dump(1, ' ', false, ordered_json::error_handler_t::replace) +
+         '\n';
+}
+
+} // namespace mtplan::tools
