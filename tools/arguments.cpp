@@ -98,6 +98,15 @@ void addFlags(CLI::App &app, Flags &flags) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   text("--memory-gib", flags.memoryGib,
        "memory of a GPU, instead of the machine's", "GIB");
+  text("--objective", flags.objective,
+       "what is to be least: step-time (default), memory of a GPU, or gpus, at "
+       "most --gpus of them",
+       "WORD");
+  text("--max-step-time", flags.maxStepTime, "no plan that is slower",
+       "SECONDS");
+  text("--budget-seconds", flags.budgetSeconds,
+       "stop searching then, and say how far the plan may be from the best",
+       "SECONDS");
   text("--top", flags.top, "plans to list (default 5)", "K");
   app.add_flag("--json", flags.json, "print JSON (docs/json-output.md)");
   app.add_flag("--verify", flags.verify,
@@ -113,15 +122,25 @@ void addFlags(CLI::App &app, Flags &flags) {
        "price a Megatron-LM command line, DeepSpeed JSON or torchtitan TOML as "
        "it stands",
        "FILE");
-  text("--export", flags.exportKind,
-       "print the plan for another trainer: megatron, deepspeed or torchtitan; "
-       "or as constraints",
-       "WORD");
+  text(
+      "--export", flags.exportKind,
+      "print the plan for others: megatron, deepspeed, torchtitan, accelerate, "
+      "hf-tp-plan, jax, shardy, dtensor, mesh-tensorflow; or as constraints",
+      "WORD");
   text("--emit", flags.emit, "mlir: print the IR instead of the report",
        "WORD");
   text("--stage", flags.stage,
        "of --emit: model, differentiated, planned (default) or partitioned",
        "NAME");
+  app.add_flag("--explain", flags.explain,
+               "say of every mesh which cost or limit decided, a line each");
+  app.add_option("--compare", flags.compare,
+                 "say what two saved plans differ in, and which is faster why")
+      ->type_name("FILE FILE")
+      ->expected(2);
+  text("--trace", flags.trace,
+       "also write the simulated step for Perfetto or chrome://tracing",
+       "FILE");
   text("--report", flags.report, "also write the plan as a web page", "FILE");
   text("--dot", flags.dot, "also draw the graph for Graphviz", "FILE");
   app.add_flag("--timings", flags.timings,
@@ -144,7 +163,7 @@ std::optional<Flags> parseArguments(const std::vector<std::string> &arguments,
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
     app.parse(reversed);
-    if (app.count("MODEL") == 0 && !flags.load)
+    if (app.count("MODEL") == 0 && !flags.load && flags.compare.empty())
       throw CLI::RequiredError("MODEL");
   } catch (const CLI::Success &success) {
     app.exit(success, out, err);

@@ -11,16 +11,20 @@
 #include "passes/verify/prove.h"
 #include "passes/verify/resize.h"
 #include "planner/graph/op_graph_dot.h"
+#include "tools/compare.h"
 #include "tools/constraints.h"
 #include "tools/diagnostics.h"
+#include "tools/explain.h"
 #include "tools/fit_hardware.h"
 #include "tools/foreign.h"
+#include "tools/objective.h"
 #include "tools/page/plan_page.h"
 #include "tools/pipeline.h"
 #include "tools/report_json.h"
 #include "tools/saved_plan.h"
 #include "tools/screen.h"
 #include "tools/shortfall.h"
+#include "tools/step_trace.h"
 #include "tools/text_file.h"
 
 namespace mtplan::tools {
@@ -60,6 +64,8 @@ public:
     if (request.load.empty() && request.emit &&
         *request.emit <= Stage::differentiated)
       return emitUnplanned();
+    if (!flags.compare.empty())
+      return compare();
     decide();
     if (!errors.empty())
       return refuse();
@@ -75,22 +81,55 @@ public:
     std::optional<passes::Proof> proof;
     if (request.verify && !(proof = prove(*best)))
       return refuse();
+    std::vector<std::string> why;
+    if (request.explain) {
+      Progress progress(err, terminal.progress, "explaining...");
+      why = explanationsOf(outcome);
+    }
     if (request.json)
-      out << jsonOf(outcome,
-                    {request.timings, proof ? &*proof : nullptr, nullptr});
+      out << jsonOf(outcome, {request.timings, proof ? &*proof : nullptr,
+                              nullptr, request.explain ? &why : nullptr});
     else
-      out << screenOf(outcome, style()) << (proof ? textOf(*proof) : "");
+      out << screenOf(outcome, style()) << textOf(why)
+          << (proof ? textOf(*proof) : "");
     return proof && !proof->holds ? kNothingFits : kDone;
   }
 
 private:
   ScreenStyle style() const { return {terminal.colour, request.timings}; }
 
+  // Two saved plans, each with the model that it is of.
+  int compare() {
+    std::vector<PlanOutcome> plans;
+    for (const std::string &file : flags.compare) {
+      Flags one;
+      one.model = flags.model;
+      one.load = file;
+      plans.push_back(loadPlan(one));
+      for (const std::string &error : plans.back().errors)
+        errors.push_back(error);
+      if (plans.back().problem && !plans.back().best())
+        errors.push_back(file + ": does not fit on its machine");
+    }
+    if (!errors.empty())
+      return refuse();
+    out << comparisonOf({flags.compare[0], &plans[0]},
+                        {flags.compare[1], &plans[1]});
+    return kDone;
+  }
+
+  static std::string textOf(const std::vector<std::string> &why) {
+    std::string text = why.empty() ? "" : "Why\n";
+    for (const std::string &line : why)
+      text += "  " + line + '\n';
+    return text;
+  }
+
   // Finds a plan, or reads one.
   void decide() {
     Progress progress(err, terminal.progress, "searching...");
     if (request.load.empty())
-      outcome = plan(request, std::move(errors));
+      outcome = planFor(request, std::move(errors));
     else if (errors.empty())
       outcome = loadPlan(flags);
     else
@@ -103,6 +142,7 @@ private:
       return file.empty() || writeTextFile(file, text(), errors);
     };
     return write(request.dot, [&] { return drawing(best); }) &&
+           write(request.trace, [&] { return traceTextOf(outcome, errors); }) &&
            write(request.report, [&] { return htmlOf(pageOf(outcome)); }) &&
            write(request.save, [&] { return savedPlanOf(outcome); });
   }
@@ -121,10 +161,6 @@ private:
   }
 
   int exportIt() {
-    if (request.exportKind == ExportKind::constraints) {
-      out << constraintsOf(outcome.asked, *outcome.problem, *outcome.best());
-      return kDone;
-    }
     Exported exported = exportPlan(outcome, *request.exportKind);
     out << exported.text;
     for (const std::string &note : exported.notes)

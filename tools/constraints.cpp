@@ -211,6 +211,12 @@ Ordered constraintsOf(const PlanRequest &request, const Problem &problem) {
   for (planner::Split split : options.tensorSplits)
     splits.push_back(nameOf(split));
   said["splits"] = std::move(splits);
+  if (request.objective != Objective::stepTime)
+    said["objective"] = nameOf(request.objective);
+  if (request.maxStepTime)
+    said["max_step_time"] = request.maxStepTime->value;
+  if (request.budget)
+    said["budget_seconds"] = request.budget->value;
   said["top"] = options.top;
   if (!request.pins.empty()) {
     said["pins"] = Ordered::array();

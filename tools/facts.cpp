@@ -130,9 +130,12 @@ std::string claimText(const PlanOutcome &outcome) {
     claim =
         fmt::format("Best found, at most {:.2g} % above the optimum,",
                     100 * (outcome.best()->time.step / result.lowerBound - 1));
-  return fmt::format("{} over {} candidate{}, {} of them excluded by bounds",
+  auto left = std::ranges::count(result.rejections, Rejection::Reason::budget,
+                                 &Rejection::reason);
+  return fmt::format("{} over {} candidate{}, {} of them excluded by bounds{}",
                      claim, result.candidates,
-                     result.candidates == 1 ? "" : "s", result.pruned);
+                     result.candidates == 1 ? "" : "s", result.pruned,
+                     left > 0 ? fmt::format(", {} not reached", left) : "");
 }
 
 std::vector<RejectedMesh> rejectedMeshes(const PlanOutcome &outcome) {
@@ -143,19 +146,22 @@ std::vector<RejectedMesh> rejectedMeshes(const PlanOutcome &outcome) {
   // Of several reasons the one that came nearest to a plan.
   auto rank = [](Rejection::Reason reason) {
     switch (reason) {
-    case Rejection::Reason::bound:
+    case Rejection::Reason::budget:
       return 0;
-    case Rejection::Reason::memory:
+    case Rejection::Reason::bound:
       return 1;
-    case Rejection::Reason::pins:
+    case Rejection::Reason::memory:
       return 2;
-    case Rejection::Reason::divisor:
+    case Rejection::Reason::pins:
       return 3;
+    case Rejection::Reason::divisor:
+      return 4;
     }
-    return 4;
+    return 5;
   };
   auto value = [](const Rejection &rejection) {
-    return rejection.reason == Rejection::Reason::bound
+    return rejection.reason == Rejection::Reason::bound ||
+                   rejection.reason == Rejection::Reason::budget
                ? rejection.bound.value
                : rejection.needed.value;
   };
@@ -182,6 +188,9 @@ std::vector<RejectedMesh> rejectedMeshes(const PlanOutcome &outcome) {
 std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome) {
   const Rejection &rejection = *mesh.nearest;
   switch (rejection.reason) {
+  case Rejection::Reason::budget:
+    return "not reached in the time given; no plan is faster than " +
+           timeText(rejection.bound);
   case Rejection::Reason::bound:
     return "no plan is faster than " + timeText(rejection.bound);
   case Rejection::Reason::memory:

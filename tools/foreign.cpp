@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "tools/constraints.h"
+#include "tools/exchange/accelerate.h"
 #include "tools/exchange/deepspeed.h"
 #include "tools/exchange/megatron.h"
 #include "tools/exchange/torchtitan.h"
 #include "tools/facts.h"
+#include "tools/shardings.h"
 
 namespace mtplan::tools {
 
@@ -164,8 +167,17 @@ Exported exportPlan(const PlanOutcome &outcome, ExportKind kind) {
     return writeDeepSpeed(config);
   case ExportKind::torchtitan:
     return writeTorchtitan(config);
-  case ExportKind::constraints: // no other trainer's
-    break;
+  case ExportKind::accelerate:
+    return writeAccelerate(config);
+  case ExportKind::tpPlan:
+    return exportTpPlan(outcome);
+  case ExportKind::jax:
+  case ExportKind::shardy:
+  case ExportKind::dtensor:
+  case ExportKind::meshTensorflow:
+    return exportShardings(outcome, kind);
+  case ExportKind::constraints:
+    return {constraintsOf(outcome.asked, problem, best), {}};
   }
   return {};
 }

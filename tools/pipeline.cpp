@@ -68,7 +68,8 @@ public:
     bool havePins = haveGraph && resolvePins();
     if (havePins)
       usePins();
-    if (haveOptions)
+    // How many GPUs there are is what that objective asks for.
+    if (haveOptions && request.objective != Objective::gpus)
       checkLimits(problem->options, haveGraph ? &problem->graph : nullptr,
                   errors);
     if (!havePins || !errors.empty())
@@ -324,6 +325,39 @@ void findNearest(const Problem &problem, planner::SearchResult &result) {
 
 } // namespace
 
+void searchProblem(PlanOutcome &outcome) {
+  using Clock = std::chrono::steady_clock;
+  Problem &problem = *outcome.problem;
+  planner::SearchOptions &options = problem.options;
+  if (outcome.asked.maxStepTime)
+    options.atMost = *outcome.asked.maxStepTime;
+  Clock::time_point start = Clock::now();
+  if (outcome.asked.budget && !options.stop) {
+    double budget = outcome.asked.budget->value;
+    options.stop = [start, budget] {
+      return std::chrono::duration<double>(Clock::now() - start).count() >=
+             budget;
+    };
+  }
+  outcome.result = planner::search(problem.graph, problem.machine, options);
+  outcome.searchSeconds +=
+      std::chrono::duration<double>(Clock::now() - start).count();
+  findNearest(problem, outcome.result);
+}
+
+void finishOutcome(PlanOutcome &outcome) {
+  const PlanRequest &request = outcome.asked;
+  const planner::PlannedCandidate *best = outcome.best();
+  std::vector<std::string> &notes = outcome.problem->notes;
+  if (best && (request.emit || request.verify) && best->how.pp > 1)
+    notes.emplace_back(
+        "the IR is that of all stages in a row: what they send each other is "
+        "not in it yet");
+  if (!request.pins.empty() && best && best->how.tp == 1)
+    notes.emplace_back(
+        "with tp 1 nothing is split, so every pin holds by itself");
+}
+
 PlanOutcome plan(const PlanRequest &request, std::vector<std::string> errors) {
   PlanOutcome outcome;
   outcome.asked = request;
@@ -331,22 +365,8 @@ PlanOutcome plan(const PlanRequest &request, std::vector<std::string> errors) {
   outcome.problem = buildProblem(request, outcome.errors);
   if (!outcome.problem)
     return outcome;
-  auto start = std::chrono::steady_clock::now();
-  outcome.result =
-      planner::search(outcome.problem->graph, outcome.problem->machine,
-                      outcome.problem->options);
-  outcome.searchSeconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-          .count();
-  findNearest(*outcome.problem, outcome.result);
-  const planner::PlannedCandidate *best = outcome.best();
-  if (best && (request.emit || request.verify) && best->how.pp > 1)
-    outcome.problem->notes.emplace_back(
-        "the IR is that of all stages in a row: what they send each other is "
-        "not in it yet");
-  if (!request.pins.empty() && outcome.best() && outcome.best()->how.tp == 1)
-    outcome.problem->notes.emplace_back(
-        "with tp 1 nothing is split, so every pin holds by itself");
+  searchProblem(outcome);
+  finishOutcome(outcome);
   return outcome;
 }
 

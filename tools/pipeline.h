@@ -37,11 +37,17 @@ struct Problem {
 std::unique_ptr<Problem> buildProblem(const PlanRequest &request,
                                       std::vector<std::string> &errors);
 
+/// Something that an objective had to try, and why it did not do.
+struct Attempt {
+  std::string what, failure;
+};
+
 struct PlanOutcome {
   PlanRequest asked;
   std::unique_ptr<Problem> problem; ///< null: see errors
   planner::SearchResult result;
   double searchSeconds = 0.0;
+  std::vector<Attempt> attempts;
   std::string claim; ///< what is said of the best plan; empty: that it is best
   std::vector<std::string> errors;
 
@@ -54,6 +60,12 @@ struct PlanOutcome {
 /// \param errors  what was found wrong already
 PlanOutcome plan(const PlanRequest &request,
                  std::vector<std::string> errors = {});
+
+/// Searches the outcome's problem as it is now; `asked` limits time and budget.
+void searchProblem(PlanOutcome &outcome);
+
+/// Adds notes about what was found.
+void finishOutcome(PlanOutcome &outcome);
 
 /// The problem's module as it is after `stage`; `candidate` may be null for
 /// stages before planned. Null, with errors, if a gate objects.

@@ -126,7 +126,8 @@ std::string constraintsOf(const PlanRequest &request, const Problem &problem,
   json["zero"] = how.zeroStage;
   json["recompute"] = nameOf(how.recompute);
   json.erase("pins");
-  json.erase("top");
+  for (const char *listing : {"top", "objective", "budget_seconds"})
+    json.erase(listing);
   if (how.tp > 1) {
     planner::Setting setting =
         planner::settingOf(problem.options, problem.machine, how);

@@ -3,7 +3,12 @@
 #include "tools/report_json.h"
 
 #include <cmath>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "tools/sends.h"
+#include "tools/validated_terms.h"
 
 namespace mtplan::tools {
 
@@ -125,6 +130,31 @@ Json predictionJson(const PlannedCandidate &plan, const PlanFacts &facts) {
           {"breakdown_s", breakdownJson(plan.time)}};
 }
 
+Json sendsJson(const Problem &problem, const PlannedCandidate &plan,
+               const PlanFacts &facts) {
+  Json list = Json::array();
+  for (const Send &send : sendsOf(problem, facts, plan))
+    list.push_back({{"kind", "send"},
+                    {"axis", "pp"},
+                    {"bytes", send.bytes.value},
+                    {"count_per_step", plan.how.microBatches()},
+                    {"phase", nameOf(send.phase)},
+                    {"cause", fmt::format("part {} to {}", send.from, send.to)},
+                    {"segment", send.segment},
+                    {"count_per_micro_batch", 1},
+                    {"time_s", send.time.value}});
+  return list;
+}
+
+Json unvalidatedJson(const Unvalidated &found) {
+  Json terms = Json::array();
+  for (const UnvalidatedTerm &term : found.terms)
+    terms.push_back({{"term", term.name},
+                     {"instead", term.without},
+                     {"step_time_s", term.step.value}});
+  return {{"terms", std::move(terms)}, {"step_time_s", found.step.value}};
+}
+
 Json collectivesJson(const PlanFacts &facts) {
   Json list = Json::array();
   for (const planner::LedgerEntry &entry : facts.collectives)
@@ -153,6 +183,8 @@ const char *nameOf(planner::Rejection::Reason reason) {
     return "bound";
   case Reason::pins:
     return "pins";
+  case Reason::budget:
+    return "budget";
   }
   return "?";
 }
@@ -170,7 +202,8 @@ Json searchJson(const PlanOutcome &outcome, bool timings) {
                   {"micro_batch",
                    how.microBatch > 0 ? Json(how.microBatch) : Json(nullptr)},
                   {"reason", nameOf(rejection.reason)}};
-    if (rejection.reason == planner::Rejection::Reason::bound)
+    if (rejection.reason == planner::Rejection::Reason::bound ||
+        rejection.reason == planner::Rejection::Reason::budget)
       entry["at_least_s"] = rejection.bound.value;
     if (rejection.reason == planner::Rejection::Reason::memory)
       entry["needs_bytes"] = rejection.needed.value;
@@ -242,11 +275,26 @@ std::string jsonOf(const PlanOutcome &outcome, const JsonStyle &style) {
     PlanFacts facts = factsOf(problem, *best);
     report["plan"] = planJson(problem, *best, facts);
     report["prediction"] = predictionJson(*best, facts);
+    report["prediction"]["unvalidated"] =
+        unvalidatedJson(unvalidatedOf(problem, *best));
     report["collectives"] = collectivesJson(facts);
+    for (Json &send : sendsJson(problem, *best, facts))
+      report["collectives"].push_back(std::move(send));
   } else if (const auto &nearest = outcome.result.nearest) {
     report["nearest"] = howJson(nearest->how);
     report["nearest"]["memory_bytes"] = memoryJson(nearest->memory);
   }
+  if (!outcome.attempts.empty() ||
+      outcome.asked.objective != Objective::stepTime) {
+    Json &objective = report["objective"];
+    objective["least"] = nameOf(outcome.asked.objective);
+    objective["tried"] = Json::array();
+    for (const Attempt &attempt : outcome.attempts)
+      objective["tried"].push_back(
+          {{"what", attempt.what}, {"failure", attempt.failure}});
+  }
+  if (style.why)
+    report["why"] = *style.why;
   if (style.remedies)
     report["remedies"] = *style.remedies;
   if (style.proof)

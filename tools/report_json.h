@@ -20,6 +20,7 @@ struct JsonStyle {
   bool timings = false;                 ///< fill search.time_s
   const passes::Proof *proof = nullptr; ///< of the plan, if one was made
   const std::vector<std::string> *remedies = nullptr; ///< if nothing fits
+  const std::vector<std::string> *why = nullptr;      ///< see explain.h
 };
 
 /// Of an outcome without errors. If nothing fits, plan is null and `nearest`

@@ -18,6 +18,7 @@ constexpr std::int64_t kMostGpus = std::int64_t{1} << 20;
 constexpr std::int64_t kMostPlans = 100;
 constexpr double kMostGib = 1e6;
 constexpr double kMostScale = 1e6;
+constexpr double kMostSeconds = 1e6;
 constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
 
 /// What `--splits` may name.
@@ -42,9 +43,13 @@ constexpr planner::ScheduleKind kSchedules[] = {
 constexpr planner::Recompute kRecomputes[] = {planner::Recompute::none,
                                               planner::Recompute::selective,
                                               planner::Recompute::full};
-constexpr ExportKind kExports[] = {ExportKind::megatron, ExportKind::deepspeed,
-                                   ExportKind::torchtitan,
-                                   ExportKind::constraints};
+constexpr ExportKind kExports[] = {
+    ExportKind::megatron,   ExportKind::deepspeed, ExportKind::torchtitan,
+    ExportKind::accelerate, ExportKind::tpPlan,    ExportKind::jax,
+    ExportKind::shardy,     ExportKind::dtensor,   ExportKind::meshTensorflow,
+    ExportKind::constraints};
+constexpr Objective kObjectives[] = {Objective::stepTime, Objective::memory,
+                                     Objective::gpus};
 /// A word of `--overlap`: traffic that runs beside compute.
 enum class Beside : std::uint8_t { gather, reduce, sends, host };
 const char *nameOf(Beside beside) {
@@ -279,6 +284,19 @@ void readOverlap(const Flags &flags, PlanRequest &request, Reader &reader) {
     }
 }
 
+void readObjective(const Flags &flags, PlanRequest &request, Reader &reader) {
+  if (flags.objective)
+    request.objective =
+        reader.oneOf("--objective", "objective", *flags.objective, kObjectives)
+            .value_or(Objective::stepTime);
+  if (auto most =
+          reader.number("--max-step-time", flags.maxStepTime, kMostSeconds))
+    request.maxStepTime = planner::Seconds{*most};
+  if (auto budget =
+          reader.number("--budget-seconds", flags.budgetSeconds, kMostSeconds))
+    request.budget = planner::Seconds{*budget};
+}
+
 // What another file says is not said again.
 void refuseBesideLoad(const Flags &flags, Reader &reader) {
   constexpr std::string_view kMayBeGiven[] = {"--hardware", "--software",
@@ -324,22 +342,24 @@ const std::vector<FlagKey> &flagKeys() {
       {"splits", "--splits", &Flags::splits, Kind::words},
       {"sequence_parallel", "--sequence-parallel", &Flags::sequenceParallel,
        Kind::word},
+      {"objective", "--objective", &Flags::objective, Kind::word},
+      {"max_step_time", "--max-step-time", &Flags::maxStepTime, Kind::number},
+      {"budget_seconds", "--budget-seconds", &Flags::budgetSeconds,
+       Kind::number},
       {"top", "--top", &Flags::top, Kind::count}};
   return keys;
 }
 
 const char *nameOf(ExportKind kind) {
-  switch (kind) {
-  case ExportKind::megatron:
-    return "megatron";
-  case ExportKind::deepspeed:
-    return "deepspeed";
-  case ExportKind::torchtitan:
-    return "torchtitan";
-  case ExportKind::constraints:
-    return "constraints";
-  }
-  return "?";
+  constexpr const char *kNames[] = {
+      "megatron", "deepspeed", "torchtitan", "accelerate",      "hf-tp-plan",
+      "jax",      "shardy",    "dtensor",    "mesh-tensorflow", "constraints"};
+  return kNames[static_cast<int>(kind)];
+}
+
+const char *nameOf(Objective objective) {
+  constexpr const char *kNames[] = {"step-time", "memory", "gpus"};
+  return kNames[static_cast<int>(objective)];
 }
 
 const char *nameOf(Stage stage) {
@@ -413,6 +433,7 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
           std::pair("--overlap", flags.overlap.has_value())})
       if (given)
         reader.error(flag, "is what --import says: give one of the two");
+  readObjective(flags, request, reader);
   if (flags.exportKind)
     request.exportKind =
         reader.oneOf("--export", "notation", *flags.exportKind, kExports);
@@ -426,6 +447,7 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
     return name.value_or("");
   };
   request.report = file("--report", flags.report);
+  request.trace = file("--trace", flags.trace);
   request.dot = file("--dot", flags.dot);
   request.save = file("--save", flags.save);
   request.load = file("--load", flags.load);
@@ -433,6 +455,7 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
     refuseBesideLoad(flags, reader);
   request.json = flags.json;
   request.verify = flags.verify;
+  request.explain = flags.explain;
   request.timings = flags.timings;
   return request;
 }

@@ -30,10 +30,11 @@ struct Flags {
   Text gpus, tp, dp, pp, cp, virtualStages, zero, schedule, recompute, overlap;
   Text stageLayers, microBatch, globalBatch, sequence, layers, precision;
   Text splits, sequenceParallel, top, memoryGib;
+  Text objective, maxStepTime, budgetSeconds;
   Text constraints, importFile, exportKind, load, save;
-  Text emit, stage, dot, report;
-  std::vector<std::string> pins;
-  bool json = false, verify = false, timings = false;
+  Text emit, stage, dot, report, trace;
+  std::vector<std::string> pins, compare;
+  bool json = false, verify = false, timings = false, explain = false;
   /// By flag: where it was said, if not on the command line ("a.json: /tp").
   std::map<std::string, std::string> places;
 };
@@ -52,9 +53,23 @@ enum class ExportKind : std::uint8_t {
   megatron,
   deepspeed,
   torchtitan,
+  accelerate,
+  tpPlan, ///< Hugging Face's base_model_tp_plan
+  jax,
+  shardy,
+  dtensor,
+  meshTensorflow,
   constraints
 };
 const char *nameOf(ExportKind kind);
+
+/// What is to be least.
+enum class Objective : std::uint8_t {
+  stepTime, ///< of a step
+  memory,   ///< of a GPU, then the step
+  gpus      ///< in all, then the step
+};
+const char *nameOf(Objective objective);
 
 /// A stage that `--emit mlir` prints.
 enum class Stage : std::uint8_t { model, differentiated, planned, partitioned };
@@ -86,12 +101,16 @@ struct PlanRequest {
   std::string machineText, softwareText;
   std::string load;       ///< a saved plan, or empty
   std::string save;       ///< file for the plan, or empty
+  std::string trace;      ///< file, or empty
   std::string dot;        ///< file, or empty
   std::string report;     ///< HTML file, or empty
   std::string software;   ///< preset or file, or empty
   std::string importFile; ///< another trainer's configuration, or empty
   std::optional<ExportKind> exportKind;
-  bool json = false, verify = false, timings = false;
+  bool json = false, verify = false, timings = false, explain = false;
+  Objective objective = Objective::stepTime;
+  std::optional<planner::Seconds> maxStepTime; ///< slower plans are none
+  std::optional<planner::Seconds> budget;      ///< of the search
 };
 
 /// The default of `--splits`.

@@ -113,6 +113,10 @@ private:
     for (auto text : {&Flags::hardware, &Flags::software, &Flags::scaleNetwork})
       if (flags.*text)
         asked.*text = flags.*text;
+    asked.emit = flags.emit;
+    asked.stage = flags.stage;
+    asked.verify = flags.verify;
+    asked.json = flags.json;
     outcome.asked = readFlags(asked, errors);
     if (!flags.hardware)
       outcome.asked.machineText = machine->dump();
@@ -219,8 +223,8 @@ private:
       rejection.how.cp = count(one, "cp");
       rejection.how.microBatch = one.integer("micro_batch", 0, kMost);
       int equal = count(one, "candidates");
-      rejection.reason = static_cast<Rejection::Reason>(
-          one.oneOf("reason", {"divisor", "memory", "bound", "pins"}));
+      rejection.reason = static_cast<Rejection::Reason>(one.oneOf(
+          "reason", {"divisor", "memory", "bound", "pins", "budget"}));
       rejection.bound = secondsOf(one, "at_least_s");
       rejection.needed = {one.number("needs_bytes", {})};
       rejection.isFloor = one.boolean("is_floor", false);
@@ -229,6 +233,12 @@ private:
       // One stands for those of its mesh.
       for (int i = 0; i < equal; ++i)
         result.rejections.push_back(rejection);
+    }
+    for (const auto &[element, where] : search.elements("attempts", true)) {
+      JsonFields one(*element, where, notes);
+      std::string what = one.text("what");
+      outcome.attempts.push_back({what, one.text("failure")});
+      one.rejectOthers();
     }
     search.rejectOthers();
   }
@@ -411,6 +421,8 @@ private:
 PlanOutcome loadPlan(const Flags &flags) {
   PlanOutcome outcome;
   PlanFile(flags, outcome).read();
+  if (outcome.problem)
+    finishOutcome(outcome);
   return outcome;
 }
 

@@ -79,6 +79,8 @@ const char *nameOf(planner::Rejection::Reason reason) {
     return "bound";
   case Reason::pins:
     return "pins";
+  case Reason::budget:
+    return "budget";
   }
   return "?";
 }
@@ -101,10 +103,14 @@ ordered_json searchJson(const PlanOutcome &outcome) {
     entry["detail"] = one.detail;
     rejections.push_back(std::move(entry));
   }
+  ordered_json attempts = ordered_json::array();
+  for (const Attempt &attempt : outcome.attempts)
+    attempts.push_back({{"what", attempt.what}, {"failure", attempt.failure}});
   return {{"candidates", result.candidates},
           {"pruned", result.pruned},
           {"optimal", result.optimal},
           {"at_least_s", secondsJson(result.lowerBound)},
+          {"attempts", std::move(attempts)},
           {"rejections", std::move(rejections)}};
 }
 

@@ -7,9 +7,12 @@
 #include <fmt/format.h>
 
 #include "tools/how_text.h"
+#include "tools/objective.h"
 #include "tools/plan_rows.h"
+#include "tools/sends.h"
 #include "tools/table.h"
 #include "tools/units_text.h"
+#include "tools/validated_terms.h"
 
 namespace mtplan::tools {
 
@@ -82,7 +85,25 @@ std::string timeSection(const Problem &problem, const PlanFacts &facts,
               : "; layers are computed twice forward\n");
 }
 
-std::string communicationSection(const PlanFacts &facts,
+// Of boundaries between stages, those that are alike in one row.
+void addSends(Table &table, const std::vector<Send> &sends) {
+  for (std::size_t i = 0; i < sends.size();) {
+    std::size_t end = i + 1;
+    while (end < sends.size() && sends[end].phase == sends[i].phase &&
+           sends[end].bytes == sends[i].bytes &&
+           sends[end].time == sends[i].time)
+      ++end;
+    table.add(
+        {"between stages", nameOf(sends[i].phase), timeText(sends[i].time),
+         fmt::format("send pp {}{}", bytesText(sends[i].bytes),
+                     end - i > 1 ? fmt::format(", at {} boundaries", end - i)
+                                 : "")});
+    i = end;
+  }
+}
+
+std::string communicationSection(const Problem &problem, const PlanFacts &facts,
+                                 const PlannedCandidate &plan,
                                  const ScreenStyle &style) {
   std::string text =
       bold("Communication", style) + "  per copy and micro-batch\n";
@@ -95,6 +116,7 @@ std::string communicationSection(const PlanFacts &facts,
       if (!summary.empty())
         table.add({nameOf(run), nameOf(phase), timeText(time), summary});
     }
+  addSends(table, sendsOf(problem, facts, plan));
   // Once per step: gradients and the loss.
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
     std::int64_t count = 0;
@@ -219,6 +241,8 @@ std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style) {
                       choices.empty() ? "" : ", " + choices);
   text += planTable(facts);
   text += timeSection(problem, facts, plan, style);
+  if (std::string leans = unvalidatedText(problem, plan); !leans.empty())
+    text += "  " + leans + '\n';
   text += bold("Memory", style) +
           fmt::format("  {} of {} GiB per GPU{}\n",
                       gibText(plan.memory.total()), gibText(plan.memory.limit),
@@ -226,9 +250,9 @@ std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style) {
                           ? fmt::format(", of stage {}", plan.fullestStage)
                           : "") +
           memoryText(plan.memory);
-  text += communicationSection(facts, style);
+  text += communicationSection(problem, facts, plan, style);
   text += alternativesSection(outcome, style);
-  return text + searchLine(outcome, style);
+  return text + objectiveText(outcome) + searchLine(outcome, style);
 }
 
 } // namespace mtplan::tools

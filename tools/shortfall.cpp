@@ -6,8 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "planner/divisors.h"
 #include "tools/how_text.h"
 #include "tools/limits.h"
+#include "tools/objective.h"
 #include "tools/units_text.h"
 
 namespace mtplan::tools {
@@ -16,11 +18,14 @@ using planner::PlannedCandidate;
 
 namespace {
 
+constexpr std::int64_t kMostStages = 64;
+
 std::string planText(const PlannedCandidate &plan) {
   std::string choices = choicesText(plan.how);
   return fmt::format("{}, micro-batch {}{}{}, {} of {} GiB", meshText(plan.how),
                      plan.how.microBatch, choices.empty() ? "" : ", ", choices,
-                     gibText(plan.memory.total()), gibText(plan.memory.limit));
+                     gibText(plan.memory.total()), gibText(plan.memory.limit)) +
+         (plan.fits ? ", " + timeText(plan.time.step) + " a step" : "");
 }
 
 /// Searches variations of one request.
@@ -36,9 +41,11 @@ public:
                 changed.pins.erase(changed.pins.begin() +
                                    static_cast<std::ptrdiff_t>(i));
               });
-    if (request.microBatch)
-      attempt("without --micro-batch",
-              [](PlanRequest &changed) { changed.microBatch.reset(); });
+    smallerMicroBatch();
+    moreZero();
+    moreRecompute();
+    morePipeline();
+    moreTensorRanks();
     if (request.tp || request.dp)
       attempt("without --tp and --dp", [](PlanRequest &changed) {
         changed.tp.reset();
@@ -52,6 +59,8 @@ public:
         if (problem.machine.device.peak(half))
           attempt(fmt::format("--precision {}", nameOf(half)),
                   [&](PlanRequest &changed) { changed.precision = half; });
+    if (found.empty())
+      everything();
     moreGpus();
     return std::move(found);
   }
@@ -62,6 +71,106 @@ private:
       if (std::ranges::find(request.splits, split) == request.splits.end())
         return false;
     return true;
+  }
+
+  template <typename Value>
+  static Value largest(const planner::Choices<Value> &choices, Value all) {
+    Value most{};
+    for (Value one : choices.only)
+      most = std::max(most, one);
+    return choices.only.empty() ? all : most;
+  }
+
+  // The largest that does.
+  void smallerMicroBatch() {
+    if (!request.microBatch)
+      return;
+    std::vector<std::int64_t> smaller =
+        planner::divisorsOf(std::max<std::int64_t>(*request.microBatch, 1));
+    for (auto b = smaller.rbegin(); b != smaller.rend(); ++b)
+      if (*b < *request.microBatch &&
+          attempt(fmt::format("--micro-batch {}", *b),
+                  [&](PlanRequest &changed) { changed.microBatch = *b; }))
+        return;
+  }
+
+  // The lowest stage that does.
+  void moreZero() {
+    for (int stage = largest(request.zeroStage, 3) + 1; stage <= 3; ++stage)
+      if (attempt(fmt::format("--zero {}", stage), [&](PlanRequest &changed) {
+            changed.zeroStage.only = {stage};
+          }))
+        return;
+  }
+
+  // What is computed again least first.
+  void moreRecompute() {
+    using planner::Recompute;
+    for (Recompute recompute : {Recompute::selective, Recompute::full})
+      if (recompute > largest(request.recompute, Recompute::full) &&
+          attempt(fmt::format("--recompute {}", nameOf(recompute)),
+                  [&](PlanRequest &changed) {
+                    changed.recompute.only = {recompute};
+                  }))
+        return;
+  }
+
+  // The fewest stages that do; replicas make room for them.
+  void morePipeline() {
+    for (std::int64_t pp : planner::divisorsOf(problem.options.devices))
+      if (pp > largest(request.pp, problem.options.devices) &&
+          pp <= problem.model.layers && pp <= kMostStages &&
+          takesTheirPlace(pp / largest(request.pp, 1), "--pp", pp,
+                          [&](PlanRequest &changed) {
+                            changed.pp.only = {static_cast<int>(pp)};
+                          }))
+        return;
+  }
+
+  // Where tp is fixed: the fewest ranks that do.
+  void moreTensorRanks() {
+    if (!request.tp)
+      return;
+    for (std::int64_t tp : planner::divisorsOf(problem.options.devices))
+      if (tp > *request.tp && tp % *request.tp == 0 &&
+          takesTheirPlace(tp / *request.tp, "--tp", tp,
+                          [&](PlanRequest &changed) { changed.tp = tp; }))
+        return;
+  }
+
+  // A degree that is `times` as large, with as many times fewer replicas if
+  // their number is fixed.
+  template <typename Change>
+  bool takesTheirPlace(std::int64_t times, const char *flag, std::int64_t value,
+                       Change change) {
+    std::string what = fmt::format("{} {}", flag, value);
+    if (!request.dp)
+      return attempt(what, change);
+    if (*request.dp % times != 0)
+      return false;
+    return attempt(what + fmt::format(" --dp {}", *request.dp / times),
+                   [&](PlanRequest &changed) {
+                     change(changed);
+                     changed.dp = *request.dp / times;
+                   });
+  }
+
+  // No one change does: all of them together.
+  void everything() {
+    attempt("--zero any --recompute any", [](PlanRequest &changed) {
+      changed.zeroStage.only.clear();
+      changed.recompute.only.clear();
+    });
+    if (!found.empty())
+      return;
+    attempt(fmt::format("--pp any --zero any --recompute any{}",
+                        request.dp ? " without --dp" : ""),
+            [](PlanRequest &changed) {
+              changed.pp.only.clear();
+              changed.zeroStage.only.clear();
+              changed.recompute.only.clear();
+              changed.dp.reset();
+            });
   }
 
   // The fewest that do; with threes, as heads come in threes too.
@@ -119,13 +228,17 @@ std::string shortfallOf(const PlanOutcome &outcome,
       std::ranges::all_of(outcome.result.rejections, [](const auto &rejection) {
         return rejection.reason == planner::Rejection::Reason::pins;
       });
+  bool slow = outcome.result.nearest && outcome.result.nearest->fits;
   text += fmt::format("{}, of {} candidate{}.\n",
-                      pinned ? "No plan obeys the pins" : "Nothing fits",
+                      slow     ? "No plan is fast enough"
+                      : pinned ? "No plan obeys the pins"
+                               : "Nothing fits",
                       outcome.result.candidates,
                       outcome.result.candidates == 1 ? "" : "s");
   if (const auto &nearest = outcome.result.nearest)
     text +=
         "Nearest: " + planText(*nearest) + '\n' + memoryText(nearest->memory);
+  text += objectiveText(outcome);
   text += rejectedText(outcome);
   if (remedies.empty())
     return text + "Nothing that was tried would fit.\n";

@@ -16,7 +16,7 @@
 namespace mtplan::tools {
 
 /// Changes of the request under which a plan was found, one line each; every
-/// one has been searched for. Bounded: at most 20 searches.
+/// one has been searched for. Bounded: at most 40 searches.
 std::vector<std::string> remediesOf(const PlanRequest &request,
                                     const Problem &problem);
 

@@ -38,13 +38,25 @@ public:
   PricedParts parts;
 };
 
+// The layout in which values pass from stage to stage, which the search tries
+// one after the other.
+Setting settingOf(const Setting &setting, const PlannedParts &parts,
+                  const Parallelism &how) {
+  Setting here = setting;
+  if (how.pp > 1 && !parts[0].empty() && !parts[0].back().carriedOut.empty())
+    here.boundary = placementOf(parts[0].back().carriedOut.front(),
+                                tensorAxisOf(setting.mesh));
+  return here;
+}
+
 } // namespace
 
 StepProblem stepProblemOf(const ModelGraph &graph, const PlannedParts &parts,
                           const Setting &setting, const Parallelism &how,
                           const Overlaps &overlaps) {
-  return stepProblemOf(graph, Priced(graph, parts, setting, how).parts, setting,
-                       how, overlaps);
+  Setting here = settingOf(setting, parts, how);
+  return stepProblemOf(graph, Priced(graph, parts, here, how).parts, here, how,
+                       overlaps);
 }
 
 std::vector<MemoryUse> memoryByStage(const ModelGraph &graph,
@@ -77,7 +89,7 @@ PlannedCandidate priceGiven(const ModelGraph &graph,
                             const SearchOptions &options,
                             const Machine &machine, const Parallelism &how,
                             PlannedParts parts) {
-  Setting setting = settingOf(options, machine, how);
+  Setting setting = settingOf(settingOf(options, machine, how), parts, how);
   PlannedCandidate plan;
   plan.how = how;
   plan.parts = std::move(parts);

@@ -49,10 +49,12 @@ public:
       add(how);
     for (std::size_t i = 0; i < candidates.size(); ++i)
       open.emplace(candidates[i].bound.value, i);
-    while (!open.empty() && open.begin()->first < bar())
+    while (!open.empty() && open.begin()->first < bar() && !isStopped())
       consider();
+    double limit = bar();
     for (auto [bound, i] : open)
-      exclude(candidates[i], Rejection::Reason::bound);
+      exclude(candidates[i], bound < limit ? Rejection::Reason::budget
+                                           : Rejection::Reason::bound);
     tryDoubtful();
     closeGaps();
     conclude();
@@ -75,11 +77,15 @@ private:
                           {}});
   }
 
+  bool isStopped() const {
+    return !pool.empty() && options.stop && options.stop();
+  }
+
   // Slower than this, a plan does not enter the list.
   double bar() const {
     auto top = static_cast<std::size_t>(options.top);
     if (pool.size() < top)
-      return kNever;
+      return slowest();
     std::vector<double> times;
     for (const PlannedCandidate &planned : pool)
       times.push_back(planned.time.step.value);
@@ -87,6 +93,9 @@ private:
                                         static_cast<std::ptrdiff_t>(top) - 1);
     return times[top - 1];
   }
+
+  // A step of just what is asked for is fast enough.
+  double slowest() const { return options.atMost.value * (1 + 1e-9); }
 
   std::optional<PlannedCandidate> solve(const Parallelism &how,
                                         std::vector<Seconds> around,
@@ -222,8 +231,12 @@ private:
     if (answer.planned && answer.planned->fits) {
       answer.planned->lowerBound =
           std::max(answer.planned->lowerBound, answer.rejection.bound);
-      pool.push_back(std::move(*answer.planned));
-      return;
+      if (answer.planned->time.step.value <= slowest()) {
+        pool.push_back(std::move(*answer.planned));
+        return;
+      }
+      answer.rejection.reason = Rejection::Reason::bound;
+      answer.rejection.bound = answer.planned->lowerBound;
     }
     bool mayFit = answer.rejection.reason == Rejection::Reason::memory &&
                   answer.rejection.bound.value < kNever;
@@ -238,10 +251,16 @@ private:
     if (answer.rejection.reason != Rejection::Reason::pins)
       openBound = std::min(openBound, answer.rejection.bound.value);
     if (answer.planned &&
-        (!result.nearest ||
-         answer.planned->memory.total() < result.nearest->memory.total()))
+        (!result.nearest || isNearer(*answer.planned, *result.nearest)))
       result.nearest = std::move(answer.planned);
     result.rejections.push_back(std::move(answer.rejection));
+  }
+
+  static bool isNearer(const PlannedCandidate &a, const PlannedCandidate &b) {
+    if (a.fits != b.fits)
+      return a.fits;
+    return a.fits ? a.time.step < b.time.step
+                  : a.memory.total() < b.memory.total();
   }
 
   const PlannedCandidate &fastest() const {
@@ -258,7 +277,7 @@ private:
       return answer.rejection.bound.value;
     });
     for (Answer &answer : doubtful) {
-      if (answer.rejection.bound.value < bar()) {
+      if (answer.rejection.bound.value < bar() && !isStopped()) {
         Rejection again = answer.rejection;
         std::optional<PlannedCandidate> planned = solve(
             again.how, around(again.how), {kNever, kManyPoints}, 0, again);
@@ -281,7 +300,7 @@ private:
             pool[i].lowerBound.value < best * (1 - 1e-9) &&
             (next == pool.size() || pool[i].lowerBound < pool[next].lowerBound))
           next = i;
-      if (next == pool.size())
+      if (next == pool.size() || isStopped())
         return;
       tried[next] = true;
       PlannedCandidate &gap = pool[next];

@@ -11,6 +11,8 @@
 #ifndef MTPLAN_PLANNER_SEARCH_SEARCH_H
 #define MTPLAN_PLANNER_SEARCH_SEARCH_H
 
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,6 +60,11 @@ struct SearchOptions {
   std::vector<Divisor> divisors;
   const Pins *pins = nullptr;
   int top = 1; ///< plans to return, best first
+  /// A step that takes longer is of no use.
+  Seconds atMost{std::numeric_limits<double>::infinity()};
+  /// Asked between candidates, once there is a plan: whether what is left is to
+  /// be left as it is. None: never.
+  std::function<bool()> stop;
 };
 
 /// One way to share the devices out, solved.
@@ -81,8 +88,16 @@ struct PlannedCandidate {
 /// A candidate that was not solved, or not to the end, and why.
 struct Rejection {
   Parallelism how; ///< microBatch 0: all of this mesh
-  enum class Reason : std::uint8_t { divisor, memory, bound, pins } reason{};
-  Seconds bound; ///< for `bound` and `memory`: no plan that fits is faster
+  /// budget: it was not reached before the search was stopped.
+  enum class Reason : std::uint8_t {
+    divisor,
+    memory,
+    bound,
+    pins,
+    budget
+  } reason{};
+  /// For `bound`, `memory` and `budget`: no plan that fits is faster.
+  Seconds bound;
   /// For `memory`: what any plan there needs at least (isFloor), or what the
   /// one with the least parameters and saved values does.
   Bytes needed;
@@ -95,7 +110,8 @@ struct SearchResult {
   /// Meshes that are not legal, and candidates that are not among the plans; of
   /// the latter one each.
   std::vector<Rejection> rejections;
-  /// If nothing fits: what needs least, though more than there is.
+  /// If there is no plan: the fastest that fits, though slower than asked for,
+  /// or else what needs least, though more than there is.
   std::optional<PlannedCandidate> nearest;
   int candidates = 0;   ///< legal ways to share the devices out
   int pruned = 0;       ///< of them, not solved to the end

@@ -184,9 +184,7 @@ INSTANTIATE_TEST_SUITE_P(
                 R"({"mtplan_constraints": 1, "tp": 4, "tp": 2})",
                 {},
                 {"FILE: /tp: the key is given twice"}}),
-    [](const testing::TestParamInfo<Refusal> &one) {
-      return one.param.name;
-    });
+    [](const testing::TestParamInfo<Refusal> &one) { return one.param.name; });
 
 } // namespace
 } // namespace mtplan::tools

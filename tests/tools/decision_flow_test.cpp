@@ -28,7 +28,7 @@ PlanRequest openRequest(const std::string &model, std::int64_t gpus,
   request.splits = megatronSplits();
   request.pp = request.zeroStage = {};
   request.recompute = {};
-  request.overlap = true;
+  request.overlaps = planner::Overlaps{};
   request.top = 1;
   return request;
 }

@@ -63,7 +63,7 @@ TEST(Json, HasTheDocumentedKeys) {
                           "phase", "strategy", "local_shape", "layout"));
   EXPECT_THAT(keysOf(report["prediction"]),
               ElementsAre("step_time_s", "tokens_per_s", "model_tflops_per_gpu",
-                          "mfu", "memory_bytes", "breakdown_s"));
+                          "mfu", "memory_bytes", "breakdown_s", "unvalidated"));
   EXPECT_THAT(keysOf(report["prediction"]["memory_bytes"]),
               ElementsAre("parameters", "gradients", "optimizer", "activations",
                           "workspace", "reserved", "total", "limit"));
@@ -207,6 +207,9 @@ TEST(Shortfall, TriesWithoutWhatWasFixed) {
                        {"--gpus", "8", "--hardware", "dgx-2h", "--dp", "8"});
   EXPECT_EQ(ran.code, kNothingFits);
   EXPECT_THAT(ran.out, HasSubstr("without --tp and --dp fits: dp 1 x tp 8"));
+  // One change each, and the least of its kind that does.
+  EXPECT_THAT(ran.out, HasSubstr("  --zero 3 fits: dp 8 x tp 1, "));
+  EXPECT_THAT(ran.out, testing::Not(HasSubstr("  --zero 1 fits")));
   Json report =
       Json::parse(runExample("gpt2-8.3b", {"--gpus", "8", "--hardware",
                                            "dgx-2h", "--dp", "8", "--json"})

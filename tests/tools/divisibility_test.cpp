@@ -1,0 +1,207 @@
+//===- divisibility_test.cpp - What must divide what, and nothing lost ----===//
+//
+// The rules that trainers enforce (Megatron-LM's arguments, torchtitan's
+// parallel dimensions): each is honoured by the plan or refused with numbers
+// that would do.
+//
+//===----------------------------------------------------------------------===//
+
+#include <fstream>
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/command_testing.h"
+
+namespace mtplan::tools {
+namespace {
+
+using Json = nlohmann::json;
+using testing::HasSubstr;
+
+struct Rule {
+  const char *name, *model;
+  std::vector<std::string> breaking;
+  const char *error;
+  std::vector<std::string> neighbour; ///< that it names: a plan, or too large
+};
+void PrintTo(const Rule &rule, std::ostream *out) { *out << rule.name; }
+
+class Rules : public testing::TestWithParam<Rule> {};
+
+TEST_P(Rules, AreRefusedWithNumbersThatDo) {
+  const Rule &rule = GetParam();
+  Ran refused = runExample(rule.model, rule.breaking);
+  EXPECT_EQ(refused.code, kBadInput);
+  EXPECT_THAT(refused.err, HasSubstr(rule.error));
+  Ran kept = runExample(rule.model, rule.neighbour);
+  EXPECT_EQ(kept.code, kDone) << kept.err << kept.out;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Rules,
+    testing::Values(
+        Rule{"WorldByDegrees",
+             "tiny-gpt2",
+             {"--gpus", "8", "--tp", "2", "--pp", "3"},
+             "pp 3 does not divide the 8 GPUs; nearest that do: 2 and 4",
+             {"--gpus", "8", "--tp", "2", "--pp", "2"}},
+        Rule{"WorldByTheirProduct",
+             "tiny-gpt2",
+             {"--gpus", "8", "--tp", "4", "--pp", "2", "--cp", "2"},
+             "tp 4 times pp 2 times cp 2 is 16, which does not divide the 8 "
+             "GPUs",
+             {"--gpus", "8", "--tp", "4", "--pp", "1", "--cp", "2"}},
+        Rule{"HeadsByTp",
+             "qwen2-7b",
+             {"--gpus", "8", "--tp", "8"},
+             "28 heads do not divide by tp 8; tp may be 1 2 4 7 14 28",
+             {"--gpus", "8", "--tp", "4"}},
+        Rule{"KeyValueHeadsByTp",
+             "qwen2-7b",
+             {"--gpus", "28", "--tp", "28", "--dp", "1"},
+             "4 key/value heads do not divide by tp 28; tp may be 1 2 4",
+             {"--gpus", "8", "--tp", "4"}},
+        Rule{"SequenceByContext",
+             "tiny-gpt2",
+             {"--gpus", "8", "--cp", "4", "--seq", "20"},
+             "sequence 20 does not divide by twice cp 4; nearest that do: 16 "
+             "and 24",
+             {"--gpus", "8", "--cp", "4", "--seq", "24"}},
+        Rule{"LayersByStages",
+             "tiny-gpt2",
+             {"--gpus", "4", "--pp", "4"},
+             "2 layers do not fill pp 4; at most 2 stages have one each",
+             {"--gpus", "4", "--pp", "2"}},
+        Rule{"LayersByVirtualStages",
+             "gpt2-1.2b",
+             {"--gpus", "4", "--pp", "4", "--vp", "3", "--micro-batch", "1"},
+             "40 layers do not divide by pp 4 times vp 3, which is 12; vp may "
+             "be 2 5 10, or any with --stage-layers",
+             {"--gpus", "4", "--pp", "4", "--vp", "5", "--micro-batch", "1"}},
+        Rule{"VirtualStagesNeedAPipeline",
+             "gpt2-1.2b",
+             {"--gpus", "4", "--pp", "1", "--vp", "2"},
+             "the interleaved schedule needs pp above 1",
+             {"--gpus", "4", "--pp", "2", "--vp", "2", "--micro-batch", "1"}},
+        Rule{"VirtualStagesNeedTheSchedule",
+             "gpt2-1.2b",
+             {"--gpus", "4", "--pp", "2", "--vp", "2", "--schedule", "1f1b"},
+             "vp 2 needs the interleaved schedule, not 1f1b",
+             {"--gpus", "4", "--pp", "2", "--vp", "2", "--schedule",
+              "interleaved", "--micro-batch", "1"}},
+        Rule{"RoundsOfMicroBatches",
+             "gpt2-1.2b",
+             {"--gpus", "4", "--pp", "4", "--tp", "1", "--dp", "1", "--vp", "2",
+              "--micro-batch", "1", "--global-batch", "10"},
+             "10 micro-batches do not divide by pp 4, as the interleaved "
+             "schedule needs; nearest that do: 8 and 12",
+             {"--gpus", "4", "--pp", "4", "--tp", "1", "--dp", "1", "--vp", "2",
+              "--micro-batch", "1", "--global-batch", "12"}},
+        Rule{"GlobalBatchByReplicas",
+             "tiny-gpt2",
+             {"--gpus", "8", "--dp", "8", "--global-batch", "20"},
+             "global batch 20 does not divide by dp 8; nearest that do: 16 "
+             "and 24",
+             {"--gpus", "8", "--dp", "8", "--global-batch", "24"}},
+        Rule{"GlobalBatchByMicroBatch",
+             "tiny-gpt2",
+             {"--gpus", "8", "--dp", "8", "--global-batch", "48",
+              "--micro-batch", "4"},
+             "micro-batch 4 does not divide the 6 samples of a replica (global "
+             "batch 48 over dp 8); nearest that do: 3 and 6",
+             {"--gpus", "8", "--dp", "8", "--global-batch", "48",
+              "--micro-batch", "3"}},
+        Rule{"StageLayersAddUp",
+             "gpt2-1.2b",
+             {"--gpus", "4", "--pp", "2", "--stage-layers", "11,13"},
+             "the parts of the pipeline hold 24 layers, the model 40",
+             {"--gpus", "4", "--pp", "2", "--stage-layers", "11,29"}},
+        Rule{"StageLayersFitTheStages",
+             "gpt2-1.2b",
+             {"--gpus", "4", "--pp", "4", "--stage-layers", "20,20"},
+             "layers are given for 2 parts, pp 4 has 4",
+             {"--gpus", "4", "--pp", "2", "--stage-layers", "20,20"}}),
+    [](const testing::TestParamInfo<Rule> &one) { return one.param.name; });
+
+// Uneven splits are not refused: ends, which hold more besides, get fewer.
+TEST(Layers, AreDealtOutWhereTheyDoNotDivide) {
+  Json plan = Json::parse(
+      runExample("gpt2-1.2b", {"--gpus", "3", "--tp", "1", "--dp", "1", "--pp",
+                               "3", "--micro-batch", "1", "--json"})
+          .out)["plan"];
+  EXPECT_EQ(plan["layers"], Json({13, 14, 13}));
+}
+
+// Hidden sizes that heads do not divide are no model (h % a).
+TEST(Layers, HeadsDivideTheHiddenSize) {
+  std::ifstream file(examplePath("tiny-gpt2"));
+  Json model = Json::parse(file);
+  model["n_head"] = 7;
+  std::string path = testing::TempDir() + "mtplan_heads.json";
+  std::ofstream(path) << model;
+  Ran ran({path});
+  EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_THAT(ran.err, HasSubstr("n_head"));
+}
+
+// However layers, stages and virtual stages are drawn: every layer is in one
+// part, or the request is refused, and what the refusal names is a plan.
+TEST(Layers, AreNeverLost) {
+  std::mt19937_64 random(17);
+  auto draw = [&](int most) {
+    return std::uniform_int_distribution<int>(1, most)(random);
+  };
+  int plans = 0, refusals = 0;
+  for (int round = 0; round < 120; ++round) {
+    int layers = draw(40), pp = draw(8), vp = draw(5);
+    std::vector<std::string> asked = {"--layers",       std::to_string(layers),
+                                      "--gpus",         std::to_string(pp),
+                                      "--tp",           "1",
+                                      "--dp",           "1",
+                                      "--pp",           std::to_string(pp),
+                                      "--micro-batch",  "1",
+                                      "--global-batch", std::to_string(4 * pp),
+                                      "--top",          "1",
+                                      "--json"};
+    if (vp > 1)
+      asked.insert(asked.end(), {"--vp", std::to_string(vp)});
+    SCOPED_TRACE(testing::PrintToString(asked));
+    Ran ran = runExample("tiny-gpt2", asked);
+    if (ran.code == kDone) {
+      ++plans;
+      Json plan = Json::parse(ran.out)["plan"];
+      EXPECT_EQ(plan["layers"].size(), static_cast<std::size_t>(pp * vp));
+      int sum = 0;
+      for (int part : plan["layers"]) {
+        EXPECT_GE(part, 1);
+        sum += part;
+      }
+      EXPECT_EQ(sum, layers);
+      // Operators of every layer, once each.
+      std::vector<int> seen(static_cast<std::size_t>(layers), 0);
+      for (const Json &op : plan["ops"])
+        if (op["label"] == "h.*.mlp.fc1")
+          for (int i = 0; i < op["copies"].get<int>(); ++i)
+            ++seen[op["first"].get<std::size_t>() +
+                   static_cast<std::size_t>(i)];
+      EXPECT_EQ(seen, std::vector<int>(seen.size(), 1));
+      continue;
+    }
+    ++refusals;
+    ASSERT_EQ(ran.code, kBadInput) << ran.out;
+    std::size_t named = ran.err.find("vp may be ");
+    if (named == ran.err.npos || ran.err.substr(named + 10, 4) == "none" ||
+        layers < pp)
+      continue;
+    asked.back() = std::to_string(std::stoi(ran.err.substr(named + 10)));
+    EXPECT_EQ(runExample("tiny-gpt2", asked).code, kDone) << ran.err;
+  }
+  EXPECT_GT(plans, 20);
+  EXPECT_GT(refusals, 20);
+}
+
+} // namespace
+} // namespace mtplan::tools

@@ -1,0 +1,185 @@
+//===- explain.cpp - Why this plan and no other ---------------------------===//
+
+#include "tools/explain.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "tools/facts.h"
+#include "tools/how_text.h"
+#include "tools/units_text.h"
+
+namespace mtplan::tools {
+
+using planner::PlannedCandidate;
+using planner::Rejection;
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+struct Term {
+  const char *name;
+  planner::Seconds planner::StepTime::*time;
+};
+constexpr Term kTerms[] = {
+    {"compute", &planner::StepTime::compute},
+    {"tensor communication", &planner::StepTime::tensor},
+    {"context communication", &planner::StepTime::context},
+    {"expert communication", &planner::StepTime::exchange},
+    {"data communication", &planner::StepTime::data},
+    {"pipeline", &planner::StepTime::pipeline},
+    {"host", &planner::StepTime::host},
+    {"local copies", &planner::StepTime::local},
+    {"update", &planner::StepTime::update}};
+
+std::string describe(const planner::Parallelism &how) {
+  std::string choices = choicesText(how);
+  return meshText(how) + ", " + batchText(how) +
+         (choices.empty() ? "" : ", " + choices);
+}
+
+/// Solves one candidate of the outcome's problem as it stands.
+class Pricing {
+public:
+  explicit Pricing(const PlanOutcome &o)
+      : problem(*o.problem), outcome(o), machine(o.problem->machine) {}
+
+  std::optional<PlannedCandidate> solve(const planner::Parallelism &how,
+                                        const planner::Machine &on) {
+    planner::StageCache cache;
+    Rejection ignored;
+    return planner::solveCandidate(
+        planner::withBatch(problem.graph, how.microBatch * how.dp),
+        problem.options, on, how, {kNever, 0}, cache, ignored);
+  }
+
+  // What the memory limit costs: the same candidate without it.
+  std::string chosen() {
+    const PlannedCandidate &best = *outcome.best();
+    planner::Machine endless = machine;
+    endless.device.memory = {1e300};
+    std::string text = fmt::format("chosen: {}: {}, ", describe(best.how),
+                                   timeText(best.time.step));
+    const Term *most =
+        std::ranges::max_element(kTerms, {}, [&](const Term &term) {
+          return (best.time.*term.time).value;
+        });
+    text += fmt::format("{} of it {}",
+                        percentText(best.time.*most->time / best.time.step),
+                        most->name);
+    std::optional<PlannedCandidate> free = solve(best.how, endless);
+    if (!free)
+      return text;
+    if (free->time.step.value >= best.time.step.value * (1 - 1e-9))
+      return text + fmt::format("; the memory limit costs nothing ({} of {} "
+                                "GiB used)",
+                                gibText(best.memory.total()),
+                                gibText(best.memory.limit));
+    return text + fmt::format("; with {} GiB it could take {}",
+                              gibText(free->memory.total()),
+                              timeText(free->time.step));
+  }
+
+  std::string other(const PlannedCandidate &plan) const {
+    const PlannedCandidate &best = *outcome.best();
+    return fmt::format("{}: {}: {}", describe(plan.how),
+                       slowdownText(plan, best), differencesText(plan, best));
+  }
+
+  std::string rejected(const RejectedMesh &mesh) {
+    const Rejection &nearest = *mesh.nearest;
+    std::string name = nearest.how.microBatch > 0 ? describe(nearest.how)
+                                                  : meshText(nearest.how);
+    if (nearest.reason == Rejection::Reason::divisor ||
+        nearest.reason == Rejection::Reason::pins ||
+        nearest.how.microBatch == 0)
+      return name + ": " + reasonText(mesh, outcome);
+    std::optional<PlannedCandidate> plan = solve(nearest.how, machine);
+    if (!plan)
+      return name + ": " + reasonText(mesh, outcome);
+    if (!plan->fits)
+      return name + ": needs " + shortageText(plan->memory);
+    const PlannedCandidate &best = *outcome.best();
+    std::string text = name + ": ";
+    if (nearest.bound.value > best.time.step.value)
+      text += fmt::format("at least {:+.1f} %, ",
+                          100 * (nearest.bound / best.time.step - 1));
+    return text + fmt::format("as it stands {:+.1f} %: {}",
+                              100 * (plan->time.step / best.time.step - 1),
+                              differencesText(*plan, best));
+  }
+
+private:
+  const Problem &problem;
+  const PlanOutcome &outcome;
+  const planner::Machine &machine;
+};
+
+} // namespace
+
+std::string differencesText(const PlannedCandidate &plan,
+                            const PlannedCandidate &best) {
+  struct Difference {
+    const char *name;
+    double seconds;
+  };
+  std::vector<Difference> differences;
+  double most = 0;
+  for (const Term &term : kTerms) {
+    differences.push_back(
+        {term.name, (plan.time.*term.time - best.time.*term.time).value});
+    most = std::max(most, std::abs(differences.back().seconds));
+  }
+  std::ranges::stable_sort(differences, {}, [](const Difference &one) {
+    return -std::abs(one.seconds);
+  });
+  constexpr double kMatters = 0.1; // of the largest
+  std::string text;
+  for (const Difference &one : differences)
+    if (one.seconds != 0 && std::abs(one.seconds) >= kMatters * most)
+      text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", one.name,
+                          one.seconds < 0 ? '-' : '+',
+                          timeText({std::abs(one.seconds)}));
+  return text.empty() ? "takes the same" : text;
+}
+
+std::string shortageText(const planner::MemoryUse &memory) {
+  struct Class {
+    const char *name;
+    planner::Bytes bytes;
+  };
+  Class classes[] = {
+      {"parameters", memory.parameters}, {"gradients", memory.gradients},
+      {"optimizer", memory.optimizer},   {"activations", memory.activations},
+      {"workspace", memory.workspace},   {"reserved", memory.reserved}};
+  std::ranges::stable_sort(classes, [](const Class &a, const Class &b) {
+    return a.bytes > b.bytes;
+  });
+  std::string text = fmt::format("{} of {} GiB: ", gibText(memory.total()),
+                                 gibText(memory.limit));
+  constexpr int kNamed = 3;
+  for (int i = 0; i < kNamed; ++i)
+    text += fmt::format("{}{} {}", i > 0 ? ", " : "", classes[i].name,
+                        gibText(classes[i].bytes));
+  return text;
+}
+
+std::vector<std::string> explanationsOf(const PlanOutcome &outcome) {
+  constexpr std::size_t kMostMeshes = 32;
+  Pricing pricing(outcome);
+  std::vector<std::string> lines = {pricing.chosen()};
+  for (std::size_t i = 1; i < outcome.result.plans.size(); ++i)
+    lines.push_back(pricing.other(outcome.result.plans[i]));
+  std::vector<RejectedMesh> meshes = rejectedMeshes(outcome);
+  for (std::size_t i = 0; i < std::min(meshes.size(), kMostMeshes); ++i)
+    lines.push_back(pricing.rejected(meshes[i]));
+  if (meshes.size() > kMostMeshes)
+    lines.push_back(fmt::format("{} more meshes, none nearer to a plan",
+                                meshes.size() - kMostMeshes));
+  return lines;
+}
+
+} // namespace mtplan::tools

@@ -1,0 +1,62 @@
+//===- sends.cpp - What pipeline stages send each other -------------------===//
+
+#include "tools/sends.h"
+
+#include "planner/search/given_plan.h"
+#include "planner/search/reshard_prices.h"
+
+namespace mtplan::tools {
+
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+planner::Bytes bytesOf(const PlanFacts &facts, const planner::SegmentPlan &run,
+                       const std::vector<int> &tensors,
+                       const std::vector<planner::Layout> &layouts) {
+  const planner::SegmentGraph &segment = facts.graph.segments[at(run.segment)];
+  planner::Bytes bytes;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const planner::Tensor &tensor = segment.tensors[at(tensors[i])];
+    bytes += planner::Bytes{planner::localBytes(
+        tensor.shape, layouts[i], tensor.elementBytes, facts.setting.mesh)};
+  }
+  return bytes;
+}
+
+} // namespace
+
+std::vector<Send> sendsOf(const Problem &problem, const PlanFacts &facts,
+                          const planner::PlannedCandidate &plan) {
+  std::vector<Send> sends;
+  const planner::Parallelism &how = plan.how;
+  if (how.pp == 1)
+    return sends;
+  planner::StepProblem step = planner::stepProblemOf(
+      facts.graph, plan.parts, facts.setting, how, problem.options.overlaps);
+  auto chunkOf = [&](int part) -> const planner::ChunkTimes & {
+    return step.stages[at(part % how.pp)].chunks[at(part / how.pp)];
+  };
+  auto parts = static_cast<int>(plan.parts.size());
+  for (int part = 0; part + 1 < parts; ++part) {
+    const planner::SegmentPlan &run = plan.parts[at(part)].back();
+    const planner::SegmentGraph &segment =
+        facts.graph.segments[at(run.segment)];
+    sends.push_back({part, part + 1, planner::LedgerPhase::forward,
+                     segment.name,
+                     bytesOf(facts, run, segment.carriedOut, run.carriedOut),
+                     chunkOf(part).sendForward});
+  }
+  for (int part = parts - 1; part > 0; --part) {
+    const planner::SegmentPlan &run = plan.parts[at(part)].front();
+    const planner::SegmentGraph &segment =
+        facts.graph.segments[at(run.segment)];
+    sends.push_back({part, part - 1, planner::LedgerPhase::backward,
+                     segment.name,
+                     bytesOf(facts, run, segment.gradientOut, run.gradientOut),
+                     chunkOf(part).sendBackward});
+  }
+  return sends;
+}
+
+} // namespace mtplan::tools
