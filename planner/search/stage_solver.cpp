@@ -119,19 +119,6 @@ double workspaceReserve(const ModelGraph &graph,
   return 2.0 * most + inputs;
 }
 
-// The same room whatever is pinned: a plan that fits stays one that does when
-// it is asked for by name.
-double reserveOf(const ModelGraph &graph, const Setting &setting,
-                 const std::vector<int> &copies,
-                 const std::vector<Held> &held) {
-  if (!setting.pins)
-    return workspaceReserve(graph, held, setting.mesh);
-  Setting free = setting;
-  free.pins = nullptr;
-  return workspaceReserve(graph, buildProblems(graph, free, copies),
-                          setting.mesh);
-}
-
 } // namespace
 
 StageSolver::StageSolver(const ModelGraph &theGraph, const Setting &theSetting,
@@ -257,7 +244,9 @@ StageSolution StageSolver::solveAnew(const std::vector<int> &copies,
   // it does not, room is made for what was found, and the first solution's
   // bound still bounds every plan.
   ChainSolver &solver = cache.solvers.solverOf(chain);
-  result.reserve = {reserveOf(graph, setting, copies, held)};
+  result.reserve = setting.pins
+                       ? workspaceReserveOf(graph, setting, copies)
+                       : Bytes{workspaceReserve(graph, held, setting.mesh)};
   double workspace = result.reserve.value;
   constexpr int kRounds = 4;
   for (int round = 0; round < kRounds; ++round) {
@@ -294,10 +283,22 @@ StageSolution StageSolver::solveAnew(const std::vector<int> &copies,
   return result;
 }
 
+// The same room whatever is pinned: a plan that fits stays one that does when
+// it is asked for by name.
 Bytes workspaceReserveOf(const ModelGraph &graph, const Setting &setting,
                          const std::vector<int> &copies) {
-  return {
-      reserveOf(graph, setting, copies, buildProblems(graph, setting, copies))};
+  Setting free = setting;
+  free.pins = nullptr;
+  const std::vector<bool> owner(graph.parameters.size(), true);
+  std::deque<SegmentProblem> problems;
+  std::vector<HeldSegment> held;
+  for (std::size_t s = 0; s < copies.size(); ++s)
+    if (copies[s] > 0) {
+      auto segment = static_cast<int>(s);
+      problems.push_back(unitProblem(graph, segment, free, owner));
+      held.push_back({segment, &problems.back()});
+    }
+  return {workspaceReserve(graph, held, setting.mesh)};
 }
 
 std::vector<int> copiesOf(const ModelGraph &graph,
