@@ -20,6 +20,11 @@ namespace {
 
 constexpr int kMostGpus = 16384; ///< unless --gpus says otherwise
 
+// What lies close together is told apart.
+std::string preciseGib(Bytes bytes) {
+  return fmt::format("{:.2f} GiB", bytes.value / (1024.0 * 1024.0 * 1024.0));
+}
+
 // Why an outcome has no plan, in one line.
 std::string failureOf(const PlanOutcome &outcome) {
   const auto &nearest = outcome.result.nearest;
@@ -117,8 +122,7 @@ public:
       PlanOutcome tried = attempt(between);
       if (tried.result.plans.empty()) {
         fails = between;
-        outcome.attempts.push_back(
-            {gibText(between) + " GiB", "no plan was found"});
+        outcome.attempts.push_back({preciseGib(between), "no plan was found"});
       } else {
         fits = tried.result.plans.front().memory.total();
       }
@@ -197,8 +201,8 @@ std::string objectiveText(const PlanOutcome &outcome) {
                              problem.options.devices, within)
                : fmt::format("GPUs  no number tried is enough{}\n", within);
   else if (outcome.best())
-    text = fmt::format("Least memory  {} GiB of a GPU{}\n",
-                       gibText(outcome.best()->memory.total()), within);
+    text = fmt::format("Least memory  {} of a GPU{}\n",
+                       preciseGib(outcome.best()->memory.total()), within);
   else
     return "";
   // What came nearest was tried last; of halvings nothing else matters.
