@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <future>
 #include <limits>
+#include <set>
 
 #include "planner/search/pipeline_parts.h"
 #include "planner/search/segment_problem.h"
@@ -32,6 +33,14 @@ bool isRead(const SegmentGraph &segment, const Tensor &tensor, Phase phase) {
            std::ranges::any_of(op.operands, [&](const Use &use) {
              return use.tensor == index;
            });
+  });
+}
+
+// Whether a dimension may be split as samples, positions or experts are.
+bool splitsWithData(const Parameter &parameter) {
+  return std::ranges::any_of(parameter.splits, [](Split split) {
+    return split == Split::batch || split == Split::sequence ||
+           split == Split::expert;
   });
 }
 
@@ -86,6 +95,7 @@ MicroBatchFloor Floors::solve(const Parallelism &how,
   alone.layers.clear();
   Setting setting = settingOf(options, machine, alone);
   setting.recomputeShare = recomputeShareOf(how);
+  setting.besideWeight = 0.0; // has floors of its own
   ModelGraph graph = withBatch(model, how.microBatch);
   ChainProblem chain;
   MicroBatchFloor floor;
@@ -145,10 +155,12 @@ PhaseTimes Floors::replicaTimes(const SegmentGraph &segment,
     seen[at(tensor.parameter)] = true;
     const Parameter &parameter = model.parameters[at(tensor.parameter)];
     Least gather, reduce, gatherStep, reduceStep, update, accumulation;
+    bool splitsOverTensor = false;
     for (const ParameterState &state :
          parameterStates(model, tensor.parameter, setting)) {
       Layout accumulator = accumulatorLayout(state, mesh);
       Layout whole = gathered(state.stored, mesh);
+      splitsOverTensor |= placementOf(whole, tensorAxisOf(mesh)) >= 0;
       Layout made = whole; // of the gradient, by every micro-batch
       for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
         if (mesh.axes[at(axis)].size > 1)
@@ -167,12 +179,20 @@ PhaseTimes Floors::replicaTimes(const SegmentGraph &segment,
       accumulation.add(accumulationTime(parameter, state, setting) /
                        static_cast<double>(setting.microBatches));
     }
+    // A reader may take it split over positions, or it may be sliced over the
+    // tensor axis first: how much moves is then the plan's affair.
+    double moved = splitsWithData(parameter) ? 0.0
+                   : splitsOverTensor        ? 1.0
+                                             : 1.0 / mesh.axes.back().size;
     if (isRead(segment, tensor, Phase::forward))
-      times.gatherForward += gather.orNone();
+      times.gatherForward += moved * gather.orNone();
     if (isRead(segment, tensor, Phase::backward))
-      times.gatherBackward += gather.orNone();
-    times.reduce += reduce.orNone();
-    times.backward.compute += accumulation.orNone();
+      times.gatherBackward += moved * gather.orNone();
+    for (const Accumulation &sum : segment.accumulations)
+      if (sum.parameter == tensor.parameter) {
+        times.reduce += moved * reduce.orNone();
+        times.backward.compute += accumulation.orNone();
+      }
     if (parameter.shared && paid[at(tensor.parameter)])
       continue;
     paid[at(tensor.parameter)] = true;
@@ -215,17 +235,22 @@ Bytes Floors::handed(const std::vector<int> &tensors,
   return {bytes};
 }
 
-Bytes Floors::tied(const Setting &setting) const {
+// Of what several stages hold.
+Bytes Floors::tied(const Setting &setting,
+                   const std::vector<PipelinePart> &parts, int stages) const {
   Bytes bytes;
   for (std::size_t p = 0; p < model.parameters.size(); ++p) {
-    // One segment's copies may all be in one stage.
-    const auto readers =
-        std::ranges::count_if(model.segments, [&](const SegmentGraph &segment) {
-          return std::ranges::any_of(segment.tensors, [&](const Tensor &one) {
-            return one.parameter == static_cast<int>(p);
-          });
-        });
-    if (!model.parameters[p].shared || readers < 2)
+    if (!model.parameters[p].shared)
+      continue;
+    std::set<std::size_t> holders;
+    for (std::size_t part = 0; part < parts.size(); ++part)
+      for (const CopyRange &range : parts[part])
+        if (std::ranges::any_of(model.segments[at(range.segment)].tensors,
+                                [&](const Tensor &one) {
+                                  return one.parameter == static_cast<int>(p);
+                                }))
+          holders.insert(part % at(stages));
+    if (holders.size() < 2)
       continue;
     double least = kNever;
     for (const ParameterState &state :
@@ -253,8 +278,9 @@ Floors::StepFloor Floors::stepOf(const Parallelism &how) {
     times[s].forward.compute += micro.forward[s];
     times[s].backward.compute += micro.backward[s];
   }
+  std::vector<PipelinePart> allHeld = pipelineParts(model, how.layers);
   std::vector<StepPart> parts;
-  for (const PipelinePart &held : pipelineParts(model, how.layers)) {
+  for (const PipelinePart &held : allHeld) {
     StepPart part;
     for (const CopyRange &range : held)
       part.runs.push_back({times[at(range.segment)], range.count});
@@ -264,9 +290,8 @@ Floors::StepFloor Floors::stepOf(const Parallelism &how) {
     part.handedBack = handed(first.gradientOut, first, how);
     parts.push_back(std::move(part));
   }
-  StepProblem problem =
-      stepProblemOf(parts, how.pp > 1 ? tied(setting) : Bytes{}, setting, how,
-                    options.overlaps);
+  StepProblem problem = stepProblemOf(parts, tied(setting, allHeld, how.pp),
+                                      setting, how, options.overlaps);
   StepFloor floor;
   floor.around = timesAround(problem);
   if (how.pp == 1)

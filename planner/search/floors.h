@@ -1,5 +1,4 @@
-//===- floors.h - The least that segments take, whatever the plan -*- C++
-//-*-===//
+//===- floors.h - The least that segments take ------------------*- C++ -*-===//
 //
 // A step never gets longer when what it is made of gets shorter
 // (simulate/timeline.h), so a step of the least times that any plan has, each
@@ -18,6 +17,7 @@
 #include <tuple>
 #include <vector>
 
+#include "planner/search/pipeline_parts.h"
 #include "planner/search/price.h"
 #include "planner/search/search.h"
 
@@ -68,7 +68,8 @@ private:
                                               const Setting &setting);
   Bytes handed(const std::vector<int> &tensors, const SegmentGraph &segment,
                const Parallelism &how) const;
-  Bytes tied(const Setting &setting) const;
+  Bytes tied(const Setting &setting, const std::vector<PipelinePart> &parts,
+             int stages) const;
   Seconds rowOfWork(const std::vector<PhaseTimes> &replica,
                     const MicroBatchFloor &micro, const Parallelism &how) const;
 

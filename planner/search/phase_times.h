@@ -1,5 +1,4 @@
-//===- phase_times.h - What one copy of a segment takes, by phase -*- C++
-//-*-===//
+//===- phase_times.h - What one copy takes, by phase ------------*- C++ -*-===//
 //
 // The numbers a simulated step is made of. Collectives between replicas that
 // move parameters or gradients are kept apart: they can run beside compute.

@@ -3,6 +3,7 @@
 #include "planner/search/price.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "planner/cost/collective_cost.h"
 #include "planner/search/software_overlaps.h"
@@ -67,6 +68,14 @@ public:
     slice.forward = phases.forward.total();
     slice.backward = phases.backward.total();
     slice.weightGradient = phases.weightGradient;
+    // Weights that are stored as some reader splits them, over positions, move
+    // for the others and for the sum of their gradients.
+    if (how.zeroStage < 3) {
+      slice.forward += phases.gatherForward;
+      slice.backward += phases.gatherBackward;
+    }
+    if (how.zeroStage < 2)
+      slice.backward += phases.reduce;
     // The simulator has one time for both uses: the mean keeps the sum.
     slice.gather = how.zeroStage > 2
                        ? (phases.gatherForward + phases.gatherBackward) / 2.0
@@ -143,19 +152,29 @@ private:
   double dataTax; ///< of collectives between replicas
 };
 
-// In the steady state every micro-batch adds the same: with one stage after a
-// few, with more once the pipeline is full and the slowest stage sets the pace.
+// Once the pipeline is full a schedule repeats itself: with one stage every
+// micro-batch, with more after as many as a message takes to go round between
+// some of the stages. A dozen is a whole number of rounds of up to four, and
+// leaves little of longer ones.
+int periodOf(const ScheduleShape &shape) {
+  if (shape.stages == 1)
+    return 1;
+  return shape.kind == ScheduleKind::interleaved ? std::lcm(12, shape.stages)
+                                                 : 12;
+}
+
+// Simulated are the first micro-batches, until the slowest stage sets the pace.
 int simulatedMicroBatches(const ScheduleShape &shape) {
   if (shape.kind == ScheduleKind::gpipe)
     return shape.microBatches;
-  int few = shape.stages == 1 ? 4 : 8 * shape.stages;
+  int few = shape.stages == 1 ? 4 : 8 * shape.stages + 2 * periodOf(shape);
   return std::min(shape.microBatches, few);
 }
 
 // Cuts the problem to the few micro-batches that are simulated; returns how
 // many are left out, a whole number of the schedule's periods.
 int cutRepeated(ScheduleShape &shape) {
-  int period = shape.kind == ScheduleKind::interleaved ? shape.stages : 1;
+  int period = periodOf(shape);
   int left =
       (shape.microBatches - simulatedMicroBatches(shape)) / period * period;
   shape.microBatches -= left;
@@ -167,7 +186,7 @@ Seconds repeatedTime(StepProblem few, Seconds step, int left) {
   if (left == 0)
     return {};
   ScheduleShape &shape = few.shape;
-  int period = shape.kind == ScheduleKind::interleaved ? shape.stages : 1;
+  int period = periodOf(shape);
   shape.microBatches -= period;
   Seconds before = stepSeconds(few, scheduleOf(shape));
   return (step - before) / period * left;

@@ -168,7 +168,7 @@ void LayoutDomain::price(const std::vector<std::int64_t> &shape,
           const MeshAxis &axis =
               setting.mesh.axes[static_cast<std::size_t>(step.axis)];
           bool ofReplicas =
-              isCollective(step.kind) && roleOf(axis) != AxisRole::tensor;
+              !isCollective(step.kind) || roleOf(axis) != AxisRole::tensor;
           return stateTime(step, local, elementBytes, setting) *
                  (ofReplicas ? setting.besideWeight : 1.0);
         });

@@ -198,6 +198,7 @@ StageCache::Key StageSolver::unitKey() const {
           how.zeroRanks,
           static_cast<std::int64_t>(how.recompute),
           how.recomputeLayers,
+          static_cast<std::int64_t>(setting.recomputeShare * 1e9),
           setting.boundary.value_or(-9),
           setting.sharedState.value_or(-9),
           static_cast<std::int64_t>(setting.besideWeight * 1024)};
