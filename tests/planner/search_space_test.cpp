@@ -7,7 +7,7 @@
 #include "planner/search/bounds.h"
 #include "planner/search/enumerate.h"
 #include "planner/search/floors.h"
-#include "tests/planner/random_model.h"
+#include "tests/planner/space_case.h"
 
 namespace mtplan::planner {
 namespace {
@@ -62,41 +62,6 @@ TEST(PipelineParts, EndsGetFewer) {
   EXPECT_EQ(evenLayers(31, 4), (std::vector{7, 8, 8, 8}));
   EXPECT_EQ(evenLayers(32, 4), (std::vector{8, 8, 8, 8}));
   EXPECT_EQ(evenLayers(5, 2), (std::vector{2, 3}));
-}
-
-SearchOptions openOptions(int devices) {
-  SearchOptions options;
-  options.devices = devices;
-  options.globalBatch = 8;
-  options.tensorSplits = {Split::row, Split::column, Split::sequence};
-  options.pp = options.cp = options.virtualStages = options.zeroStage = {};
-  options.schedule = {};
-  options.recompute = {};
-  return options;
-}
-
-struct Case {
-  ModelGraph model;
-  Machine machine;
-  SearchOptions options;
-};
-
-Case drawCase(unsigned seed) {
-  RandomModel random(seed);
-  Case drawn;
-  drawn.model = random.model(3, 1, 1);
-  drawn.model.segments[1].repeat = 2 + static_cast<int>(seed % 3);
-  for (Parameter &parameter : drawn.model.parameters)
-    parameter.copies = 1;
-  for (const Tensor &tensor : drawn.model.segments[1].tensors)
-    if (tensor.kind == TensorKind::parameter)
-      drawn.model.parameters[static_cast<std::size_t>(tensor.parameter)]
-          .copies = drawn.model.segments[1].repeat;
-  drawn.machine = roundMachine(seed % 2 == 0 ? 0.0 : 1e-6);
-  drawn.options = openOptions(seed % 3 == 0 ? 2 : 4);
-  if (seed % 4 > 1)
-    drawn.options.overlaps = {};
-  return drawn;
 }
 
 // The best of all candidates, each solved on its own and none excluded, is what

@@ -1,0 +1,49 @@
+//===- space_case.h - Small searches with everything open -------*- C++ -*-===//
+
+#ifndef MTPLAN_TESTS_PLANNER_SPACE_CASE_H
+#define MTPLAN_TESTS_PLANNER_SPACE_CASE_H
+
+#include "planner/search/search.h"
+#include "tests/planner/random_model.h"
+
+namespace mtplan::planner {
+
+inline SearchOptions openOptions(int devices) {
+  SearchOptions options;
+  options.devices = devices;
+  options.globalBatch = 8;
+  options.tensorSplits = {Split::row, Split::column, Split::sequence};
+  options.pp = options.cp = options.virtualStages = options.zeroStage = {};
+  options.schedule = {};
+  options.recompute = {};
+  return options;
+}
+
+/// Memory in plenty; every other pair of seeds with traffic beside compute.
+struct Case {
+  ModelGraph model;
+  Machine machine;
+  SearchOptions options;
+};
+
+inline Case drawCase(unsigned seed) {
+  RandomModel random(seed);
+  Case drawn;
+  drawn.model = random.model(3, 1, 1);
+  drawn.model.segments[1].repeat = 2 + static_cast<int>(seed % 3);
+  for (Parameter &parameter : drawn.model.parameters)
+    parameter.copies = 1;
+  for (const Tensor &tensor : drawn.model.segments[1].tensors)
+    if (tensor.kind == TensorKind::parameter)
+      drawn.model.parameters[static_cast<std::size_t>(tensor.parameter)]
+          .copies = drawn.model.segments[1].repeat;
+  drawn.machine = roundMachine(seed % 2 == 0 ? 0.0 : 1e-6);
+  drawn.options = openOptions(seed % 3 == 0 ? 2 : 4);
+  if (seed % 4 > 1)
+    drawn.options.overlaps = {};
+  return drawn;
+}
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_TESTS_PLANNER_SPACE_CASE_H
