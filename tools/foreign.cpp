@@ -147,8 +147,7 @@ Exported exportPlan(const PlanOutcome &outcome, ExportKind kind) {
   facts.vocab = model.vocabulary.value_or(0);
   facts.sequence = model.sequence;
   facts.tied = std::ranges::any_of(
-      problem.graph.parameters,
-      [](const planner::Parameter &parameter) {
+      problem.graph.parameters, [](const planner::Parameter &parameter) {
         return parameter.shared && parameter.name == "wte.weight";
       });
   if (model.family == "llama" || model.family == "mistral" ||

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -79,6 +80,14 @@ Drawn draw(Dice &dice, bool hasExperts) {
       drawn.splits.erase(drawn.splits.begin() +
                          dice.below(static_cast<int>(drawn.splits.size())));
   }
+  // Where weights stay where they are stored, rows alone have no plan: the sum
+  // of a split contraction has to be whole for the next one.
+  auto allows = [&](Split split) {
+    return std::ranges::find(drawn.splits, split) != drawn.splits.end();
+  };
+  if (allows(Split::row) && !allows(Split::column) && !allows(Split::batch) &&
+      !allows(Split::sequence))
+    drawn.splits.push_back(Split::column);
   constexpr int kLayers = 3;
   for (int cut = 1; cut < kLayers; ++cut)
     if (dice.oneIn(3))
