@@ -56,7 +56,7 @@ void planOpen(benchmark::State &state, const char *model, const char *hardware,
   request.pp = request.cp = request.virtualStages = request.zeroStage = {};
   request.schedule = {};
   request.recompute = {};
-  request.overlap = true;
+  request.overlaps = planner::Overlaps{};
   request.globalBatch = batch;
   request.top = 1;
   double candidates = 0.0, gap = 0.0;
