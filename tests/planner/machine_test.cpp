@@ -353,10 +353,10 @@ TEST(Presets, AreTheFilesOfExamples) {
   EXPECT_EQ(files, names.size());
 }
 
-// Figures of the vendors: 16-bit peak in TFLOP/s, memory bandwidth in GB/s, GPUs
-// on one link inside, GB/s of a node's adapters for one GPU; 0: not published.
-// What is reached of the links is below them, of memory and marketing gigabytes
-// what a program sees.
+// Figures of the vendors: 16-bit peak in TFLOP/s, memory bandwidth in GB/s,
+// GPUs on one link inside, GB/s of a node's adapters for one GPU; 0: not
+// published. What is reached of the links is below them, of memory and
+// marketing gigabytes what a program sees.
 TEST(Presets, AreTheDataSheets) {
   struct Sheet {
     const char *name;
