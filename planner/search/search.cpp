@@ -154,6 +154,7 @@ private:
   void boundByMicroBatch(const std::vector<std::size_t> &next,
                          Candidate::Known known) {
     std::vector<Parallelism> once;
+    once.reserve(next.size());
     for (std::size_t i : next) {
       once.push_back(candidates[i].how);
       if (known == Candidate::Known::computedOnce)
@@ -197,6 +198,7 @@ private:
   void solveAll(const std::vector<std::size_t> &next, double limit) {
     std::vector<Answer> answers(next.size());
     std::vector<std::vector<Seconds>> aroundOf;
+    aroundOf.reserve(next.size());
     for (std::size_t i : next)
       aroundOf.push_back(around(candidates[i].how));
     together(next.size(), [&](std::size_t slot) {

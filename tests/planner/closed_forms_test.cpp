@@ -35,7 +35,8 @@ Product product(std::int64_t m, std::int64_t n, std::int64_t k) {
   op.results = {{2, {kM, kN}}};
   op.m = {kM}, op.n = {kN}, op.k = {kK};
   op.flops = Flops{2.0 * double(m) * double(n) * double(k)};
-  for (auto shape : {std::vector{m, k}, std::vector{k, n}, std::vector{m, n}}) {
+  for (const auto &shape :
+       {std::vector{m, k}, std::vector{k, n}, std::vector{m, n}}) {
     Tensor tensor;
     tensor.shape = shape;
     made.tensors.push_back(tensor);

@@ -378,9 +378,9 @@ TEST(ParseMeasurements, SaysWhatIsWrongAndWhere) {
 TEST(LeastSquares, IsThatOfALine) {
   const double kX[] = {0, 1, 2, 3}, kY[] = {1, 2, 3.3, 3.7};
   auto errors = [&](const std::vector<double> &values) {
-    std::vector<double> left;
-    for (int i = 0; i < 4; ++i)
-      left.push_back(values[0] + values[1] * kX[i] - kY[i]);
+    std::vector<double> left(4);
+    for (std::size_t i = 0; i < left.size(); ++i)
+      left[i] = values[0] + values[1] * kX[i] - kY[i];
     return left;
   };
   FitUnknown unknown{-10, 10, {0}, FitScale::linear};

@@ -20,6 +20,7 @@ using Groups = std::vector<std::vector<int>>;
 Groups groups(const Parallelism &how, const std::vector<std::string> &names) {
   Mesh mesh = worldMeshOf(how);
   std::vector<int> axes;
+  axes.reserve(names.size());
   for (const std::string &name : names)
     axes.push_back(mesh.find(name));
   std::ranges::sort(axes);

@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"import",
              "gpt3-175b",
              {"--gpus", "128", "--hardware", "dgx-a100-80g", "--import",
-              MTPLAN_SOURCE_DIR "/examples/exchange/gpt3-175b.args"}},
+              (MTPLAN_SOURCE_DIR "/examples/exchange/gpt3-175b.args")}},
         Case{"experts",
              "tiny-mixtral",
              {"--gpus", "8", "--zero", "3", "--global-batch", "16",
@@ -154,10 +154,10 @@ INSTANTIATE_TEST_SUITE_P(
                 {},
                 {"FILE: /memory_gib: must be a number",
                  "FILE: /tp: must be a whole number",
-                 "FILE: /pp: must be a whole number, an array of them, or "
-                 "\"any\"",
-                 "FILE: /cp: must be a whole number, an array of them, or "
-                 "\"any\"",
+                 ("FILE: /pp: must be a whole number, an array of them, or "
+                  "\"any\""),
+                 ("FILE: /cp: must be a whole number, an array of them, or "
+                  "\"any\""),
                  "FILE: /splits: must be a text or an array of texts",
                  "FILE: /pins/0: must be a text such as "
                  "\"h.*.mlp.fc1=column\""}},

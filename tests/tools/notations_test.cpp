@@ -58,10 +58,11 @@ TEST(Shardings, AreThePlansLayouts) {
       jax, testing::StartsWith("mesh = jax.make_mesh((2, 4), ('dp', 'tp'))\n"));
   for (const auto &[label, layout] : layouts) {
     Errors errors;
-    auto same = [&](const std::optional<planner::Layout> &read,
-                    const std::string &text) {
+    auto same = [&,
+                 &wanted = layout](const std::optional<planner::Layout> &read,
+                                   const std::string &text) {
       ASSERT_TRUE(read) << text;
-      EXPECT_EQ(planner::toString(*read, mesh()), layout.first) << text;
+      EXPECT_EQ(planner::toString(*read, mesh()), wanted.first) << text;
     };
     std::string spec = lineOf(jax, "'" + label + "': ");
     same(readPartitionSpec(spec.substr(0, spec.size() - 1), layout.second,
