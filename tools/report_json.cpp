@@ -275,6 +275,13 @@ std::string jsonOf(const PlanOutcome &outcome, const JsonStyle &style) {
     PlanFacts facts = factsOf(problem, *best);
     report["plan"] = planJson(problem, *best, facts);
     report["prediction"] = predictionJson(*best, facts);
+    const planner::Device &device = problem.machine.device;
+    report["prediction"]["margins_bytes"] = {
+        {"context", device.reservedContext.value},
+        {"buffers", device.reservedBuffers.value},
+        {"slack",
+         (device.reserved - device.reservedContext - device.reservedBuffers)
+             .value}};
     report["prediction"]["unvalidated"] =
         unvalidatedJson(unvalidatedOf(problem, *best));
     report["collectives"] = collectivesJson(facts);

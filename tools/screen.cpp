@@ -225,6 +225,18 @@ std::string memoryText(const planner::MemoryUse &memory) {
                      gibText(memory.workspace), gibText(memory.reserved));
 }
 
+std::string marginsText(const planner::Device &device) {
+  if (device.reservedContext.value + device.reservedBuffers.value == 0)
+    return "";
+  return fmt::format("  of what is reserved: context and libraries {}, buffers "
+                     "of collectives {}, slack {}; fragmentation none, as "
+                     "offsets are planned\n",
+                     gibText(device.reservedContext),
+                     gibText(device.reservedBuffers),
+                     gibText(device.reserved - device.reservedContext -
+                             device.reservedBuffers));
+}
+
 std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style) {
   const Problem &problem = *outcome.problem;
   const PlannedCandidate &plan = *outcome.best();
@@ -249,7 +261,7 @@ std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style) {
                       plan.how.pp > 1
                           ? fmt::format(", of stage {}", plan.fullestStage)
                           : "") +
-          memoryText(plan.memory);
+          memoryText(plan.memory) + marginsText(problem.machine.device);
   text += communicationSection(problem, facts, plan, style);
   text += alternativesSection(outcome, style);
   return text + objectiveText(outcome) + searchLine(outcome, style);

@@ -23,6 +23,10 @@ std::string headingOf(const Problem &problem, const ScreenStyle &style);
 /// Lines of memory by class, against the limit.
 std::string memoryText(const planner::MemoryUse &memory);
 
+/// What the device's margin is made of, if the machine file tells: a line, or
+/// nothing.
+std::string marginsText(const planner::Device &device);
+
 /// A line per mesh that has no plan in the list, those that came nearest; how
 /// many more there are.
 std::string rejectedText(const PlanOutcome &outcome);

@@ -236,8 +236,8 @@ std::string shortfallOf(const PlanOutcome &outcome,
                       outcome.result.candidates,
                       outcome.result.candidates == 1 ? "" : "s");
   if (const auto &nearest = outcome.result.nearest)
-    text +=
-        "Nearest: " + planText(*nearest) + '\n' + memoryText(nearest->memory);
+    text += "Nearest: " + planText(*nearest) + '\n' +
+            memoryText(nearest->memory) + marginsText(problem.machine.device);
   text += objectiveText(outcome);
   text += rejectedText(outcome);
   if (remedies.empty())

@@ -41,7 +41,10 @@ struct Device {
   std::string architecture; ///< "ampere"; by which software knows its kernels
   Bytes memory;             ///< physical, before any reserve
   Bytes reserved;           ///< context, libraries, allocator slack
-  BytesPerSec bandwidth;    ///< of memory, peak
+  /// Of that: the context and libraries' handles; buffers of collectives. What
+  /// is left is slack. 0: not told apart.
+  Bytes reservedContext, reservedBuffers;
+  BytesPerSec bandwidth;            ///< of memory, peak
   double bandwidthEfficiency = 1.0; ///< reached share of it, (0, 1]
   /// Reached share of that by norms, activations and other passes, (0, 1].
   double elementwiseEfficiency = 1.0;

@@ -122,6 +122,14 @@ private:
     device.reserved = Bytes{kGiB * sourced.number("reserved_GiB", kReserve)};
     if (device.memory.value > 0 && device.reserved >= device.memory)
       fields.fail("reserved_GiB", "leaves nothing of the device's memory");
+    device.reservedContext = {
+        kGiB * sourced.number("reserved_context_GiB", kReserve, 0.0)};
+    device.reservedBuffers = {
+        kGiB * sourced.number("reserved_buffers_GiB", kReserve, 0.0)};
+    if ((device.reservedContext + device.reservedBuffers).value >
+        device.reserved.value * (1 + 1e-12))
+      fields.fail("reserved_GiB", "is less than reserved_context_GiB and "
+                                  "reserved_buffers_GiB, which are part of it");
     device.bandwidth =
         BytesPerSec{kGB * sourced.number("bandwidth_GBps", kBandwidth)};
     device.bandwidthEfficiency = sourced.number("bandwidth_efficiency", kShare);
@@ -242,6 +250,12 @@ std::string formatMachine(const Machine &machine, const std::string &source) {
     block["architecture"] = device.architecture;
   block["memory_GiB"] = quantity(device.memory.value / kGiB);
   block["reserved_GiB"] = quantity(device.reserved.value / kGiB);
+  if (device.reservedContext.value > 0)
+    block["reserved_context_GiB"] =
+        quantity(device.reservedContext.value / kGiB);
+  if (device.reservedBuffers.value > 0)
+    block["reserved_buffers_GiB"] =
+        quantity(device.reservedBuffers.value / kGiB);
   block["bandwidth_GBps"] = quantity(device.bandwidth.value / kGB);
   block["bandwidth_efficiency"] = quantity(device.bandwidthEfficiency);
   block["elementwise_efficiency"] = quantity(device.elementwiseEfficiency);

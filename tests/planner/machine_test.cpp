@@ -195,6 +195,9 @@ TEST(ParseMachine, ANumberOutOfItsRangeIsRejected) {
             "/device/launch_us/value: must be a number, got null");
   EXPECT_EQ(messageWith("/device/reserved_GiB/value", 16),
             "/device/reserved_GiB: leaves nothing of the device's memory");
+  EXPECT_EQ(messageWith("/device/reserved_buffers_GiB", quantity(1.5)),
+            "/device/reserved_GiB: is less than reserved_context_GiB and "
+            "reserved_buffers_GiB, which are part of it");
   EXPECT_EQ(messageWith("/levels/1/rings/value/1", 0),
             "/levels/1/rings/value/1: must be above 0 and at most 1000, got 0");
 }

@@ -63,7 +63,8 @@ TEST(Json, HasTheDocumentedKeys) {
                           "phase", "strategy", "local_shape", "layout"));
   EXPECT_THAT(keysOf(report["prediction"]),
               ElementsAre("step_time_s", "tokens_per_s", "model_tflops_per_gpu",
-                          "mfu", "memory_bytes", "breakdown_s", "unvalidated"));
+                          "mfu", "memory_bytes", "breakdown_s", "margins_bytes",
+                          "unvalidated"));
   EXPECT_THAT(keysOf(report["prediction"]["memory_bytes"]),
               ElementsAre("parameters", "gradients", "optimizer", "activations",
                           "workspace", "reserved", "total", "limit"));
@@ -123,6 +124,11 @@ TEST(Json, AddsUp) {
     if (key != "total" && key != "limit")
       bytes += size.get<double>();
   EXPECT_NEAR(bytes, prediction["memory_bytes"]["total"].get<double>(), 1.0);
+  double margins = 0;
+  for (const auto &[key, size] : prediction["margins_bytes"].items())
+    margins += size.get<double>();
+  EXPECT_NEAR(margins, prediction["memory_bytes"]["reserved"].get<double>(),
+              1.0);
   double tensor = 0, data = 0;
   for (const Json &entry : report["collectives"])
     (entry["axis"] == "tp" && entry["phase"] != "update" ? tensor : data) +=

@@ -87,6 +87,52 @@ TEST(Pins, HoldForOneCopy) {
   EXPECT_EQ(wordsAt(outcome, "h.*.attn.core").front(), "head");
 }
 
+// Copies that pins cut apart are the model's layers still: they recompute, and
+// a pipeline deals them out.
+TEST(Pins, HoldForARangeOfCopies) {
+  Ran ran =
+      runExample("gpt2-1.2b", {"--gpus",        "4",
+                               "--tp",          "2",
+                               "--dp",          "1",
+                               "--pp",          "2",
+                               "--micro-batch", "1",
+                               "--recompute",   "full",
+                               "--pin",         "h.0.mlp.fc1=row",
+                               "--pin",         "h.1..12.mlp.fc1=column",
+                               "--pin",         "h.30..99.mlp.fc1=replicated",
+                               "--json",        "--verify"});
+  ASSERT_EQ(ran.code, kDone) << ran.err;
+  nlohmann::json report = nlohmann::json::parse(ran.out);
+  EXPECT_TRUE(report["proof"]["holds"]);
+  EXPECT_EQ(report["plan"]["layers"], nlohmann::json({20, 20}));
+  std::vector<std::string> words(40);
+  for (const nlohmann::json &op : report["plan"]["ops"])
+    if (op["label"] == "h.*.mlp.fc1")
+      for (int i = 0; i < op["copies"].get<int>(); ++i)
+        words[op["first"].get<std::size_t>() + static_cast<std::size_t>(i)] =
+            op["strategy"];
+  for (std::size_t copy = 0; copy < words.size(); ++copy) {
+    const char *pinned = copy == 0    ? "row"
+                         : copy <= 12 ? "column"
+                         : copy >= 30 ? "replicated"
+                                      : nullptr;
+    if (pinned) {
+      EXPECT_EQ(words[copy], pinned) << copy;
+    }
+  }
+  // One layer pinned to what it would be anyway changes nothing, recomputed or
+  // not.
+  auto stepOf = [](std::vector<std::string> more) {
+    more.insert(more.end(), {"--gpus", "2", "--tp", "2", "--micro-batch", "1",
+                             "--recompute", "full", "--splits",
+                             "column,row,head,vocab", "--json"});
+    return nlohmann::json::parse(
+               runExample("gpt2-1.2b", more).out)["prediction"]["step_time_s"]
+        .get<double>();
+  };
+  EXPECT_DOUBLE_EQ(stepOf({"--pin", "h.7.mlp.fc1=column"}), stepOf({}));
+}
+
 TEST(Pins, HoldForStoredParameters) {
   for (int split : {0, 1}) {
     PlanOutcome outcome =
