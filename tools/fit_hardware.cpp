@@ -97,7 +97,7 @@ int fitFile(const std::string &path, const std::string &output,
   std::optional<MachineFit> fit = planner::fitMachine(measured, untold);
   if (!fit) {
     for (const std::string &line : untold)
-      errors.push_back(path + ": " + line);
+      errors.push_back(fmt::format("{}: {}", path, line));
     return refuse(errors, err);
   }
   std::string machine = planner::fittedMachineText(*text, *fit);

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
+
 namespace mtplan::tools {
 
 std::optional<std::string> readTextFile(const std::string &path,
@@ -64,8 +66,8 @@ void addLines(const std::string &text, const std::string &file,
     char first = line.empty() ? ' ' : line.front();
     bool pointer = first == '/' || first == ':';
     bool position = first >= '0' && first <= '9';
-    errors.push_back(pointer    ? file + ": " + line
-                     : position ? file + ':' + line
+    errors.push_back(pointer    ? fmt::format("{}: {}", file, line)
+                     : position ? fmt::format("{}:{}", file, line)
                                 : line);
     start = end + 1;
   }

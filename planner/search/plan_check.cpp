@@ -14,8 +14,8 @@ class RunCheck {
 public:
   RunCheck(const ModelGraph &graph, const SegmentPlan &run, const Setting &s,
            std::vector<std::string> &findings)
-      : model(graph), segment(graph.segments[at(run.segment)]), plan(run),
-        setting(s), errors(findings) {}
+      : segment(graph.segments[at(run.segment)]), plan(run), setting(s),
+        errors(findings) {}
 
   void run() {
     for (Phase phase : {Phase::forward, Phase::backward}) {
@@ -85,7 +85,6 @@ private:
                      (has.empty() ? "in no layout" : "as " + has));
   }
 
-  const ModelGraph &model;
   const SegmentGraph &segment;
   const SegmentPlan &plan;
   const Setting &setting;

@@ -159,8 +159,8 @@ INSTANTIATE_TEST_SUITE_P(
                  ("FILE: /cp: must be a whole number, an array of them, or "
                   "\"any\""),
                  "FILE: /splits: must be a text or an array of texts",
-                 "FILE: /pins/0: must be a text such as "
-                 "\"h.*.mlp.fc1=column\""}},
+                 ("FILE: /pins/0: must be a text such as "
+                  "\"h.*.mlp.fc1=column\"")}},
         Refusal{"Values",
                 R"({"mtplan_constraints": 1, "tp": 0, "zero": [1, 5],
                     "splits": ["column", "column"], "schedule": "2f2b"})",
