@@ -92,20 +92,18 @@ TEST(Validate, TheReportIsTheToolsOwn) {
       << remedy;
 }
 
-// Megatron-LM 2019, figure 5: within 8 points. But for 128 GPUs, where the
-// published curve falls by 12 points from 2 GPUs to their 64 replicas, and by 3
-// or 4 from 1, 4 and 8: one network has no such place.
+// Megatron-LM 2019, figure 5, and what its README adds for the largest model
+// with its gradients summed after backward: within 8 points.
 TEST(Validate, WeakScalingIsNearThePublishedCurve) {
   std::vector<ScalingPoint> curve = weakScaling();
-  ASSERT_EQ(curve.size(), 8U);
-  const double published[] = {1.00, 0.95, 0.82, 0.77, 0.96, 0.83, 0.79, 0.74};
-  const std::int64_t gpus[] = {1, 2, 4, 8, 64, 128, 256, 512};
+  ASSERT_EQ(curve.size(), 9U);
+  const double published[] = {1.00, 0.95, 0.82, 0.77, 0.96,
+                              0.83, 0.79, 0.74, 0.60};
+  const std::int64_t gpus[] = {1, 2, 4, 8, 64, 128, 256, 512, 512};
   for (std::size_t i = 0; i < curve.size(); ++i) {
     EXPECT_EQ(curve[i].run.gpus, gpus[i]);
     EXPECT_EQ(curve[i].published, published[i]);
-    EXPECT_NEAR(curve[i].predicted, curve[i].published,
-                gpus[i] == 128 ? 0.12 : 0.08)
-        << gpus[i];
+    EXPECT_NEAR(curve[i].predicted, curve[i].published, 0.08) << gpus[i];
   }
   // Larger models on more GPUs are slower per GPU, and replicas cost something.
   for (std::size_t i = 1; i < 4; ++i) {

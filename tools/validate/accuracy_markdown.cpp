@@ -91,13 +91,18 @@ std::string scaling() {
       "Megatron-LM 2019 (arXiv:1909.08053, figure 5): speed per GPU over that "
       "of the smallest model on one GPU of a\nDGX-2H, tensor ranks alone and "
       "with 64 replicas. It is in none of the rows above, and has no constant "
-      "of its own.\n\n" +
-      line({"GPUs", "model", "published %", "predicted %", "difference"}) +
-      line({"---:", "---", "---:", "---:", "---:"});
+      "of its own.\nWhich models sum gradients while backward runs, and the "
+      "last row, are from the README of Megatron-LM.\n\n" +
+      line({"GPUs", "model", "gradients summed", "published %", "predicted %",
+            "difference"}) +
+      line({"---:", "---", "---", "---:", "---:", "---:"});
   for (const ScalingPoint &point : weakScaling())
     text += line(
         {std::to_string(point.run.gpus),
          fmt::format("{} layers of {}", point.run.layers, point.run.hidden),
+         point.run.dp == 1                  ? "-"
+         : point.run.notesHave("DDP=local") ? "after backward"
+                                            : "during backward",
          fmt::format("{:.0f}", 100 * point.published),
          fmt::format("{:.1f}", 100 * point.predicted),
          percent(point.predicted - point.published, "{:+.1f}")});

@@ -2,10 +2,11 @@
 
 #include "tools/validate/beat.h"
 
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include "tools/how_text.h"
-#include "tools/table.h"
 
 namespace mtplan::tools {
 
@@ -28,8 +29,12 @@ void plan(const RowCase &one, Beaten &beaten) {
   options.pins = nullptr;
   options.tensorSplits = {Split::column, Split::row,      Split::head,
                           Split::vocab,  Split::sequence, Split::batch};
+  auto start = std::chrono::steady_clock::now();
   planner::SearchResult result =
       planner::search(*one.graph, one.machine, options);
+  beaten.searchSeconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
   beaten.found = !result.plans.empty();
   if (!beaten.found)
     return;
@@ -41,61 +46,81 @@ void plan(const RowCase &one, Beaten &beaten) {
   beaten.optimal = result.optimal;
 }
 
-} // namespace
+void keepFaster(std::optional<PublishedPrice> &fastest,
+                const PricedRow &priced) {
+  if (!fastest || priced.predicted() < fastest->seconds)
+    fastest = {priced.row.id, priced.predicted(), priced.memory, priced.limit};
+}
 
-std::vector<Beaten> beat(const std::vector<RunRow> &rows) {
-  std::vector<Beaten> all;
-  std::vector<std::unique_ptr<RowCase>> cases;
-  RowPricer pricer;
+/// Rows that a plan must beat together.
+struct Group {
+  Beaten beaten;
+  std::vector<RunRow> rows;
+};
+
+std::vector<Group> groupsOf(const std::vector<RunRow> &rows,
+                            RowPricer &pricer) {
+  std::vector<Group> groups;
   for (const RunRow &row : rows) {
-    PricedRow priced = pricer.price(row);
-    if (!priced.isPriced())
+    PricedRow priced;
+    if (!pricer.caseOf(row, priced))
       continue;
     std::string key = keyOf(row, priced);
     std::size_t at = 0;
-    while (at < all.size() && all[at].name != key)
+    while (at < groups.size() && groups[at].beaten.name != key)
       ++at;
-    if (at == all.size()) {
-      PricedRow same;
-      all.push_back({});
-      all.back().name = key;
-      cases.push_back(pricer.caseOf(row, same));
+    if (at == groups.size()) {
+      groups.push_back({});
+      groups.back().beaten.name = key;
     }
-    Beaten &beaten = all[at];
-    bool first = beaten.ids.empty();
-    beaten.ids.push_back(row.id);
-    if (first || priced.predicted() < beaten.published) {
-      beaten.fastest = row.id;
-      beaten.published = priced.predicted();
-      beaten.publishedFits = priced.fits();
-    }
+    groups[at].rows.push_back(row);
   }
-  for (std::size_t i = 0; i < all.size(); ++i)
-    plan(*cases[i], all[i]);
-  return all;
+  return groups;
 }
 
-std::string beatText(const std::vector<Beaten> &all) {
-  Table table;
-  table.add({"model, cluster, batch", "runs", "fastest published s",
-             "planned s", "ratio", "plan"});
-  std::size_t beaten = 0;
-  for (const Beaten &one : all) {
-    beaten += one.isBeaten();
-    table.add(
-        {one.name, std::to_string(one.ids.size()),
-         fmt::format("{:.4g} {}{}", one.published, one.fastest,
-                     one.publishedFits ? "" : " (too large)"),
-         one.found ? fmt::format("{:.4g}", one.planned) : "-",
-         one.found ? fmt::format("{:.3f}", one.planned / one.published) : "-",
-         !one.found       ? "nothing fits"
-         : one.isBeaten() ? one.how
-                          : "SLOWER: " + one.how});
+void solve(Group &group, RowPricer &pricer) {
+  Beaten &beaten = group.beaten;
+  for (const RunRow &row : group.rows) {
+    PricedRow priced = pricer.price(row);
+    if (!priced.isPriced())
+      continue;
+    ++beaten.runs;
+    // What it does fastest may need more room than it does otherwise.
+    if (!priced.fits())
+      if (PricedRow within = pricer.price(row, RowPricer::Memory::asItIs);
+          within.isPriced() && within.fits())
+        priced = within;
+    keepFaster(priced.fits() ? beaten.fitting : beaten.tooLarge, priced);
   }
-  return table.print("") +
-         fmt::format("\n{} of {} are planned to be at least as fast as every "
-                     "published run, by our prices, and fit\n",
-                     beaten, all.size());
+  PricedRow same;
+  plan(*pricer.caseOf(group.rows.front(), same), beaten);
+}
+
+} // namespace
+
+Beaten::Verdict Beaten::verdict() const {
+  auto isBeaten = [&](const std::optional<PublishedPrice> &one) {
+    return !one || planned <= one->seconds * (1 + 1e-9);
+  };
+  if (!found)
+    return Verdict::nothingFits;
+  if (!isBeaten(fitting))
+    return Verdict::slower;
+  return isBeaten(tooLarge) ? Verdict::beaten : Verdict::beatsFitting;
+}
+
+std::vector<Beaten> beat(
+    const std::vector<RunRow> &rows, BeatPart part,
+    const std::function<void(const Beaten &, std::size_t, std::size_t)> &done) {
+  RowPricer pricer;
+  std::vector<Group> groups = groupsOf(rows, pricer);
+  std::vector<Beaten> all;
+  for (std::size_t i = part.part - 1; i < groups.size(); i += part.parts) {
+    solve(groups[i], pricer);
+    all.push_back(groups[i].beaten);
+    done(all.back(), i, groups.size());
+  }
+  return all;
 }
 
 } // namespace mtplan::tools

@@ -209,23 +209,26 @@ std::unique_ptr<RowCase> RowPricer::caseOf(const RunRow &row,
   return made;
 }
 
-PricedRow RowPricer::price(const RunRow &row) {
+PricedRow RowPricer::price(const RunRow &row, Memory memory) {
   PricedRow priced;
   std::unique_ptr<RowCase> one = caseOf(row, priced);
   if (!one)
     return priced;
   // What it takes, whether it fits or not.
-  planner::Machine endless = one->machine;
-  endless.device.memory = {1e300};
+  planner::Machine machine = one->machine;
+  if (memory == Memory::endless)
+    machine.device.memory = {1e300};
   planner::StageCache cache;
   planner::Rejection rejection;
   constexpr std::int64_t kManyPoints = 4'000'000;
   std::optional<planner::PlannedCandidate> planned = planner::solveCandidate(
       planner::withBatch(*one->graph, one->how.microBatch * one->how.dp),
-      one->options, endless, one->how,
+      one->options, machine, one->how,
       {std::numeric_limits<double>::infinity(), kManyPoints}, cache, rejection);
   if (!planned) {
-    priced.error = "no operator may be split this way";
+    priced.error = memory == Memory::asItIs
+                       ? "it does not fit"
+                       : "no operator may be split this way";
     return priced;
   }
   priced.time = planned->time;

@@ -42,7 +42,9 @@ struct RowCase {
 /// Prices rows one after the other; models that occur again are built once.
 class RowPricer {
 public:
-  PricedRow price(const RunRow &row);
+  /// What it may need: whatever it takes, or no more than there is.
+  enum class Memory { endless, asItIs };
+  PricedRow price(const RunRow &row, Memory memory = Memory::endless);
   /// Null where `priced` says why there is none. Lives no longer than this.
   std::unique_ptr<RowCase> caseOf(const RunRow &row, PricedRow &priced);
 

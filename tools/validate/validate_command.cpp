@@ -2,6 +2,8 @@
 
 #include "tools/validate/validate_command.h"
 
+#include <algorithm>
+#include <charconv>
 #include <ostream>
 
 #include <CLI/CLI.hpp>
@@ -17,6 +19,7 @@ namespace {
 
 struct ValidateFlags {
   std::string csv, report, svg;
+  std::string group;
   std::vector<std::string> only;
   bool json = false, beat = false;
 };
@@ -33,6 +36,9 @@ void addFlags(CLI::App &app, ValidateFlags &flags) {
   app.add_flag("--beat", flags.beat,
                "instead, plan each model on its cluster with everything open, "
                "and compare with the published runs, all by our prices");
+  app.add_option("--group", flags.group,
+                 "with --beat, only part N of M of the models and clusters")
+      ->type_name("N/M");
   app.add_option("--only", flags.only,
                  "rows whose id starts with this; repeatable")
       ->type_name("TEXT")
@@ -50,6 +56,34 @@ bool isAskedFor(const RunRow &row, const std::vector<std::string> &only) {
     if (row.id.starts_with(start))
       return true;
   return only.empty();
+}
+
+std::optional<BeatPart> partOf(const std::string &text) {
+  BeatPart part;
+  if (text.empty())
+    return part;
+  auto [slash, error] =
+      std::from_chars(text.data(), text.data() + text.size(), part.part);
+  const char *end = text.data() + text.size();
+  if (error != std::errc() || slash == end || *slash != '/')
+    return std::nullopt;
+  auto [last, other] = std::from_chars(slash + 1, end, part.parts);
+  if (other != std::errc() || last != end || part.part < 1 ||
+      part.part > part.parts)
+    return std::nullopt;
+  return part;
+}
+
+// Each as it is done: all of them take a while.
+std::vector<Beaten> printBeaten(const std::vector<RunRow> &rows, BeatPart part,
+                                std::ostream &out) {
+  std::vector<Beaten> all = beat(
+      rows, part, [&](const Beaten &one, std::size_t i, std::size_t count) {
+        out << '[' << i + 1 << '/' << count << "] " << beatLine(one)
+            << std::endl;
+      });
+  out << '\n' << beatTotals(all);
+  return all;
 }
 
 } // namespace
@@ -74,25 +108,41 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
   }
 
   std::vector<std::string> errors, faults;
-  std::vector<PricedRow> rows;
+  std::optional<BeatPart> part = partOf(flags.group);
+  if (!part)
+    errors.push_back("--group: must be N/M with N from 1 to M, but is \"" +
+                     flags.group + '"');
+  else if (!flags.beat && !flags.group.empty())
+    errors.emplace_back("--group goes with --beat");
+  if (flags.beat && (flags.json || !flags.svg.empty()))
+    errors.emplace_back("--beat prints lines and writes a page: give it "
+                        "without --json and --svg");
   std::vector<RunRow> asked;
-  if (std::optional<std::string> text = readTextFile(flags.csv, errors)) {
-    RowPricer pricer;
+  if (std::optional<std::string> text;
+      errors.empty() && (text = readTextFile(flags.csv, errors)))
     for (const RunRow &row : readRows(*text, faults))
       if (isAskedFor(row, flags.only))
         asked.push_back(row);
-    if (!flags.beat)
-      for (const RunRow &row : asked)
-        rows.push_back(pricer.price(row));
+
+  bool isBeaten = true;
+  std::string page;
+  std::vector<PricedRow> rows;
+  if (errors.empty() && flags.beat) {
+    std::vector<Beaten> all = printBeaten(asked, *part, out);
+    isBeaten = std::ranges::all_of(all, [](const Beaten &one) {
+      return one.verdict() != Beaten::Verdict::slower &&
+             (one.found || !one.fitting);
+    });
+    page = beatMarkdown(all, baseName(flags.csv));
+  } else if (errors.empty()) {
+    RowPricer pricer;
+    for (const RunRow &row : asked)
+      rows.push_back(pricer.price(row));
+    if (!flags.report.empty())
+      page = accuracyMarkdown(rows, baseName(flags.csv), baseName(flags.svg));
   }
-  if (flags.beat && (flags.json || !flags.report.empty() || !flags.svg.empty()))
-    errors.emplace_back("--beat prints a table: give it without --json, "
-                        "--report and --svg");
   if (errors.empty() && !flags.report.empty())
-    writeTextFile(
-        flags.report,
-        accuracyMarkdown(rows, baseName(flags.csv), baseName(flags.svg)),
-        errors);
+    writeTextFile(flags.report, page, errors);
   if (errors.empty() && !flags.svg.empty())
     writeTextFile(flags.svg, accuracySvg(rows), errors);
   // Rows that cannot be read are told, and the others priced.
@@ -102,11 +152,11 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
     err << "error: " << error << '\n';
   if (!errors.empty())
     return kBadInput;
-  if (flags.beat)
-    out << beatText(beat(asked));
-  else
+  if (!flags.beat)
     out << (flags.json ? accuracyJson(rows) : accuracyText(rows));
-  return faults.empty() ? kDone : kBadInput;
+  if (!faults.empty())
+    return kBadInput;
+  return isBeaten ? kDone : kNothingFits;
 }
 
 } // namespace mtplan::tools

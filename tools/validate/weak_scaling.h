@@ -18,7 +18,8 @@ struct ScalingPoint {
   double predicted = 0.0;
 };
 
-/// Tensor ranks alone, 1 to 8 GPUs, then 64 replicas of each.
+/// Tensor ranks alone, 1 to 8 GPUs, then 64 replicas of each, then the largest
+/// of these with its gradients summed after backward.
 std::vector<ScalingPoint> weakScaling();
 
 } // namespace mtplan::tools
