@@ -2,6 +2,7 @@
 
 #include "planner/machine/machine.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 
@@ -37,6 +38,15 @@ std::optional<FlopsPerSec> Device::peak(Precision precision) const {
     return fp8;
   }
   return std::nullopt;
+}
+
+int sharersOf(const Machine &machine, int devices) {
+  return std::max(1, std::min(machine.devicesPerNode, devices));
+}
+
+Bytes hostShareOf(const Machine &machine, int devices) {
+  return machine.host ? machine.host->memory / sharersOf(machine, devices)
+                      : Bytes{};
 }
 
 double slowestOf(const Device &device, int devices) {

@@ -95,13 +95,33 @@ struct NetworkLevel {
   std::vector<double> rings;
 };
 
+/// A node's processors and their memory, which its devices share: where state
+/// lives that is offloaded.
+struct Host {
+  Bytes memory;          ///< of a node, what a program may have of it
+  BytesPerSec bandwidth; ///< of that memory, all sockets, peak
+  /// Reached share of it by the update of an optimizer, (0, 1].
+  double updateEfficiency = 1.0;
+  /// Between one device and the host, one direction, reached by large copies
+  /// while all devices copy.
+  BytesPerSec link;
+  Seconds linkLatency; ///< per copy
+};
+
 struct Machine {
   std::string name;
   Device device;
+  std::optional<Host> host; ///< absent: nothing can be offloaded
   int devicesPerNode = 1;
   std::vector<NetworkLevel> levels; ///< innermost first
   Precision defaultPrecision = Precision::bf16;
 };
+
+/// Devices that share a node's host, of as many in all: what is the host's is
+/// dealt out evenly among them.
+int sharersOf(const Machine &machine, int devices);
+/// Of its memory; 0: the machine says nothing of a host.
+Bytes hostShareOf(const Machine &machine, int devices);
 
 /// A machine file that cannot be used. what() is every violation, one a line,
 /// each starting with the JSON pointer of the offending value.

@@ -64,6 +64,8 @@ public:
         hadDevice ? fields.find("device") : fields.need("device");
     if (device)
       machine.device = readDevice(*device, fields.pointerTo("device"));
+    if (const json *host = fields.find("host"))
+      machine.host = readHost(*host, fields.pointerTo("host"));
     if (device || !hadDevice || fields.find("default_precision"))
       machine.defaultPrecision = static_cast<Precision>(
           fields.oneOf("default_precision", kPrecisions));
@@ -178,6 +180,19 @@ private:
     device.gemmEfficiency = sourced.number("gemm_efficiency", kShare);
     device.gemmEfficiencyFp8 =
         sourced.number("gemm_efficiency_fp8", kShare, 1.0);
+  }
+
+  Host readHost(const json &object, const std::string &pointer) {
+    Host host;
+    SourcedFields sourced(object, pointer, errors);
+    host.memory = Bytes{kGiB * sourced.number("memory_GiB", kMemory)};
+    host.bandwidth =
+        BytesPerSec{kGB * sourced.number("bandwidth_GBps", kBandwidth)};
+    host.updateEfficiency = sourced.number("update_efficiency", kShare);
+    host.link = BytesPerSec{kGB * sourced.number("link_GBps", kBandwidth)};
+    host.linkLatency = {kMicro * sourced.number("link_latency_us", kDelay)};
+    sourced.plain.rejectOthers();
+    return host;
   }
 
   // A `single` link needs no more than its rate.
@@ -309,6 +324,15 @@ std::string formatMachine(const Machine &machine, const std::string &source) {
   file["default_precision"] = nameOf(machine.defaultPrecision);
   file["devices_per_node"] = quantity(machine.devicesPerNode);
   file["device"] = std::move(block);
+  if (machine.host) {
+    ordered &host = file["host"];
+    host["memory_GiB"] = quantity(machine.host->memory.value / kGiB);
+    host["bandwidth_GBps"] = quantity(machine.host->bandwidth.value / kGB);
+    host["update_efficiency"] = quantity(machine.host->updateEfficiency);
+    host["link_GBps"] = quantity(machine.host->link.value / kGB);
+    host["link_latency_us"] =
+        quantity(machine.host->linkLatency.value / kMicro);
+  }
   file["levels"] = std::move(levels);
   return file.dump(2) + '\n';
 }

@@ -24,6 +24,13 @@ double bytesOf(const Tensor &tensor) {
   return bytes;
 }
 
+double elementsOf(const Parameter &parameter) {
+  double elements = 1.0;
+  for (std::int64_t extent : parameter.shape)
+    elements *= static_cast<double>(extent);
+  return elements;
+}
+
 } // namespace
 
 Seconds pipelineFloor(Seconds through, const Parallelism &how) {
@@ -61,9 +68,7 @@ void Bounds::measure(const SegmentGraph &segment) {
         !(model.parameters[at(tensor.parameter)].shared &&
           segment.repeat > 1)) {
       const Parameter &parameter = model.parameters[at(tensor.parameter)];
-      double elements = 1.0;
-      for (std::int64_t extent : parameter.shape)
-        elements *= static_cast<double>(extent);
+      double elements = elementsOf(parameter);
       size.elements += elements;
       size.parameterBytes += elements * parameter.elementBytes;
     }
@@ -88,8 +93,9 @@ double Bounds::stageBytes(const Parallelism &how, int stage,
   double fixed = 1.0 / (double(how.tp) * how.cp * how.dp);
   StateBytes state = stateBytesOf(options.precision);
   double sharing = how.zeroStage > 0 ? double(how.zeroRanks) * how.cp : 1.0;
-  double perElement = state.gradient / (how.zeroStage > 1 ? sharing : 1.0) +
-                      state.optimizer / sharing;
+  double perElement =
+      state.gradient / (how.zeroStage > 1 ? sharing : 1.0) +
+      (how.offload == Offload::none ? state.optimizer : 0.0) / sharing;
   double bytes = 0.0;
   for (std::size_t part = at(stage); part < parts.size(); part += at(how.pp))
     for (const CopyRange &range : parts[part]) {
@@ -108,25 +114,26 @@ double Bounds::stageBytes(const Parallelism &how, int stage,
       bytes += size.inputsPerSample * samples + size.inputsFixed * fixed;
     }
   // A parameter that several segments of the stage share is there once.
-  if (how.pp == 1) {
-    std::vector<int> uses(model.parameters.size(), 0);
-    for (const SegmentGraph &segment : model.segments)
-      for (const Tensor &tensor : segment.tensors)
-        if (tensor.kind == TensorKind::parameter &&
-            model.parameters[at(tensor.parameter)].shared &&
-            uses[at(tensor.parameter)]++ > 0) {
-          const Parameter &parameter = model.parameters[at(tensor.parameter)];
-          double elements = 1.0;
-          for (std::int64_t extent : parameter.shape)
-            elements *= static_cast<double>(extent);
-          bytes -=
-              elements *
-              (parameter.elementBytes / (how.zeroStage > 2 ? sharing : 1.0) +
-               perElement) /
-              how.tp;
-        }
-  }
+  if (how.pp == 1)
+    for (const Parameter *parameter : measuredAgain())
+      bytes -= elementsOf(*parameter) *
+               (parameter->elementBytes / (how.zeroStage > 2 ? sharing : 1.0) +
+                perElement) /
+               how.tp;
   return bytes;
+}
+
+// Parameters that segments share, once for every segment but the first.
+std::vector<const Parameter *> Bounds::measuredAgain() const {
+  std::vector<const Parameter *> again;
+  std::vector<int> uses(model.parameters.size(), 0);
+  for (const SegmentGraph &segment : model.segments)
+    for (const Tensor &tensor : segment.tensors)
+      if (tensor.kind == TensorKind::parameter &&
+          model.parameters[at(tensor.parameter)].shared &&
+          uses[at(tensor.parameter)]++ > 0)
+        again.push_back(&model.parameters[at(tensor.parameter)]);
+  return again;
 }
 
 Bytes Bounds::memory(const Parallelism &how) const {
@@ -135,6 +142,26 @@ Bytes Bounds::memory(const Parallelism &how) const {
   if (how.pp > 1)
     bytes = std::max(bytes, stageBytes(how, how.pp - 1, parts));
   return Bytes{bytes} + machine.device.reserved;
+}
+
+Bytes Bounds::hostMemory(const Parallelism &how) const {
+  if (how.offload == Offload::none)
+    return {};
+  Setting setting = settingOf(options, machine, how);
+  double sharing = how.zeroStage > 0 ? double(how.zeroRanks) * how.cp : 1.0;
+  double most = 0.0;
+  std::vector<PipelinePart> parts = pipelineParts(model, how.layers);
+  for (int stage = 0; stage < how.pp; ++stage) {
+    double elements = 0.0;
+    for (std::size_t part = at(stage); part < parts.size(); part += at(how.pp))
+      for (const CopyRange &range : parts[part])
+        elements += range.count * sizes[at(range.segment)].elements;
+    most = std::max(most, elements);
+  }
+  // What several segments share, each has measured.
+  for (const Parameter *parameter : measuredAgain())
+    most -= elementsOf(*parameter);
+  return Bytes{most * stateBytesOf(setting).host / how.tp / sharing};
 }
 
 Seconds Bounds::compute(const Parallelism &how) {

@@ -34,6 +34,9 @@ public:
   /// be kept for backward of the micro-batches in flight, inputs.
   Bytes memory(const Parallelism &how) const;
 
+  /// The same of the host's memory.
+  Bytes hostMemory(const Parallelism &how) const;
+
   /// Forward and backward of one micro-batch through the whole model, its work
   /// spread evenly over all ranks of a stage, at the best rate.
   Seconds compute(const Parallelism &how);
@@ -47,6 +50,7 @@ private:
     double elements = 0.0, parameterBytes = 0.0; ///< of parameters
   };
   void measure(const SegmentGraph &segment);
+  std::vector<const Parameter *> measuredAgain() const;
   double stageBytes(const Parallelism &how, int stage,
                     const std::vector<PipelinePart> &parts) const;
 

@@ -208,7 +208,11 @@ private:
       if (!options.recompute.allows(recompute) || (pointless && !asked))
         continue;
       how.recompute = recompute;
-      found.push_back(how);
+      for (Offload offload : {Offload::none, Offload::optimizer})
+        if (options.offload.allows(offload)) {
+          how.offload = offload;
+          found.push_back(how);
+        }
     }
   }
 

@@ -52,6 +52,19 @@ Layout gathered(Layout layout, const Mesh &mesh) {
   return layout;
 }
 
+// What a stage does of the update when all is computed: of one chunk all that
+// the host does, of several what does not run beside it.
+Seconds afterCompute(const StageTimes &stage, const Overlaps &overlaps) {
+  Seconds onHost, inRow = stage.update;
+  for (const ChunkTimes &chunk : stage.chunks) {
+    onHost += chunk.down + chunk.hostUpdate + chunk.up;
+    inRow += overlaps.down ? Seconds{} : chunk.down;
+    inRow += overlaps.hostUpdate ? Seconds{} : chunk.hostUpdate;
+    inRow += overlaps.up ? Seconds{} : chunk.up;
+  }
+  return stage.chunks.size() == 1 ? std::max(onHost, inRow) : inRow;
+}
+
 // A micro-batch goes through the stages before forward first and backward last
 // (where zero-bubble leaves open how much of backward that is); in the meantime
 // of the latter the stage may be updated.
@@ -59,7 +72,8 @@ std::vector<Seconds> timesAround(const StepProblem &problem) {
   std::vector<Seconds> around;
   Seconds before, after;
   for (const StageTimes &stage : problem.stages) {
-    around.push_back(before + std::max(after, stage.update));
+    around.push_back(before +
+                     std::max(after, afterCompute(stage, problem.overlap)));
     const ChunkTimes &chunk = stage.chunks.front();
     for (const SliceTimes &slice : chunk.slices) {
       before += slice.count * slice.forward;
@@ -90,6 +104,7 @@ MicroBatchFloor Floors::solve(const Parallelism &how,
   Parallelism alone = how;
   alone.dp = alone.pp = alone.ep = alone.virtualStages = 1;
   alone.zeroStage = 0;
+  alone.offload = Offload::none;
   alone.zeroRanks = 1;
   alone.globalBatch = how.microBatch;
   alone.layers.clear();
@@ -155,6 +170,7 @@ PhaseTimes Floors::replicaTimes(const SegmentGraph &segment,
     seen[at(tensor.parameter)] = true;
     const Parameter &parameter = model.parameters[at(tensor.parameter)];
     Least gather, reduce, gatherStep, reduceStep, update, accumulation;
+    Least down, hostUpdate, up;
     bool splitsOverTensor = false;
     for (const ParameterState &state :
          parameterStates(model, tensor.parameter, setting)) {
@@ -176,6 +192,10 @@ PhaseTimes Floors::replicaTimes(const SegmentGraph &segment,
       gatherStep.add(
           between(state.owned(), state.stored, parameter.elementBytes));
       update.add(updateTime(parameter, state, setting));
+      HostTimes host = hostTimes(parameter, state, setting);
+      down.add(host.down);
+      hostUpdate.add(host.update);
+      up.add(host.up);
       accumulation.add(accumulationTime(parameter, state, setting) /
                        static_cast<double>(setting.microBatches));
     }
@@ -201,6 +221,9 @@ PhaseTimes Floors::replicaTimes(const SegmentGraph &segment,
     times.reduceStep += reduceStep.orNone() * share;
     times.gatherStep += gatherStep.orNone() * share;
     times.update += update.orNone() * share;
+    times.host.down += down.orNone() * share;
+    times.host.update += hostUpdate.orNone() * share;
+    times.host.up += up.orNone() * share;
   }
   return times;
 }
@@ -208,9 +231,9 @@ PhaseTimes Floors::replicaTimes(const SegmentGraph &segment,
 // By segment, as if one stage held all.
 const std::vector<PhaseTimes> &Floors::replicaFloor(const Parallelism &how,
                                                     const Setting &setting) {
-  auto [entry, isNew] =
-      replicas.try_emplace({how.tp, how.cp, how.dp, how.zeroStage,
-                            how.zeroRanks, how.microBatches()});
+  auto [entry, isNew] = replicas.try_emplace(
+      {how.tp, how.cp, how.dp, how.zeroStage, how.zeroRanks, how.microBatches(),
+       static_cast<std::int64_t>(how.offload)});
   if (isNew) {
     std::vector<bool> paid(model.parameters.size(), false);
     for (const SegmentGraph &segment : model.segments)
@@ -320,6 +343,12 @@ Seconds Floors::rowOfWork(const std::vector<PhaseTimes> &replica,
   for (std::size_t s = 0; s < replica.size(); ++s) {
     const PhaseTimes &times = replica[s];
     Seconds one = times.update + times.backward.compute * microBatchCount;
+    if (!options.overlaps.down)
+      one += times.host.down;
+    if (!options.overlaps.hostUpdate)
+      one += times.host.update;
+    if (!options.overlaps.up)
+      one += times.host.up;
     if (!options.overlaps.reduce && how.zeroStage < 2)
       one += times.reduceStep;
     if (!options.overlaps.gather && how.zeroStage < 3)

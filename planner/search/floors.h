@@ -77,7 +77,7 @@ private:
   const Machine &machine;
   const SearchOptions &options;
   std::map<MicroBatchKey, MicroBatchFloor> microBatches;
-  std::map<std::array<std::int64_t, 6>, std::vector<PhaseTimes>> replicas;
+  std::map<std::array<std::int64_t, 7>, std::vector<PhaseTimes>> replicas;
   std::array<SolverCache, 2> solversOf; ///< one per thread
 };
 

@@ -97,13 +97,16 @@ PlannedCandidate priceGiven(const ModelGraph &graph,
                         setting, how, options.overlaps);
   std::vector<MemoryUse> stages =
       memoryByStage(graph, plan.parts, setting, how);
-  for (std::size_t stage = 0; stage < stages.size(); ++stage)
+  Bytes host;
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    host = std::max(host, stages[stage].host);
     if (stage == 0 || stages[stage].total() > plan.memory.total()) {
       plan.memory = stages[stage];
       plan.fullestStage = static_cast<int>(stage);
     }
-  plan.fits =
-      plan.memory.total().value <= plan.memory.limit.value * (1 + 1e-12);
+  }
+  plan.memory.host = host;
+  plan.fits = plan.memory.fits();
   plan.lowerBound = plan.time.step;
   return plan;
 }

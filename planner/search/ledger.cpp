@@ -160,9 +160,10 @@ StepTime stepTimeOf(const ModelGraph &model,
         (phases.gatherForward + phases.gatherBackward + phases.reduce) * times +
         (phases.reduceStep + phases.gatherStep) * copies;
     time.update += phases.update * copies;
+    time.host += phases.host.total() * copies;
   }
   time.step = time.compute + time.local + time.tensor + time.context +
-              time.exchange + time.data + time.update;
+              time.exchange + time.data + time.update + time.host;
   return time;
 }
 

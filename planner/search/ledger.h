@@ -67,7 +67,10 @@ struct MemoryUse {
   Bytes workspace;   ///< the most that is alive beside them within one segment
   Bytes reserved;    ///< context, libraries, fragmentation: see the machine
   Bytes limit;       ///< the device's memory
-  Bytes total() const;
+  Bytes host;        ///< what is offloaded, in the host's memory
+  Bytes hostLimit;   ///< the rank's share of that; 0: nothing is said of it
+  Bytes total() const; ///< on the device
+  bool fits() const;
 };
 MemoryUse memoryOf(const ModelGraph &model,
                    const std::vector<SegmentPlan> &plans,

@@ -141,12 +141,19 @@ Bytes MemoryUse::total() const {
          reserved;
 }
 
+bool MemoryUse::fits() const {
+  constexpr double kRounding = 1 + 1e-12;
+  return total().value <= limit.value * kRounding &&
+         host.value <= hostLimit.value * kRounding;
+}
+
 MemoryUse memoryOf(const ModelGraph &model,
                    const std::vector<SegmentPlan> &plans,
                    const Setting &setting) {
   MemoryUse use;
   use.reserved = setting.machine->device.reserved;
   use.limit = setting.machine->device.memory;
+  use.hostLimit = hostShareOf(*setting.machine, setting.devices);
   StateBytes perElement = stateBytesOf(setting);
   Bytes inputs;
   std::vector<bool> paid(model.parameters.size(), false);
@@ -170,6 +177,7 @@ MemoryUse memoryOf(const ModelGraph &model,
           held * localBytes(parameter.shape, state.owned(), 1, setting.mesh);
       use.parameters += Bytes{stored * parameter.elementBytes};
       use.optimizer += Bytes{owned * perElement.optimizer};
+      use.host += Bytes{owned * perElement.host};
       use.gradients += Bytes{accumulated * perElement.gradient};
     }
     // Made a second time, all but what the segment is handed lives while one

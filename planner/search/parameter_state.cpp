@@ -1,5 +1,7 @@
 //===- parameter_state.cpp - How a parameter may be kept, and its price ---===//
 
+#include <cassert>
+
 #include "planner/search/segment_problem.h"
 
 namespace mtplan::planner {
@@ -154,6 +156,23 @@ Seconds updateTime(const Parameter &parameter, const ParameterState &state,
   return Bytes{bytes} / setting.machine->device.passRate();
 }
 
+HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,
+                    const Setting &setting) {
+  if (setting.offload == Offload::none)
+    return {};
+  assert(setting.machine->host && "offload to a host that is not described");
+  const Host &host = *setting.machine->host;
+  auto owned = [&](double bytesPerElement) {
+    return Bytes{localBytes(parameter.shape, state.owned(), bytesPerElement,
+                            setting.mesh)};
+  };
+  BytesPerSec rate = host.bandwidth * host.updateEfficiency /
+                     sharersOf(*setting.machine, setting.devices);
+  return {host.linkLatency + owned(stateBytesOf(setting).gradient) / host.link,
+          owned(stateBytesOf(setting.precision).traffic) / rate,
+          host.linkLatency + owned(parameter.elementBytes) / host.link};
+}
+
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting) {
   StateBytes perElement = stateBytesOf(setting);
@@ -163,13 +182,15 @@ Cost parameterCost(const Parameter &parameter, const ParameterState &state,
   double owned = localBytes(parameter.shape, state.owned(), 1, mesh);
   double accumulated = localBytes(parameter.shape, accumulator, 1, mesh);
   Cost cost;
-  cost.time = (stateReshardTime(accumulator, state.owned(), parameter.shape,
-                                perElement.gradient, setting) +
-               stateReshardTime(state.owned(), state.stored, parameter.shape,
-                                parameter.elementBytes, setting) +
-               updateTime(parameter, state, setting))
-                  .value *
-              setting.besideWeight;
+  Seconds time = stateReshardTime(accumulator, state.owned(), parameter.shape,
+                                  perElement.gradient, setting) +
+                 stateReshardTime(state.owned(), state.stored, parameter.shape,
+                                  parameter.elementBytes, setting);
+  if (setting.updateAddsUp)
+    time += updateTime(parameter, state, setting);
+  if (setting.hostAddsUp)
+    time += hostTimes(parameter, state, setting).total();
+  cost.time = time.value * setting.besideWeight;
   cost.memory = stored * parameter.elementBytes + owned * perElement.optimizer +
                 accumulated * perElement.gradient;
   return cost;

@@ -118,6 +118,10 @@ private:
                          parameter.elementBytes, setting) *
         share;
     times.update += updateTime(parameter, state, setting) * share;
+    HostTimes host = hostTimes(parameter, state, setting);
+    times.host.down += host.down * share;
+    times.host.update += host.update * share;
+    times.host.up += host.up * share;
   }
 
   PhaseParts &partsOf(Phase phase) {

@@ -34,7 +34,8 @@ struct PhaseTimes {
   Seconds reduce;     ///< of gradients, over replicas, each micro-batch
   Seconds reduceStep; ///< of gradients, once a step
   Seconds gatherStep; ///< of parameters, once a step
-  Seconds update;     ///< AdamW, once a step
+  Seconds update;     ///< AdamW on the device, once a step
+  HostTimes host;     ///< what is offloaded of it, once a step
 };
 
 /// \param paid  by parameter: shared ones that an earlier run has reduced and

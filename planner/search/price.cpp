@@ -210,8 +210,12 @@ StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
   for (std::size_t part = 0; part < parts.size(); ++part) {
     StageTimes &stage = problem.stages[part % at(how.pp)];
     ChunkTimes chunk;
-    for (const StepRun &run : parts[part].runs)
+    for (const StepRun &run : parts[part].runs) {
       chunk.slices.push_back(times.sliceOf(run.times, run.count, stage));
+      chunk.down += run.times.host.down * run.count;
+      chunk.hostUpdate += run.times.host.update * run.count;
+      chunk.up += run.times.host.up * run.count;
+    }
     if (part + 1 < parts.size())
       chunk.sendForward = times.sendTime(parts[part].handedOn);
     if (part > 0)

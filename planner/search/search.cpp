@@ -64,7 +64,13 @@ public:
 private:
   void add(const Parallelism &how) {
     ++result.candidates;
-    Bytes floor = bounds.memory(how);
+    Bytes floor = bounds.memory(how), onHost = bounds.hostMemory(how);
+    if (onHost > hostShareOf(machine, options.devices)) {
+      ++result.pruned;
+      result.rejections.push_back(
+          {how, Rejection::Reason::host, {kNever}, onHost, true, {}});
+      return;
+    }
     if (floor > machine.device.memory) {
       ++result.pruned;
       result.rejections.push_back(
@@ -365,6 +371,11 @@ private:
 
 } // namespace
 
+bool hidesReplicaTraffic(const SearchOptions &options, const Parallelism &how) {
+  return (options.overlaps.gather || options.overlaps.reduce) &&
+         how.dp * how.cp * how.tp > 1;
+}
+
 Setting settingOf(const SearchOptions &options, const Machine &machine,
                   const Parallelism &how) {
   Setting setting;
@@ -392,6 +403,14 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
   setting.zeroStage = how.zeroStage;
   setting.recompute = how.recompute;
   setting.recomputeShare = recomputeShareOf(how);
+  // Of several chunks one may be reduced while the host is at another.
+  setting.offload = how.offload;
+  const Overlaps &overlaps = options.overlaps;
+  bool besideHost = how.offload != Offload::none &&
+                    (overlaps.down || overlaps.hostUpdate || overlaps.up);
+  setting.updateAddsUp = !besideHost;
+  setting.hostAddsUp = how.virtualStages == 1 ||
+                       (!besideHost && !hidesReplicaTraffic(options, how));
   setting.machine = &machine;
   setting.software = options.software;
   setting.precision = options.precision;

@@ -47,6 +47,8 @@ struct SearchOptions {
   Choices<int> pp{{1}}, cp{{1}}, virtualStages{{1}}, zeroStage{{0}};
   Choices<ScheduleKind> schedule{{ScheduleKind::oneForwardOneBackward}};
   Choices<Recompute> recompute{{Recompute::none}};
+  /// All but none asks for a machine that describes its hosts.
+  Choices<Offload> offload{{Offload::none}};
   /// Layers of each part of the model; empty: dealt out evenly.
   std::vector<int> layers;
   Overlaps overlaps{false, false, false, false, false, false};
@@ -92,14 +94,15 @@ struct Rejection {
   enum class Reason : std::uint8_t {
     divisor,
     memory,
+    host, ///< the memory of
     bound,
     pins,
     budget
   } reason{};
   /// For `bound`, `memory` and `budget`: no plan that fits is faster.
   Seconds bound;
-  /// For `memory`: what any plan there needs at least (isFloor), or what the
-  /// one with the least parameters and saved values does.
+  /// For `memory` and `host`: what any plan there needs at least (isFloor), or
+  /// what the one with the least parameters and saved values does.
   Bytes needed;
   bool isFloor = false;
   std::string detail;
@@ -122,6 +125,9 @@ struct SearchResult {
 /// The candidate's setting: what prices and legal strategies follow from.
 Setting settingOf(const SearchOptions &options, const Machine &machine,
                   const Parallelism &how);
+
+/// Whether some traffic of parameters and gradients runs beside compute.
+bool hidesReplicaTraffic(const SearchOptions &options, const Parallelism &how);
 
 /// A layout of all values between segments (see Setting), and a step that no
 /// plan with it beats.

@@ -67,6 +67,18 @@ Seconds accumulationTime(const Parameter &parameter,
 Seconds updateTime(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting);
 
+/// Of an optimizer that is offloaded, once a step; else nothing.
+struct HostTimes {
+  Seconds down;   ///< of gradients to the host
+  Seconds update; ///< there
+  Seconds up;     ///< of weights back
+  Seconds total() const { return down + update + up; }
+};
+
+/// What a rank owns of the parameter. Nodes share their host evenly.
+HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,
+                    const Setting &setting);
+
 /// Time and memory of keeping and updating one copy, per step.
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting);

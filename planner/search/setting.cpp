@@ -85,6 +85,14 @@ StateBytes stateBytesOf(const Setting &setting) {
     bytes.gradient = traffic.gradient;
   bytes.traffic = traffic.optimizer;
   bytes.sweep = traffic.sweep;
+  // The host updates weights of its own, in fp32, by gradients that land beside
+  // them.
+  if (setting.offload == Offload::optimizer) {
+    bool keepsNoMaster = setting.precision == Precision::fp32;
+    bytes.host = bytes.optimizer + bytes.gradient +
+                 (keepsNoMaster ? bytesOf(setting.precision) : 0);
+    bytes.optimizer = bytes.traffic = 0;
+  }
   return bytes;
 }
 

@@ -61,6 +61,10 @@ struct Setting {
   /// What gathers of parameters, sums of gradients and updates cost, of the
   /// time they take: less than all of it where other work may go on meanwhile.
   double besideWeight = 1.0;
+  Offload offload = Offload::none;
+  /// Whether the device's update, and what the host does for the optimizer,
+  /// stand in a row with all else that has the weight.
+  bool updateAddsUp = true, hostAddsUp = true;
   /// Micro-batches whose saved activations a rank holds at once; with virtual
   /// stages the mean over its chunks.
   double inFlight = 1.0;
@@ -86,6 +90,7 @@ struct StateBytes {
   double optimizer = 12;
   double traffic = 28; ///< read and written by one update, of what is owned
   double sweep = 0;    ///< the same, of all that is stored
+  double host = 0;     ///< kept in the host's memory, of what is owned
 };
 StateBytes stateBytesOf(Precision precision);
 /// The same as the setting's software has it.

@@ -39,9 +39,8 @@ public:
   CandidateSolver(const ModelGraph &g, const SearchOptions &o, const Machine &m,
                   const Parallelism &h, StageCache &c)
       : graph(g), options(o), how(h), cache(c), setting(settingOf(o, m, h)),
-        hidesTraffic((o.overlaps.gather || o.overlaps.reduce) &&
-                     h.dp * h.cp * h.tp > 1),
-        adds(h.pp == 1 && !hidesTraffic) {
+        hidesTraffic(hidesReplicaTraffic(o, h)),
+        adds(h.pp == 1 && !hidesTraffic && setting.updateAddsUp) {
     std::vector<PipelinePart> parts = pipelineParts(g, h.layers);
     held.resize(at(how.pp));
     for (std::size_t part = 0; part < parts.size(); ++part)
@@ -188,9 +187,11 @@ private:
   static StepProblem alone(StepProblem problem) {
     for (StageTimes &stage : problem.stages) {
       stage.update = {};
-      for (ChunkTimes &chunk : stage.chunks)
+      for (ChunkTimes &chunk : stage.chunks) {
+        chunk.down = chunk.hostUpdate = chunk.up = {};
         for (SliceTimes &slice : chunk.slices)
           slice.gather = slice.reduce = {};
+      }
     }
     return problem;
   }
@@ -262,6 +263,9 @@ private:
     candidate.time = priceStep(graph, pricedParts(*best),
                                settingOfAttempt(*best), how, options.overlaps);
     candidate.memory = best->memory();
+    for (const StageSolution *stage : best->stages)
+      candidate.memory.host =
+          std::max(candidate.memory.host, stage->memory.host);
     candidate.fullestStage = best->fullestStage;
     candidate.fits = best->fits;
     candidate.lowerBound = bound;
@@ -270,8 +274,11 @@ private:
         best->fits && candidate.time.step.value <= bound.value * (1 + 1e-9);
     rejection.bound = bound;
     if (!best->fits) {
-      rejection.reason = Rejection::Reason::memory;
-      rejection.needed = candidate.memory.total();
+      bool hostIsFull = candidate.memory.total() <= candidate.memory.limit;
+      rejection.reason =
+          hostIsFull ? Rejection::Reason::host : Rejection::Reason::memory;
+      rejection.needed =
+          hostIsFull ? candidate.memory.host : candidate.memory.total();
     }
     return candidate;
   }

@@ -143,10 +143,6 @@ bool holdShared(const ModelGraph &graph, const std::vector<int> &copies) {
   return false;
 }
 
-bool fitsIn(const MemoryUse &memory) {
-  return memory.total().value <= memory.limit.value * (1 + 1e-12);
-}
-
 } // namespace
 
 const StageSolution &StageSolver::solve(const std::vector<int> &copies,
@@ -167,7 +163,7 @@ const StageSolution &StageSolver::solve(const std::vector<int> &copies,
         !one.solution.limited) {
       StageSolution again = one.solution;
       again.memory = measure(again);
-      if (fitsIn(again.memory)) {
+      if (again.memory.fits()) {
         known.push_back({inFlight, limits.points, std::move(again)});
         return known.back().solution;
       }
@@ -197,6 +193,7 @@ StageCache::Key StageSolver::unitKey() const {
           how.zeroStage,
           how.zeroRanks,
           static_cast<std::int64_t>(how.recompute),
+          static_cast<std::int64_t>(how.offload),
           how.recomputeLayers,
           static_cast<std::int64_t>(setting.recomputeShare * 1e9),
           setting.boundary.value_or(-9),
@@ -268,7 +265,7 @@ StageSolution StageSolver::solveAnew(const std::vector<int> &copies,
       result.times.push_back(phaseTimesOf(graph, run, setting, paid));
     result.memory = measure(result);
     result.limited = round > 0 || solution.limited;
-    bool fits = solution.feasible && fitsIn(result.memory);
+    bool fits = solution.feasible && result.memory.fits();
     result.outcome =
         fits ? StageSolution::Outcome::fits : StageSolution::Outcome::tooLarge;
     if (fits)
@@ -277,7 +274,9 @@ StageSolution StageSolver::solveAnew(const std::vector<int> &copies,
     // Too large at the first try: nothing there fits, at any speed.
     else if (!solution.feasible && round == 0)
       result.lowerBound = {kNever};
-    if (fits || !solution.feasible)
+    // What the host holds is limited apart, and by no other choice of room.
+    bool hostIsFull = result.memory.host > result.memory.hostLimit;
+    if (fits || !solution.feasible || hostIsFull)
       return result;
     workspace = std::max(workspace, result.memory.workspace.value);
   }

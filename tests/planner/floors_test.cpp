@@ -83,6 +83,28 @@ TEST(Floors, HoldWhateverOverlaps) {
   EXPECT_GT(compared, 1000);
 }
 
+// Any part of what the host does beside the device, and traffic between
+// replicas beside compute or not.
+TEST(Floors, HoldWhatTheHostDoes) {
+  int compared = 0;
+  for (int beside = 0; beside < 16; ++beside)
+    for (unsigned seed : {3U, 9U}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed << ' ' << beside);
+      Case drawn = drawCase(seed);
+      drawn.options.offload = {{Offload::optimizer}};
+      drawn.options.recompute = {{Recompute::none}};
+      bool hides = (beside & 8) != 0;
+      drawn.options.overlaps = {hides,
+                                hides,
+                                hides,
+                                (beside & 1) != 0,
+                                (beside & 2) != 0,
+                                (beside & 4) != 0};
+      compared += compare(drawn);
+    }
+  EXPECT_GT(compared, 1000);
+}
+
 // A parameter that two segments of one stage share needs no sum between stages.
 TEST(Floors, TiedWithinAStage) {
   for (unsigned seed = 0; seed < 6; ++seed) {

@@ -133,6 +133,39 @@ TEST(ParseMachine, ReadsEveryNumberInItsUnit) {
   EXPECT_EQ(machine.levels[1].rings, (std::vector<double>{1, 2}));
 }
 
+// What a node's devices share, and how much of it each has.
+TEST(ParseMachine, AHostIsAllOrNothing) {
+  EXPECT_FALSE(parseMachine(smallFile().dump()).host);
+  EXPECT_EQ(hostShareOf(parseMachine(smallFile().dump()), 8), Bytes{});
+  json file = smallFile();
+  file["host"] = {{"memory_GiB", quantity(16)},
+                  {"bandwidth_GBps", quantity(200)},
+                  {"update_efficiency", quantity(0.5)},
+                  {"link_GBps", quantity(25)},
+                  {"link_latency_us", quantity(10)}};
+  Machine machine = parseMachine(file.dump());
+  ASSERT_TRUE(machine.host);
+  EXPECT_EQ(machine.host->memory, Bytes{17179869184.0});
+  EXPECT_EQ(machine.host->bandwidth, BytesPerSec{2e11});
+  EXPECT_EQ(machine.host->updateEfficiency, 0.5);
+  EXPECT_EQ(machine.host->link, BytesPerSec{25e9});
+  EXPECT_DOUBLE_EQ(machine.host->linkLatency.value, 1e-5);
+  EXPECT_EQ(hostShareOf(machine, 1), Bytes{17179869184.0});
+  EXPECT_EQ(hostShareOf(machine, 4), Bytes{4294967296.0});
+  EXPECT_EQ(hostShareOf(machine, 64), Bytes{2147483648.0});
+  for (const char *key : {"memory_GiB", "bandwidth_GBps", "update_efficiency",
+                          "link_GBps", "link_latency_us"}) {
+    json without = file;
+    without["host"].erase(key);
+    EXPECT_EQ(messageOf(without.dump()),
+              std::string("/host/") + key + ": is missing");
+  }
+  file["host"]["update_efficiency"] = quantity(1.5);
+  EXPECT_EQ(messageOf(file.dump()),
+            "/host/update_efficiency/value: must be above 0 and at most 1, got "
+            "1.5");
+}
+
 TEST(ParseMachine, GigabytesOfBothKinds) {
   json file = smallFile();
   file["device"].erase("memory_GiB");

@@ -69,13 +69,16 @@ TEST(PipelineParts, EndsGetFewer) {
 // for every candidate.
 TEST(SearchSpace, IsTheBestOfAllCandidates) {
   int fitting = 0, pipelines = 0, split = 0, reached = 0;
+  int offloaded = 0, hostsFull = 0;
   for (unsigned seed = 0; seed < 40; ++seed) {
     Case drawn = drawCase(seed);
-    double used = 0.0;
+    double used = 0.0, usedOfHost = 0.0;
     for (double share : {0.0, 0.9, 0.7, 0.5, 0.35}) {
       SCOPED_TRACE(testing::Message() << "seed " << seed << " at " << share);
       if (share > 0.0)
         drawn.machine.device.memory = Bytes{share * used};
+      if (share == 0.35 && drawn.machine.host)
+        drawn.machine.host->memory = Bytes{0.4 * usedOfHost};
       std::vector<Rejection> rejections;
       Bounds bounds(drawn.model, drawn.machine, drawn.options);
       Floors floors(drawn.model, drawn.machine, drawn.options);
@@ -92,6 +95,11 @@ TEST(SearchSpace, IsTheBestOfAllCandidates) {
         ASSERT_TRUE(one);
         EXPECT_LE(bounds.memory(how).value,
                   one->memory.total().value * (1 + 1e-9));
+        EXPECT_LE(bounds.hostMemory(how).value,
+                  one->memory.host.value * (1 + 1e-9));
+        EXPECT_EQ(one->memory.host.value > 0, how.offload != Offload::none);
+        usedOfHost = std::max(usedOfHost, one->memory.host.value);
+        hostsFull += one->memory.host > one->memory.hostLimit;
         Seconds step = one->time.step;
         if (one->fits) {
           EXPECT_LE(one->lowerBound.value, step.value * (1 + 1e-9));
@@ -131,12 +139,15 @@ TEST(SearchSpace, IsTheBestOfAllCandidates) {
       ++fitting;
       pipelines += found.how.pp > 1;
       split += found.how.zeroStage > 0;
+      offloaded += found.how.offload != Offload::none;
     }
   }
   // The cases are of every kind.
   EXPECT_GT(fitting, 120);
   EXPECT_GT(pipelines, 5);
   EXPECT_GT(split, 20);
+  EXPECT_GT(offloaded, 10);
+  EXPECT_GT(hostsFull, 100);
   // Bounds are not only safe: many a plan's step is its own bound.
   EXPECT_GT(reached, 1000);
 }

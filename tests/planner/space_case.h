@@ -19,7 +19,8 @@ inline SearchOptions openOptions(int devices) {
   return options;
 }
 
-/// Memory in plenty; every other pair of seeds with traffic beside compute.
+/// Memory in plenty; every other pair of seeds with traffic beside compute;
+/// two of five may offload.
 struct Case {
   ModelGraph model;
   Machine machine;
@@ -41,6 +42,12 @@ inline Case drawCase(unsigned seed) {
   drawn.options = openOptions(seed % 3 == 0 ? 2 : 4);
   if (seed % 4 > 1)
     drawn.options.overlaps = {};
+  if (seed % 5 > 2) {
+    // The host updates at half the rate that copies reach.
+    drawn.machine.host = Host{Bytes{1e6}, BytesPerSec{1e9}, 0.5,
+                              BytesPerSec{1e9}, Seconds{1e-7}};
+    drawn.options.offload = {};
+  }
   return drawn;
 }
 

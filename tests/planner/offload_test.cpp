@@ -1,0 +1,180 @@
+//===- offload_test.cpp - The optimizer in the host's memory --------------===//
+
+#include <gtest/gtest.h>
+
+#include "planner/search/enumerate.h"
+#include "planner/search/ledger.h"
+#include "tests/planner/space_case.h"
+
+namespace mtplan::planner {
+namespace {
+
+constexpr std::int64_t kSide = 1024;
+constexpr double kWeights = double(kSide) * kSide;
+
+// One weight of a segment, as the first of its states keeps it.
+struct OneWeight {
+  ModelGraph model;
+  Machine machine = roundMachine();
+  Setting setting;
+  SegmentPlan plan;
+
+  OneWeight(int sharers, int zeroStage, Offload offload, Precision precision) {
+    Parameter weight;
+    weight.name = "w";
+    weight.shape = {kSide, kSide};
+    weight.splits = {Split::row, Split::column};
+    weight.elementBytes = bytesOf(precision);
+    model.parameters = {weight};
+    model.segments.emplace_back();
+    // Four devices share 100 GB/s, half of which is reached.
+    machine.devicesPerNode = 4;
+    machine.host = Host{Bytes{64e9}, BytesPerSec{100e9}, 0.5, BytesPerSec{10e9},
+                        Seconds{10e-6}};
+    Parallelism how;
+    how.dp = how.zeroRanks = sharers;
+    how.globalBatch = sharers;
+    how.zeroStage = zeroStage;
+    how.offload = offload;
+    SearchOptions options;
+    options.devices = sharers;
+    options.precision = precision;
+    setting = settingOf(options, machine, how);
+    plan.parameters = {parameterStates(model, 0, setting)[0]};
+  }
+
+  MemoryUse memory() const { return memoryOf(model, {plan}, setting); }
+  HostTimes times() const {
+    return hostTimes(model.parameters[0], *plan.parameters[0], setting);
+  }
+};
+
+// G5: moments and master weights leave the device, 12 bytes of each weight that
+// a rank owns; in fp32, where the device's weights are the master, 8. The host
+// keeps those and a gradient's landing place, in fp32 also weights of its own.
+TEST(Offload, MovesTheStateToTheHost) {
+  for (int ranks : {1, 2, 8, 64})
+    for (int stage : {1, 2, 3})
+      for (auto [precision, moved, kept] :
+           {std::tuple{Precision::bf16, 12.0, 14.0},
+            std::tuple{Precision::fp32, 8.0, 16.0}}) {
+        MemoryUse none =
+            OneWeight(ranks, stage, Offload::none, precision).memory();
+        MemoryUse off =
+            OneWeight(ranks, stage, Offload::optimizer, precision).memory();
+        EXPECT_EQ((none.total() - off.total()).value, moved * kWeights / ranks);
+        EXPECT_EQ(off.host.value, kept * kWeights / ranks);
+        EXPECT_EQ(off.parameters, none.parameters);
+        EXPECT_EQ(off.gradients, none.gradients);
+        EXPECT_EQ(off.optimizer.value, 0.0);
+        EXPECT_EQ(none.host.value, 0.0);
+        EXPECT_EQ(off.hostLimit.value, 64e9 / std::min(ranks, 4));
+      }
+}
+
+// G5: once a step what a rank owns goes down as gradients and up as weights, 2
+// bytes each, and 28 bytes of each weight pass through the host's memory, of
+// whose rate a rank has its share.
+TEST(Offload, MovesWhatARankOwnsOnceAStep) {
+  auto near = [](Seconds time, double expected) {
+    EXPECT_NEAR(time.value, expected, 1e-12);
+  };
+  HostTimes alone =
+      OneWeight(1, 0, Offload::optimizer, Precision::bf16).times();
+  near(alone.down, 10e-6 + 2 * kWeights / 10e9);
+  near(alone.update, 28 * kWeights / 50e9);
+  near(alone.up, 10e-6 + 2 * kWeights / 10e9);
+  HostTimes eighth =
+      OneWeight(8, 1, Offload::optimizer, Precision::bf16).times();
+  near(eighth.down, 10e-6 + 0.25 * kWeights / 10e9);
+  near(eighth.update, 3.5 * kWeights / 12.5e9);
+  near(eighth.up, 10e-6 + 0.25 * kWeights / 10e9);
+  HostTimes full = OneWeight(8, 1, Offload::optimizer, Precision::fp32).times();
+  near(full.down, 10e-6 + 0.5 * kWeights / 10e9);
+  near(full.up, 10e-6 + 0.5 * kWeights / 10e9);
+  EXPECT_EQ(
+      OneWeight(8, 1, Offload::none, Precision::bf16).times().total().value,
+      0.0);
+}
+
+// On one device the step is the same but for its update, which is the host's.
+TEST(Offload, TakesThePlaceOfTheUpdate) {
+  for (unsigned seed : {3U, 4U, 8U}) {
+    Case drawn = drawCase(seed);
+    drawn.options.devices = 1;
+    for (bool beside : {false, true}) {
+      drawn.options.overlaps.down = beside;
+      drawn.options.overlaps.hostUpdate = beside;
+      drawn.options.overlaps.up = beside;
+      auto solved = [&](Offload offload) {
+        Parallelism how;
+        how.globalBatch = 4;
+        how.layers = {layersOf(drawn.model)};
+        how.offload = offload;
+        StageCache cache;
+        Rejection rejection;
+        return *solveCandidate(withBatch(drawn.model, 1), drawn.options,
+                               drawn.machine, how, {}, cache, rejection);
+      };
+      PlannedCandidate none = solved(Offload::none);
+      PlannedCandidate off = solved(Offload::optimizer);
+      EXPECT_EQ(none.time.host.value, 0.0);
+      EXPECT_GT(none.time.update.value, 0.0);
+      EXPECT_EQ(off.time.update.value, 0.0);
+      EXPECT_NEAR(off.time.step.value,
+                  (none.time.step - none.time.update + off.time.host).value,
+                  1e-9 * off.time.step.value);
+      // 2 bytes down and up and 28 at half the rate, all at 1 GB/s, for each
+      // weight; two copies for each parameter.
+      double weights = none.memory.optimizer.value / 12;
+      double copies = 0;
+      for (const Parameter &parameter : drawn.model.parameters)
+        copies += 2.0 * (parameter.shared ? 1 : parameter.copies);
+      EXPECT_NEAR(off.time.host.value, weights * 60e-9 + copies * 1e-7, 1e-12);
+    }
+  }
+}
+
+// More than the host's memory is refused before anything is solved, and what
+// would have been needed is said.
+TEST(Offload, IsLimitedByTheHostsMemory) {
+  Case drawn = drawCase(3);
+  drawn.options.devices = 1;
+  drawn.options.offload = {{Offload::optimizer}};
+  drawn.options.pp = drawn.options.zeroStage = {{1}};
+  SearchResult free = search(drawn.model, drawn.machine, drawn.options);
+  ASSERT_FALSE(free.plans.empty());
+  Bytes needed = free.plans[0].memory.host;
+  drawn.machine.host->memory = needed;
+  EXPECT_FALSE(search(drawn.model, drawn.machine, drawn.options).plans.empty());
+  drawn.machine.host->memory = 0.99 * needed;
+  SearchResult none = search(drawn.model, drawn.machine, drawn.options);
+  EXPECT_TRUE(none.plans.empty());
+  ASSERT_FALSE(none.rejections.empty());
+  for (const Rejection &rejection : none.rejections) {
+    EXPECT_EQ(rejection.reason, Rejection::Reason::host);
+    EXPECT_EQ(rejection.needed, needed);
+  }
+}
+
+TEST(Offload, IsNotTriedUnlessAskedFor) {
+  Case drawn = drawCase(0);
+  auto count = [&](Choices<Offload> choices) {
+    drawn.options.offload = std::move(choices);
+    std::vector<Rejection> rejections;
+    return enumerateSpace(drawn.model, drawn.options, rejections).size();
+  };
+  std::size_t none = count(SearchOptions().offload);
+  EXPECT_GT(none, 0U);
+  EXPECT_EQ(count({{Offload::optimizer}}), none);
+  EXPECT_EQ(count({}), 2 * none);
+  for (const Parallelism &how : [&] {
+         std::vector<Rejection> rejections;
+         drawn.options.offload = SearchOptions().offload;
+         return enumerateSpace(drawn.model, drawn.options, rejections);
+       }())
+    EXPECT_EQ(how.offload, Offload::none);
+}
+
+} // namespace
+} // namespace mtplan::planner
