@@ -68,6 +68,11 @@ void addFlags(CLI::App &app, Flags &flags) {
        "only what they are handed",
        "WORD|any");
   text(
+      "--offload", flags.offload,
+      "optimizer: its state is in the host's memory and updated there, or none "
+      "(default)",
+      "WORD|any");
+  text(
       "--overlap", flags.overlap,
       "what runs beside compute: on, off, or some of gather, reduce, sends and "
       "host (default: as --software has it, else off)",

@@ -118,6 +118,8 @@ void addMemory(Table &table, const Side &a, const Side &b) {
       {"  reserved", &MemoryUse::reserved}};
   for (auto [name, bytes] : kClasses)
     row(name, a.plan.memory.*bytes, b.plan.memory.*bytes);
+  if (a.plan.memory.host.value > 0 || b.plan.memory.host.value > 0)
+    row("on the host", a.plan.memory.host, b.plan.memory.host);
 }
 
 /// What one rank of every stage passes in per step, added up.

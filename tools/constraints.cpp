@@ -206,6 +206,7 @@ Ordered constraintsOf(const PlanRequest &request, const Problem &problem) {
     said["stage_layers"] = options.layers;
   said["zero"] = choicesJson(options.zeroStage, itself);
   said["recompute"] = choicesJson(options.recompute, named);
+  said["offload"] = choicesJson(options.offload, named);
   said["overlap"] = overlapJson(options.overlaps);
   Ordered splits = Ordered::array();
   for (planner::Split split : options.tensorSplits)

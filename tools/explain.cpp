@@ -95,11 +95,16 @@ public:
                                                   : meshText(nearest.how);
     if (nearest.reason == Rejection::Reason::divisor ||
         nearest.reason == Rejection::Reason::pins ||
+        nearest.reason == Rejection::Reason::host ||
         nearest.how.microBatch == 0)
       return name + ": " + reasonText(mesh, outcome);
     std::optional<PlannedCandidate> plan = solve(nearest.how, machine);
     if (!plan)
       return name + ": " + reasonText(mesh, outcome);
+    if (!plan->fits && plan->memory.total() <= plan->memory.limit)
+      return fmt::format("{}: needs {} of {} GiB of the host's", name,
+                         gibText(plan->memory.host),
+                         gibText(plan->memory.hostLimit));
     if (!plan->fits)
       return name + ": needs " + shortageText(plan->memory);
     const PlannedCandidate &best = *outcome.best();

@@ -103,6 +103,7 @@ std::string reasonAgainst(const PlannedCandidate &candidate,
                         {"context communication", a.context, b.context},
                         {"data communication", a.data, b.data},
                         {"pipeline", a.pipeline, b.pipeline},
+                        {"host", a.host, b.host},
                         {"local copies", a.local, b.local},
                         {"update", a.update, b.update}};
   const Part *most = std::ranges::max_element(parts, {}, [](const Part &part) {
@@ -152,12 +153,14 @@ std::vector<RejectedMesh> rejectedMeshes(const PlanOutcome &outcome) {
       return 1;
     case Rejection::Reason::memory:
       return 2;
-    case Rejection::Reason::pins:
+    case Rejection::Reason::host:
       return 3;
-    case Rejection::Reason::divisor:
+    case Rejection::Reason::pins:
       return 4;
+    case Rejection::Reason::divisor:
+      return 5;
     }
-    return 5;
+    return 6;
   };
   auto value = [](const Rejection &rejection) {
     return rejection.reason == Rejection::Reason::bound ||
@@ -194,10 +197,17 @@ std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome) {
   case Rejection::Reason::bound:
     return "no plan is faster than " + timeText(rejection.bound);
   case Rejection::Reason::memory:
+  case Rejection::Reason::host: {
+    bool onHost = rejection.reason == Rejection::Reason::host;
+    const planner::Machine &machine = outcome.problem->machine;
+    planner::Bytes limit =
+        onHost ? hostShareOf(machine, outcome.problem->options.devices)
+               : machine.device.memory;
     return (rejection.isFloor ? "needs at least "
                               : "the smallest plan needs ") +
-           gibText(rejection.needed) + " of " +
-           gibText(outcome.problem->machine.device.memory) + " GiB";
+           gibText(rejection.needed) + " of " + gibText(limit) + " GiB" +
+           (onHost ? " of the host's" : "");
+  }
   case Rejection::Reason::pins:
     return rejection.detail.empty() ? "no plan obeys the pins"
                                     : rejection.detail;

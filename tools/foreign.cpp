@@ -65,8 +65,6 @@ void refuseUnpriced(const Parallelism &how, std::vector<std::string> &errors) {
   if (how.recompute == planner::Recompute::full && how.recomputeLayers >= 0)
     refuse("recomputation of some layers only (here " +
            std::to_string(how.recomputeLayers) + " a stage)");
-  if (how.offload != planner::Offload::none)
-    refuse("offload");
   if (how.zeroStage > 0 && how.zeroRanks < how.dp)
     refuse("hybrid sharding (here over " + std::to_string(how.zeroRanks) +
            " of " + std::to_string(how.dp) + " replicas)");
@@ -108,8 +106,12 @@ void applyForeign(const std::string &file, const std::string &text,
   options.cp.only = {how.cp};
   options.virtualStages.only = {how.virtualStages};
   options.schedule.only = {how.schedule};
-  options.zeroStage.only = {how.zeroStage};
+  // Who offloads asks for stage 1 by name even where there is one replica.
+  bool isNamedOnly = how.offload != planner::Offload::none &&
+                     how.zeroStage == 1 && how.dp * how.cp == 1;
+  options.zeroStage.only = {isNamedOnly ? 0 : how.zeroStage};
   options.recompute.only = {how.recompute};
+  options.offload.only = {how.offload};
   options.microBatch = how.microBatch;
   options.globalBatch = how.globalBatch;
   options.layers = how.layers;

@@ -43,6 +43,8 @@ std::string choicesText(const Parallelism &how) {
   }
   if (how.recompute != planner::Recompute::none)
     add(std::string(nameOf(how.recompute)) + " recompute");
+  if (how.offload != planner::Offload::none)
+    add(std::string(nameOf(how.offload)) + " on the host");
   return text;
 }
 

@@ -63,6 +63,8 @@ public:
       setOptions();
       if (!request.importFile.empty())
         importForeign();
+      if (haveMachine)
+        checkHost();
     }
     bool haveGraph = haveModel && differentiate();
     bool havePins = haveGraph && resolvePins();
@@ -185,6 +187,7 @@ private:
     options.zeroStage = request.zeroStage;
     options.schedule = request.schedule;
     options.recompute = request.recompute;
+    options.offload = request.offload;
     if (request.overlaps)
       options.overlaps = *request.overlaps;
     else if (!request.software.empty())
@@ -222,6 +225,34 @@ private:
             readTextFile(request.importFile, errors))
       applyForeign(request.importFile, *text, problem->model, problem->options,
                    problem->notes, errors);
+  }
+
+  // A machine file need not describe the host; then nothing is offloaded, and
+  // who asked for nothing else is told.
+  void checkHost() {
+    planner::Choices<planner::Offload> &offload = problem->options.offload;
+    if (problem->machine.host)
+      return;
+    if (!offload.allows(planner::Offload::none))
+      errors.push_back(
+          "offload: " + problem->machine.name +
+          " does not describe its host; a machine file with "
+          "\"host\" does (docs/machine-format.md), as the preset " +
+          nearestWithHost());
+    offload.only = {planner::Offload::none};
+  }
+
+  // The first preset with the same device, else any.
+  std::string nearestWithHost() const {
+    std::string nearest;
+    for (const std::string &name : planner::presetNames()) {
+      planner::Machine preset = planner::loadMachine(name);
+      if (preset.host && preset.device.name == problem->machine.device.name)
+        return name;
+      if (preset.host && nearest.empty())
+        nearest = name;
+    }
+    return nearest;
   }
 
   bool differentiate() {

@@ -125,6 +125,7 @@ std::string constraintsOf(const PlanRequest &request, const Problem &problem,
     json["stage_layers"] = how.layers;
   json["zero"] = how.zeroStage;
   json["recompute"] = nameOf(how.recompute);
+  json["offload"] = nameOf(how.offload);
   json.erase("pins");
   for (const char *listing : {"top", "objective", "budget_seconds"})
     json.erase(listing);

@@ -58,6 +58,13 @@ Json memoryJson(const planner::MemoryUse &memory) {
           {"limit", memory.limit.value}};
 }
 
+// Of a GPU, its share of the node's.
+Json hostJson(const planner::MemoryUse &memory) {
+  return {{"optimizer", memory.host.value},
+          {"limit", memory.hostLimit.value > 0 ? Json(memory.hostLimit.value)
+                                               : Json(nullptr)}};
+}
+
 Json breakdownJson(const planner::StepTime &time) {
   return {{"compute", time.compute.value},
           {"recompute", 0.0},
@@ -83,6 +90,7 @@ Json howJson(const planner::Parallelism &how) {
           {"zero", how.zeroStage},
           {"zero_ranks", how.zeroRanks},
           {"recompute", nameOf(how.recompute)},
+          {"offload", nameOf(how.offload)},
           {"micro_batch", how.microBatch},
           {"micro_batches", how.microBatches()}};
 }
@@ -127,6 +135,7 @@ Json predictionJson(const PlannedCandidate &plan, const PlanFacts &facts) {
           {"model_tflops_per_gpu", facts.modelRate.value / 1e12},
           {"mfu", facts.mfu},
           {"memory_bytes", memoryJson(plan.memory)},
+          {"host_memory_bytes", hostJson(plan.memory)},
           {"breakdown_s", breakdownJson(plan.time)}};
 }
 
@@ -179,6 +188,8 @@ const char *nameOf(planner::Rejection::Reason reason) {
     return "divisor";
   case Reason::memory:
     return "memory";
+  case Reason::host:
+    return "host";
   case Reason::bound:
     return "bound";
   case Reason::pins:
@@ -205,7 +216,8 @@ Json searchJson(const PlanOutcome &outcome, bool timings) {
     if (rejection.reason == planner::Rejection::Reason::bound ||
         rejection.reason == planner::Rejection::Reason::budget)
       entry["at_least_s"] = rejection.bound.value;
-    if (rejection.reason == planner::Rejection::Reason::memory)
+    if (rejection.reason == planner::Rejection::Reason::memory ||
+        rejection.reason == planner::Rejection::Reason::host)
       entry["needs_bytes"] = rejection.needed.value;
     entry["detail"] = reasonText(mesh, outcome);
     rejections.push_back(std::move(entry));
@@ -229,6 +241,7 @@ Json alternativeJson(const PlannedCandidate &plan,
   json["why"] = reasonAgainst(plan, best);
   json["optimal"] = plan.optimal;
   json["memory_bytes"] = memoryJson(plan.memory);
+  json["host_memory_bytes"] = hostJson(plan.memory);
   json["breakdown_s"] = breakdownJson(plan.time);
   return json;
 }
@@ -290,6 +303,7 @@ std::string jsonOf(const PlanOutcome &outcome, const JsonStyle &style) {
   } else if (const auto &nearest = outcome.result.nearest) {
     report["nearest"] = howJson(nearest->how);
     report["nearest"]["memory_bytes"] = memoryJson(nearest->memory);
+    report["nearest"]["host_memory_bytes"] = hostJson(nearest->memory);
   }
   if (!outcome.attempts.empty() ||
       outcome.asked.objective != Objective::stepTime) {

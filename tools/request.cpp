@@ -43,6 +43,8 @@ constexpr planner::ScheduleKind kSchedules[] = {
 constexpr planner::Recompute kRecomputes[] = {planner::Recompute::none,
                                               planner::Recompute::selective,
                                               planner::Recompute::full};
+constexpr planner::Offload kOffloads[] = {planner::Offload::none,
+                                          planner::Offload::optimizer};
 constexpr ExportKind kExports[] = {
     ExportKind::megatron,   ExportKind::deepspeed, ExportKind::torchtitan,
     ExportKind::accelerate, ExportKind::tpPlan,    ExportKind::jax,
@@ -243,6 +245,7 @@ void readParallelism(const Flags &flags, PlanRequest &request, Reader &reader) {
        itself);
   word("--recompute", "kind", flags.recompute, request.recompute, kRecomputes,
        itself);
+  word("--offload", "kind", flags.offload, request.offload, kOffloads, itself);
   if (flags.stageLayers)
     request.stageLayers =
         reader.counts("--stage-layers", *flags.stageLayers, ir::kMaxLayers);
@@ -338,6 +341,7 @@ const std::vector<FlagKey> &flagKeys() {
       {"stage_layers", "--stage-layers", &Flags::stageLayers, Kind::counts},
       {"zero", "--zero", &Flags::zero, Kind::counts},
       {"recompute", "--recompute", &Flags::recompute, Kind::words},
+      {"offload", "--offload", &Flags::offload, Kind::words},
       {"overlap", "--overlap", &Flags::overlap, Kind::words},
       {"splits", "--splits", &Flags::splits, Kind::words},
       {"sequence_parallel", "--sequence-parallel", &Flags::sequenceParallel,
@@ -429,6 +433,7 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
           std::pair("--zero", flags.zero.has_value()),
           std::pair("--schedule", flags.schedule.has_value()),
           std::pair("--recompute", flags.recompute.has_value()),
+          std::pair("--offload", flags.offload.has_value()),
           std::pair("--stage-layers", flags.stageLayers.has_value()),
           std::pair("--overlap", flags.overlap.has_value())})
       if (given)

@@ -198,8 +198,11 @@ private:
       result.plans.clear();
       Rejection rejection;
       rejection.how = result.nearest->how;
-      rejection.reason = Rejection::Reason::memory;
-      rejection.needed = result.nearest->memory.total();
+      const planner::MemoryUse &memory = result.nearest->memory;
+      bool hostIsFull = memory.total() <= memory.limit;
+      rejection.reason =
+          hostIsFull ? Rejection::Reason::host : Rejection::Reason::memory;
+      rejection.needed = hostIsFull ? memory.host : memory.total();
       result.rejections = {rejection};
     }
   }
@@ -224,7 +227,7 @@ private:
       rejection.how.microBatch = one.integer("micro_batch", 0, kMost);
       int equal = count(one, "candidates");
       rejection.reason = static_cast<Rejection::Reason>(one.oneOf(
-          "reason", {"divisor", "memory", "bound", "pins", "budget"}));
+          "reason", {"divisor", "memory", "host", "bound", "pins", "budget"}));
       rejection.bound = secondsOf(one, "at_least_s");
       rejection.needed = {one.number("needs_bytes", {})};
       rejection.isFloor = one.boolean("is_floor", false);

@@ -75,6 +75,8 @@ const char *nameOf(planner::Rejection::Reason reason) {
     return "divisor";
   case Reason::memory:
     return "memory";
+  case Reason::host:
+    return "host";
   case Reason::bound:
     return "bound";
   case Reason::pins:

@@ -69,6 +69,7 @@ std::string timeSection(const Problem &problem, const PlanFacts &facts,
   add("context communication", time.context);
   add("data communication", time.data);
   add("pipeline", time.pipeline);
+  add("host", time.host);
   add("local copies", time.local);
   add("update", time.update);
   return bold("Step", style) +
@@ -218,11 +219,18 @@ std::string headingOf(const Problem &problem, const ScreenStyle &style) {
 }
 
 std::string memoryText(const planner::MemoryUse &memory) {
-  return fmt::format("  parameters {}, gradients {}, optimizer {}, "
-                     "activations {}, workspace {}, reserved {}\n",
-                     gibText(memory.parameters), gibText(memory.gradients),
-                     gibText(memory.optimizer), gibText(memory.activations),
-                     gibText(memory.workspace), gibText(memory.reserved));
+  std::string text = fmt::format(
+      "  parameters {}, gradients {}, optimizer {}, activations {}, workspace "
+      "{}, reserved {}\n",
+      gibText(memory.parameters), gibText(memory.gradients),
+      gibText(memory.optimizer), gibText(memory.activations),
+      gibText(memory.workspace), gibText(memory.reserved));
+  if (memory.host.value > 0)
+    text +=
+        fmt::format("  on the host {} of {} GiB per GPU: the optimizer, and "
+                    "gradients where they land\n",
+                    gibText(memory.host), gibText(memory.hostLimit));
+  return text;
 }
 
 std::string marginsText(const planner::Device &device) {

@@ -44,6 +44,7 @@ public:
     smallerMicroBatch();
     moreZero();
     moreRecompute();
+    offloading();
     morePipeline();
     moreTensorRanks();
     if (request.tp || request.dp)
@@ -115,6 +116,14 @@ private:
         return;
   }
 
+  void offloading() {
+    using planner::Offload;
+    if (problem.machine.host && !request.offload.allows(Offload::optimizer))
+      attempt("--offload optimizer", [](PlanRequest &changed) {
+        changed.offload.only = {Offload::optimizer};
+      });
+  }
+
   // The fewest stages that do; replicas make room for them.
   void morePipeline() {
     for (std::int64_t pp : planner::divisorsOf(problem.options.devices))
@@ -161,6 +170,15 @@ private:
       changed.zeroStage.only.clear();
       changed.recompute.only.clear();
     });
+    if (!found.empty())
+      return;
+    if (problem.machine.host)
+      attempt("--zero any --recompute any --offload any",
+              [](PlanRequest &changed) {
+                changed.zeroStage.only.clear();
+                changed.recompute.only.clear();
+                changed.offload.only.clear();
+              });
     if (!found.empty())
       return;
     attempt(fmt::format("--pp any --zero any --recompute any{}",

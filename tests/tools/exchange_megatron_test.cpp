@@ -139,7 +139,8 @@ std::vector<Spelling> spellings() {
            "--position-embedding-type rope "
            "--untie-embeddings-and-output-weights --disable-bias-linear "
            "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 1 "
-           "--ddp-bucket-size 40000000 --optimizer-cpu-offload "
+           "--use-distributed-optimizer --ddp-bucket-size 40000000 "
+           "--optimizer-cpu-offload --use-precision-aware-optimizer "
            "--recompute-granularity full --recompute-method block "
            "--recompute-num-layers 7 --micro-batch-size 1 "
            "--global-batch-size 96 --bf16"},
@@ -303,7 +304,8 @@ TEST(ExchangeMegatron, ReadsWhatItWrote) {
     p.recompute = static_cast<Recompute>(draw(3));
     if (p.recompute == Recompute::full && draw(2))
       p.recomputeLayers = p.virtualStages;
-    p.offload = draw(2) ? Offload::optimizer : Offload::none;
+    // Only of the distributed optimizer.
+    p.offload = draw(2) && p.zeroStage > 0 ? Offload::optimizer : Offload::none;
     ModelFacts &m = config.model;
     for (int part : p.layers)
       m.layers += part;

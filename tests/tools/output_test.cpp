@@ -55,16 +55,16 @@ TEST(Json, HasTheDocumentedKeys) {
   EXPECT_THAT(keysOf(report["plan"]),
               ElementsAre("dp", "tp", "pp", "cp", "ep", "virtual_stages",
                           "schedule", "layers", "zero", "zero_ranks",
-                          "recompute", "micro_batch", "micro_batches",
-                          "global_batch", "sequence_parallel", "ops",
-                          "parameters"));
+                          "recompute", "offload", "micro_batch",
+                          "micro_batches", "global_batch", "sequence_parallel",
+                          "ops", "parameters"));
   EXPECT_THAT(keysOf(report["plan"]["ops"][0]),
               ElementsAre("segment", "first", "copies", "label", "kind",
                           "phase", "strategy", "local_shape", "layout"));
   EXPECT_THAT(keysOf(report["prediction"]),
               ElementsAre("step_time_s", "tokens_per_s", "model_tflops_per_gpu",
-                          "mfu", "memory_bytes", "breakdown_s", "margins_bytes",
-                          "unvalidated"));
+                          "mfu", "memory_bytes", "host_memory_bytes",
+                          "breakdown_s", "margins_bytes", "unvalidated"));
   EXPECT_THAT(keysOf(report["prediction"]["memory_bytes"]),
               ElementsAre("parameters", "gradients", "optimizer", "activations",
                           "workspace", "reserved", "total", "limit"));

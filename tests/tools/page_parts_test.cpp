@@ -51,7 +51,7 @@ TEST(PageParts, StepHasAllTerms) {
 }
 
 TEST(PageParts, MemoryByStageAndClass) {
-  MemoryUse use{{1}, {2}, {3}, {4}, {5}, {6}, {80}};
+  MemoryUse use{{1}, {2}, {3}, {4}, {5}, {6}, {80}, {}, {}};
   PageBars bars = pageMemory({use, use});
   ASSERT_EQ(bars.bars.size(), 2U);
   EXPECT_EQ(bars.bars[1].name, "stage 1");

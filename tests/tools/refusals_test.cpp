@@ -83,6 +83,17 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--seq", "0"},
                 {"--seq: must be a whole number from 1 to 2147483647, but is "
                  "0"}},
+        Refusal{"OffloadUnknown",
+                kGpt,
+                {"--offload", "parameters"},
+                {"--offload: unknown kind \"parameters\"; nearest first, known "
+                 "are optimizer and none"}},
+        Refusal{"OffloadWithoutAHost",
+                kGpt,
+                {"--offload", "optimizer", "--hardware", "generic"},
+                {"offload: generic does not describe its host; a machine file "
+                 "with \"host\" does (docs/machine-format.md), as the preset "
+                 "dgx-a100-80g"}},
         Refusal{"MemoryNotANumber",
                 kGpt,
                 {"--memory-gib", "nan"},

@@ -34,6 +34,10 @@ void addNotes(const ForeignConfig &config, std::vector<std::string> &notes) {
     notes.push_back(fmt::format("DeepSpeed splits stage {} over all {} "
                                 "replicas, not {}",
                                 p.zeroStage, p.dp, p.zeroRanks));
+  if (p.offload == planner::Offload::optimizer && p.zeroStage == 0 &&
+      p.dp * p.cp > 1)
+    notes.emplace_back("DeepSpeed offloads from stage 1 on, where replicas "
+                       "share the optimizer's state");
   if (p.recompute == Recompute::selective)
     notes.emplace_back("DeepSpeed recomputes where the model's code asks for "
                        "it; here: the core of attention");
@@ -46,7 +50,9 @@ void addNotes(const ForeignConfig &config, std::vector<std::string> &notes) {
 ordered_json zeroSection(const ForeignConfig &config) {
   const Parallelism &p = config.parallelism;
   ordered_json zero;
-  zero["stage"] = p.zeroStage;
+  // DeepSpeed offloads from stage 1 on; without replicas that is the same.
+  bool alone = p.dp * p.cp == 1 && p.offload == planner::Offload::optimizer;
+  zero["stage"] = alone ? std::max(p.zeroStage, 1) : p.zeroStage;
   zero["overlap_comm"] = config.training.overlapGradReduce;
   if (config.training.reduceBucket > 0)
     zero["reduce_bucket_size"] = config.training.reduceBucket;

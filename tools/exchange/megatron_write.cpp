@@ -133,8 +133,14 @@ private:
   void sharding() {
     static const char *const strategies[] = {"no_shard", "optim", "optim_grads",
                                              "optim_grads_params"};
-    if (p.zeroStage > 0)
+    // Offload is reached by its distributed optimizer's hybrid one; without
+    // replicas that is the same.
+    bool offloads = p.offload == Offload::optimizer;
+    if (p.zeroStage > 0 || (offloads && p.dp * p.cp == 1))
       put("use-distributed-optimizer");
+    else if (offloads)
+      note("Megatron-LM offloads its distributed optimizer only, which splits "
+           "the state over the replicas: --use-distributed-optimizer");
     if (p.zeroStage > 1) {
       put("use-megatron-fsdp");
       put("data-parallel-sharding-strategy", strategies[p.zeroStage]);
@@ -145,7 +151,8 @@ private:
     putIf(config.training.overlapParamGather, "overlap-param-gather");
     putIf(!config.training.overlapPipeline, "no-overlap-p2p-communication");
     putUnless("ddp-bucket-size", config.training.reduceBucket, 0);
-    putIf(p.offload == Offload::optimizer, "optimizer-cpu-offload");
+    putIf(offloads, "optimizer-cpu-offload");
+    putIf(offloads, "use-precision-aware-optimizer");
   }
 
   void recompute() {

@@ -72,6 +72,11 @@ Page pageOf(const PlanOutcome &outcome) {
                    fmt::format("{} of {} GiB", gibText(best.memory.total()),
                                gibText(best.memory.limit))},
                   {"GPUs", std::to_string(problem.options.devices)}};
+  if (best.memory.host.value > 0)
+    page.figures.push_back(
+        {"Host memory per GPU",
+         fmt::format("{} of {} GiB", gibText(best.memory.host),
+                     gibText(best.memory.hostLimit))});
   page.notes = problem.notes;
   page.step = pageStep(best.time);
   page.stages = pageStages(step, result);
