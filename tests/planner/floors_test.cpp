@@ -87,12 +87,15 @@ TEST(Floors, HoldWhateverOverlaps) {
 // replicas beside compute or not.
 TEST(Floors, HoldWhatTheHostDoes) {
   int compared = 0;
+  Software sweeping = defaultSoftware();
+  sweeping.parameters.sweep = 60; // which the device goes on with meanwhile
   for (int beside = 0; beside < 16; ++beside)
     for (unsigned seed : {3U, 9U}) {
       SCOPED_TRACE(testing::Message() << "seed " << seed << ' ' << beside);
       Case drawn = drawCase(seed);
       drawn.options.offload = {{Offload::optimizer}};
       drawn.options.recompute = {{Recompute::none}};
+      drawn.options.software = &sweeping;
       bool hides = (beside & 8) != 0;
       drawn.options.overlaps = {hides,
                                 hides,
@@ -103,6 +106,34 @@ TEST(Floors, HoldWhatTheHostDoes) {
       compared += compare(drawn);
     }
   EXPECT_GT(compared, 1000);
+}
+
+// Of eight chunks one is reduced while the others' gradients go down, are used
+// and come up, 2 ns each of every weight: together that is twice the step.
+TEST(Floors, HoldWhereTheHostIsAPipeline) {
+  for (unsigned seed : {0U, 2U, 4U, 6U}) {
+    Case drawn = drawCase(seed);
+    drawn.machine.levels[0].pointToPoint = BytesPerSec{1e15};
+    drawn.model.segments[1].repeat = 16;
+    for (Parameter &parameter : drawn.model.parameters)
+      parameter.copies = parameter.copies > 1 ? 16 : 1;
+    drawn.machine.device.bandwidth = BytesPerSec{1e15};
+    drawn.machine.device.fp32 = drawn.machine.device.bf16 = FlopsPerSec{1e15};
+    drawn.machine.host =
+        Host{Bytes{1e6}, BytesPerSec{14e9}, 1.0, BytesPerSec{1e9}, {}};
+    drawn.options.devices = 4;
+    drawn.options.dp = 2;
+    drawn.options.tp = 1;
+    drawn.options.pp = {{2}};
+    drawn.options.cp = {{1}};
+    drawn.options.virtualStages = {{8}};
+    drawn.options.schedule = {{ScheduleKind::interleaved}};
+    drawn.options.recompute = {{Recompute::none}};
+    drawn.options.offload = {{Offload::optimizer}};
+    drawn.options.zeroStage = {{0}};
+    drawn.options.overlaps = {};
+    EXPECT_GT(compare(drawn), 0);
+  }
 }
 
 // A parameter that two segments of one stage share needs no sum between stages.
