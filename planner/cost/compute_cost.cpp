@@ -112,6 +112,17 @@ Seconds castTime(const Op &op, const OpRun &run, const LocalWork &work,
          device.passRate();
 }
 
+// What all tiles of a product read or write again: the operand that is not cut,
+// or, of sums, the result.
+Bytes againTraffic(const Op &op, const OpRun &run, const LocalWork &work) {
+  ProductBytes bytes = bytesOf(op, work);
+  double once = run.along == &Op::n   ? bytes.first
+                : run.along == &Op::m ? bytes.second
+                : run.along == &Op::k ? 2 * bytes.result
+                                      : 0.0;
+  return Bytes{(run.tiles - 1) * once};
+}
+
 Seconds gemmTime(const Op &op, const OpRun &run, const LocalWork &work,
                  const Device &device) {
   ProductShape shape{work.extentOf(op.m), work.extentOf(op.n),
@@ -122,8 +133,21 @@ Seconds gemmTime(const Op &op, const OpRun &run, const LocalWork &work,
   // joined product each has its share.
   Seconds product = productTime(shape, device, run.precision) *
                     (work.flops() / shape.flops());
-  return std::max(product,
-                  productTraffic(op, run, work) / device.streamRate()) +
+  Bytes traffic = productTraffic(op, run, work);
+  if (run.tiles > 1) {
+    // No less than at once, which could be executed as tiles too.
+    double &cut = run.along == &Op::m   ? shape.m
+                  : run.along == &Op::n ? shape.n
+                  : run.along == &Op::k ? shape.k
+                                        : shape.batch;
+    double whole = shape.flops();
+    cut = std::ceil(cut / run.tiles);
+    product = std::max(product, run.tiles *
+                                    productTime(shape, device, run.precision) *
+                                    (work.flops() / whole));
+    traffic += againTraffic(op, run, work);
+  }
+  return std::max(product, traffic / device.streamRate()) +
          castTime(op, run, work, device);
 }
 
@@ -136,7 +160,7 @@ Seconds computeTime(const Op &op, const OpRun &run, const Strategy &strategy,
   if (run.inProduct)
     return {};
   LocalWork work(op, tensors, strategy, mesh);
-  Seconds time = gaps(op, device, software);
+  Seconds time = run.tiles * gaps(op, device, software);
   switch (op.opClass) {
   case OpClass::gemm:
     time += gemmTime(op, run, work, device);

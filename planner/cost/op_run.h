@@ -23,6 +23,10 @@ struct OpRun {
   bool inProduct = false; ///< a sum that a joined product makes on its way
   /// Bytes moved by casts, per element of the first operand and of the second.
   double firstCast = 0.0, secondCast = 0.0;
+  /// Products run one after another, each of a tile along `along`: m, n, k or
+  /// batch of the operator.
+  int tiles = 1;
+  std::vector<int> Op::*along = nullptr;
   double pace = 1.0; ///< time on the slowest device over that on a mean one
 };
 

@@ -211,8 +211,21 @@ private:
       for (Offload offload : {Offload::none, Offload::optimizer})
         if (options.offload.allows(offload)) {
           how.offload = offload;
-          found.push_back(how);
+          addTiles(how);
         }
+    }
+  }
+
+  // More tiles only take longer, so where they are left open a few will do to
+  // find what fits.
+  void addTiles(Parallelism how) {
+    static const std::vector<int> kOne{1}, kFew{1, 2, 4, 8, 16, 32};
+    const std::vector<int> &asked =
+        options.tiles.only.empty() ? kFew : options.tiles.only;
+    for (int tiles : how.zeroStage == 3 ? asked : kOne) {
+      how.tiles = tiles;
+      if (options.tiles.allows(tiles))
+        found.push_back(how);
     }
   }
 

@@ -105,6 +105,7 @@ MicroBatchFloor Floors::solve(const Parallelism &how,
   alone.dp = alone.pp = alone.ep = alone.virtualStages = 1;
   alone.zeroStage = 0;
   alone.offload = Offload::none;
+  alone.tiles = 1; // which takes no longer than several
   alone.zeroRanks = 1;
   alone.globalBatch = how.microBatch;
   alone.layers.clear();

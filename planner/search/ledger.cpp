@@ -6,6 +6,7 @@
 
 #include "planner/search/phase_times.h"
 #include "planner/search/recompute.h"
+#include "planner/search/tiling.h"
 
 namespace mtplan::planner {
 
@@ -30,14 +31,14 @@ std::size_t at(int index) { return static_cast<std::size_t>(index); }
 template <typename Visit>
 void forEachStep(const Layout &from, const Layout &to,
                  const std::vector<std::int64_t> &shape, double elementBytes,
-                 bool ofState, const Setting &setting, Visit visit) {
+                 bool ofState, const Setting &setting, int tiles, Visit visit) {
   std::vector<std::int64_t> local = localShape(shape, from, setting.mesh);
   for (const ReshardStep &step : reshardSteps(from, to)) {
     double bytes = elementBytes;
     for (std::int64_t size : local)
       bytes *= static_cast<double>(size);
     visit(step, Bytes{bytes},
-          ofState ? stateTime(step, local, elementBytes, setting)
+          ofState ? stateTime(step, local, elementBytes, setting, tiles)
                   : stepTime(step, local, elementBytes, setting.mesh,
                              *setting.machine));
     local = localShape(shape, step.result, setting.mesh);
@@ -57,13 +58,18 @@ void forEachConversion(const ModelGraph &model,
     auto emit = [&](const Layout &from, const Layout &to,
                     const std::vector<std::int64_t> &shape, double elementBytes,
                     bool ofState, LedgerPhase phase, const std::string &cause,
-                    std::int64_t times) {
-      forEachStep(from, to, shape, elementBytes, ofState, setting,
+                    std::int64_t times, int tiles = 1) {
+      forEachStep(from, to, shape, elementBytes, ofState, setting, tiles,
                   [&](const ReshardStep &step, Bytes bytes, Seconds seconds) {
-                    visit(step, bytes, seconds, phase, cause, segment.name,
-                          times);
+                    // Between replicas each tile goes on its own.
+                    bool whole = roleOf(setting.mesh.axes[at(step.axis)]) ==
+                                 AxisRole::tensor;
+                    int parts = whole ? 1 : tiles;
+                    visit(step, bytes / parts, seconds / parts, phase, cause,
+                          segment.name, times * parts);
                   });
     };
+    std::vector<int> tiles = tilesOfTensors(model, segment, setting);
     std::vector<bool> again =
         tensorsAgain(segment, setting.recompute, *setting.software);
     for (const PlannedConversion &conversion : plan.conversions) {
@@ -75,7 +81,8 @@ void forEachConversion(const ModelGraph &model,
       bool forward = conversion.phase == Phase::forward;
       auto convert = [&](LedgerPhase phase) {
         emit(conversion.from, conversion.to, tensor.shape, tensor.elementBytes,
-             ofState, phase, tensor.name, setting.microBatches * plan.count);
+             ofState, phase, tensor.name, setting.microBatches * plan.count,
+             tiles[at(conversion.tensor)]);
       };
       convert(forward ? LedgerPhase::forward : LedgerPhase::backward);
       // Once more where backward makes the value anew.

@@ -11,6 +11,7 @@
 #include "planner/cost/compute_cost.h"
 #include "planner/search/ledger.h"
 #include "planner/search/recompute.h"
+#include "planner/search/tiling.h"
 
 namespace mtplan::planner {
 
@@ -42,10 +43,11 @@ private:
 /// Transient values of one segment under one plan.
 class Workspace {
 public:
-  Workspace(const SegmentGraph &graph, const SegmentPlan &p,
+  Workspace(const ModelGraph &model, const SegmentPlan &p,
             const Setting &setting)
-      : segment(graph), plan(p), mesh(setting.mesh),
-        liveness(graph.ops.size()) {}
+      : segment(model.segments[at(p.segment)]), plan(p), mesh(setting.mesh),
+        tiles(tilesOfTensors(model, segment, setting)),
+        liveness(segment.ops.size()) {}
 
   double peak() {
     for (std::size_t t = 0; t < segment.tensors.size(); ++t)
@@ -110,7 +112,8 @@ private:
     if (first <= last)
       liveness.add(first, last,
                    localBytes(segment.tensors[t].shape, layout,
-                              segment.tensors[t].elementBytes, mesh));
+                              segment.tensors[t].elementBytes, mesh) /
+                       tiles[t]);
   }
 
   static bool touches(const Op &op, std::size_t t) {
@@ -131,6 +134,7 @@ private:
   const SegmentGraph &segment;
   const SegmentPlan &plan;
   const Mesh &mesh;
+  std::vector<int> tiles; ///< by tensor
   Liveness liveness;
 };
 
@@ -210,7 +214,7 @@ MemoryUse memoryOf(const ModelGraph &model,
       use.activations += setting.inFlight * copies *
                          (redone[o] ? 1.0 - recomputed : 1.0) * kept;
     }
-    Workspace workspace(segment, plan, setting);
+    Workspace workspace(model, plan, setting);
     use.workspace = std::max(use.workspace, Bytes{workspace.peak() + again});
     inputs += Bytes{workspace.inputs()};
   }

@@ -49,6 +49,10 @@ struct Parallelism {
   /// everything. Negative: all.
   int recomputeLayers = -1;
   Offload offload = Offload::none;
+  /// Of ZeRO stage 3: the largest weight of a product is gathered, used and its
+  /// gradient reduced in as many tiles, the others in tiles no larger; 1: at
+  /// once (see tiling.h).
+  int tiles = 1;
   bool sequenceParallel = false; ///< the tensor axis may split the sequence
   /// Repeated layers in each part of the model, in model order: pp *
   /// virtualStages numbers that add up to the model's layers.

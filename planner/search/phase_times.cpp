@@ -6,6 +6,7 @@
 
 #include "planner/cost/compute_cost.h"
 #include "planner/search/recompute.h"
+#include "planner/search/tiling.h"
 
 namespace mtplan::planner {
 
@@ -20,8 +21,8 @@ public:
         setting(s), isGradient(segment.tensors.size(), false),
         operatorAgain(operatorsAgain(segment, s.recompute, *s.software)),
         tensorAgain(tensorsAgain(segment, s.recompute, *s.software)),
-        runs(opRunsOf(segment, s.machine->device, *s.software, s.precision,
-                      s.devices)) {
+        runs(opRunsOf(graph, segment, s)),
+        tiles(tilesOfTensors(graph, segment, s)) {
     for (const Accumulation &sum : segment.accumulations)
       isGradient[at(sum.tensor)] = true;
   }
@@ -80,10 +81,10 @@ private:
          reshardSteps(conversion.from, conversion.to)) {
       bool passed = tensor.kind == TensorKind::activation &&
                     !isGradient[at(conversion.tensor)];
-      Seconds time = passed
-                         ? exposedTime(step, local, tensor.elementBytes,
-                                       conversion.phase, setting)
-                         : stateTime(step, local, tensor.elementBytes, setting);
+      Seconds time = passed ? exposedTime(step, local, tensor.elementBytes,
+                                          conversion.phase, setting)
+                            : stateTime(step, local, tensor.elementBytes,
+                                        setting, tiles[at(conversion.tensor)]);
       local = localShape(tensor.shape, step.result, setting.mesh);
       AxisRole role = roleOf(setting.mesh.axes[at(step.axis)]);
       Seconds PhaseParts::*part =
@@ -135,6 +136,7 @@ private:
   std::vector<bool> isGradient; ///< by tensor
   std::vector<bool> operatorAgain, tensorAgain;
   std::vector<OpRun> runs; ///< by operator
+  std::vector<int> tiles;  ///< by tensor
   PhaseTimes times;
 };
 

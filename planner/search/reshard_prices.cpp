@@ -63,7 +63,7 @@ Seconds reshardTime(const Layout &from, const Layout &to,
 
 Seconds stateTime(const ReshardStep &step,
                   const std::vector<std::int64_t> &localBefore,
-                  double elementBytes, const Setting &setting) {
+                  double elementBytes, const Setting &setting, int tiles) {
   const Mesh &mesh = setting.mesh;
   const MeshAxis &axis = mesh.axes[static_cast<std::size_t>(step.axis)];
   const ParameterTraffic &software = setting.software->parameters;
@@ -78,12 +78,17 @@ Seconds stateTime(const ReshardStep &step,
     double passes = step.kind == StepKind::allReduce ? 2.0 : 1.0;
     return passes * parts * piece / software.flatRing;
   }
-  Bytes message = std::max(piece, software.bucket / parts);
-  if (message.value == 0)
-    return {};
   Group group{axis.size, mesh.stride(step.axis), mesh.ranks()};
-  return collectiveTime(step.kind, message, group, *setting.machine) *
-         (piece / message);
+  auto sentIn = [&](Bytes least) -> Seconds {
+    Bytes message = std::max(least, software.bucket / parts);
+    if (message.value == 0)
+      return {};
+    return collectiveTime(step.kind, message, group, *setting.machine) *
+           (piece / message);
+  };
+  // In several messages it takes no less than in one.
+  return tiles == 1 ? sentIn(piece)
+                    : std::max(sentIn(piece), sentIn(piece / tiles));
 }
 
 Seconds stateReshardTime(const Layout &from, const Layout &to,
@@ -139,7 +144,7 @@ int LayoutDomain::add(const Layout &layout) {
 
 void LayoutDomain::price(const std::vector<std::int64_t> &shape,
                          double elementBytes, bool passed,
-                         const Setting &setting) {
+                         const Setting &setting, int tiles) {
   std::size_t n = layouts.size();
   bytes.resize(n);
   for (std::size_t i = 0; i < n; ++i)
@@ -169,7 +174,7 @@ void LayoutDomain::price(const std::vector<std::int64_t> &shape,
               setting.mesh.axes[static_cast<std::size_t>(step.axis)];
           bool ofReplicas =
               !isCollective(step.kind) || roleOf(axis) != AxisRole::tensor;
-          return stateTime(step, local, elementBytes, setting) *
+          return stateTime(step, local, elementBytes, setting, tiles) *
                  (ofReplicas ? setting.besideWeight : 1.0);
         });
     return;

@@ -23,9 +23,10 @@ Seconds stepTime(const ReshardStep &step,
 
 /// Time of a step of a weight or of its gradient: between replicas they go in
 /// the software's buckets, of which each has its share, and on its links.
+/// \param tiles  there they go as so many messages, one after another
 Seconds stateTime(const ReshardStep &step,
                   const std::vector<std::int64_t> &localBefore,
-                  double elementBytes, const Setting &setting);
+                  double elementBytes, const Setting &setting, int tiles = 1);
 Seconds stateReshardTime(const Layout &from, const Layout &to,
                          const std::vector<std::int64_t> &shape,
                          double elementBytes, const Setting &setting);
@@ -58,8 +59,9 @@ struct LayoutDomain {
   int add(const Layout &layout);
   int find(const Layout &layout) const; ///< or -1
   /// \param passed  from operator to operator, so that exposedTime() applies
+  /// \param tiles   if not: see stateTime()
   void price(const std::vector<std::int64_t> &shape, double elementBytes,
-             bool passed, const Setting &setting);
+             bool passed, const Setting &setting, int tiles = 1);
   double between(int from, int to, Phase phase = Phase::forward) const {
     bool differs = phase == Phase::backward && !backwardSeconds.empty();
     return (differs ? backwardSeconds

@@ -405,6 +405,7 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
   setting.recomputeShare = recomputeShareOf(how);
   // Of several chunks one may be reduced while the host is at another.
   setting.offload = how.offload;
+  setting.tiles = how.tiles;
   const Overlaps &overlaps = options.overlaps;
   bool besideHost = how.offload != Offload::none &&
                     (overlaps.down || overlaps.hostUpdate || overlaps.up);

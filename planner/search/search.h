@@ -49,6 +49,7 @@ struct SearchOptions {
   Choices<Recompute> recompute{{Recompute::none}};
   /// All but none asks for a machine that describes its hosts.
   Choices<Offload> offload{{Offload::none}};
+  Choices<int> tiles{{1}}; ///< more than one only in ZeRO stage 3
   /// Layers of each part of the model; empty: dealt out evenly.
   std::vector<int> layers;
   Overlaps overlaps{false, false, false, false, false, false};

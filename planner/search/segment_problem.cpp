@@ -8,6 +8,7 @@
 
 #include "planner/cost/compute_cost.h"
 #include "planner/search/recompute.h"
+#include "planner/search/tiling.h"
 
 namespace mtplan::planner {
 
@@ -26,8 +27,8 @@ public:
         owner(ownerOf), phasesApart(apart),
         operatorAgain(operatorsAgain(segment, s.recompute, *s.software)),
         tensorAgain(tensorsAgain(segment, s.recompute, *s.software)),
-        runs(opRunsOf(segment, s.machine->device, *s.software, s.precision,
-                      s.devices)) {}
+        runs(opRunsOf(graph, segment, s)),
+        tiles(tilesOfTensors(graph, segment, s)) {}
 
   SegmentProblem build() {
     addOperators();
@@ -313,7 +314,7 @@ private:
     }
     domain.price(tensor.shape, tensor.elementBytes,
                  tensor.kind == TensorKind::activation && !isAccumulated(t),
-                 setting);
+                 setting, tiles[at(t)]);
     if ((tensor.kind == TensorKind::parameter || isAccumulated(t)) &&
         !parametersMove())
       keepInPlace(domain, tensorAxis);
@@ -459,6 +460,7 @@ private:
   bool phasesApart;
   std::vector<bool> operatorAgain, tensorAgain;
   std::vector<OpRun> runs; ///< by operator
+  std::vector<int> tiles;  ///< by tensor
   SegmentProblem result;
   std::vector<Port> makers;
   std::vector<std::vector<Port>> forwardReaders, backwardReaders;

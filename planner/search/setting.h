@@ -62,6 +62,7 @@ struct Setting {
   /// time they take: less than all of it where other work may go on meanwhile.
   double besideWeight = 1.0;
   Offload offload = Offload::none;
+  int tiles = 1; ///< see Parallelism
   /// Whether the device's update, and what the host does for the optimizer,
   /// stand in a row with all else that has the weight.
   bool updateAddsUp = true, hostAddsUp = true;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "planner/search/segment_problem.h"
+#include "planner/search/tiling.h"
 
 namespace mtplan::planner {
 
@@ -62,7 +63,7 @@ double pieceOf(const Use &use, const Strategy &strategy,
 double leastWorkingSet(const Op &op, const std::vector<Strategy> &strategies,
                        const std::vector<Tensor> &tensors,
                        const std::vector<int> &savedVariables,
-                       const Mesh &mesh) {
+                       const std::vector<int> &tiles, const Mesh &mesh) {
   double least = kNever;
   for (const Strategy &strategy : strategies) {
     double bytes = 0.0;
@@ -71,7 +72,7 @@ double leastWorkingSet(const Op &op, const std::vector<Strategy> &strategies,
         auto index = static_cast<std::size_t>(use.tensor);
         if (tensors[index].kind == TensorKind::activation &&
             savedVariables[index] < 0)
-          bytes += pieceOf(use, strategy, tensors, mesh);
+          bytes += pieceOf(use, strategy, tensors, mesh) / tiles[index];
       }
     least = std::min(least, bytes);
   }
@@ -105,15 +106,17 @@ double leastInputs(const SegmentGraph &segment, const SegmentProblem &problem,
 // of the candidate, not of its plans, so that what is limited adds up.
 double workspaceReserve(const ModelGraph &graph,
                         const std::vector<HeldSegment> &held,
-                        const Mesh &mesh) {
+                        const Setting &setting) {
+  const Mesh &mesh = setting.mesh;
   double most = 0.0, inputs = 0.0;
   for (const HeldSegment &one : held) {
     const SegmentGraph &segment = graph.segments[at(one.segment)];
+    std::vector<int> tiles = tilesOfTensors(graph, segment, setting);
     for (std::size_t o = 0; o < segment.ops.size(); ++o)
-      most = std::max(most, leastWorkingSet(segment.ops[o],
-                                            one.problem->strategies[o],
-                                            segment.tensors,
-                                            one.problem->savedVariables, mesh));
+      most = std::max(
+          most, leastWorkingSet(segment.ops[o], one.problem->strategies[o],
+                                segment.tensors, one.problem->savedVariables,
+                                tiles, mesh));
     inputs += leastInputs(segment, *one.problem, mesh);
   }
   return 2.0 * most + inputs;
@@ -194,6 +197,7 @@ StageCache::Key StageSolver::unitKey() const {
           how.zeroRanks,
           static_cast<std::int64_t>(how.recompute),
           static_cast<std::int64_t>(how.offload),
+          how.tiles,
           how.recomputeLayers,
           static_cast<std::int64_t>(setting.recomputeShare * 1e9),
           setting.boundary.value_or(-9),
@@ -242,9 +246,8 @@ StageSolution StageSolver::solveAnew(const std::vector<int> &copies,
   // it does not, room is made for what was found, and the first solution's
   // bound still bounds every plan.
   ChainSolver &solver = cache.solvers.solverOf(chain);
-  result.reserve = setting.pins
-                       ? workspaceReserveOf(graph, setting, copies)
-                       : Bytes{workspaceReserve(graph, held, setting.mesh)};
+  result.reserve = setting.pins ? workspaceReserveOf(graph, setting, copies)
+                                : Bytes{workspaceReserve(graph, held, setting)};
   double workspace = result.reserve.value;
   constexpr int kRounds = 4;
   for (int round = 0; round < kRounds; ++round) {
@@ -298,7 +301,7 @@ Bytes workspaceReserveOf(const ModelGraph &graph, const Setting &setting,
       problems.push_back(unitProblem(graph, segment, free, owner));
       held.push_back({segment, &problems.back()});
     }
-  return {workspaceReserve(graph, held, setting.mesh)};
+  return {workspaceReserve(graph, held, setting)};
 }
 
 std::vector<int> copiesOf(const ModelGraph &graph,

@@ -69,7 +69,7 @@ TEST(PipelineParts, EndsGetFewer) {
 // for every candidate.
 TEST(SearchSpace, IsTheBestOfAllCandidates) {
   int fitting = 0, pipelines = 0, split = 0, reached = 0;
-  int offloaded = 0, hostsFull = 0;
+  int offloaded = 0, hostsFull = 0, tiled = 0;
   for (unsigned seed = 0; seed < 40; ++seed) {
     Case drawn = drawCase(seed);
     double used = 0.0, usedOfHost = 0.0;
@@ -140,6 +140,7 @@ TEST(SearchSpace, IsTheBestOfAllCandidates) {
       pipelines += found.how.pp > 1;
       split += found.how.zeroStage > 0;
       offloaded += found.how.offload != Offload::none;
+      tiled += found.how.tiles > 1;
     }
   }
   // The cases are of every kind.
@@ -148,6 +149,7 @@ TEST(SearchSpace, IsTheBestOfAllCandidates) {
   EXPECT_GT(split, 20);
   EXPECT_GT(offloaded, 10);
   EXPECT_GT(hostsFull, 100);
+  EXPECT_GT(tiled, 0);
   // Bounds are not only safe: many a plan's step is its own bound.
   EXPECT_GT(reached, 1000);
 }

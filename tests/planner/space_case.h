@@ -20,7 +20,7 @@ inline SearchOptions openOptions(int devices) {
 }
 
 /// Memory in plenty; every other pair of seeds with traffic beside compute;
-/// two of five may offload.
+/// two of five may offload, another has heavy weights and may tile them.
 struct Case {
   ModelGraph model;
   Machine machine;
@@ -42,6 +42,19 @@ inline Case drawCase(unsigned seed) {
   drawn.options = openOptions(seed % 3 == 0 ? 2 : 4);
   if (seed % 4 > 1)
     drawn.options.overlaps = {};
+  if (seed % 5 == 2) {
+    drawn.options.tiles = {{1, 2, 3}};
+    for (Parameter &parameter : drawn.model.parameters)
+      parameter.elementBytes *= 32;
+    for (SegmentGraph &segment : drawn.model.segments) {
+      for (Tensor &tensor : segment.tensors)
+        if (tensor.kind == TensorKind::parameter)
+          tensor.elementBytes *= 32;
+      for (const Accumulation &sum : segment.accumulations)
+        segment.tensors[static_cast<std::size_t>(sum.tensor)].elementBytes *=
+            32;
+    }
+  }
   if (seed % 5 > 2) {
     // The host updates at half the rate that copies reach.
     drawn.machine.host = Host{Bytes{1e6}, BytesPerSec{1e9}, 0.5,

@@ -1,0 +1,112 @@
+//===- tiling.cpp - Weights that are used a tile at a time ----------------===//
+
+#include "planner/search/tiling.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mtplan::planner {
+
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+double bytesOf(const Parameter &parameter) {
+  double bytes = parameter.elementBytes;
+  for (std::int64_t size : parameter.shape)
+    bytes *= static_cast<double>(size);
+  return bytes;
+}
+
+// The longest dimension is cut: its tiles stay wide.
+std::size_t longestOf(const std::vector<std::int64_t> &shape) {
+  return static_cast<std::size_t>(std::ranges::max_element(shape) -
+                                  shape.begin());
+}
+
+// By parameter: whether every segment that reads it does so in products.
+std::vector<bool> readByProducts(const ModelGraph &model) {
+  std::vector<bool> read(model.parameters.size(), false), other = read;
+  for (const SegmentGraph &segment : model.segments)
+    for (const Op &op : segment.ops)
+      for (const Use &use : op.operands) {
+        const Tensor &tensor = segment.tensors[at(use.tensor)];
+        if (tensor.kind == TensorKind::parameter)
+          (op.opClass == OpClass::gemm ? read : other)[at(tensor.parameter)] =
+              true;
+      }
+  for (std::size_t p = 0; p < read.size(); ++p)
+    read[p] = read[p] && !other[p];
+  return read;
+}
+
+} // namespace
+
+std::vector<int> tilesOfParameters(const ModelGraph &model,
+                                   const Setting &setting) {
+  std::vector<int> tiles(model.parameters.size(), 1);
+  if (setting.tiles == 1)
+    return tiles;
+  std::vector<bool> products = readByProducts(model);
+  double largest = 0.0;
+  for (std::size_t p = 0; p < tiles.size(); ++p)
+    if (products[p])
+      largest = std::max(largest, bytesOf(model.parameters[p]));
+  for (std::size_t p = 0; p < tiles.size(); ++p) {
+    const Parameter &parameter = model.parameters[p];
+    if (!products[p])
+      continue;
+    auto most = parameter.shape[longestOf(parameter.shape)];
+    tiles[p] = static_cast<int>(std::min(
+        double(most),
+        std::ceil(setting.tiles * bytesOf(parameter) / largest - 1e-9)));
+  }
+  return tiles;
+}
+
+std::vector<int> tilesOfTensors(const ModelGraph &model,
+                                const SegmentGraph &segment,
+                                const Setting &setting) {
+  std::vector<int> tiles(segment.tensors.size(), 1);
+  if (setting.tiles == 1)
+    return tiles;
+  std::vector<int> ofParameters = tilesOfParameters(model, setting);
+  for (std::size_t t = 0; t < tiles.size(); ++t)
+    if (segment.tensors[t].kind == TensorKind::parameter)
+      tiles[t] = ofParameters[at(segment.tensors[t].parameter)];
+  for (const Accumulation &sum : segment.accumulations)
+    for (const Op &op : segment.ops)
+      if (op.opClass == OpClass::gemm && op.results[0].tensor == sum.tensor)
+        tiles[at(sum.tensor)] = ofParameters[at(sum.parameter)];
+  return tiles;
+}
+
+std::vector<OpRun> opRunsOf(const ModelGraph &model,
+                            const SegmentGraph &segment,
+                            const Setting &setting) {
+  std::vector<OpRun> runs =
+      opRunsOf(segment, setting.machine->device, *setting.software,
+               setting.precision, setting.devices);
+  if (setting.tiles == 1)
+    return runs;
+  std::vector<int> tiles = tilesOfTensors(model, segment, setting);
+  for (std::size_t o = 0; o < runs.size(); ++o) {
+    const Op &op = segment.ops[o];
+    if (op.opClass != OpClass::gemm)
+      continue;
+    for (const std::vector<Use> *uses : {&op.operands, &op.results})
+      for (const Use &use : *uses) {
+        if (tiles[at(use.tensor)] <= runs[o].tiles)
+          continue;
+        int factor =
+            use.factors[longestOf(segment.tensors[at(use.tensor)].shape)];
+        runs[o].tiles = tiles[at(use.tensor)];
+        for (auto extent : {&Op::m, &Op::n, &Op::k, &Op::batch})
+          if (std::ranges::find(op.*extent, factor) != (op.*extent).end())
+            runs[o].along = extent;
+      }
+  }
+  return runs;
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,204 @@
+//===- tiling_test.cpp - Weights a tile at a time, counted by hand --------===//
+//
+// One product of two replicas that share the weight's storage. At 1 GB/s and
+// 1 Gflop/s a byte of traffic and a flop are a nanosecond each.
+//
+//===----------------------------------------------------------------------===//
+
+#include <gtest/gtest.h>
+
+#include "planner/search/enumerate.h"
+#include "planner/search/ledger.h"
+#include "planner/search/tiling.h"
+#include "tests/planner/space_case.h"
+
+namespace mtplan::planner {
+namespace {
+
+constexpr double kNano = 1e-9;
+
+enum Tensors : int { kX, kW, kY, kDy, kDw };
+enum Factors : int { kB, kI, kO };
+
+// y = x w, x of 4 samples of 16, w of 16 rows and 8 columns; backward makes
+// w.dw. Two samples on each rank; w is stored by rows over both.
+class Tiling : public testing::Test {
+protected:
+  Tiling() {
+    setting.mesh = meshOf(2, 1);
+    setting.machine = &machine;
+    setting.zeroStage = 3;
+    machine.device.launch = Seconds{10 * kNano};
+    model.parameters = {{"w", {16, 8}, {Split::row, Split::column}}};
+    model.parameters[0].elementBytes = 2;
+    SegmentGraph segment;
+    auto add = [&](const char *name, std::vector<std::int64_t> shape,
+                   TensorKind kind, Phase phase) {
+      Tensor tensor;
+      tensor.name = name;
+      tensor.shape = std::move(shape);
+      tensor.kind = kind;
+      tensor.phase = phase;
+      tensor.elementBytes = 2;
+      segment.tensors.push_back(tensor);
+    };
+    add("x", {4, 16}, TensorKind::input, Phase::forward);
+    add("w", {16, 8}, TensorKind::parameter, Phase::forward);
+    add("y", {4, 8}, TensorKind::activation, Phase::forward);
+    add("y.dy", {4, 8}, TensorKind::input, Phase::backward);
+    add("w.dw", {16, 8}, TensorKind::activation, Phase::backward);
+    segment.tensors[kW].parameter = 0;
+    auto op = [&](Phase phase, std::vector<Use> operands, Use result) {
+      Op made;
+      made.phase = phase;
+      made.opClass = OpClass::gemm;
+      made.factors = {{"b", 4, Split::batch},
+                      {"i", 16, Split::row},
+                      {"o", 8, Split::column}};
+      made.operands = std::move(operands);
+      made.results = {std::move(result)};
+      made.flops = Flops{1024}; // 2 * 4 * 16 * 8
+      segment.ops.push_back(made);
+      return &segment.ops.back();
+    };
+    Op *product =
+        op(Phase::forward, {{kX, {kB, kI}}, {kW, {kI, kO}}}, {kY, {kB, kO}});
+    product->m = {kB}, product->k = {kI}, product->n = {kO};
+    Op *gradient =
+        op(Phase::backward, {{kX, {kB, kI}}, {kDy, {kB, kO}}}, {kDw, {kI, kO}});
+    gradient->m = {kI}, gradient->k = {kB}, gradient->n = {kO};
+    segment.accumulations = {{kDw, 0}};
+    model.segments = {segment};
+
+    Layout rows{{{0}, {}}, {}, Reduction::sum}, whole = Layout::whole(2);
+    Layout terms{{{}, {}}, {0}, Reduction::sum};
+    plan.strategies = {{{kB, kWhole}}, {{kB, kWhole}}};
+    plan.made.resize(5);
+    plan.saved.resize(5);
+    plan.made[kW] = rows;
+    plan.made[kY] = rows;
+    plan.made[kDw] = terms;
+    plan.parameters = {ParameterState{rows, false, {}, true}};
+    plan.conversions = {{kW, Phase::forward, rows, whole},
+                        {kDw, Phase::backward, terms, rows}};
+  }
+
+  PhaseTimes times() const {
+    std::vector<bool> paid(1, false);
+    return phaseTimesOf(model, plan, setting, paid);
+  }
+
+  Machine machine = roundMachine();
+  Setting setting;
+  ModelGraph model;
+  SegmentPlan plan;
+};
+
+// G8: of the weight, 256 B gathered, and of its gradient, 256 B made and 128 B
+// summed, a quarter is there at once. x, 64 B, and dy, 32 B, are there
+// throughout, and y, 32 B, as before.
+TEST_F(Tiling, KeepsATileOfTheWeightAndOfItsGradient) {
+  MemoryUse whole = memoryOf(model, {plan}, setting);
+  EXPECT_EQ(whole.workspace.value, 256 + 128 + 96);
+  setting.tiles = 4;
+  MemoryUse tiled = memoryOf(model, {plan}, setting);
+  EXPECT_EQ(tiled.workspace.value, 64 + 32 + 96);
+  EXPECT_EQ(tiled.parameters, whole.parameters);
+  EXPECT_EQ(tiled.gradients, whole.gradients);
+  EXPECT_EQ(tiled.optimizer, whole.optimizer);
+  EXPECT_EQ(tiled.activations, whole.activations);
+}
+
+// Each tile is gathered, and each gradient's tile reduced, on its own: as many
+// bytes in four times as many messages.
+TEST_F(Tiling, SendsTileByTile) {
+  machine.levels[0].latency = Seconds{4 * kNano};
+  auto inMessages = [](double count, double bytes) {
+    return count * std::pow(std::sqrt(4.0) + std::sqrt(bytes), 2) * kNano;
+  };
+  EXPECT_DOUBLE_EQ(times().gatherForward.value, inMessages(1, 128));
+  EXPECT_DOUBLE_EQ(times().reduce.value, inMessages(1, 128));
+  setting.tiles = 4;
+  EXPECT_DOUBLE_EQ(times().gatherForward.value, inMessages(4, 32));
+  EXPECT_DOUBLE_EQ(times().reduce.value, inMessages(4, 32));
+  int found = 0;
+  for (const LedgerEntry &entry : ledgerOf(model, {plan}, setting)) {
+    EXPECT_EQ(entry.perMicroBatch, 4);
+    EXPECT_EQ(entry.bytes.value,
+              entry.kind == StepKind::allGather ? 32.0 : 64.0);
+    EXPECT_DOUBLE_EQ(entry.time.value, inMessages(1, 32));
+    ++found;
+  }
+  EXPECT_EQ(found, 2);
+}
+
+// Forward 512 flops of 352 B; its four tiles of 4 rows each read 544 B, as the
+// sum of 32 B is read and written again by three of them. Backward the tiles
+// are of the gradient's rows, and three more read dy, 32 B, again: 448 B, less
+// than its 512 flops take. A launch is 10 ns.
+TEST_F(Tiling, PaysForEveryTile) {
+  EXPECT_DOUBLE_EQ(times().forward.compute.value, (512 + 10) * kNano);
+  EXPECT_DOUBLE_EQ(times().backward.compute.value, (512 + 10) * kNano);
+  setting.tiles = 4;
+  EXPECT_DOUBLE_EQ(times().forward.compute.value, (544 + 40) * kNano);
+  EXPECT_DOUBLE_EQ(times().backward.compute.value, (512 + 40) * kNano);
+}
+
+// Units that a product keeps busy idle where its tiles are smaller than theirs.
+TEST_F(Tiling, SmallerProductsAreLessEfficient) {
+  machine.device.tiles = {{16, 8, 1.0}};
+  machine.device.bandwidth = BytesPerSec{1e15};
+  double whole = times().backward.compute.value;
+  setting.tiles = 4;
+  // Each fills a quarter of the one tile that the whole gradient fills.
+  EXPECT_DOUBLE_EQ(times().backward.compute.value, 4 * whole);
+}
+
+// The largest goes into as many as are asked for, the others into as few as
+// make theirs no larger; what more than products read, and what is no longer
+// than its tiles are many, into fewer.
+TEST_F(Tiling, CutsTheOthersToTilesNoLarger) {
+  auto add = [&](std::vector<std::int64_t> shape, OpClass opClass) {
+    Parameter parameter;
+    parameter.shape = std::move(shape);
+    parameter.elementBytes = 2;
+    Tensor tensor;
+    tensor.kind = TensorKind::parameter;
+    tensor.parameter = static_cast<int>(model.parameters.size());
+    Op op;
+    op.opClass = opClass;
+    op.operands = {{static_cast<int>(model.segments[0].tensors.size()), {}}};
+    model.parameters.push_back(parameter);
+    model.segments[0].tensors.push_back(tensor);
+    model.segments[0].ops.push_back(op);
+  };
+  add({16, 32}, OpClass::gemm);
+  add({16, 33}, OpClass::memory);
+  add({8, 3}, OpClass::gemm);
+  EXPECT_EQ(tilesOfParameters(model, setting), (std::vector{1, 1, 1, 1}));
+  setting.tiles = 8;
+  EXPECT_EQ(tilesOfParameters(model, setting), (std::vector{2, 8, 1, 1}));
+  setting.tiles = 64;
+  EXPECT_EQ(tilesOfParameters(model, setting), (std::vector{16, 32, 1, 3}));
+}
+
+TEST_F(Tiling, IsOfZeroStageThreeAlone) {
+  Case drawn = drawCase(0);
+  drawn.options.tiles = {{1, 4}};
+  std::vector<Rejection> rejections;
+  int tiled = 0, whole = 0;
+  for (const Parallelism &how :
+       enumerateSpace(drawn.model, drawn.options, rejections)) {
+    EXPECT_TRUE(how.tiles == 1 || how.zeroStage == 3);
+    tiled += how.tiles == 4;
+    whole += how.zeroStage == 3 && how.tiles == 1;
+  }
+  EXPECT_GT(tiled, 0);
+  EXPECT_EQ(tiled, whole);
+  drawn.options.tiles = {{4}};
+  EXPECT_EQ(enumerateSpace(drawn.model, drawn.options, rejections).size(),
+            static_cast<std::size_t>(tiled));
+}
+
+} // namespace
+} // namespace mtplan::planner
