@@ -77,6 +77,10 @@ void addFlags(CLI::App &app, Flags &flags) {
       "what runs beside compute: on, off, or some of gather, reduce, sends and "
       "host (default: as --software has it, else off)",
       "LIST");
+  text("--tiles", flags.tiles,
+       "under ZeRO 3: gather and use the largest weight in so many tiles, one "
+       "after another, and others in tiles no larger (default 1)",
+       "N|LIST|any");
   text("--micro-batch", flags.microBatch,
        "fix the samples a replica takes at once", "N");
   text("--global-batch", flags.globalBatch,

@@ -207,6 +207,7 @@ Ordered constraintsOf(const PlanRequest &request, const Problem &problem) {
   said["zero"] = choicesJson(options.zeroStage, itself);
   said["recompute"] = choicesJson(options.recompute, named);
   said["offload"] = choicesJson(options.offload, named);
+  said["tiles"] = choicesJson(options.tiles, itself);
   said["overlap"] = overlapJson(options.overlaps);
   Ordered splits = Ordered::array();
   for (planner::Split split : options.tensorSplits)

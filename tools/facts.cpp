@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "planner/search/tiling.h"
 #include "tools/units_text.h"
 
 namespace mtplan::tools {
@@ -84,6 +85,16 @@ PlanFacts factsOf(const Problem &problem, const PlannedCandidate &candidate) {
     facts.mfu = facts.modelRate / *peak;
   facts.sequenceParallel = usesSequenceSplit(facts, candidate);
   return facts;
+}
+
+std::string tiledText(const PlanFacts &facts) {
+  std::vector<int> tiles = tilesOfParameters(facts.graph, facts.setting);
+  std::string text;
+  for (std::size_t p = 0; p < tiles.size(); ++p)
+    if (tiles[p] > 1)
+      text += fmt::format("{}{} in {}", text.empty() ? "" : ", ",
+                          facts.graph.parameters[p].name, tiles[p]);
+  return text;
 }
 
 int nodesOf(const Problem &problem) {

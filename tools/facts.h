@@ -57,6 +57,9 @@ struct PlanFacts {
 PlanFacts factsOf(const Problem &problem,
                   const planner::PlannedCandidate &candidate);
 
+/// "h.*.mlp.fc1 in 4, h.*.mlp.fc2 in 4": weights that are used in tiles.
+std::string tiledText(const PlanFacts &facts);
+
 /// GPUs over GPUs per node, rounded up.
 int nodesOf(const Problem &problem);
 

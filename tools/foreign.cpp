@@ -70,6 +70,15 @@ void refuseUnpriced(const Parallelism &how, std::vector<std::string> &errors) {
            " of " + std::to_string(how.dp) + " replicas)");
 }
 
+// Tiles are in nobody's configuration.
+Exported withTiles(Exported out, const PlanOutcome &outcome,
+                   const char *where) {
+  PlanFacts facts = factsOf(*outcome.problem, *outcome.best());
+  if (std::string tiled = tiledText(facts); !tiled.empty())
+    out.notes.push_back("weights are used in tiles, " + tiled + "; " + where);
+  return out;
+}
+
 } // namespace
 
 void applyForeign(const std::string &file, const std::string &text,
@@ -112,6 +121,7 @@ void applyForeign(const std::string &file, const std::string &text,
   options.zeroStage.only = {isNamedOnly ? 0 : how.zeroStage};
   options.recompute.only = {how.recompute};
   options.offload.only = {how.offload};
+  options.tiles.only = {1};
   options.microBatch = how.microBatch;
   options.globalBatch = how.globalBatch;
   options.layers = how.layers;
@@ -163,13 +173,15 @@ Exported exportPlan(const PlanOutcome &outcome, ExportKind kind) {
   }
   switch (kind) {
   case ExportKind::megatron:
-    return writeMegatron(config);
+    return withTiles(writeMegatron(config), outcome, "Megatron-LM has none");
   case ExportKind::deepspeed:
-    return writeDeepSpeed(config);
+    return withTiles(writeDeepSpeed(config), outcome,
+                     "in DeepSpeed the model's code asks for them: TiledLinear "
+                     "(deepspeed/runtime/zero/tiling.py)");
   case ExportKind::torchtitan:
-    return writeTorchtitan(config);
+    return withTiles(writeTorchtitan(config), outcome, "torchtitan has none");
   case ExportKind::accelerate:
-    return writeAccelerate(config);
+    return withTiles(writeAccelerate(config), outcome, "FSDP2 has none");
   case ExportKind::tpPlan:
     return exportTpPlan(outcome);
   case ExportKind::jax:

@@ -41,6 +41,8 @@ std::string choicesText(const Parallelism &how) {
     if (how.zeroRanks < how.dp)
       text += fmt::format(" over {}", how.zeroRanks);
   }
+  if (how.tiles > 1)
+    add(fmt::format("weights in {} tiles", how.tiles));
   if (how.recompute != planner::Recompute::none)
     add(std::string(nameOf(how.recompute)) + " recompute");
   if (how.offload != planner::Offload::none)

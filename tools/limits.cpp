@@ -216,6 +216,20 @@ void checkPipeline(const SearchOptions &options,
   checkRounds(options, *pp, errors);
 }
 
+void checkTiles(const SearchOptions &options,
+                std::vector<std::string> &errors) {
+  if (options.tiles.allows(1))
+    return;
+  if (!options.zeroStage.allows(3))
+    errors.push_back("tiles " + text(options.tiles.only.front()) +
+                     " are of weights that ZeRO 3 gathers; with --zero 3 they "
+                     "may be more than 1");
+  else if (options.devices == 1 && options.zeroStage.only.size() != 1)
+    errors.push_back("tiles " + text(options.tiles.only.front()) +
+                     " are of ZeRO 3, which on one GPU must be asked for by "
+                     "name: --zero 3");
+}
+
 } // namespace
 
 std::string divisorList(std::int64_t number) {
@@ -236,6 +250,7 @@ void checkLimits(const SearchOptions &options, const planner::ModelGraph *model,
   checkMesh(options, errors);
   checkDivisors(options, errors);
   checkBatch(options, errors);
+  checkTiles(options, errors);
   if (model)
     checkPipeline(options, *model, errors);
 }

@@ -188,6 +188,7 @@ private:
     options.schedule = request.schedule;
     options.recompute = request.recompute;
     options.offload = request.offload;
+    options.tiles = request.tiles;
     if (request.overlaps)
       options.overlaps = *request.overlaps;
     else if (!request.software.empty())
@@ -384,6 +385,9 @@ void finishOutcome(PlanOutcome &outcome) {
     notes.emplace_back(
         "the IR is that of all stages in a row: what they send each other is "
         "not in it yet");
+  if (best && (request.emit || request.verify) && best->how.tiles > 1)
+    notes.emplace_back(
+        "the IR has every product at once: its tiles are not in it yet");
   if (!request.pins.empty() && best && best->how.tp == 1)
     notes.emplace_back(
         "with tp 1 nothing is split, so every pin holds by itself");

@@ -126,6 +126,7 @@ std::string constraintsOf(const PlanRequest &request, const Problem &problem,
   json["zero"] = how.zeroStage;
   json["recompute"] = nameOf(how.recompute);
   json["offload"] = nameOf(how.offload);
+  json["tiles"] = how.tiles;
   json.erase("pins");
   for (const char *listing : {"top", "objective", "budget_seconds"})
     json.erase(listing);

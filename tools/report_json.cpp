@@ -91,6 +91,7 @@ Json howJson(const planner::Parallelism &how) {
           {"zero_ranks", how.zeroRanks},
           {"recompute", nameOf(how.recompute)},
           {"offload", nameOf(how.offload)},
+          {"tiles", how.tiles},
           {"micro_batch", how.microBatch},
           {"micro_batches", how.microBatches()}};
 }

@@ -225,6 +225,7 @@ void readParallelism(const Flags &flags, PlanRequest &request, Reader &reader) {
   number("--pp", flags.pp, request.pp);
   number("--cp", flags.cp, request.cp);
   number("--vp", flags.virtualStages, request.virtualStages);
+  number("--tiles", flags.tiles, request.tiles);
   auto word = [&](const char *flag, const char *what, const Flags::Text &text,
                   auto &choices, const auto &values, auto meaning) {
     if (isOpen(text)) {
@@ -342,6 +343,7 @@ const std::vector<FlagKey> &flagKeys() {
       {"zero", "--zero", &Flags::zero, Kind::counts},
       {"recompute", "--recompute", &Flags::recompute, Kind::words},
       {"offload", "--offload", &Flags::offload, Kind::words},
+      {"tiles", "--tiles", &Flags::tiles, Kind::counts},
       {"overlap", "--overlap", &Flags::overlap, Kind::words},
       {"splits", "--splits", &Flags::splits, Kind::words},
       {"sequence_parallel", "--sequence-parallel", &Flags::sequenceParallel,
@@ -434,6 +436,7 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
           std::pair("--schedule", flags.schedule.has_value()),
           std::pair("--recompute", flags.recompute.has_value()),
           std::pair("--offload", flags.offload.has_value()),
+          std::pair("--tiles", flags.tiles.has_value()),
           std::pair("--stage-layers", flags.stageLayers.has_value()),
           std::pair("--overlap", flags.overlap.has_value())})
       if (given)

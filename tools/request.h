@@ -28,7 +28,7 @@ struct Flags {
   std::string model;
   Text hardware, software, scaleNetwork;
   Text gpus, tp, dp, pp, cp, virtualStages, zero, schedule, recompute, overlap;
-  Text offload;
+  Text offload, tiles;
   Text stageLayers, microBatch, globalBatch, sequence, layers, precision;
   Text splits, sequenceParallel, top, memoryGib;
   Text objective, maxStepTime, budgetSeconds;
@@ -86,6 +86,7 @@ struct PlanRequest {
       {planner::ScheduleKind::oneForwardOneBackward}};
   planner::Choices<planner::Recompute> recompute{{planner::Recompute::none}};
   planner::Choices<planner::Offload> offload{{planner::Offload::none}};
+  planner::Choices<int> tiles{{1}};
   /// Layers of each part of the model; empty: dealt out evenly.
   std::vector<int> stageLayers;
   /// What runs beside compute. Nothing said: as a named software has it, else

@@ -285,6 +285,7 @@ private:
         static_cast<int>(fields.integer("recompute_layers", -1, kMostLayers));
     how.offload = static_cast<Offload>(
         fields.oneOf("offload", namesOf({Offload::none, Offload::optimizer})));
+    how.tiles = count(fields, "tiles");
     fields.rejectOthers();
     if (notes.size() != before)
       return std::nullopt;

@@ -34,7 +34,8 @@ ordered_json howJson(const planner::Parallelism &how) {
           {"zero_ranks", how.zeroRanks},
           {"recompute", nameOf(how.recompute)},
           {"recompute_layers", how.recomputeLayers},
-          {"offload", nameOf(how.offload)}};
+          {"offload", nameOf(how.offload)},
+          {"tiles", how.tiles}};
 }
 
 // JSON has no infinity.

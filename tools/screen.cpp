@@ -261,6 +261,8 @@ std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style) {
                       choices.empty() ? "" : ", " + choices);
   text += planTable(facts);
   text += timeSection(problem, facts, plan, style);
+  if (std::string tiled = tiledText(facts); !tiled.empty())
+    text += "  in tiles: " + tiled + '\n';
   if (std::string leans = unvalidatedText(problem, plan); !leans.empty())
     text += "  " + leans + '\n';
   text += bold("Memory", style) +

@@ -45,6 +45,7 @@ public:
     moreZero();
     moreRecompute();
     offloading();
+    moreTiles();
     morePipeline();
     moreTensorRanks();
     if (request.tp || request.dp)
@@ -122,6 +123,17 @@ private:
       attempt("--offload optimizer", [](PlanRequest &changed) {
         changed.offload.only = {Offload::optimizer};
       });
+  }
+
+  // Only where nothing else does: the largest weight does not fit whole.
+  void moreTiles() {
+    if (!found.empty() || !request.tiles.allows(1) ||
+        request.tiles.only.empty())
+      return;
+    attempt("--zero 3 --tiles any", [](PlanRequest &changed) {
+      changed.zeroStage.only = {3};
+      changed.tiles.only.clear();
+    });
   }
 
   // The fewest stages that do; replicas make room for them.

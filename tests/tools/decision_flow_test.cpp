@@ -11,6 +11,7 @@
 
 #include "tests/tools/command_testing.h"
 #include "tests/tools/planning.h"
+#include "tools/screen.h"
 #include "tools/text_file.h"
 
 namespace mtplan::tools {
@@ -92,6 +93,36 @@ TEST(DecisionFlow, OneGpuThatDoesNotFitOffloads) {
   EXPECT_THAT(ran.out, testing::HasSubstr("  --offload optimizer fits: "));
 }
 
+// One layer with 7.2 billion weights, a third of them in its largest.
+PlanRequest wideLayer(std::int64_t gpus) {
+  PlanRequest request =
+      openRequest(modelFile("wide", 1, 24576, 192, 1024), gpus, "dgx-a100-80g");
+  request.zeroStage = {{3}};
+  request.recompute = {{Recompute::full}};
+  request.pp = {{1}};
+  request.tp = 1;
+  request.microBatch = 1;
+  return request;
+}
+
+// K3: one GPU, and not even the largest weight fits beside the rest: with the
+// optimizer on the host, what fits uses that weight in tiles and names it.
+TEST(DecisionFlow, OneGpuThatALayerDoesNotFitTilesIt) {
+  PlanRequest request = wideLayer(1);
+  request.globalBatch = 1;
+  request.offload = {};
+  // 8.5 billion weights of 4 bytes, and a gradient of 4.8 GB twice or not.
+  request.memory = planner::Bytes{46e9};
+  EXPECT_EQ(plan(request).best(), nullptr);
+  request.tiles = {};
+  PlanOutcome outcome = planned(request);
+  const PlannedCandidate &best = *outcome.best();
+  EXPECT_GT(best.how.tiles, 1);
+  EXPECT_EQ(best.how.offload, planner::Offload::optimizer);
+  EXPECT_THAT(screenOf(outcome, {}),
+              testing::HasSubstr("in tiles: h.*.mlp.fc1.weight in "));
+}
+
 // K4: one node, and a replica fits: data parallel, and whether ZeRO is faster
 // depends. Both are within 5 % of the best; tensor and pipeline ranks are not
 // needed.
@@ -170,6 +201,35 @@ TEST(DecisionFlow, ALayerThatDoesNotFitIsSplit) {
   request.tp = 1;
   request.zeroStage = {{0, 1, 2}};
   EXPECT_EQ(plan(request).best(), nullptr);
+}
+
+// K7, with tiles: ZeRO 3 alone does not fit, as a weight is gathered whole and
+// its gradient made whole, 4.8 GB each; in tiles it does, and takes longer.
+// Whatever is listed has tensor ranks or tiles.
+TEST(DecisionFlow, AWeightThatDoesNotFitIsTiled) {
+  PlanRequest request = wideLayer(8);
+  const planner::MemoryUse whole = planned(request).best()->memory;
+  double fast = stepOf(request);
+  request.tiles = {{4}};
+  const planner::MemoryUse tiled = planned(request).best()->memory;
+  double largest = 2.0 * 4 * 24576.0 * 24576.0;
+  EXPECT_GT((whole.workspace - tiled.workspace).value, 0.9 * largest);
+  EXPECT_EQ(whole.activations, tiled.activations);
+  EXPECT_EQ(whole.parameters, tiled.parameters);
+  request.memory = (whole.total() + tiled.total()) / 2.0;
+  request.tiles = {{1}};
+  EXPECT_EQ(plan(request).best(), nullptr);
+  request.tiles = {};
+  EXPECT_GT(planned(request).best()->how.tiles, 1);
+  EXPECT_GT(stepOf(request), fast);
+  request.tp.reset();
+  request.top = 10;
+  for (const PlannedCandidate &one : planned(request).result.plans)
+    EXPECT_TRUE(one.how.tp > 1 || one.how.tiles > 1);
+  // What fits at once stays so.
+  request.memory = whole.total() * 1.01;
+  request.tp = 1;
+  EXPECT_EQ(planned(request).best()->how.tiles, 1);
 }
 
 // K8: several nodes on a fast network: ZeRO, or pipeline, tensor and data

@@ -136,6 +136,32 @@ TEST(Compare, RefusesWhatIsNoPlan) {
 }
 
 // A plan says what no published run vouches for, and what it takes without.
+// Tiles are priced without them, what waits for the host is taken away.
+TEST(Unvalidated, TilesAndTheHost) {
+  auto report = [](const char *tiles, const char *offload) {
+    return Json::parse(
+        runExample("gpt2-1.2b",
+                   {"--gpus", "8", "--tp", "1", "--zero", "3", "--micro-batch",
+                    "1", "--global-batch", "8", "--tiles", tiles, "--offload",
+                    offload, "--top", "1", "--json"})
+            .out)["prediction"];
+  };
+  Json both = report("4", "optimizer"), tiled = report("4", "none"),
+       usual = report("1", "none");
+  ASSERT_EQ(tiled["unvalidated"]["terms"].size(), 1U);
+  EXPECT_EQ(tiled["unvalidated"]["terms"][0]["term"], "weights in tiles");
+  EXPECT_DOUBLE_EQ(tiled["unvalidated"]["step_time_s"], usual["step_time_s"]);
+  ASSERT_EQ(both["unvalidated"]["terms"].size(), 2U);
+  EXPECT_EQ(both["unvalidated"]["terms"][0]["term"], "offload to the host");
+  double host = both["breakdown_s"]["host"];
+  EXPECT_GT(host, 0.0);
+  EXPECT_EQ(both["breakdown_s"]["update"], 0.0);
+  EXPECT_NEAR(both["unvalidated"]["step_time_s"],
+              double(usual["step_time_s"]) -
+                  double(usual["breakdown_s"]["update"]),
+              1e-9);
+}
+
 TEST(Unvalidated, IsNamedWithTheTimeWithout) {
   auto report = [](const char *schedule) {
     return Json::parse(

@@ -131,6 +131,22 @@ INSTANTIATE_TEST_SUITE_P(
                              {"--tp", "1", "--dp", "8", "--micro-batch", "1",
                               "--zero", "3"}})));
 
+// Nobody's configuration has tiles; whoever takes the plan is told.
+TEST(Export, SaysWhichWeightsAreUsedInTiles) {
+  for (auto [notation, where] :
+       {std::pair("deepspeed", "TiledLinear"), std::pair("megatron", "none"),
+        std::pair("torchtitan", "none"), std::pair("accelerate", "none")}) {
+    Ran ran = runExample("gpt2-1.2b",
+                         {"--gpus", "8", "--tp", "1", "--zero", "3", "--tiles",
+                          "4", "--global-batch", "8", "--export", notation});
+    EXPECT_EQ(ran.code, kDone) << ran.err;
+    EXPECT_THAT(ran.err + ran.out,
+                HasSubstr("weights are used in tiles, h.*.mlp.fc1.weight in 4, "
+                          "h.*.mlp.fc2.weight in 4; "));
+    EXPECT_THAT(ran.err + ran.out, HasSubstr(where));
+  }
+}
+
 TEST(Import, SaysWhatContradictsTheModel) {
   std::string file =
       fileWith("flags", "--num-layers 24 --hidden-size 3072 "

@@ -55,7 +55,7 @@ TEST(Json, HasTheDocumentedKeys) {
   EXPECT_THAT(keysOf(report["plan"]),
               ElementsAre("dp", "tp", "pp", "cp", "ep", "virtual_stages",
                           "schedule", "layers", "zero", "zero_ranks",
-                          "recompute", "offload", "micro_batch",
+                          "recompute", "offload", "tiles", "micro_batch",
                           "micro_batches", "global_batch", "sequence_parallel",
                           "ops", "parameters"));
   EXPECT_THAT(keysOf(report["plan"]["ops"][0]),

@@ -94,6 +94,16 @@ INSTANTIATE_TEST_SUITE_P(
                 {"offload: generic does not describe its host; a machine file "
                  "with \"host\" does (docs/machine-format.md), as the preset "
                  "dgx-a100-80g"}},
+        Refusal{"TilesWithoutZero3",
+                kGpt,
+                {"--tiles", "4", "--zero", "0,1"},
+                {"tiles 4 are of weights that ZeRO 3 gathers; with --zero 3 "
+                 "they may be more than 1"}},
+        Refusal{"TilesOfOneGpu",
+                kGpt,
+                {"--tiles", "2", "--gpus", "1", "--zero", "any"},
+                {"tiles 2 are of ZeRO 3, which on one GPU must be asked for by "
+                 "name: --zero 3"}},
         Refusal{"MemoryNotANumber",
                 kGpt,
                 {"--memory-gib", "nan"},
