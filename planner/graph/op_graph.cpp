@@ -77,8 +77,14 @@ bool followsBatch(const Op &op, const SegmentGraph &segment) {
 
 } // namespace
 
-// Batch dimensions scale rather than being set: an expert's capacity counts
-// tokens, several for each sample. A capacity that does not divide rounds up.
+bool isHandedOn(const SegmentGraph &segment, int tensor) {
+  for (std::size_t i = 0; i < segment.carriedIn.size(); ++i)
+    if (segment.carriedIn[i] == tensor && i < segment.carriedOut.size() &&
+        segment.carriedOut[i] == tensor)
+      return true;
+  return false;
+}
+
 bool isLayer(const SegmentGraph &segment) {
   return segment.repeat > 1 ||
          std::ranges::any_of(segment.ops, [](const Op &op) {
@@ -86,6 +92,8 @@ bool isLayer(const SegmentGraph &segment) {
          });
 }
 
+// Batch dimensions scale rather than being set: an expert's capacity counts
+// tokens, several for each sample. A capacity that does not divide rounds up.
 ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples) {
   assert(samples > 0);
   ModelGraph scaled = graph;

@@ -144,6 +144,10 @@ struct ModelGraph {
 /// off a segment that does. Labels of such have a star.
 bool isLayer(const SegmentGraph &segment);
 
+/// Whether a copy hands on what it was handed, in the same place: the encoder's
+/// output in a decoder. Kept that way by several copies, it is one value.
+bool isHandedOn(const SegmentGraph &segment, int tensor);
+
 /// The same graph for another number of samples per micro-batch, all replicas
 /// together: shapes, factor sizes and flops follow the batch dimension.
 ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples);

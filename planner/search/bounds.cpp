@@ -72,7 +72,10 @@ void Bounds::measure(const SegmentGraph &segment) {
       size.elements += elements;
       size.parameterBytes += elements * parameter.elementBytes;
     }
-    if (!saved[t] || tensor.kind != TensorKind::activation)
+    // What copies hand on they may keep together; without it the floor is
+    // lower.
+    if (!saved[t] || tensor.kind != TensorKind::activation ||
+        isHandedOn(segment, static_cast<int>(t)))
       continue;
     (perSample ? size.perSample : size.fixed) += bytes;
     if (std::ranges::find(segment.carriedIn, static_cast<int>(t)) !=

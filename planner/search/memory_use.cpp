@@ -138,6 +138,22 @@ private:
   Liveness liveness;
 };
 
+// Whether `plan` keeps the very value that the run before it does, which hands
+// it on.
+bool keepSame(const SegmentPlan *before, const SegmentPlan &plan,
+              std::size_t tensor) {
+  return before && before->segment == plan.segment &&
+         before->saved[tensor] == plan.saved[tensor] &&
+         before->made[tensor] == plan.made[tensor];
+}
+
+int copiesOf(const std::vector<SegmentPlan> &plans, int segment) {
+  int copies = 0;
+  for (const SegmentPlan &plan : plans)
+    copies += plan.segment == segment ? plan.count : 0;
+  return copies;
+}
+
 } // namespace
 
 Bytes MemoryUse::total() const {
@@ -161,6 +177,7 @@ MemoryUse memoryOf(const ModelGraph &model,
   StateBytes perElement = stateBytesOf(setting);
   Bytes inputs;
   std::vector<bool> paid(model.parameters.size(), false);
+  const SegmentPlan *before = nullptr;
   for (const SegmentPlan &plan : plans) {
     const SegmentGraph &segment = model.segments[at(plan.segment)];
     double copies = plan.count;
@@ -200,9 +217,17 @@ MemoryUse memoryOf(const ModelGraph &model,
                        segment.carriedIn.end();
       if (twice)
         again += bytes;
-      use.activations += Bytes{setting.inFlight * copies * bytes *
+      double kept = copies;
+      if (isHandedOn(segment, static_cast<int>(t)) &&
+          plan.saved[t] == plan.made[t])
+        kept = keepSame(before, plan, t)
+                   ? 0.0
+                   : std::min<double>(setting.parts,
+                                      copiesOf(plans, plan.segment));
+      use.activations += Bytes{setting.inFlight * kept * bytes *
                                (twice ? 1.0 - recomputed : 1.0)};
     }
+    before = &plan;
     std::vector<bool> redone =
         operatorsAgain(segment, setting.recompute, *setting.software);
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {

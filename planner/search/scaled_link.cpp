@@ -1,5 +1,7 @@
 //===- scaled_link.cpp - From one micro-batch to those of a step ----------===//
 
+#include <algorithm>
+
 #include "planner/search/segment_problem.h"
 
 namespace mtplan::planner {
@@ -19,6 +21,9 @@ Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
         seconds *= microBatches;
       for (double &bytes : table.memory)
         bytes *= setting.inFlight;
+    } else if (growth == Growth::handedOn) {
+      for (double &bytes : table.memory)
+        bytes *= setting.inFlight * std::min(setting.parts, copies) / copies;
     } else if (growth == Growth::ofAllCopies) {
       for (std::vector<double> *costs : {&table.time, &table.memory})
         for (double &cost : *costs)

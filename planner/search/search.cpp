@@ -398,6 +398,7 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
       break;
     }
   setting.microBatches = how.microBatches();
+  setting.parts = how.virtualStages;
   setting.devices = options.devices;
   setting.padsShards = options.padsShards;
   setting.zeroStage = how.zeroStage;

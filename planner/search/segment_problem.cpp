@@ -90,7 +90,6 @@ private:
                                          *setting.software)
                                  .value);
       // Made anew, it is there while one copy's backward runs.
-      kept.time.push_back(0.0);
       kept.memory.push_back(
           savedBeside(op, strategy, segment.tensors, setting.mesh,
                       *setting.software, setting.precision)
@@ -126,9 +125,10 @@ private:
   }
 
   // Bytes of one micro-batch.
-  void addKept(CostTable table) {
+  void addKept(CostTable table, Growth growth = Growth::perMicroBatch) {
+    table.time.assign(table.memory.size(), 0.0);
     if (!phasesApart)
-      add(std::move(table), Growth::perMicroBatch);
+      add(std::move(table), growth);
   }
 
   void add(CostTable table, Growth growth, int parameter = -1) {
@@ -327,13 +327,30 @@ private:
       CostTable memory{{backwardMaker.variable}, {}, {}};
       for (int layout : backwardMaker.layouts)
         memory.memory.push_back(domain.bytes[at(layout)] * copies);
-      memory.time.assign(memory.memory.size(), 0.0);
-      addKept(std::move(memory));
+      if (isHandedOn(segment, t))
+        addHandedOn(maker, backwardMaker, memory);
+      else
+        addKept(std::move(memory));
     }
     if (!forward.empty())
       addConversions({t, Phase::forward, maker, forward, -1, {}});
     if (!backward.empty())
       addConversions({t, Phase::backward, backwardMaker, backward, -1, {}});
+  }
+
+  // Kept in the layout that it is handed on in, one for all copies.
+  void addHandedOn(const Port &handed, const Port &kept,
+                   const CostTable &memory) {
+    CostTable together{{handed.variable, kept.variable}, {}, {}};
+    CostTable apart = together;
+    for (int from : handed.layouts)
+      for (std::size_t i = 0; i < kept.layouts.size(); ++i) {
+        bool same = from == kept.layouts[i];
+        together.memory.push_back(same ? memory.memory[i] : 0.0);
+        apart.memory.push_back(same ? 0.0 : memory.memory[i]);
+      }
+    addKept(std::move(together), Growth::handedOn);
+    addKept(std::move(apart));
   }
 
   // Gathering stored pieces for use belongs to splits of the data (it is what

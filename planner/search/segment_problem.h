@@ -110,6 +110,8 @@ struct Conversions {
 enum class Growth : std::uint8_t {
   perMicroBatch, ///< time with the micro-batches of a step, memory with those
                  ///< in flight
+  handedOn,      ///< memory with those in flight, and all copies of a part of
+                 ///< the model keep it together
   perStep,       ///< not at all
   ofAllCopies,   ///< not at all, and all copies of the segment pay it together
   accumulation,  ///< of gradients over micro-batches: accumulationTime()

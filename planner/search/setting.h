@@ -69,6 +69,7 @@ struct Setting {
   /// Micro-batches whose saved activations a rank holds at once; with virtual
   /// stages the mean over its chunks.
   double inFlight = 1.0;
+  int parts = 1; ///< virtual stages: parts of the model that a stage holds
   /// If set, the one layout of all values between segments on the tensor axis:
   /// the dimension that it splits, or kWhole.
   std::optional<int> boundary;

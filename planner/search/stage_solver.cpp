@@ -146,6 +146,15 @@ bool holdShared(const ModelGraph &graph, const std::vector<int> &copies) {
   return false;
 }
 
+// Whether parts of the model keep values of which one copy is enough each.
+bool handsOn(const ModelGraph &graph) {
+  for (const SegmentGraph &segment : graph.segments)
+    for (int tensor : segment.carriedIn)
+      if (isHandedOn(segment, tensor))
+        return true;
+  return false;
+}
+
 } // namespace
 
 const StageSolution &StageSolver::solve(const std::vector<int> &copies,
@@ -155,6 +164,7 @@ const StageSolution &StageSolver::solve(const std::vector<int> &copies,
   setting.sharedState = holdShared(graph, copies) ? sharedState : std::nullopt;
   StageCache::Key key = unitKey();
   key.push_back(how.microBatches());
+  key.push_back(handsOn(graph) ? setting.parts : 1);
   key.insert(key.end(), copies.begin(), copies.end());
   std::deque<StageCache::Known> &known = cache.known[key];
   bool forAnyBar = limits.stopAbove == kNever;
@@ -282,6 +292,11 @@ StageSolution StageSolver::solveAnew(const std::vector<int> &copies,
     if (fits || !solution.feasible || hostIsFull)
       return result;
     workspace = std::max(workspace, result.memory.workspace.value);
+    // Kept in several layouts, what copies hand on is there in each.
+    if (handsOn(graph))
+      workspace =
+          std::max(workspace, (result.memory.total() - device.reserved).value -
+                                  solution.cost.memory);
   }
   return result;
 }

@@ -173,6 +173,32 @@ TEST_F(LedgerTest, SumsOncePerStepWhereTheStateSaysSo) {
   EXPECT_EQ(memory.parameters.value, 2 * 64 * 2);
 }
 
+// z, handed on as it was handed in: 4 of 4 x 8 elements, 2 bytes, 32 B whatever
+// the copies; 32 B for each part of the model; for each copy if it is kept
+// otherwise than it is handed on, here as half of it.
+TEST_F(LedgerTest, CopiesKeepTogetherWhatTheyHandOn) {
+  EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 2 * 32);
+  model.segments[0].carriedIn = model.segments[0].carriedOut = {kZ};
+  plan.carriedIn = plan.carriedOut = {*plan.made[kZ]};
+  EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 32);
+  EXPECT_EQ(memoryOf(model, {plan, plan}, setting).activations.value, 32);
+  setting.inFlight = 3;
+  EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 3 * 32);
+  setting.inFlight = 1;
+  setting.parts = 2;
+  EXPECT_EQ(memoryOf(model, {plan, plan}, setting).activations.value, 2 * 32);
+  plan.count = 1;
+  EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 32);
+  plan.count = 2;
+  plan.saved[kZ] = layout({{0}, {1}});
+  EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 2 * 16);
+  // In another place it is another value.
+  plan.saved[kZ] = plan.made[kZ];
+  model.segments[0].carriedIn = {kY, kZ};
+  plan.carriedIn = {*plan.made[kY], *plan.made[kZ]};
+  EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 2 * 32);
+}
+
 // A tied parameter is kept, updated and summed once.
 TEST_F(LedgerTest, SharedParametersArePaidOnce) {
   model.parameters[0].shared = true;
