@@ -151,7 +151,9 @@ Bytes Bounds::hostMemory(const Parallelism &how) const {
   if (how.offload == Offload::none)
     return {};
   Setting setting = settingOf(options, machine, how);
-  double sharing = how.zeroStage > 0 ? double(how.zeroRanks) * how.cp : 1.0;
+  double sharing = how.ep; // of experts, whatever ZeRO does
+  if (how.zeroStage > 0)
+    sharing = std::max(how.zeroRanks, how.ep) * double(how.cp);
   double most = 0.0;
   std::vector<PipelinePart> parts = pipelineParts(model, how.layers);
   for (int stage = 0; stage < how.pp; ++stage) {
