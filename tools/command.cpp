@@ -224,7 +224,7 @@ private:
     {
       Progress progress(err, terminal.progress,
                         "nothing fits; trying what would...");
-      remedies = remediesOf(request, *outcome.problem);
+      remedies = remediesOf(request, outcome);
     }
     if (request.json)
       out << jsonOf(outcome, {request.timings, nullptr, &remedies});

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "planner/search/tiling.h"
+#include "tools/how_text.h"
 #include "tools/units_text.h"
 
 namespace mtplan::tools {
@@ -220,12 +221,26 @@ std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome) {
            (onHost ? " of the host's" : "");
   }
   case Rejection::Reason::pins:
-    return rejection.detail.empty() ? "no plan obeys the pins"
+    return rejection.detail.empty() ? nothingLegalText(outcome)
                                     : rejection.detail;
   case Rejection::Reason::divisor:
     return rejection.detail;
   }
   return "";
+}
+
+bool nothingIsLegal(const PlanOutcome &outcome) {
+  return !outcome.result.rejections.empty() &&
+         std::ranges::all_of(
+             outcome.result.rejections, [](const Rejection &rejection) {
+               return rejection.reason == Rejection::Reason::pins;
+             });
+}
+
+std::string nothingLegalText(const PlanOutcome &outcome) {
+  if (!outcome.asked.pins.empty())
+    return "no plan obeys the pins";
+  return "no legal plan with --splits " + splitsText(outcome.asked.splits);
 }
 
 } // namespace mtplan::tools

@@ -87,6 +87,11 @@ struct RejectedMesh {
 std::vector<RejectedMesh> rejectedMeshes(const PlanOutcome &outcome);
 std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome);
 
+/// Whether every mesh was refused because no strategies of its operators go
+/// together, and that in words: with the pins, or with the splits.
+bool nothingIsLegal(const PlanOutcome &outcome);
+std::string nothingLegalText(const PlanOutcome &outcome);
+
 } // namespace mtplan::tools
 
 #endif // MTPLAN_TOOLS_FACTS_H

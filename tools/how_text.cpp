@@ -50,4 +50,11 @@ std::string choicesText(const Parallelism &how) {
   return text;
 }
 
+std::string splitsText(const std::vector<planner::Split> &splits) {
+  std::string text;
+  for (planner::Split split : splits)
+    text += (text.empty() ? "" : ",") + std::string(nameOf(split));
+  return text;
+}
+
 } // namespace mtplan::tools

@@ -4,7 +4,9 @@
 #define MTPLAN_TOOLS_HOW_TEXT_H
 
 #include <string>
+#include <vector>
 
+#include "planner/graph/op_graph.h"
 #include "planner/search/parallelism.h"
 
 namespace mtplan::tools {
@@ -18,6 +20,9 @@ std::string batchText(const planner::Parallelism &how);
 
 /// "interleaved x2, ZeRO 1, full recompute"; what is not the default.
 std::string choicesText(const planner::Parallelism &how);
+
+/// "row,head", as --splits takes them.
+std::string splitsText(const std::vector<planner::Split> &splits);
 
 } // namespace mtplan::tools
 

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "planner/divisors.h"
+#include "planner/search/pins.h"
+#include "tools/facts.h"
 #include "tools/how_text.h"
 #include "tools/limits.h"
 #include "tools/objective.h"
@@ -31,8 +33,9 @@ std::string planText(const PlannedCandidate &plan) {
 /// Searches variations of one request.
 class Remedies {
 public:
-  Remedies(const PlanRequest &asked, const Problem &base)
-      : request(asked), problem(base) {}
+  Remedies(const PlanRequest &asked, const PlanOutcome &outcome)
+      : request(asked), problem(*outcome.problem),
+        illegal(nothingIsLegal(outcome)) {}
 
   std::vector<std::string> run() {
     for (std::size_t i = 0; i < request.pins.size(); ++i)
@@ -41,6 +44,10 @@ public:
                 changed.pins.erase(changed.pins.begin() +
                                    static_cast<std::ptrdiff_t>(i));
               });
+    if (illegal && request.pins.empty()) {
+      moreSplits();
+      repeatedOperator();
+    }
     smallerMicroBatch();
     moreZero();
     moreRecompute();
@@ -81,6 +88,37 @@ private:
     for (Value one : choices.only)
       most = std::max(most, one);
     return choices.only.empty() ? all : most;
+  }
+
+  // The first that does.
+  void moreSplits() {
+    for (planner::Split split : defaultSplits()) {
+      if (std::ranges::find(request.splits, split) != request.splits.end())
+        continue;
+      std::vector<planner::Split> splits = request.splits;
+      splits.push_back(split);
+      if (attempt("--splits " + splitsText(splits),
+                  [&](PlanRequest &changed) { changed.splits = splits; }))
+        return;
+    }
+  }
+
+  // Products are repeated on every tensor rank only where a pin says so: the
+  // first for which this makes all the rest legal is the one that was not.
+  void repeatedOperator() {
+    for (const planner::SegmentGraph &segment : problem.graph.segments)
+      for (const planner::Op &op : segment.ops) {
+        if (op.phase == planner::Phase::backward ||
+            op.opClass == planner::OpClass::memory)
+          continue;
+        std::string pin = op.name + "=replicated";
+        std::vector<std::string> errors;
+        if (attempt(op.name + " has no legal strategy; --pin '" + pin + '\'',
+                    [&](PlanRequest &changed) {
+                      changed.pins = planner::parsePins({pin}, errors);
+                    }))
+          return;
+      }
   }
 
   // The largest that does.
@@ -236,14 +274,15 @@ private:
 
   const PlanRequest &request;
   const Problem &problem;
+  bool illegal; ///< whatever is spent: no strategies go together
   std::vector<std::string> found;
 };
 
 } // namespace
 
 std::vector<std::string> remediesOf(const PlanRequest &request,
-                                    const Problem &problem) {
-  return Remedies(request, problem).run();
+                                    const PlanOutcome &outcome) {
+  return Remedies(request, outcome).run();
 }
 
 std::string shortfallOf(const PlanOutcome &outcome,
@@ -253,18 +292,13 @@ std::string shortfallOf(const PlanOutcome &outcome,
   std::string text = headingOf(problem, style);
   for (const std::string &note : problem.notes)
     text += "note: " + note + '\n';
-  bool pinned =
-      !outcome.result.rejections.empty() &&
-      std::ranges::all_of(outcome.result.rejections, [](const auto &rejection) {
-        return rejection.reason == planner::Rejection::Reason::pins;
-      });
   bool slow = outcome.result.nearest && outcome.result.nearest->fits;
-  text += fmt::format("{}, of {} candidate{}.\n",
-                      slow     ? "No plan is fast enough"
-                      : pinned ? "No plan obeys the pins"
-                               : "Nothing fits",
-                      outcome.result.candidates,
-                      outcome.result.candidates == 1 ? "" : "s");
+  text += fmt::format(
+      "{}, of {} candidate{}.\n",
+      slow                      ? "No plan is fast enough"
+      : nothingIsLegal(outcome) ? "N" + nothingLegalText(outcome).substr(1)
+                                : "Nothing fits",
+      outcome.result.candidates, outcome.result.candidates == 1 ? "" : "s");
   if (const auto &nearest = outcome.result.nearest)
     text += "Nearest: " + planText(*nearest) + '\n' +
             memoryText(nearest->memory) + marginsText(problem.machine.device);

@@ -16,9 +16,10 @@
 namespace mtplan::tools {
 
 /// Changes of the request under which a plan was found, one line each; every
-/// one has been searched for. Bounded: at most 40 searches.
+/// one has been searched for. Bounded: at most 40 searches, and one for each
+/// split and operator where nothing is legal.
 std::vector<std::string> remediesOf(const PlanRequest &request,
-                                    const Problem &problem);
+                                    const PlanOutcome &outcome);
 
 /// What a person sees when an outcome has no plan.
 std::string shortfallOf(const PlanOutcome &outcome,

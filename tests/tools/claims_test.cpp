@@ -94,6 +94,21 @@ TEST(Claims, PinsThatCannotHoldAreNamed) {
               testing::HasSubstr("without --pin 'h.*.attn.core=batch' fits"));
 }
 
+// A tied table is looked up whole where columns may not be split, and used by
+// rows in the head: which of them cannot be had, and what would do.
+TEST(Claims, SplitsThatLeaveNothingLegalAreNamed) {
+  Ran ran = runExample("tiny-gpt2",
+                       {"--gpus", "2", "--tp", "2", "--splits", "row,head"});
+  EXPECT_EQ(ran.code, kNothingFits);
+  EXPECT_THAT(ran.out,
+              testing::HasSubstr("No legal plan with --splits row,head, of"));
+  EXPECT_THAT(ran.out, testing::Not(testing::HasSubstr("pins")));
+  EXPECT_THAT(ran.out, testing::HasSubstr("\n  --splits row,head,column fits"));
+  EXPECT_THAT(ran.out,
+              testing::HasSubstr("\n  lm_head has no legal strategy; --pin "
+                                 "'lm_head=replicated' fits: dp 1 x tp 2"));
+}
+
 TEST(Claims, TextualIrKeepsItsTypes) {
   Ran printed = runExample("tiny-gpt2", {"--gpus", "1", "--precision", "fp32",
                                          "--emit", "mlir", "--stage", "model"});
