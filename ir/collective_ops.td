@@ -3,6 +3,8 @@
 // `mtp.reshard` says that a value is wanted in another layout; the collectives
 // say what every rank passes and receives to bring that about. All are over one
 // mesh axis: the group of a rank is the ranks that differ from it only there.
+// Stages of a pipeline (pipeline_ops.td) are such an axis as well, but each of
+// them runs a program of its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,16 +53,33 @@ def Mtp_AllReduceOp
     : Mtp_CollectiveOp<"all_reduce", [SameOperandsAndResultType]> {
   let summary = "Every rank receives the sum, or maximum, over its group";
   let description = [{
-    NCCL's AllReduce. In-place is allowed.
+    NCCL's AllReduce. In-place is allowed. With `among` only the ranks at these
+    coordinates of the axis take part: the stages of a pipeline that hold a tied
+    parameter sum its gradient so.
+
+    Example:
+
+    ```mlir
+    %s = mtp.all_reduce %g over "pp" among [0, 3] cause "wte.weight" : tensor<64x32xf32>
+    ```
 
     Constraints:
-    - the mesh has the axis.
+    - the mesh has the axis;
+    - `among` has at least two coordinates of the axis, in ascending order.
   }];
-  let arguments = (ins AnyRankedTensor:$input, StrAttr:$axis, UnitAttr:$max,
+  let arguments = (ins AnyRankedTensor:$input, StrAttr:$axis,
+                       OptionalAttr<DenseI64ArrayAttr>:$among, UnitAttr:$max,
                        StrAttr:$cause);
   let assemblyFormat = [{
-    $input `over` $axis (`max` $max^)? `cause` $cause attr-dict `:` type($result)
+    $input `over` $axis (`among` $among^)? (`max` $max^)? `cause` $cause
+    attr-dict `:` type($result)
   }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$input,
+                                 "::mlir::StringAttr":$axis, "bool":$max,
+                                 "::mlir::StringAttr":$cause), [{
+    build($_builder, $_state, type, input, axis, ::mlir::DenseI64ArrayAttr(),
+          max ? $_builder.getUnitAttr() : ::mlir::UnitAttr(), cause);
+  }]>];
 }
 
 def Mtp_AllGatherOp : Mtp_CollectiveOp<"all_gather"> {

@@ -32,6 +32,10 @@ inline constexpr llvm::StringLiteral kMeshAttrName = "mtp.mesh";
 inline constexpr llvm::StringLiteral kStrategyAttrName = "mtp.strategy";
 /// Set, as a unit, once shapes are those of one rank.
 inline constexpr llvm::StringLiteral kPartitionedAttrName = "mtp.partitioned";
+/// Number of pipeline stages that the chunks of segments are dealt out to.
+inline constexpr llvm::StringLiteral kStagesAttrName = "mtp.stages";
+/// The mesh axis whose ranks are the stages, once a step is split over them.
+inline constexpr llvm::StringLiteral kStageAxis = "pp";
 /// Layers of the model, for the scale of `residual` initialisation.
 inline constexpr llvm::StringLiteral kLayersAttrName = "mtp.layers";
 } // namespace mtplan::ir

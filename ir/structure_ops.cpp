@@ -36,7 +36,7 @@ static void printArgumentsAndBody(OpAsmPrinter &printer, Operation *op,
 }
 
 //===----------------------------------------------------------------------===//
-// Segment: @name (repeat N)? (first M)? (args) body
+// Segment: @name (repeat N)? (first M)? (chunk K)? (args) body
 //===----------------------------------------------------------------------===//
 
 ParseResult SegmentOp::parse(OpAsmParser &parser, OperationState &state) {
@@ -45,7 +45,7 @@ ParseResult SegmentOp::parse(OpAsmParser &parser, OperationState &state) {
                              state.attributes))
     return failure();
   Type i64 = parser.getBuilder().getI64Type();
-  for (StringRef keyword : {"repeat", "first"}) {
+  for (StringRef keyword : {"repeat", "first", "chunk"}) {
     if (failed(parser.parseOptionalKeyword(keyword)))
       continue;
     IntegerAttr count;
@@ -62,7 +62,10 @@ void SegmentOp::print(OpAsmPrinter &printer) {
     printer << " repeat " << getRepeat();
   if (getFirst() != 0)
     printer << " first " << getFirst();
-  printArgumentsAndBody(printer, *this, {"sym_name", "repeat", "first"});
+  if (std::optional<uint64_t> chunk = getChunk())
+    printer << " chunk " << *chunk;
+  printArgumentsAndBody(printer, *this,
+                        {"sym_name", "repeat", "first", "chunk"});
 }
 
 BackwardOp SegmentOp::getBackward() {
@@ -70,6 +73,16 @@ BackwardOp SegmentOp::getBackward() {
     if (auto backward = llvm::dyn_cast<BackwardOp>(op))
       return backward;
   return {};
+}
+
+std::optional<std::int64_t> SegmentOp::getStage() {
+  auto module = (*this)->getParentOfType<ModuleOp>();
+  auto mesh =
+      module ? module->getAttrOfType<MeshAttr>(kMeshAttrName) : MeshAttr();
+  std::int64_t stages = mesh ? mesh.sizeOf(kStageAxis) : 0;
+  if (!getChunk() || stages == 0)
+    return std::nullopt;
+  return static_cast<std::int64_t>(*getChunk()) % stages;
 }
 
 YieldOp SegmentOp::getYield() {

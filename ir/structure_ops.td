@@ -14,7 +14,10 @@ def Mtp_SegmentOp : Mtp_Op<"segment", [Symbol, SingleBlock]> {
     arguments are what the previous segment carries over; `mtp.yield` hands on
     to the next. `repeat` equal copies follow each other, the first of them
     numbered `first`; a `*` in a name inside stands for that number. The
-    backward half, once built, is the last operation but one.
+    backward half, once built, is the last operation but one. `chunk` is the
+    part of a pipeline it belongs to: part k is held by the ranks whose
+    coordinate on axis "pp" is k modulo the number of stages, so that with more
+    parts than stages every stage holds several (virtual stages).
 
     Example:
 
@@ -26,7 +29,7 @@ def Mtp_SegmentOp : Mtp_Op<"segment", [Symbol, SingleBlock]> {
     ```
 
     Constraints:
-    - `repeat` is at least 1 and `first` at least 0;
+    - `repeat` is at least 1, `first` and `chunk` at least 0;
     - a segment that repeats yields the types of its arguments;
     - the arguments are what the previous segment of the module yields;
     - at most one `mtp.backward`, right before the `mtp.yield`;
@@ -35,6 +38,7 @@ def Mtp_SegmentOp : Mtp_Op<"segment", [Symbol, SingleBlock]> {
   let arguments = (ins SymbolNameAttr:$sym_name,
                        DefaultValuedAttr<I64Attr, "1">:$repeat,
                        DefaultValuedAttr<I64Attr, "0">:$first,
+                       OptionalAttr<I64Attr>:$chunk,
                        OptionalAttr<TypedArrayAttrBase<Mtp_LayoutAttr,
                          "layouts of the arguments">>:$layouts);
   let regions = (region SizedRegion<1>:$body);
@@ -45,6 +49,9 @@ def Mtp_SegmentOp : Mtp_Op<"segment", [Symbol, SingleBlock]> {
     /// The backward half, or null.
     ::mtplan::ir::BackwardOp getBackward();
     ::mtplan::ir::YieldOp getYield();
+    /// The coordinate on axis "pp" of the ranks that hold it, if it has a chunk
+    /// and the mesh that axis.
+    std::optional<std::int64_t> getStage();
   }];
 }
 
@@ -88,13 +95,18 @@ def Mtp_UpdateOp : Mtp_Op<"update", [SingleBlock, NoTerminator]> {
   let summary = "Holds what happens once per step, after all micro-batches";
   let description = [{
     Reads accumulated gradients and updates parameters. `mtp.adamw` in place,
-    `mtp.store` and `mtp.result` end its chains; it has no terminator.
+    `mtp.store` and `mtp.result` end its chains; it has no terminator. Once a
+    step is split over the stages of a pipeline, each stage has its own, `on` its
+    number.
 
     Constraints:
-    - a module has at most one.
+    - a module has at most one, or one per stage;
+    - the stage, if there is one, is a coordinate of the mesh's axis "pp".
   }];
+  let arguments = (ins OptionalAttr<I64Attr>:$stage);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "attr-dict-with-keyword $body";
+  let assemblyFormat = "(`on` $stage^)? attr-dict-with-keyword $body";
+  let builders = [OpBuilder<(ins), [{ (void)$_state.addRegion(); }]>];
   let hasVerifier = 1;
 }
 

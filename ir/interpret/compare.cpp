@@ -114,6 +114,8 @@ void Comparer::compare(const TensorTable &logical,
     const DistributedTensor &tensor = split->second;
     const double norm = std::max(largestIn(expected), floor);
     for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank) {
+      if (!tensor.holds(rank))
+        continue;
       const HostTensor piece = reduced(tensor, mesh, rank);
       const double difference = differenceOf(
           expected, piece, mesh.piecesOf(tensor.layout, rank, piece.shape));

@@ -19,8 +19,9 @@ struct Comparison {
 };
 
 /// Compares every result, gradient and updated parameter: the piece of every
-/// rank with the slice of the logical tensor that its layout says, so that
-/// replicas are checked as well. Pieces that are partial are reduced first.
+/// rank that has one with the slice of the logical tensor that its layout says,
+/// so that replicas, and copies of other stages, are checked as well. Pieces
+/// that are partial are reduced first.
 ///
 /// The error of a tensor is max |piece - slice| / max(max |logical|, floor),
 /// the floor being 1e-5 of the largest element of all logical tensors of that

@@ -2,19 +2,20 @@
 
 #include "ir/interpret/interpret.h"
 
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include <deque>
+#include <set>
+
 #include "mlir/IR/Verifier.h"
 
-#include "ir/interpret/collectives.h"
-#include "ir/interpret/kernel.h"
-#include "ir/interpret/placement.h"
-#include "ir/interpret/step_state.h"
+#include "ir/interpret/stage_run.h"
 
 namespace mtplan::ir {
 namespace {
 
-using Frame = llvm::DenseMap<mlir::Value, RankValues>;
+bool isStatic(mlir::Type type) {
+  auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);
+  return !tensor || (tensor.hasStaticShape() && tensor.getNumElements() > 0);
+}
 
 /// One run of one module.
 class Machine {
@@ -24,310 +25,30 @@ public:
         partitioned(module->hasAttr(kPartitionedAttrName)),
         meshAttr(partitioned ? module->getAttrOfType<MeshAttr>(kMeshAttrName)
                              : MeshAttr()),
-        mesh(meshAttr), state(options, mesh, partitioned) {}
+        mesh(meshAttr) {}
 
   mlir::FailureOr<RunResult> run();
 
 private:
-  /// One copy of a segment in one micro-batch; its values are what the
-  /// backward half reads.
-  struct Visit {
-    SegmentOp segment;
-    std::int64_t copy;
-    Frame frame;
-  };
-
-  mlir::LogicalResult collectSegments();
-  mlir::LogicalResult runMicroBatch();
-  mlir::LogicalResult runForward(std::vector<Visit> &visits);
-  mlir::LogicalResult runBackward(std::vector<Visit> &visits);
-  mlir::LogicalResult runUpdate();
-  mlir::LogicalResult bind(mlir::Operation *owner, mlir::Block &block,
-                           const std::vector<RankValues> &values, Frame &frame);
-  std::vector<RankValues> yielded(YieldOp yield, const Frame &frame);
-
-  mlir::LogicalResult execute(mlir::Operation *op, Frame &frame);
-  mlir::FailureOr<RankValues> executeCollective(mlir::Operation *op,
-                                                const RankValues &input);
-  mlir::LogicalResult executeKernel(mlir::Operation *op, Frame &frame);
-  mlir::FailureOr<const Placement *> placementOf(mlir::Operation *op);
-  /// Binds the only result, unless its shape is not the one declared.
-  mlir::LogicalResult define(mlir::Value result,
-                             const mlir::FailureOr<RankValues> &value,
-                             Frame &frame);
+  mlir::LogicalResult checkModule();
+  mlir::LogicalResult dealOut();
+  mlir::LogicalResult setOrder();
+  mlir::LogicalResult checkOrder(std::int64_t stage) const;
+  mlir::LogicalResult runStages(std::deque<StageRun> &stages);
+  mlir::LogicalResult reportDeadlock(const std::deque<StageRun> &stages);
+  mlir::LogicalResult merge(TensorTable &all, TensorTable &&part,
+                            std::int64_t stage);
 
   mlir::ModuleOp module;
   const RunOptions &options;
   const bool partitioned;
   const MeshAttr meshAttr;
   const MeshView mesh;
-  StepState state;
-
-  std::vector<SegmentOp> segments;
-  UpdateOp update;
-  Moment moment;
-  Phase phase = Phase::forward;
-  llvm::DenseMap<mlir::Operation *, Placement> placements;
-  std::map<CollectiveKey, std::int64_t> collectives;
+  bool staged = false, differentiated = false;
+  std::vector<StageProgram> programs; ///< by stage
 };
 
-bool isStatic(mlir::Type type) {
-  auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);
-  return !tensor || (tensor.hasStaticShape() && tensor.getNumElements() > 0);
-}
-
-//===----------------------------------------------------------------------===//
-// One operator
-//===----------------------------------------------------------------------===//
-
-mlir::LogicalResult Machine::define(mlir::Value result,
-                                    const mlir::FailureOr<RankValues> &value,
-                                    Frame &frame) {
-  if (mlir::failed(value))
-    return mlir::failure();
-  auto type = llvm::cast<mlir::RankedTensorType>(result.getType());
-  if (type.getShape() != llvm::ArrayRef((**value).front().shape))
-    return mlir::emitError(result.getLoc(), "a value has another shape than ")
-           << type;
-  frame[result] = *value;
-  return mlir::success();
-}
-
-mlir::FailureOr<RankValues>
-Machine::executeCollective(mlir::Operation *op, const RankValues &input) {
-  const mlir::StringAttr axis = axisOfCollective(op);
-  if (!partitioned)
-    return op->emitOpError("in a module without '")
-           << kPartitionedAttrName << "'";
-  auto results = runCollective(op, *input, mesh);
-  if (mlir::failed(results))
-    return mlir::failure();
-  if (options.afterCollective)
-    options.afterCollective(op, *input, *results);
-  ++collectives[{phase, op->getName().stripDialect().str(), axis.str()}];
-  return std::make_shared<const std::vector<HostTensor>>(std::move(*results));
-}
-
-mlir::FailureOr<const Placement *> Machine::placementOf(mlir::Operation *op) {
-  auto [entry, isNew] = placements.try_emplace(op);
-  if (isNew && partitioned) {
-    auto placement = Placement::of(llvm::cast<ComputeOp>(op), mesh);
-    if (mlir::failed(placement))
-      return mlir::failure();
-    entry->second = std::move(*placement);
-  }
-  return &entry->second;
-}
-
-mlir::LogicalResult Machine::executeKernel(mlir::Operation *op, Frame &frame) {
-  const Kernel *kernel = KernelTable::get().find(op);
-  if (!kernel)
-    return op->emitOpError("cannot be interpreted");
-  auto placement = placementOf(op);
-  if (mlir::failed(placement))
-    return mlir::failure();
-  std::vector<std::vector<HostTensor>> results(op->getNumResults());
-  for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank) {
-    KernelCall call;
-    call.moment = moment;
-    for (mlir::Value operand : op->getOperands())
-      call.operands.push_back(&(*frame.at(operand))[rank]);
-    for (mlir::Type type : op->getResultTypes())
-      call.results.emplace_back(
-          llvm::cast<mlir::RankedTensorType>(type).getShape().vec());
-    (*placement)->place(call, mesh, rank);
-    (*kernel)(op, call);
-    for (auto [all, one] : llvm::zip_equal(results, call.results))
-      all.push_back(std::move(one));
-  }
-  for (auto [result, values] : llvm::zip_equal(op->getResults(), results))
-    frame[result] =
-        std::make_shared<const std::vector<HostTensor>>(std::move(values));
-  return mlir::success();
-}
-
-mlir::LogicalResult Machine::execute(mlir::Operation *op, Frame &frame) {
-  const auto input = [&]() -> const RankValues & {
-    return frame.at(op->getOperand(0));
-  };
-  return llvm::TypeSwitch<mlir::Operation *, mlir::LogicalResult>(op)
-      .Case([&](ParameterOp parameter) {
-        return define(parameter.getValue(),
-                      state.readParameter(parameter, moment.copy), frame);
-      })
-      .Case([&](InputOp data) {
-        return define(data.getValue(), state.readInput(data, moment.microBatch),
-                      frame);
-      })
-      .Case([&](AccumulateOp sum) {
-        return state.accumulate(sum, moment.copy, input());
-      })
-      .Case([&](AccumulatedOp sum) {
-        return define(sum.getValue(), state.readAccumulated(sum, moment.copy),
-                      frame);
-      })
-      .Case([&](AdamwOp adamw) -> mlir::LogicalResult {
-        if (!adamw.getUpdated())
-          return state.update(adamw, moment.copy, input());
-        return define(adamw.getUpdated(),
-                      state.updateOwned(adamw, moment.copy, input()), frame);
-      })
-      .Case([&](StoreOp store) {
-        return state.store(store, moment.copy, input());
-      })
-      .Case([&](ResultOp result) {
-        state.report(result, moment.copy, input());
-        return mlir::success();
-      })
-      .Case([&](ReshardOp reshard) -> mlir::LogicalResult {
-        if (partitioned)
-          return reshard.emitOpError("in a partitioned module");
-        return define(reshard.getResult(), input(), frame);
-      })
-      .Default([&](mlir::Operation *other) {
-        if (axisOfCollective(other))
-          return define(other->getResult(0), executeCollective(other, input()),
-                        frame);
-        return executeKernel(other, frame);
-      });
-}
-
-//===----------------------------------------------------------------------===//
-// Segments
-//===----------------------------------------------------------------------===//
-
-mlir::LogicalResult Machine::collectSegments() {
-  for (mlir::Operation &op : *module.getBody()) {
-    if (auto segment = llvm::dyn_cast<SegmentOp>(op))
-      segments.push_back(segment);
-    else if (auto found = llvm::dyn_cast<UpdateOp>(op); found && !update)
-      update = found;
-    else
-      return op.emitOpError("cannot be interpreted here");
-  }
-  return mlir::success();
-}
-
-mlir::LogicalResult Machine::bind(mlir::Operation *owner, mlir::Block &block,
-                                  const std::vector<RankValues> &values,
-                                  Frame &frame) {
-  if (block.getNumArguments() != values.size())
-    return owner->emitOpError("takes ")
-           << block.getNumArguments() << " values, but its neighbour hands on "
-           << values.size();
-  for (auto [argument, value] : llvm::zip_equal(block.getArguments(), values))
-    if (mlir::failed(define(argument, value, frame)))
-      return mlir::failure();
-  return mlir::success();
-}
-
-std::vector<RankValues> Machine::yielded(YieldOp yield, const Frame &frame) {
-  std::vector<RankValues> values;
-  for (mlir::Value value : yield.getValues())
-    values.push_back(frame.at(value));
-  return values;
-}
-
-mlir::LogicalResult Machine::runForward(std::vector<Visit> &visits) {
-  phase = Phase::forward;
-  std::vector<RankValues> carried;
-  for (SegmentOp segment : segments)
-    for (std::int64_t i = 0; i < static_cast<std::int64_t>(segment.getRepeat());
-         ++i) {
-      moment.copy = static_cast<std::int64_t>(segment.getFirst()) + i;
-      Visit &visit = visits.emplace_back(Visit{segment, moment.copy, Frame()});
-      if (mlir::failed(bind(segment, segment.getBlock(), carried, visit.frame)))
-        return mlir::failure();
-      for (mlir::Operation &op : segment.getBlock())
-        if (!llvm::isa<BackwardOp, YieldOp>(op) &&
-            mlir::failed(execute(&op, visit.frame)))
-          return mlir::failure();
-      carried = yielded(segment.getYield(), visit.frame);
-    }
-  return mlir::success();
-}
-
-mlir::LogicalResult Machine::runBackward(std::vector<Visit> &visits) {
-  phase = Phase::backward;
-  std::vector<RankValues> carried;
-  for (Visit &visit : llvm::reverse(visits)) {
-    BackwardOp backward = visit.segment.getBackward();
-    if (!backward)
-      return visit.segment.emitOpError(
-          "has no backward half, unlike others of its module");
-    moment.copy = visit.copy;
-    if (mlir::failed(bind(backward, backward.getBlock(), carried, visit.frame)))
-      return mlir::failure();
-    for (mlir::Operation &op : backward.getBlock())
-      if (!llvm::isa<YieldOp>(op) && mlir::failed(execute(&op, visit.frame)))
-        return mlir::failure();
-    carried = yielded(backward.getYield(), visit.frame);
-    visit.frame.clear();
-  }
-  return mlir::success();
-}
-
-mlir::LogicalResult Machine::runMicroBatch() {
-  std::vector<Visit> visits;
-  if (mlir::failed(runForward(visits)))
-    return mlir::failure();
-  const bool differentiated = llvm::any_of(
-      segments, [](SegmentOp segment) { return !!segment.getBackward(); });
-  return differentiated ? runBackward(visits) : mlir::success();
-}
-
-//===----------------------------------------------------------------------===//
-// Update: operators run once per copy of what they read
-//===----------------------------------------------------------------------===//
-
-mlir::LogicalResult Machine::runUpdate() {
-  phase = Phase::update;
-  // Values of labels without a `*` belong to no copy and serve all of them.
-  Frame shared;
-  std::map<std::int64_t, Frame> byCopy;
-  moment.microBatch = 0;
-  for (mlir::Operation &op : update.getBody().front()) {
-    std::vector<std::int64_t> copies;
-    if (auto sum = llvm::dyn_cast<AccumulatedOp>(op);
-        sum && sum.getLabel().contains('*')) {
-      copies = state.accumulatedCopies(sum.getLabel());
-      if (auto range = sum.getCopies())
-        llvm::erase_if(copies, [&](std::int64_t copy) {
-          return copy < (*range)[0] || copy >= (*range)[0] + (*range)[1];
-        });
-      if (copies.empty())
-        return sum.emitOpError("reads what nothing was added to");
-    } else {
-      for (auto &[copy, frame] : byCopy)
-        if (llvm::any_of(op.getOperands(), [&, &values = frame](auto operand) {
-              return values.contains(operand);
-            }))
-          copies.push_back(copy);
-    }
-    if (copies.empty()) {
-      moment.copy = 0;
-      if (mlir::failed(execute(&op, shared)))
-        return mlir::failure();
-    }
-    for (std::int64_t copy : copies) {
-      Frame &frame = byCopy[copy];
-      for (mlir::Value operand : op.getOperands()) {
-        if (frame.contains(operand))
-          continue;
-        auto found = shared.find(operand);
-        if (found == shared.end())
-          return op.emitOpError("joins values of different copies");
-        frame[operand] = found->second;
-      }
-      moment.copy = copy;
-      if (mlir::failed(execute(&op, frame)))
-        return mlir::failure();
-    }
-  }
-  return mlir::success();
-}
-
-mlir::FailureOr<RunResult> Machine::run() {
+mlir::LogicalResult Machine::checkModule() {
   if (mlir::failed(mlir::verify(module)))
     return mlir::failure();
   if (partitioned && !meshAttr)
@@ -339,26 +60,179 @@ mlir::FailureOr<RunResult> Machine::run() {
     op->emitOpError("makes a tensor of unknown or no size");
     return mlir::WalkResult::interrupt();
   });
-  if (shapes.wasInterrupted() || mlir::failed(collectSegments()) ||
-      mlir::failed(state.prepare(module)))
-    return mlir::failure();
+  return mlir::failure(shapes.wasInterrupted());
+}
 
-  moment.seed = options.seed;
-  moment.step = options.step;
-  for (int batch = 0; batch < options.microBatches; ++batch) {
-    moment.microBatch = batch;
-    if (mlir::failed(runMicroBatch()))
-      return mlir::failure();
+//===----------------------------------------------------------------------===//
+// What every stage runs
+//===----------------------------------------------------------------------===//
+
+mlir::LogicalResult Machine::dealOut() {
+  for (auto segment : module.getOps<SegmentOp>()) {
+    staged |= meshAttr && segment.getStage().has_value();
+    differentiated |= !!segment.getBackward();
   }
-  if (update && mlir::failed(runUpdate()))
+  programs.resize(staged ? mesh.sizeOf(mesh.axis(kStageAxis)) : 1);
+  for (mlir::Operation &op : *module.getBody()) {
+    if (auto segment = llvm::dyn_cast<SegmentOp>(op)) {
+      if (staged && !segment.getStage())
+        return segment.emitOpError("has no chunk, unlike others of its module");
+      programs[segment.getStage().value_or(0) * staged].segments.push_back(
+          segment);
+    } else if (auto update = llvm::dyn_cast<UpdateOp>(op)) {
+      if (staged && !update.getStage())
+        return update.emitOpError("is of no stage, but segments are");
+      programs[update.getStage().value_or(0) * staged].update = update;
+    } else {
+      return op.emitOpError("cannot be interpreted here");
+    }
+  }
+  return setOrder();
+}
+
+mlir::LogicalResult Machine::setOrder() {
+  for (auto [stage, program] : llvm::enumerate(programs)) {
+    std::vector<std::int64_t> chunks;
+    for (SegmentOp segment : program.segments) {
+      const std::int64_t chunk =
+          staged ? static_cast<std::int64_t>(*segment.getChunk()) : 0;
+      if (!llvm::is_contained(chunks, chunk))
+        chunks.push_back(chunk);
+    }
+    for (std::int64_t batch = 0; batch < options.microBatches; ++batch) {
+      for (std::int64_t chunk : chunks)
+        program.tasks.push_back({Phase::forward, chunk, batch});
+      if (differentiated)
+        for (std::int64_t chunk : llvm::reverse(chunks))
+          program.tasks.push_back({Phase::backward, chunk, batch});
+    }
+    if (options.order.empty())
+      continue;
+    if (mlir::failed(checkOrder(static_cast<std::int64_t>(stage))))
+      return mlir::failure();
+    program.tasks = options.order[stage];
+  }
+  return mlir::success();
+}
+
+// The order given is another one of the same tasks.
+mlir::LogicalResult Machine::checkOrder(std::int64_t stage) const {
+  if (options.order.size() != programs.size())
+    return module->emitError("has ")
+           << programs.size() << " stages, but tasks are ordered for "
+           << options.order.size();
+  std::multiset<StageTask> wanted(programs[stage].tasks.begin(),
+                                  programs[stage].tasks.end()),
+      given(options.order[stage].begin(), options.order[stage].end());
+  if (wanted == given)
+    return mlir::success();
+  return module->emitError("stage ")
+         << stage << " has " << wanted.size()
+         << " tasks, of which its order of " << given.size() << " is none";
+}
+
+//===----------------------------------------------------------------------===//
+// All stages in turn, each as far as it comes
+//===----------------------------------------------------------------------===//
+
+mlir::LogicalResult
+Machine::reportDeadlock(const std::deque<StageRun> &stages) {
+  for (const auto &[number, stage] : llvm::enumerate(stages)) {
+    if (stage.isDone())
+      continue;
+    mlir::InFlightDiagnostic diagnostic =
+        stage.waitingAt()->emitOpError("waits for ever: ") << stage.waitText();
+    for (const auto &[other, another] : llvm::enumerate(stages))
+      if (other != number)
+        diagnostic.attachNote(another.waitingAt()
+                                  ? another.waitingAt()->getLoc()
+                                  : module->getLoc())
+            << another.waitText();
+    return diagnostic;
+  }
+  return mlir::success();
+}
+
+mlir::LogicalResult Machine::runStages(std::deque<StageRun> &stages) {
+  bool moved = true;
+  while (moved) {
+    moved = false;
+    for (StageRun &stage : stages) {
+      auto ran = stage.run();
+      if (mlir::failed(ran))
+        return mlir::failure();
+      moved |= *ran;
+    }
+  }
+  return reportDeadlock(stages);
+}
+
+// Places what the ranks of one stage hold among those of all.
+mlir::LogicalResult Machine::merge(TensorTable &all, TensorTable &&part,
+                                   std::int64_t stage) {
+  if (!staged) {
+    all = std::move(part);
+    return mlir::success();
+  }
+  const int axis = mesh.axis(kStageAxis);
+  for (auto &[key, tensor] : part) {
+    auto [entry, isNew] = all.try_emplace(key);
+    DistributedTensor &whole = entry->second;
+    if (isNew) {
+      whole.layout = tensor.layout;
+      whole.ranks.resize(mesh.ranks());
+    } else if (whole.layout != tensor.layout) {
+      return module->emitError("'") << key.name() << "' of stage " << stage
+                                    << " lies otherwise than on another stage";
+    }
+    std::size_t place = 0;
+    for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank)
+      if (mesh.coordinate(rank, axis) == stage)
+        whole.ranks[rank] = std::move(tensor.ranks[place++]);
+  }
+  return mlir::success();
+}
+
+mlir::FailureOr<RunResult> Machine::run() {
+  if (mlir::failed(checkModule()) || mlir::failed(dealOut()))
     return mlir::failure();
-  if (mlir::failed(state.finish(module)))
+  const auto count = static_cast<std::int64_t>(programs.size());
+  SharedRun shared{options,
+                   staged ? mesh.without(kStageAxis) : mesh,
+                   partitioned,
+                   differentiated,
+                   staged ? count : 1,
+                   Mail(count)};
+  std::deque<StageRun> stages; // they refer to themselves
+  for (std::int64_t stage = 0; stage < count; ++stage)
+    if (mlir::failed(
+            stages.emplace_back(shared, stage, std::move(programs[stage]))
+                .prepare(module)))
+      return mlir::failure();
+  if (mlir::failed(runStages(stages)) ||
+      mlir::failed(shared.mail.expectEmpty()))
     return mlir::failure();
+  if (options.perturbation && llvm::none_of(stages, [](const StageRun &stage) {
+        return stage.state.wasPerturbed();
+      }))
+    return module.emitError("no element ")
+           << options.perturbation->element << " of a parameter '"
+           << options.perturbation->label << "' to perturb";
 
   RunResult result;
   result.mesh = meshAttr;
-  result.collectives = std::move(collectives);
-  state.handOver(result, !!update);
+  result.collectives = std::move(shared.collectives);
+  const bool updated = !module.getOps<UpdateOp>().empty();
+  for (std::int64_t stage = 0; stage < count; ++stage) {
+    RunResult part;
+    stages[stage].state.handOver(part, updated);
+    if (mlir::failed(
+            merge(result.parameters, std::move(part.parameters), stage)) ||
+        mlir::failed(
+            merge(result.gradients, std::move(part.gradients), stage)) ||
+        mlir::failed(merge(result.results, std::move(part.results), stage)))
+      return mlir::failure();
+  }
   return result;
 }
 

@@ -62,6 +62,17 @@ using CollectiveHook =
     std::function<void(mlir::Operation *, const std::vector<HostTensor> &passed,
                        std::vector<HostTensor> &received)>;
 
+enum class Phase : std::uint8_t { forward, backward, update };
+
+/// What a stage does in one go: forward or backward through one chunk of the
+/// model, for one micro-batch.
+struct StageTask {
+  Phase phase = Phase::forward;
+  std::int64_t chunk = 0; ///< as the segments say; 0 without a pipeline
+  std::int64_t microBatch = 0;
+  auto operator<=>(const StageTask &) const = default;
+};
+
 struct RunOptions {
   std::uint64_t seed = 1;
   int microBatches = 2;
@@ -71,16 +82,21 @@ struct RunOptions {
   std::optional<Perturbation> perturbation;
   AdamOptions adam;
   CollectiveHook afterCollective;
+  /// Of every stage, its tasks in order, each once. Empty: each micro-batch
+  /// forward and back before the next.
+  std::vector<std::vector<StageTask>> order = {};
 };
 
 /// What every rank holds of a tensor, and how those pieces lie.
 struct DistributedTensor {
-  LayoutAttr layout; ///< null: whole on every rank
-  std::vector<HostTensor> ranks;
+  LayoutAttr layout; ///< null: whole on every rank of the stages that hold it
+  std::vector<HostTensor> ranks; ///< no elements: of a stage without it
+
+  bool holds(std::int64_t rank) const {
+    return !ranks[static_cast<std::size_t>(rank)].data.empty();
+  }
 };
 using TensorTable = std::map<TensorKey, DistributedTensor>;
-
-enum class Phase : std::uint8_t { forward, backward, update };
 
 /// A kind of collective: an operator without its dialect's name
 /// ("all_reduce"), its axis and when it ran.
@@ -100,17 +116,20 @@ struct RunResult {
   /// Values of `mtp.result`; without an `mtp.update`, the accumulators that
   /// are not of parameters.
   TensorTable results;
-  /// Executions per step, every copy and micro-batch counted; `slice` and
-  /// `mask` are listed like the others though they send nothing.
+  /// Executions per step, every copy, micro-batch and stage counted; `slice`
+  /// and `mask` are listed like the others though they send nothing, `send` and
+  /// `receive` as over the axis of stages.
   std::map<CollectiveKey, std::int64_t> collectives;
 };
 
-/// Runs `module`: with the attribute `mtp.partitioned` all ranks of its mesh
-/// in lock step, else one rank, for which `mtp.reshard` is the identity.
-/// Micro-batches follow each other, each forward through the chain of
-/// segments and, where there are backward halves, back. Fails, with a
-/// diagnostic, if the module does not verify or holds an operator it does not
-/// know.
+/// Runs `module`: with the attribute `mtp.partitioned` all ranks of its mesh,
+/// else one rank, for which `mtp.reshard` is the identity. Micro-batches follow
+/// each other, each forward through the chain of segments and, where there are
+/// backward halves, back. The ranks of a stage are in lock step; where segments
+/// have chunks and the mesh an axis of stages, each stage runs its own ones and
+/// knows of the others only what they send. Fails, with a diagnostic, if the
+/// module does not verify, holds an operator it does not know, or if stages
+/// wait for each other for ever.
 mlir::FailureOr<RunResult> interpret(mlir::ModuleOp module,
                                      const RunOptions &options = {});
 

@@ -13,11 +13,27 @@ MeshView::MeshView(MeshAttr mesh) {
     names.push_back(name.str());
     sizes.push_back(size);
   }
+  count();
+}
+
+void MeshView::count() {
+  rankCount = 1;
   strides.assign(sizes.size(), 1);
   for (std::size_t i = sizes.size(); i-- > 0;) {
     strides[i] = rankCount;
     rankCount *= sizes[i];
   }
+}
+
+MeshView MeshView::without(llvm::StringRef axis) const {
+  MeshView rest;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (axis != names[i]) {
+      rest.names.push_back(names[i]);
+      rest.sizes.push_back(sizes[i]);
+    }
+  rest.count();
+  return rest;
 }
 
 int MeshView::axis(llvm::StringRef name) const {

@@ -28,6 +28,10 @@ public:
   /// Null is allowed: one rank.
   explicit MeshView(MeshAttr mesh);
 
+  /// The mesh of the ranks that share a coordinate on `axis`; the same, if it
+  /// has no such axis.
+  MeshView without(llvm::StringRef axis) const;
+
   std::int64_t ranks() const { return rankCount; }
   /// Number of the axis, or -1.
   int axis(llvm::StringRef name) const;
@@ -52,6 +56,8 @@ public:
   bool fits(LayoutAttr layout, std::size_t tensorRank) const;
 
 private:
+  void count();
+
   std::vector<std::string> names;
   std::vector<std::int64_t> sizes, strides;
   std::int64_t rankCount = 1;

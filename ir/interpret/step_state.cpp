@@ -301,14 +301,6 @@ StepState::accumulatedCopies(llvm::StringRef label) const {
   return copies;
 }
 
-mlir::LogicalResult StepState::finish(mlir::ModuleOp module) const {
-  if (options.perturbation && !perturbed)
-    return module.emitError("no element ")
-           << options.perturbation->element << " of a parameter '"
-           << options.perturbation->label << "' to perturb";
-  return mlir::success();
-}
-
 void StepState::handOver(RunResult &result, bool updated) {
   if (!updated)
     for (auto &[key, total] : accumulators)

@@ -41,8 +41,8 @@ public:
   /// The copies for which something was accumulated under `label`.
   std::vector<std::int64_t> accumulatedCopies(llvm::StringRef label) const;
 
-  /// Checks that a perturbation found its parameter.
-  mlir::LogicalResult finish(mlir::ModuleOp module) const;
+  /// Whether a perturbation found its parameter.
+  bool wasPerturbed() const { return perturbed; }
   /// Moves what was computed into `result`. `updated`: an mtp.update ran.
   void handOver(RunResult &result, bool updated);
 

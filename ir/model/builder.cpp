@@ -34,7 +34,7 @@ ValueRange ModelBuilder::beginSegment(llvm::StringRef name, std::int64_t repeat,
                                       std::int64_t first) {
   ops.setInsertionPointToEnd(module->getBody());
   auto segment = ops.create<SegmentOp>(location, name, repeat, first,
-                                       /*layouts=*/nullptr);
+                                       /*chunk=*/nullptr, /*layouts=*/nullptr);
   Block &block = segment.getBody().emplaceBlock();
   for (Type type : carried)
     block.addArgument(type, location);

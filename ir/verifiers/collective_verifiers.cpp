@@ -108,9 +108,28 @@ static LogicalResult checkPieces(Operation *op, StringRef axis, uint64_t dim,
   return expectType(op, wholeName, whole, tensorOf(piece).clone(shape));
 }
 
-// Checks:
-// - the mesh has the axis.
-LogicalResult AllReduceOp::verify() { return groupSize(*this, getAxis()); }
+// Checks, in this order:
+// - the mesh has the axis;
+// - `among` has at least two coordinates of the axis, in ascending order.
+LogicalResult AllReduceOp::verify() {
+  FailureOr<int64_t> ranks = groupSize(*this, getAxis());
+  if (failed(ranks) || !getAmong())
+    return ranks;
+  ArrayRef<int64_t> among = *getAmong();
+  if (among.size() < 2)
+    return emitOpError("needs at least 2 coordinates to be among, got ")
+           << among.size();
+  for (auto [i, coordinate] : llvm::enumerate(among)) {
+    if (coordinate < 0 || coordinate >= *ranks)
+      return emitOpError("is among coordinate ")
+             << coordinate << " of axis \"" << getAxis() << "\", which has "
+             << *ranks;
+    if (i > 0 && coordinate <= among[i - 1])
+      return emitOpError("needs ascending coordinates to be among, got ")
+             << among[i - 1] << " before " << coordinate;
+  }
+  return success();
+}
 
 // Checks:
 // - the mesh has the axis.

@@ -75,4 +75,18 @@ LogicalResult expectRate(Operation *op, const llvm::APFloat &rate) {
   return success();
 }
 
+LogicalResult expectStage(Operation *op, StringRef name, int64_t stage) {
+  auto module = op->getParentOfType<ModuleOp>();
+  auto mesh =
+      module ? module->getAttrOfType<MeshAttr>(kMeshAttrName) : MeshAttr();
+  int64_t stages = mesh ? mesh.sizeOf(kStageAxis) : 0;
+  if (stages == 0)
+    return op->emitOpError("needs a mesh with an axis \"")
+           << kStageAxis << "\", which the module has not";
+  if (stage < 0 || stage >= stages)
+    return op->emitOpError()
+           << name << " " << stage << " is none of the " << stages << " stages";
+  return success();
+}
+
 } // namespace mtplan::ir

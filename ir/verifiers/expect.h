@@ -45,6 +45,10 @@ llvm::LogicalResult expectVectorOf(mlir::Operation *op, llvm::StringRef name,
 llvm::LogicalResult expectIntegers(mlir::Operation *op, llvm::StringRef name,
                                    mlir::Value value);
 
+/// A coordinate of the mesh's axis of stages; `name` is what says it.
+llvm::LogicalResult expectStage(mlir::Operation *op, llvm::StringRef name,
+                                std::int64_t stage);
+
 /// A probability of dropping: at least 0 and below 1.
 llvm::LogicalResult expectRate(mlir::Operation *op, const llvm::APFloat &rate);
 

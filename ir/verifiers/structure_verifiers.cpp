@@ -67,6 +67,9 @@ static LogicalResult checkCopies(SegmentOp op, YieldOp yield) {
     return op.emitOpError("needs to repeat at least 1 time, got ") << repeat;
   if (first < 0)
     return op.emitOpError("needs a first copy of at least 0, got ") << first;
+  if (auto chunk = op.getChunkAttr(); chunk && chunk.getInt() < 0)
+    return op.emitOpError("needs a chunk of at least 0, got ")
+           << chunk.getInt();
   if (repeat == 1)
     return success();
   return expectTypes(op, "yielded values", yield.getValues().getTypes(),
@@ -125,7 +128,7 @@ static LogicalResult checkLabels(SegmentOp op) {
 }
 
 // Checks, in this order:
-// - `repeat` is at least 1 and `first` at least 0;
+// - `repeat` is at least 1, `first` and `chunk` at least 0;
 // - a segment that repeats yields the types of its arguments;
 // - the arguments are what the previous segment of the module yields;
 // - at most one `mtp.backward`, right before the `mtp.yield`;
@@ -194,17 +197,24 @@ LogicalResult BackwardOp::verify() {
 // Update, parameters, inputs
 //===----------------------------------------------------------------------===//
 
-// Checks:
-// - a module has at most one.
+// Checks, in this order:
+// - a module has at most one, or one per stage;
+// - the stage, if there is one, is a coordinate of the mesh's axis "pp".
 LogicalResult UpdateOp::verify() {
-  for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
-    if (llvm::isa<UpdateOp>(op)) {
-      InFlightDiagnostic diagnostic =
-          emitOpError("is the second of its module, which may have 1");
-      diagnostic.attachNote(op->getLoc()) << "the first is here";
-      return diagnostic;
-    }
-  return success();
+  for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode()) {
+    auto other = llvm::dyn_cast<UpdateOp>(op);
+    if (!other || (getStage() && other.getStage() &&
+                   getStageAttr() != other.getStageAttr()))
+      continue;
+    InFlightDiagnostic diagnostic =
+        emitOpError("is the second of its ")
+        << (getStage() && other.getStage() ? "stage" : "module")
+        << ", which may have 1";
+    diagnostic.attachNote(op->getLoc()) << "the first is here";
+    return diagnostic;
+  }
+  return getStage() ? expectStage(*this, "on", getStageAttr().getInt())
+                    : success();
 }
 
 // Checks, in this order:

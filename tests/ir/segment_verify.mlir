@@ -97,3 +97,10 @@ mtp.segment @forward_after_backward () {
 mtp.segment @no_yield () {
   %x = mtp.parameter "x" : tensor<4xf32>
 }
+
+// -----
+
+// expected-error @below {{needs a chunk of at least 0, got -1}}
+mtp.segment @negative_chunk chunk -1 () {
+  mtp.yield
+}
