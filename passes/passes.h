@@ -5,8 +5,8 @@
 //
 //   differentiate/  backward halves, update
 //   layout/         the bridge to planner/, applying what it chose
-//   schedule/       recomputation
 //   communicate/    local shapes and collectives
+//   schedule/       recomputation, a program for every stage
 //   verify/         proofs: shrinking, interpreting, mutating
 //
 // Neighbours: ir/ (what is rewritten) and planner/ (what chooses). Only

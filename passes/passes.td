@@ -150,6 +150,77 @@ def VerifyPartitionedPass : Pass<"mtp-verify-partitioned", "mlir::ModuleOp"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Stage: partitioned -> a program for every stage of the pipeline
+//===----------------------------------------------------------------------===//
+
+def SplitStagesPass : Pass<"mtp-split-stages", "mlir::ModuleOp"> {
+  let summary = "Gives every stage of a pipeline a program of its own";
+  let description = [{
+    Segments say by `chunk` which part of the pipeline they are of, the module
+    by `mtp.stages` to how many stages the parts are dealt out. What a chunk
+    hands on to the next, and the gradients it gets for it, is sent and received
+    by the ranks of the two stages, piece by piece, in segments of their own
+    between the two; a value that is carried through a chunk is received and
+    sent on. Every stage updates the parameters it holds; the gradient of one
+    that several hold is summed over these stages, so that equal copies stay
+    equal. The mesh gets its outermost axis, "pp".
+
+    Before:
+
+    ```mlir
+    module attributes {mtp.mesh = #mtp.mesh<"tp" = 2>, mtp.partitioned, mtp.stages = 2 : i64} {
+      mtp.segment @h repeat 2 chunk 0 (%x : tensor<4x8xf32>) {
+        ...
+        mtp.yield %y : tensor<4x8xf32>
+      }
+      mtp.segment @h_2 repeat 2 first 2 chunk 1 (%x : tensor<4x8xf32>) {
+    ```
+
+    After:
+
+    ```mlir
+    module attributes {mtp.mesh = #mtp.mesh<"pp" = 2, "tp" = 2>, mtp.partitioned} {
+      mtp.segment @h repeat 2 chunk 0 (%x : tensor<4x8xf32>) {
+        ...
+        mtp.yield %y : tensor<4x8xf32>
+      }
+      mtp.segment @send_0 chunk 0 (%x : tensor<4x8xf32>) {
+        mtp.send "carried_1.0", %x to 1 : tensor<4x8xf32>
+        mtp.backward () {
+          %dx = mtp.receive "carried_1.0.grad" from 1 : tensor<4x8xf32>
+          mtp.yield %dx : tensor<4x8xf32>
+        }
+        mtp.yield
+      }
+      mtp.segment @receive_1 chunk 1 () {
+        %x = mtp.receive "carried_1.0" from 0 : tensor<4x8xf32>
+        mtp.backward (%dx : tensor<4x8xf32>) {
+          mtp.send "carried_1.0.grad", %dx to 0 : tensor<4x8xf32>
+          mtp.yield
+        }
+        mtp.yield %x : tensor<4x8xf32>
+      }
+      mtp.segment @h_2 repeat 2 first 2 chunk 1 (%x : tensor<4x8xf32>) {
+    ```
+
+    A module without `mtp.stages` is left as it is. In which order a stage goes
+    through its chunks and micro-batches is not its job.
+  }];
+  let dependentDialects = ["mtplan::ir::MtpDialect"];
+}
+
+def VerifyStagesPass : Pass<"mtp-verify-stages", "mlir::ModuleOp"> {
+  let summary = "Gate: stages meet only in messages and sums, which match";
+  let description = [{
+    Chunks hand each other nothing but messages; every message has one end that
+    sends and one that receives, on neighbouring chunks, of one type, in one
+    order; every parameter is updated on each stage that holds it, and what
+    several stages hold is summed over just these, in one order on all of them.
+    Changes nothing.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // Any stage before partitioned
 //===----------------------------------------------------------------------===//
 

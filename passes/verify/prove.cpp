@@ -10,6 +10,7 @@
 #include "passes/layout/bridge.h"
 #include "passes/layout/planner_op.h"
 #include "passes/passes.h"
+#include "passes/schedule/stages.h"
 #include "passes/verify/resize.h"
 
 using namespace mlir;
@@ -49,6 +50,46 @@ int64_t executionsOf(ir::ReshardOp op, ModuleOp module, int microBatches) {
   return label ? copiesOf(module, label.getValue()) : 1;
 }
 
+// How many stages run what happens once a step to what `op` is made of.
+int64_t holdersOf(ir::ReshardOp op, int64_t stages) {
+  auto update = llvm::dyn_cast<ir::UpdateOp>(op->getParentOp());
+  Operation *made = op.getInput().getDefiningOp();
+  auto label = made ? made->getAttrOfType<StringAttr>("label") : StringAttr();
+  if (!update || !label)
+    return 1;
+  for (auto read : update.getBody().front().getOps<ir::AccumulatedOp>())
+    if (read.getLabelAttr() == label && !label.getValue().contains('*'))
+      return static_cast<int64_t>(passes::holdersOf(read, stages).size());
+  return 1;
+}
+
+// Messages between chunks, and sums of what several stages hold.
+void announceStages(ModuleOp planned, int microBatches,
+                    std::map<ir::CollectiveKey, std::int64_t> &counts) {
+  int64_t stages = stagesOf(planned);
+  auto add = [&](ir::Phase phase, const char *op, std::size_t count) {
+    if (count > 0)
+      counts[{phase, op, ir::kStageAxis.str()}] += static_cast<int64_t>(count);
+  };
+  ir::SegmentOp previous;
+  for (auto segment : planned.getOps<ir::SegmentOp>()) {
+    if (previous && previous.getChunk() != segment.getChunk()) {
+      std::size_t messages = segment.getBlock().getNumArguments() *
+                             static_cast<std::size_t>(microBatches);
+      for (const char *end : {"send", "receive"}) {
+        add(ir::Phase::forward, end, messages);
+        add(ir::Phase::backward, end, segment.getBackward() ? messages : 0);
+      }
+    }
+    previous = segment;
+  }
+  planned.walk([&](ir::AccumulatedOp read) {
+    std::size_t holders = passes::holdersOf(read, stages).size();
+    if (holders > 1 && !read.getLabel().contains('*'))
+      add(ir::Phase::update, "all_reduce", holders);
+  });
+}
+
 // The collectives a planned module announces, as the interpreter counts them.
 std::map<ir::CollectiveKey, std::int64_t> announced(ModuleOp planned,
                                                     int microBatches) {
@@ -60,8 +101,10 @@ std::map<ir::CollectiveKey, std::int64_t> announced(ModuleOp planned,
                                *toPlanner(op.getTarget(), mesh)))
       counts[{phaseOf(op), planner::nameOf(step.kind),
               mesh.axes[step.axis].name}] +=
-          executionsOf(op, planned, microBatches);
+          executionsOf(op, planned, microBatches) *
+          holdersOf(op, stagesOf(planned));
   });
+  announceStages(planned, microBatches, counts);
   return counts;
 }
 
@@ -86,6 +129,30 @@ void compareCensus(const std::map<ir::CollectiveKey, std::int64_t> &wanted,
                         nameOf(key.phase), key.op, key.axis, counts.second,
                         counts.first)
               .str());
+}
+
+// The tasks of a schedule by the chunks of the model. Gradients of weights are
+// made with those of inputs, which nobody else waits for.
+std::vector<std::vector<ir::StageTask>>
+orderOf(ModuleOp partitioned, planner::ScheduleKind kind, int microBatches) {
+  auto stages = static_cast<int>(stagesOf(partitioned));
+  uint64_t last = 0;
+  for (auto segment : partitioned.getOps<ir::SegmentOp>())
+    last = segment.getChunk().value_or(0);
+  planner::ScheduleShape shape{
+      kind, stages, static_cast<int>(last + 1) / stages, microBatches};
+  std::vector<std::vector<ir::StageTask>> order;
+  for (const std::vector<planner::Task> &tasks : planner::scheduleOf(shape)) {
+    auto stage = static_cast<int>(order.size());
+    std::vector<ir::StageTask> &own = order.emplace_back();
+    for (const planner::Task &task : tasks)
+      if (task.kind != planner::TaskKind::weightGradient)
+        own.push_back({task.kind == planner::TaskKind::forward
+                           ? ir::Phase::forward
+                           : ir::Phase::backward,
+                       task.chunk * stages + stage, task.microBatch});
+  }
+  return order;
 }
 
 // Cuts the segments of `model` where those of `planned` are, so that both keep
@@ -120,6 +187,8 @@ std::optional<ProofPair> buildProofPair(ModuleOp model, ModuleOp planned) {
   manager.addPass(createVerifyLayoutsPass());
   manager.addPass(createInsertCollectivesPass());
   manager.addPass(createVerifyPartitionedPass());
+  manager.addPass(createSplitStagesPass());
+  manager.addPass(createVerifyStagesPass());
   if (failed(manager.run(*pair.partitioned)))
     return std::nullopt;
   return pair;
@@ -136,6 +205,9 @@ Proof compare(ProofPair &pair, const ProofOptions &options) {
   run.adam.epsilon = 1e-3;
   auto logical = ir::interpret(*pair.logical, run);
   run.afterCollective = options.afterCollective;
+  if (options.schedule)
+    run.order =
+        orderOf(*pair.partitioned, *options.schedule, options.microBatches);
   auto partitioned = ir::interpret(*pair.partitioned, run);
   if (failed(logical) || failed(partitioned)) {
     proof.worstError = std::numeric_limits<double>::infinity();

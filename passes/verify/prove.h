@@ -1,10 +1,12 @@
 //===- prove.h - A plan computes what the model computes --------*- C++ -*-===//
 //
-// One proof for one plan: the planned module is shrunk, partitioned and run on
-// all ranks of its mesh in double precision; the model it was made of, shrunk
-// alike, runs on one rank; loss, every gradient and every updated parameter
-// must agree on every rank, and the collectives executed must be those that the
-// plan's changes of layout call for, each as often.
+// One proof for one plan: the planned module is shrunk, partitioned, split over
+// the stages it is placed on, and run on all ranks of its mesh in double
+// precision, each stage on its own; the model it was made of, shrunk alike,
+// runs on one rank; loss, every gradient and every updated parameter must agree
+// on every rank that holds them, and the collectives and messages executed must
+// be those that the plan's changes of layout and of stage call for, each as
+// often.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +20,7 @@
 
 #include "ir/interpret/interpret.h"
 #include "ir/mtp.h"
+#include "planner/simulate/schedule.h"
 
 namespace mtplan::passes {
 
@@ -25,6 +28,9 @@ struct ProofOptions {
   std::uint64_t seed = 1;
   int microBatches = 2;
   double tolerance = 1e-10; ///< relative to the largest element of a tensor
+  /// In which order stages work; none: one micro-batch after the other. It has
+  /// to have an order for that many stages, chunks and micro-batches.
+  std::optional<planner::ScheduleKind> schedule = {};
   ir::CollectiveHook afterCollective = {}; ///< of the partitioned run
 };
 

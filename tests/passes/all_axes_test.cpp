@@ -2,19 +2,22 @@
 //
 // What the search may combine, combined at random: replicas, experts, context
 // and tensor ranks on up to 16 ranks, ZeRO of any stage over all or some of the
-// replicas, layers cut as pipelines cut them, recomputation of some layers or
-// all, one to three micro-batches; and within that any legal strategy and
-// layout. Every family in turn. What was tried is counted, so that nothing
-// drops out of the space in silence.
+// replicas, up to four pipeline stages of as many ranks each, which hold any
+// layers, or two virtual stages on each of two, under every schedule,
+// recomputation of some layers or all, one to four micro-batches; and within
+// that any legal strategy and layout. Every family in turn. What was tried is
+// counted, so that nothing drops out of the space in silence.
 //
 //===----------------------------------------------------------------------===//
 
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string>
 
 #include "passes/schedule/recompute.h"
+#include "passes/schedule/stages.h"
 #include "passes/verify/prove.h"
 #include "planner/search/search.h"
 #include "tests/passes/random_plan.h"
@@ -24,13 +27,13 @@ namespace {
 
 using planner::Parallelism;
 using planner::Recompute;
+using planner::ScheduleKind;
 using planner::Split;
 
 /// What is drawn for one proof.
 struct Drawn {
   Parallelism how;
   std::vector<Split> splits; ///< what tp may be used for
-  std::vector<int> cuts;     ///< where runs of layers begin
   int microBatches = 1;
   std::uint64_t seed = 0;
 };
@@ -64,7 +67,34 @@ void drawMesh(Dice &dice, bool hasExperts, Parallelism &how) {
     how.zeroRanks /= 2;
 }
 
-Drawn draw(Dice &dice, bool hasExperts) {
+// Layers cut at random into parts; stages that hold one each, or two.
+void drawPipeline(Dice &dice, int layers, Drawn &drawn) {
+  Parallelism &how = drawn.how;
+  constexpr int kMost = 4;
+  int parts = std::min({1 + dice.below(kMost), layers, kMost});
+  std::set<int> cuts;
+  while (static_cast<int>(cuts.size()) < parts - 1)
+    cuts.insert(1 + dice.below(layers - 1));
+  int begin = 0;
+  for (int cut : cuts) {
+    how.layers.push_back(cut - begin);
+    begin = cut;
+  }
+  how.layers.push_back(layers - begin);
+  how.pp = parts;
+  drawn.microBatches = 1 + dice.below(3);
+  constexpr ScheduleKind kKinds[] = {ScheduleKind::gpipe,
+                                     ScheduleKind::oneForwardOneBackward,
+                                     ScheduleKind::zeroBubble};
+  how.schedule = kKinds[dice.below(3)];
+  if (parts < kMost || dice.oneIn(2))
+    return;
+  how.pp = how.virtualStages = 2;
+  how.schedule = ScheduleKind::interleaved;
+  drawn.microBatches = 2 * (1 + dice.below(2));
+}
+
+Drawn draw(Dice &dice, bool hasExperts, int layers) {
   Drawn drawn;
   drawMesh(dice, hasExperts, drawn.how);
   for (Split split : {Split::batch, Split::sequence, Split::column, Split::row,
@@ -79,6 +109,8 @@ Drawn draw(Dice &dice, bool hasExperts) {
     while (drawn.splits.size() > most)
       drawn.splits.erase(drawn.splits.begin() +
                          dice.below(static_cast<int>(drawn.splits.size())));
+  } else if (hasExperts && drawn.how.tp > 1) {
+    std::erase(drawn.splits, dice.oneIn(2) ? Split::batch : Split::sequence);
   }
   // Where weights stay where they are stored, rows alone have no plan: the sum
   // of a split contraction has to be whole for the next one.
@@ -88,22 +120,11 @@ Drawn draw(Dice &dice, bool hasExperts) {
   if (allows(Split::row) && !allows(Split::column) && !allows(Split::batch) &&
       !allows(Split::sequence))
     drawn.splits.push_back(Split::column);
-  constexpr int kLayers = 3;
-  for (int cut = 1; cut < kLayers; ++cut)
-    if (dice.oneIn(3))
-      drawn.cuts.push_back(cut);
-  int begin = 0;
-  for (int cut : drawn.cuts) {
-    drawn.how.layers.push_back(cut - begin);
-    begin = cut;
-  }
-  drawn.how.layers.push_back(kLayers - begin);
-  drawn.how.pp = static_cast<int>(drawn.how.layers.size());
+  drawPipeline(dice, layers, drawn);
   constexpr Recompute kKinds[] = {Recompute::none, Recompute::selective,
                                   Recompute::full};
   drawn.how.recompute = kKinds[dice.below(3)];
   drawn.how.recomputeLayers = dice.below(3) - 1;
-  drawn.microBatches = 1 + dice.below(3);
   drawn.seed = dice.word();
   return drawn;
 }
@@ -113,9 +134,11 @@ std::string textOf(const Drawn &drawn) {
   std::string text =
       "dp " + std::to_string(how.dp) + " ep " + std::to_string(how.ep) +
       " cp " + std::to_string(how.cp) + " tp " + std::to_string(how.tp) +
-      " pp " + std::to_string(how.pp) + " zero " +
-      std::to_string(how.zeroStage) + " over " + std::to_string(how.zeroRanks) +
-      " recompute " + planner::nameOf(how.recompute) + " of " +
+      " pp " + std::to_string(how.pp) + " vp " +
+      std::to_string(how.virtualStages) + " " + planner::nameOf(how.schedule) +
+      " zero " + std::to_string(how.zeroStage) + " over " +
+      std::to_string(how.zeroRanks) + " recompute " +
+      planner::nameOf(how.recompute) + " of " +
       std::to_string(how.recomputeLayers) + " micro-batches " +
       std::to_string(drawn.microBatches) + " seed " +
       std::to_string(drawn.seed) + " splits";
@@ -133,12 +156,14 @@ void count(const Drawn &drawn, mlir::ModuleOp planned, Count &tried) {
                             {"ep", how.ep},
                             {"cp", how.cp},
                             {"tp", how.tp},
-                            {"pp", how.pp}})
+                            {"pp", how.pp},
+                            {"vp", how.virtualStages}})
     tried[name] += size > 1;
   ++tried["zero " + std::to_string(how.zeroStage)];
   tried["hybrid"] += how.zeroStage > 0 && how.zeroRanks < how.dp;
   tried["16 ranks"] += how.dp * how.cp * how.tp == 16;
   ++tried["micro-batches " + std::to_string(drawn.microBatches)];
+  tried[planner::nameOf(how.schedule)] += how.pp > 1;
   bool again = false, owned = false;
   planned.walk(
       [&](ir::ComputeOp op) { again |= op.getLabel().ends_with(".again"); });
@@ -166,7 +191,9 @@ Proof prove(const Family &family, const Drawn &drawn, Count &tried) {
   const Parallelism &how = drawn.how;
   planner::Setting setting = settingOf(drawn);
   Step step(family, setting.mesh, 2L * how.dp * how.tp);
-  RandomPlanner planner(step.graph, setting, drawn.cuts);
+  std::vector<planner::PipelinePart> parts =
+      planner::pipelineParts(step.graph, how.layers);
+  RandomPlanner planner(step.graph, setting, parts);
   RecomputedRuns runs = cutForRecompute(
       step.graph, planner.plan(drawn.seed), how.layers,
       how.recompute == Recompute::none ? 0 : how.recomputeLayers);
@@ -176,40 +203,65 @@ Proof prove(const Family &family, const Drawn &drawn, Count &tried) {
     if (again)
       recompute(segment, how.recompute == Recompute::full ? MadeAnew::everything
                                                           : MadeAnew::cores);
+  placeOnStages(*planned, parts, how.pp);
   count(drawn, *planned, tried);
-  return passes::prove(
-      *step.module, *planned,
-      {.seed = drawn.seed, .microBatches = drawn.microBatches});
+  return passes::prove(*step.module, *planned,
+                       {.seed = drawn.seed,
+                        .microBatches = drawn.microBatches,
+                        .schedule = how.schedule});
 }
 
 class AllAxes : public ::testing::TestWithParam<Family> {};
 
 TEST_P(AllAxes, RandomPlansHold) {
   const int proofs = std::getenv("MTPLAN_TEST_ALL") ? 300 : 25;
-  const bool hasExperts = GetParam().splits.contains("expert");
+  // Enough layers for two virtual stages on each of two.
+  Family family = GetParam();
+  if (family.layers > 0)
+    family.layers = 4;
+  const bool hasExperts = family.splits.contains("expert");
+  const int layers = planner::layersOf(Step(family, 1, 1).graph);
   std::uint64_t salt = 0;
-  for (char letter : GetParam().example)
+  for (char letter : family.example)
     salt = salt * 31 + static_cast<unsigned char>(letter);
   Dice dice(salt);
   Count tried;
   double worst = 0.0;
   for (int i = 0; i < proofs; ++i) {
-    Drawn drawn = draw(dice, hasExperts);
+    Drawn drawn = draw(dice, hasExperts, layers);
     SCOPED_TRACE(textOf(drawn));
-    Proof proof = prove(GetParam(), drawn, tried);
+    Proof proof = prove(family, drawn, tried);
     EXPECT_TRUE(proof.holds) << ::testing::PrintToString(proof.failures)
                              << ", worst " << proof.worstError;
-    EXPECT_EQ(proof.ranks, drawn.how.dp * drawn.how.cp * drawn.how.tp);
+    EXPECT_EQ(proof.ranks,
+              drawn.how.dp * drawn.how.cp * drawn.how.tp * drawn.how.pp);
     worst = std::max(worst, proof.worstError);
   }
   RecordProperty("worst", std::to_string(worst));
-  for (const char *thing :
-       {"dp", "cp", "tp", "pp", "zero 0", "zero 1", "zero 2", "zero 3",
-        "hybrid", "16 ranks", "micro-batches 1", "micro-batches 2",
-        "micro-batches 3", "recompute none", "recompute selective",
-        "recompute full", "split update"})
+  for (const char *thing : {"dp",
+                            "cp",
+                            "tp",
+                            "pp",
+                            "zero 0",
+                            "zero 1",
+                            "zero 2",
+                            "zero 3",
+                            "hybrid",
+                            "16 ranks",
+                            "gpipe",
+                            "1f1b",
+                            "zero-bubble",
+                            "micro-batches 1",
+                            "micro-batches 2",
+                            "micro-batches 3",
+                            "recompute none",
+                            "recompute selective",
+                            "recompute full",
+                            "split update"})
     EXPECT_GT(tried[thing], 0) << thing;
   EXPECT_EQ(tried["ep"] > 0, hasExperts);
+  EXPECT_EQ(tried["vp"] > 0, layers >= 4);
+  EXPECT_EQ(tried["interleaved"], tried["vp"]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, AllAxes, ::testing::ValuesIn(families()));

@@ -28,6 +28,7 @@
 #include "passes/passes.h"
 #include "passes/verify/resize.h"
 #include "planner/machine/machine_json.h"
+#include "planner/search/pipeline_parts.h"
 #include "planner/search/segment_plan.h"
 #include "planner/solve/chain_solver.h"
 #include "tests/ir/model_loading.h"
@@ -158,16 +159,25 @@ public:
     setting.microBatches = 2;
     setting.machine = &machine;
     setting.precision = planner::Precision::fp16;
-    buildLinks(apart);
+    std::vector<std::vector<int>> cuts(graph.segments.size());
+    if (apart)
+      for (std::vector<int> &cut : cuts)
+        cut = {1};
+    buildLinks(cuts);
     solver.emplace(chain);
   }
 
-  /// \param how  what a candidate of the search fixes; `machine` is not used
-  /// \param cuts where runs of copies that choose apart begin
+  /// \param how   what a candidate of the search fixes; `machine` is not used
+  /// \param parts of the model, which choose apart
   RandomPlanner(const planner::ModelGraph &model, const planner::Setting &how,
-                const std::vector<int> &cuts)
+                const std::vector<planner::PipelinePart> &parts)
       : graph(model), machine(planner::loadMachine("dgx-1")), setting(how) {
     setting.machine = &machine;
+    std::vector<std::vector<int>> cuts(graph.segments.size());
+    for (const planner::PipelinePart &part : parts)
+      for (const planner::CopyRange &range : part)
+        if (range.first > 0)
+          cuts[static_cast<std::size_t>(range.segment)].push_back(range.first);
     buildLinks(cuts);
     solver.emplace(chain);
   }
@@ -206,11 +216,8 @@ private:
     std::size_t firstDraw = 0; ///< index of the first table of draws
   };
 
-  void buildLinks(bool apart) {
-    buildLinks(apart ? std::vector{1} : std::vector<int>());
-  }
-
-  void buildLinks(const std::vector<int> &cuts) {
+  // `cuts`: by segment, the copies before which it is cut.
+  void buildLinks(const std::vector<std::vector<int>> &cuts) {
     std::vector<bool> owners(graph.parameters.size(), true);
     for (std::size_t s = 0; s < graph.segments.size(); ++s) {
       int segment = static_cast<int>(s);
@@ -220,7 +227,7 @@ private:
       std::size_t firstDraw = link.problem.tables.size();
       addDraws(problems.back(), link);
       int copies = link.repeat, begin = 0;
-      std::vector<int> ends(cuts);
+      std::vector<int> ends(cuts[s]);
       ends.push_back(copies);
       for (int end : ends)
         if (end > begin && end <= copies) {
