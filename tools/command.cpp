@@ -191,7 +191,11 @@ private:
     // A plan that cannot be run shrunk is not proved: no fault of the input.
     std::vector<std::string> failures;
     CapturedDiagnostics captured(*outcome.problem->context, failures);
-    passes::Proof proof = passes::prove(*model, *module);
+    passes::ProofOptions options;
+    options.schedule = best.how.schedule;
+    if (best.how.virtualStages > 1) // goes in rounds of so many
+      options.microBatches = best.how.pp;
+    passes::Proof proof = passes::prove(*model, *module, options);
     proof.holds = proof.holds && failures.empty();
     proof.failures.insert(proof.failures.end(), failures.begin(),
                           failures.end());

@@ -13,8 +13,10 @@
 #include "passes/layout/bridge.h"
 #include "passes/passes.h"
 #include "passes/schedule/recompute.h"
+#include "passes/schedule/stages.h"
 #include "passes/verify/resize.h"
 #include "planner/machine/machine_json.h"
+#include "planner/search/pipeline_parts.h"
 #include "planner/search/software_overlaps.h"
 #include "tools/diagnostics.h"
 #include "tools/foreign.h"
@@ -381,10 +383,6 @@ void finishOutcome(PlanOutcome &outcome) {
   const PlanRequest &request = outcome.asked;
   const planner::PlannedCandidate *best = outcome.best();
   std::vector<std::string> &notes = outcome.problem->notes;
-  if (best && (request.emit || request.verify) && best->how.pp > 1)
-    notes.emplace_back(
-        "the IR is that of all stages in a row: what they send each other is "
-        "not in it yet");
   if (best && (request.emit || request.verify) && best->how.tiles > 1)
     notes.emplace_back(
         "the IR has every product at once: its tiles are not in it yet");
@@ -431,11 +429,15 @@ moduleOf(const Problem &problem, Stage stage,
       passes::recompute(segment, how.recompute == planner::Recompute::full
                                      ? passes::MadeAnew::everything
                                      : passes::MadeAnew::cores);
+  passes::placeOnStages(
+      *module, planner::pipelineParts(problem.graph, how.layers), how.pp);
   mlir::PassManager gates(problem.context.get());
   gates.addPass(passes::createVerifyLayoutsPass());
   if (stage == Stage::partitioned) {
     gates.addPass(passes::createInsertCollectivesPass());
     gates.addPass(passes::createVerifyPartitionedPass());
+    gates.addPass(passes::createSplitStagesPass());
+    gates.addPass(passes::createVerifyStagesPass());
   }
   if (mlir::failed(mlir::verify(*module)) || mlir::failed(gates.run(*module)))
     return nullptr;
