@@ -54,19 +54,29 @@ void addFlags(CLI::App &app, Flags &flags) {
   text("--pp", flags.pp, "pipeline stages (default 1)", "N|LIST|any");
   text("--cp", flags.cp, "context ranks, which split the sequence (default 1)",
        "N|any");
+  text("--ep", flags.ep, "replicas that share one set of experts (default 1)",
+       "N|any");
   text("--schedule", flags.schedule,
        "of the pipeline: 1f1b (default), interleaved, zero-bubble or gpipe",
        "WORD|any");
   text("--vp", flags.virtualStages, "virtual stages of an interleaved stage",
        "N|any");
   text("--stage-layers", flags.stageLayers,
-       "layers of each part of the pipeline, instead of dealt out evenly",
-       "LIST");
+       "layers of each part of the pipeline, instead of dealt out evenly; any: "
+       "as is best",
+       "LIST|any");
   text("--zero", flags.zero, "ZeRO stage, 0 (default) to 3", "N|any");
+  text("--zero-ranks", flags.zeroRanks,
+       "replicas that share what ZeRO splits (default: all; any: also those of "
+       "a node)",
+       "N|any");
   text("--recompute", flags.recompute,
        "none (default), selective: the core of attention, or full: layers keep "
        "only what they are handed",
        "WORD|any");
+  text("--recompute-layers", flags.recomputeLayers,
+       "how many layers of each part recompute in full (default: all)",
+       "N|any");
   text(
       "--offload", flags.offload,
       "optimizer: its state is in the host's memory and updated there, or none "

@@ -200,12 +200,19 @@ Ordered constraintsOf(const PlanRequest &request, const Problem &problem) {
     said["dp"] = *options.dp;
   said["pp"] = choicesJson(options.pp, itself);
   said["cp"] = choicesJson(options.cp, itself);
+  said["ep"] = choicesJson(options.ep, itself);
   said["schedule"] = choicesJson(options.schedule, named);
   said["vp"] = choicesJson(options.virtualStages, itself);
   if (!options.layers.empty())
     said["stage_layers"] = options.layers;
+  else if (options.unevenCuts)
+    said["stage_layers"] = "any";
   said["zero"] = choicesJson(options.zeroStage, itself);
+  if (options.zeroRanks.only != std::vector{0})
+    said["zero_ranks"] = choicesJson(options.zeroRanks, itself);
   said["recompute"] = choicesJson(options.recompute, named);
+  if (options.recomputeLayers.only != std::vector{-1})
+    said["recompute_layers"] = choicesJson(options.recomputeLayers, itself);
   said["offload"] = choicesJson(options.offload, named);
   said["tiles"] = choicesJson(options.tiles, itself);
   said["overlap"] = overlapJson(options.overlaps);

@@ -143,8 +143,10 @@ std::string claimText(const PlanOutcome &outcome) {
     claim =
         fmt::format("Best found, at most {:.2g} % above the optimum,",
                     100 * (outcome.best()->time.step / result.lowerBound - 1));
-  auto left = std::ranges::count(result.rejections, Rejection::Reason::budget,
-                                 &Rejection::reason);
+  std::int64_t left = 0;
+  for (const Rejection &rejection : result.rejections)
+    if (rejection.reason == Rejection::Reason::budget)
+      left += rejection.count;
   return fmt::format("{} over {} candidate{}, {} of them excluded by bounds{}",
                      claim, result.candidates,
                      result.candidates == 1 ? "" : "s", result.pruned,
@@ -182,7 +184,7 @@ std::vector<RejectedMesh> rejectedMeshes(const PlanOutcome &outcome) {
   };
   for (const Rejection &rejection : outcome.result.rejections) {
     RejectedMesh &mesh = meshes[keyOf(rejection.how)];
-    ++mesh.candidates;
+    mesh.candidates += rejection.count;
     if (!mesh.nearest ||
         std::pair(rank(rejection.reason), value(rejection)) <
             std::pair(rank(mesh.nearest->reason), value(*mesh.nearest)))

@@ -80,7 +80,7 @@ std::string claimText(const PlanOutcome &outcome);
 /// A mesh that has no plan in the result.
 struct RejectedMesh {
   const planner::Rejection *nearest = nullptr; ///< of its candidates' reasons
-  int candidates = 0;                          ///< rejections counted together
+  std::int64_t candidates = 0;                 ///< rejections counted together
 };
 
 /// What came nearest to a plan first.

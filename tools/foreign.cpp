@@ -56,20 +56,6 @@ void compareShapes(const ModelFacts &said, const ir::LoadedModel &model,
   compare("sequence", said.sequence, model.sequence);
 }
 
-void refuseUnpriced(const Parallelism &how, std::vector<std::string> &errors) {
-  auto refuse = [&](const std::string &what) {
-    errors.push_back(what + " is not priced yet");
-  };
-  if (how.ep > 1)
-    refuse("expert parallelism (here " + std::to_string(how.ep) + ')');
-  if (how.recompute == planner::Recompute::full && how.recomputeLayers >= 0)
-    refuse("recomputation of some layers only (here " +
-           std::to_string(how.recomputeLayers) + " a stage)");
-  if (how.zeroStage > 0 && how.zeroRanks < how.dp)
-    refuse("hybrid sharding (here over " + std::to_string(how.zeroRanks) +
-           " of " + std::to_string(how.dp) + " replicas)");
-}
-
 // Tiles are in nobody's configuration.
 Exported withTiles(Exported out, const PlanOutcome &outcome,
                    const char *where) {
@@ -90,7 +76,6 @@ void applyForeign(const std::string &file, const std::string &text,
   std::vector<std::string> found = config.errors;
   if (found.empty()) {
     compareShapes(config.model, model, found);
-    refuseUnpriced(config.parallelism, found);
   }
   for (const std::string &error : found)
     errors.push_back(file + ": " + error);
@@ -113,13 +98,18 @@ void applyForeign(const std::string &file, const std::string &text,
   options.tp = how.tp;
   options.pp.only = {how.pp};
   options.cp.only = {how.cp};
+  options.ep.only = {how.ep};
   options.virtualStages.only = {how.virtualStages};
   options.schedule.only = {how.schedule};
   // Who offloads asks for stage 1 by name even where there is one replica.
   bool isNamedOnly = how.offload != planner::Offload::none &&
                      how.zeroStage == 1 && how.dp * how.cp == 1;
   options.zeroStage.only = {isNamedOnly ? 0 : how.zeroStage};
+  if (how.zeroStage > 0)
+    options.zeroRanks.only = {how.zeroRanks};
   options.recompute.only = {how.recompute};
+  if (how.recompute == planner::Recompute::full)
+    options.recomputeLayers.only = {how.recomputeLayers};
   options.offload.only = {how.offload};
   options.tiles.only = {1};
   options.microBatch = how.microBatch;

@@ -11,7 +11,10 @@ namespace mtplan::tools {
 using planner::Parallelism;
 
 std::string meshText(const Parallelism &how) {
-  std::string text = fmt::format("dp {} x tp {}", how.dp, how.tp);
+  std::string text = fmt::format("dp {}", how.dp);
+  if (how.ep > 1)
+    text += fmt::format(" (ep {})", how.ep);
+  text += fmt::format(" x tp {}", how.tp);
   if (how.pp > 1)
     text += fmt::format(" x pp {}", how.pp);
   if (how.cp > 1)
@@ -45,6 +48,9 @@ std::string choicesText(const Parallelism &how) {
     add(fmt::format("weights in {} tiles", how.tiles));
   if (how.recompute != planner::Recompute::none)
     add(std::string(nameOf(how.recompute)) + " recompute");
+  if (how.recompute == planner::Recompute::full && how.recomputeLayers > 0)
+    text += fmt::format(" of {} layer{} a part", how.recomputeLayers,
+                        how.recomputeLayers == 1 ? "" : "s");
   if (how.offload != planner::Offload::none)
     add(std::string(nameOf(how.offload)) + " on the host");
   return text;

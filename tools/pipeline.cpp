@@ -185,6 +185,10 @@ private:
       for (planner::Choices<int> *rest : {&options.pp, &options.cp})
         if (rest->only.empty())
           rest->only = {1};
+    options.ep = request.ep;
+    options.zeroRanks = request.zeroRanks;
+    options.recomputeLayers = request.recomputeLayers;
+    options.unevenCuts = request.unevenCuts;
     options.virtualStages = request.virtualStages;
     options.zeroStage = request.zeroStage;
     options.schedule = request.schedule;

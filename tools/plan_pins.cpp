@@ -119,12 +119,19 @@ std::string constraintsOf(const PlanRequest &request, const Problem &problem,
   json["dp"] = how.dp;
   json["pp"] = how.pp;
   json["cp"] = how.cp;
+  json["ep"] = how.ep;
   json["schedule"] = nameOf(how.schedule);
   json["vp"] = how.virtualStages;
   if (how.pp > 1)
     json["stage_layers"] = how.layers;
   json["zero"] = how.zeroStage;
+  json.erase("zero_ranks");
+  if (how.zeroStage > 0)
+    json["zero_ranks"] = how.zeroRanks;
   json["recompute"] = nameOf(how.recompute);
+  json.erase("recompute_layers");
+  if (how.recompute == planner::Recompute::full && how.recomputeLayers > 0)
+    json["recompute_layers"] = how.recomputeLayers;
   json["offload"] = nameOf(how.offload);
   json["tiles"] = how.tiles;
   json.erase("pins");

@@ -224,6 +224,9 @@ void readParallelism(const Flags &flags, PlanRequest &request, Reader &reader) {
   };
   number("--pp", flags.pp, request.pp);
   number("--cp", flags.cp, request.cp);
+  number("--ep", flags.ep, request.ep);
+  number("--zero-ranks", flags.zeroRanks, request.zeroRanks);
+  number("--recompute-layers", flags.recomputeLayers, request.recomputeLayers);
   number("--vp", flags.virtualStages, request.virtualStages);
   number("--tiles", flags.tiles, request.tiles);
   auto word = [&](const char *flag, const char *what, const Flags::Text &text,
@@ -247,7 +250,20 @@ void readParallelism(const Flags &flags, PlanRequest &request, Reader &reader) {
   word("--recompute", "kind", flags.recompute, request.recompute, kRecomputes,
        itself);
   word("--offload", "kind", flags.offload, request.offload, kOffloads, itself);
-  if (flags.stageLayers)
+  // Some layers can only recompute in full; open, they may also do without.
+  if (flags.recomputeLayers && !flags.recompute) {
+    request.recompute.only = {planner::Recompute::full};
+    if (isOpen(flags.recomputeLayers))
+      request.recompute.only.insert(request.recompute.only.begin(),
+                                    planner::Recompute::none);
+  }
+  if (flags.recomputeLayers &&
+      !request.recompute.allows(planner::Recompute::full))
+    reader.error("--recompute-layers",
+                 "counts layers that recompute in full, but --recompute is " +
+                     *flags.recompute + ": give it full, or leave it out");
+  request.unevenCuts = isOpen(flags.stageLayers);
+  if (flags.stageLayers && !request.unevenCuts)
     request.stageLayers =
         reader.counts("--stage-layers", *flags.stageLayers, ir::kMaxLayers);
   // Chunks are what interleaving is about.
@@ -337,11 +353,15 @@ const std::vector<FlagKey> &flagKeys() {
       {"dp", "--dp", &Flags::dp, Kind::count},
       {"pp", "--pp", &Flags::pp, Kind::counts},
       {"cp", "--cp", &Flags::cp, Kind::counts},
+      {"ep", "--ep", &Flags::ep, Kind::counts},
       {"schedule", "--schedule", &Flags::schedule, Kind::words},
       {"vp", "--vp", &Flags::virtualStages, Kind::counts},
       {"stage_layers", "--stage-layers", &Flags::stageLayers, Kind::counts},
       {"zero", "--zero", &Flags::zero, Kind::counts},
+      {"zero_ranks", "--zero-ranks", &Flags::zeroRanks, Kind::counts},
       {"recompute", "--recompute", &Flags::recompute, Kind::words},
+      {"recompute_layers", "--recompute-layers", &Flags::recomputeLayers,
+       Kind::counts},
       {"offload", "--offload", &Flags::offload, Kind::words},
       {"tiles", "--tiles", &Flags::tiles, Kind::counts},
       {"overlap", "--overlap", &Flags::overlap, Kind::words},
@@ -431,10 +451,13 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
           std::pair("--dp", flags.dp.has_value()),
           std::pair("--pp", flags.pp.has_value()),
           std::pair("--cp", flags.cp.has_value()),
+          std::pair("--ep", flags.ep.has_value()),
           std::pair("--vp", flags.virtualStages.has_value()),
           std::pair("--zero", flags.zero.has_value()),
+          std::pair("--zero-ranks", flags.zeroRanks.has_value()),
           std::pair("--schedule", flags.schedule.has_value()),
           std::pair("--recompute", flags.recompute.has_value()),
+          std::pair("--recompute-layers", flags.recomputeLayers.has_value()),
           std::pair("--offload", flags.offload.has_value()),
           std::pair("--tiles", flags.tiles.has_value()),
           std::pair("--stage-layers", flags.stageLayers.has_value()),

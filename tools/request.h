@@ -27,8 +27,8 @@ struct Flags {
   using Text = std::optional<std::string>;
   std::string model;
   Text hardware, software, scaleNetwork;
-  Text gpus, tp, dp, pp, cp, virtualStages, zero, schedule, recompute, overlap;
-  Text offload, tiles;
+  Text gpus, tp, dp, pp, cp, ep, virtualStages, zero, zeroRanks, schedule;
+  Text recompute, recomputeLayers, overlap, offload, tiles;
   Text stageLayers, microBatch, globalBatch, sequence, layers, precision;
   Text splits, sequenceParallel, top, memoryGib;
   Text objective, maxStepTime, budgetSeconds;
@@ -81,7 +81,8 @@ struct PlanRequest {
   std::optional<std::int64_t> gpus, tp, dp, microBatch, globalBatch;
   std::optional<std::int64_t> sequence, layers;
   /// What may be chosen. Nothing said: replicas and tensor ranks alone.
-  planner::Choices<int> pp{{1}}, cp{{1}}, virtualStages{{1}}, zeroStage{{0}};
+  planner::Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}};
+  planner::Choices<int> zeroStage{{0}}, zeroRanks{{0}}, recomputeLayers{{-1}};
   planner::Choices<planner::ScheduleKind> schedule{
       {planner::ScheduleKind::oneForwardOneBackward}};
   planner::Choices<planner::Recompute> recompute{{planner::Recompute::none}};
@@ -89,6 +90,7 @@ struct PlanRequest {
   planner::Choices<int> tiles{{1}};
   /// Layers of each part of the model; empty: dealt out evenly.
   std::vector<int> stageLayers;
+  bool unevenCuts = false; ///< or unevenly, as the search likes
   /// What runs beside compute. Nothing said: as a named software has it, else
   /// nothing.
   std::optional<planner::Overlaps> overlaps;

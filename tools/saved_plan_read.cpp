@@ -213,8 +213,8 @@ private:
       return;
     JsonFields search(*value, fields.pointerTo("search"), notes);
     planner::SearchResult &result = outcome.result;
-    result.candidates = count(search, "candidates");
-    result.pruned = count(search, "pruned");
+    result.candidates = search.integer("candidates", 0, kMostCandidates);
+    result.pruned = search.integer("pruned", 0, kMostCandidates);
     result.optimal = search.boolean("optimal", false);
     result.lowerBound = secondsOf(search, "at_least_s");
     for (const auto &[element, where] : search.elements("rejections", true)) {
@@ -225,7 +225,8 @@ private:
       rejection.how.pp = count(one, "pp");
       rejection.how.cp = count(one, "cp");
       rejection.how.microBatch = one.integer("micro_batch", 0, kMost);
-      int equal = count(one, "candidates");
+      // One stands for those of its mesh.
+      rejection.count = one.integer("candidates", 0, kMostCandidates);
       rejection.reason = static_cast<Rejection::Reason>(one.oneOf(
           "reason", {"divisor", "memory", "host", "bound", "pins", "budget"}));
       rejection.bound = secondsOf(one, "at_least_s");
@@ -233,9 +234,7 @@ private:
       rejection.isFloor = one.boolean("is_floor", false);
       rejection.detail = one.text("detail");
       one.rejectOthers();
-      // One stands for those of its mesh.
-      for (int i = 0; i < equal; ++i)
-        result.rejections.push_back(rejection);
+      result.rejections.push_back(std::move(rejection));
     }
     for (const auto &[element, where] : search.elements("attempts", true)) {
       JsonFields one(*element, where, notes);
@@ -245,6 +244,8 @@ private:
     }
     search.rejectOthers();
   }
+
+  static constexpr std::int64_t kMostCandidates = std::int64_t{1} << 53;
 
   static int count(JsonFields &fields, const char *key) {
     constexpr std::int64_t kMostCounted = 10'000'000;
@@ -304,10 +305,10 @@ private:
     const Problem &problem = *outcome.problem;
     if (candidates.empty()) {
       std::vector<Rejection> ignored;
-      candidates =
-          planner::enumerateSpace(problem.graph, problem.options, ignored);
+      candidates = planner::enumerateSpace(problem.graph, problem.machine,
+                                           problem.options, ignored);
     }
-    return std::ranges::find(candidates, how) != candidates.end();
+    return planner::isInSpace(candidates, how, problem.options);
   }
 
   void readPlan(const json &value, const std::string &where) {

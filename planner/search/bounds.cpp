@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "planner/cost/compute_cost.h"
 #include "planner/search/recompute.h"
@@ -24,11 +25,12 @@ double bytesOf(const Tensor &tensor) {
   return bytes;
 }
 
-double elementsOf(const Parameter &parameter) {
-  double elements = 1.0;
-  for (std::int64_t extent : parameter.shape)
-    elements *= static_cast<double>(extent);
-  return elements;
+// Micro-batches of which a stage holds what backward needs.
+double inFlightOf(const Parallelism &how, int stage) {
+  ScheduleShape shape{how.schedule, how.pp, how.virtualStages,
+                      static_cast<int>(how.microBatches())};
+  return static_cast<double>(inFlight(shape, stage).total()) /
+         how.virtualStages;
 }
 
 } // namespace
@@ -49,6 +51,35 @@ Bounds::Bounds(const ModelGraph &theModel, const Machine &theMachine,
     measure(segment);
 }
 
+void Bounds::add(const Parameter &parameter, ParameterSize &size) {
+  double elements = 1.0;
+  for (std::int64_t extent : parameter.shape)
+    elements *= static_cast<double>(extent);
+  bool ofExperts = std::ranges::find(parameter.splits, Split::expert) !=
+                   parameter.splits.end();
+  (ofExperts ? size.expertElements : size.elements) += elements;
+  (ofExperts ? size.expertBytes : size.bytes) +=
+      elements * parameter.elementBytes;
+}
+
+// Of all replicas, those among which a parameter, its gradient and the
+// optimizer's state are split.
+double Bounds::heldBytes(const ParameterSize &size,
+                         const Parallelism &how) const {
+  StateBytes state = stateBytesOf(options.precision);
+  double optimizer = how.offload == Offload::none ? state.optimizer : 0.0;
+  double sharing = how.zeroStage > 0 ? double(how.zeroRanks) * how.cp : 1.0;
+  auto held = [&](double elements, double bytes, double owners) {
+    double split = std::max(owners, sharing);
+    return bytes / (how.zeroStage > 2 ? split : owners) +
+           elements * (state.gradient / (how.zeroStage > 1 ? split : owners) +
+                       optimizer / split);
+  };
+  return (held(size.elements, size.bytes, 1.0) +
+          held(size.expertElements, size.expertBytes, how.ep)) /
+         how.tp;
+}
+
 void Bounds::measure(const SegmentGraph &segment) {
   SegmentSize size;
   std::vector<bool> saved(segment.tensors.size(), false);
@@ -63,14 +94,14 @@ void Bounds::measure(const SegmentGraph &segment) {
     double bytes = bytesOf(tensor);
     if (tensor.kind == TensorKind::input)
       (perSample ? size.inputsPerSample : size.inputsFixed) += bytes;
-    // What all copies share is not one copy's; without it the floor is lower.
-    if (tensor.kind == TensorKind::parameter &&
-        !(model.parameters[at(tensor.parameter)].shared &&
-          segment.repeat > 1)) {
+    // What several copies or segments share a stage holds once.
+    if (tensor.kind == TensorKind::parameter) {
       const Parameter &parameter = model.parameters[at(tensor.parameter)];
-      double elements = elementsOf(parameter);
-      size.elements += elements;
-      size.parameterBytes += elements * parameter.elementBytes;
+      if (!parameter.shared)
+        add(parameter, size.parameters);
+      else if (std::ranges::find(size.shared, tensor.parameter) ==
+               size.shared.end())
+        size.shared.push_back(tensor.parameter);
     }
     // What copies hand on they may keep together; without it the floor is
     // lower.
@@ -85,58 +116,42 @@ void Bounds::measure(const SegmentGraph &segment) {
   sizes.push_back(size);
 }
 
-double Bounds::stageBytes(const Parallelism &how, int stage,
-                          const std::vector<PipelinePart> &parts) const {
-  ScheduleShape shape{how.schedule, how.pp, how.virtualStages,
-                      static_cast<int>(how.microBatches())};
-  double inFlight =
-      static_cast<double>(planner::inFlight(shape, stage).total()) /
-      how.virtualStages;
+Bounds::CopyBytes Bounds::bytesOfCopy(const Parallelism &how, double inFlight,
+                                      int segment) const {
   double samples = static_cast<double>(how.microBatch) / how.tp / how.cp;
   double fixed = 1.0 / (double(how.tp) * how.cp * how.dp);
-  StateBytes state = stateBytesOf(options.precision);
-  double sharing = how.zeroStage > 0 ? double(how.zeroRanks) * how.cp : 1.0;
-  double perElement =
-      state.gradient / (how.zeroStage > 1 ? sharing : 1.0) +
-      (how.offload == Offload::none ? state.optimizer : 0.0) / sharing;
-  double bytes = 0.0;
-  for (std::size_t part = at(stage); part < parts.size(); part += at(how.pp))
-    for (const CopyRange &range : parts[part]) {
-      const SegmentSize &size = sizes[at(range.segment)];
-      bool again = !keepsAllTensors(how.recompute, *options.software) &&
-                   isLayer(model.segments[at(range.segment)]);
-      double share = again ? recomputeShareOf(how) : 0.0;
-      double kept =
-          share * (size.handedPerSample * samples + size.handedFixed * fixed) +
-          (1.0 - share) * (size.perSample * samples + size.fixed * fixed);
-      bytes += range.count *
-               (kept * inFlight +
-                (size.parameterBytes / (how.zeroStage > 2 ? sharing : 1.0) +
-                 size.elements * perElement) /
-                    how.tp);
-      bytes += size.inputsPerSample * samples + size.inputsFixed * fixed;
-    }
-  // A parameter that several segments of the stage share is there once.
-  if (how.pp == 1)
-    for (const Parameter *parameter : measuredAgain())
-      bytes -= elementsOf(*parameter) *
-               (parameter->elementBytes / (how.zeroStage > 2 ? sharing : 1.0) +
-                perElement) /
-               how.tp;
-  return bytes;
+  const SegmentSize &size = sizes[at(segment)];
+  CopyBytes copy;
+  copy.held = heldBytes(size.parameters, how);
+  copy.kept = (size.perSample * samples + size.fixed * fixed) * inFlight;
+  if (!keepsAllTensors(how.recompute, *options.software) &&
+      isLayer(model.segments[at(segment)]))
+    copy.keptLess =
+        copy.kept -
+        (size.handedPerSample * samples + size.handedFixed * fixed) * inFlight;
+  copy.inputs = size.inputsPerSample * samples + size.inputsFixed * fixed;
+  return copy;
 }
 
-// Parameters that segments share, once for every segment but the first.
-std::vector<const Parameter *> Bounds::measuredAgain() const {
-  std::vector<const Parameter *> again;
-  std::vector<int> uses(model.parameters.size(), 0);
-  for (const SegmentGraph &segment : model.segments)
-    for (const Tensor &tensor : segment.tensors)
-      if (tensor.kind == TensorKind::parameter &&
-          model.parameters[at(tensor.parameter)].shared &&
-          uses[at(tensor.parameter)]++ > 0)
-        again.push_back(&model.parameters[at(tensor.parameter)]);
-  return again;
+double Bounds::stageBytes(const Parallelism &how, int stage,
+                          const std::vector<PipelinePart> &parts) const {
+  double share = recomputeShareOf(how, stage);
+  double inFlight = inFlightOf(how, stage);
+  double bytes = 0.0;
+  ParameterSize shared;
+  std::vector<bool> counted(model.parameters.size(), false);
+  for (std::size_t part = at(stage); part < parts.size(); part += at(how.pp))
+    for (const CopyRange &range : parts[part]) {
+      CopyBytes copy = bytesOfCopy(how, inFlight, range.segment);
+      bytes += range.count * (copy.held + copy.kept - share * copy.keptLess) +
+               copy.inputs;
+      for (int p : sizes[at(range.segment)].shared) {
+        if (!counted[at(p)])
+          add(model.parameters[at(p)], shared);
+        counted[at(p)] = true;
+      }
+    }
+  return bytes + heldBytes(shared, how);
 }
 
 Bytes Bounds::memory(const Parallelism &how) const {
@@ -150,46 +165,80 @@ Bytes Bounds::memory(const Parallelism &how) const {
 Bytes Bounds::hostMemory(const Parallelism &how) const {
   if (how.offload == Offload::none)
     return {};
-  Setting setting = settingOf(options, machine, how);
-  double sharing = how.ep; // of experts, whatever ZeRO does
-  if (how.zeroStage > 0)
-    sharing = std::max(how.zeroRanks, how.ep) * double(how.cp);
+  double host = stateBytesOf(settingOf(options, machine, how)).host;
+  double sharing = how.zeroStage > 0 ? double(how.zeroRanks) * how.cp : 1.0;
   double most = 0.0;
   std::vector<PipelinePart> parts = pipelineParts(model, how.layers);
   for (int stage = 0; stage < how.pp; ++stage) {
-    double elements = 0.0;
+    ParameterSize held;
+    std::vector<bool> counted(model.parameters.size(), false);
     for (std::size_t part = at(stage); part < parts.size(); part += at(how.pp))
-      for (const CopyRange &range : parts[part])
-        elements += range.count * sizes[at(range.segment)].elements;
-    most = std::max(most, elements);
+      for (const CopyRange &range : parts[part]) {
+        const SegmentSize &size = sizes[at(range.segment)];
+        held.elements += range.count * size.parameters.elements;
+        held.expertElements += range.count * size.parameters.expertElements;
+        for (int p : size.shared) {
+          if (!counted[at(p)])
+            add(model.parameters[at(p)], held);
+          counted[at(p)] = true;
+        }
+      }
+    most = std::max(most, held.elements / sharing +
+                              held.expertElements /
+                                  std::max<double>(how.ep, sharing));
   }
-  // What several segments share, each has measured.
-  for (const Parameter *parameter : measuredAgain())
-    most -= elementsOf(*parameter);
-  return Bytes{most * stateBytesOf(setting).host / how.tp / sharing};
+  return Bytes{most * host / how.tp};
+}
+
+// Of any weights, the weighted mean of all stages is no more than the largest.
+// With one over what a layer takes there, layers as such add up to their
+// number.
+Bytes Bounds::memoryOfAnyCut(const Parallelism &how) const {
+  double weights = 0.0, sum = layersOf(model);
+  bool repeated = std::ranges::any_of(model.segments, isLayer);
+  for (int stage = 0; stage < how.pp; ++stage) {
+    double inFlight = inFlightOf(how, stage);
+    double least = std::numeric_limits<double>::infinity(), less = 0.0;
+    for (std::size_t s = 0; s < model.segments.size(); ++s) {
+      if (repeated && !isLayer(model.segments[s]))
+        continue;
+      CopyBytes copy = bytesOfCopy(how, inFlight, static_cast<int>(s));
+      if (how.recomputeLayers < 0)
+        copy.kept -= copy.keptLess;
+      else
+        less = std::max(less, copy.keptLess * how.recomputeLayers);
+      least = std::min(least, copy.held + copy.kept);
+    }
+    weights += 1.0 / least;
+    sum -= less / least;
+  }
+  return Bytes{sum / weights} + machine.device.reserved;
 }
 
 Seconds Bounds::compute(const Parallelism &how) {
   int ranks = how.dp * how.tp * how.cp;
-  auto [entry, isNew] = computed.try_emplace(
-      {ranks, how.microBatch * how.dp, how.recompute, recomputeShareOf(how)},
-      Seconds{});
-  if (!isNew)
-    return entry->second;
-  ModelGraph graph = withBatch(model, how.microBatch * how.dp);
-  for (const SegmentGraph &segment : graph.segments) {
-    std::vector<bool> again =
-        operatorsAgain(segment, how.recompute, *options.software);
-    std::vector<OpRun> runs =
-        opRunsOf(segment, machine.device, *options.software, options.precision,
-                 options.devices);
-    for (std::size_t o = 0; o < segment.ops.size(); ++o)
-      entry->second +=
-          computeFloor(segment.ops[o], runs[o], segment.tensors, ranks, machine,
-                       *options.software) *
-          (segment.repeat * (again[o] ? 1.0 + recomputeShareOf(how) : 1.0));
+  auto [entry, isNew] =
+      computed.try_emplace({ranks, how.microBatch * how.dp, how.recompute});
+  auto &[once, more] = entry->second;
+  if (isNew) {
+    ModelGraph graph = withBatch(model, how.microBatch * how.dp);
+    for (const SegmentGraph &segment : graph.segments) {
+      std::vector<bool> again =
+          operatorsAgain(segment, how.recompute, *options.software);
+      std::vector<OpRun> runs =
+          opRunsOf(segment, machine.device, *options.software,
+                   options.precision, options.devices);
+      for (std::size_t o = 0; o < segment.ops.size(); ++o) {
+        Seconds time = computeFloor(segment.ops[o], runs[o], segment.tensors,
+                                    ranks, machine, *options.software) *
+                       segment.repeat;
+        once += time;
+        if (again[o])
+          more += time;
+      }
+    }
   }
-  return entry->second;
+  return once + more * recomputeShareOf(how);
 }
 
 } // namespace mtplan::planner

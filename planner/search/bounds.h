@@ -8,6 +8,7 @@
 #ifndef MTPLAN_PLANNER_SEARCH_BOUNDS_H
 #define MTPLAN_PLANNER_SEARCH_BOUNDS_H
 
+#include <array>
 #include <map>
 #include <tuple>
 
@@ -36,21 +37,39 @@ public:
 
   /// The same of the host's memory.
   Bytes hostMemory(const Parallelism &how) const;
+  /// The same however the stages, of one part each, are cut.
+  Bytes memoryOfAnyCut(const Parallelism &how) const;
 
   /// Forward and backward of one micro-batch through the whole model, its work
   /// spread evenly over all ranks of a stage, at the best rate.
   Seconds compute(const Parallelism &how);
 
 private:
+  /// Of all ranks together; of experts, and other.
+  struct ParameterSize {
+    double elements = 0.0, bytes = 0.0;
+    double expertElements = 0.0, expertBytes = 0.0;
+  };
+  static void add(const Parameter &parameter, ParameterSize &size);
+  double heldBytes(const ParameterSize &size, const Parallelism &how) const;
   /// Of one copy of a segment, all ranks together.
   struct SegmentSize {
     double perSample = 0.0, fixed = 0.0; ///< bytes saved for backward
     double handedPerSample = 0.0, handedFixed = 0.0; ///< of them, carried in
     double inputsPerSample = 0.0, inputsFixed = 0.0;
-    double elements = 0.0, parameterBytes = 0.0; ///< of parameters
+    ParameterSize parameters; ///< of one copy
+    std::vector<int> shared;  ///< parameters, with other copies or segments
   };
+  /// Bytes of one copy of a segment on a rank of one stage.
+  struct CopyBytes {
+    double held = 0.0;     ///< parameters, their state
+    double kept = 0.0;     ///< for backward, of all micro-batches in flight
+    double keptLess = 0.0; ///< of that, what a copy that recomputes does not
+    double inputs = 0.0;
+  };
+  CopyBytes bytesOfCopy(const Parallelism &how, double inFlight,
+                        int segment) const;
   void measure(const SegmentGraph &segment);
-  std::vector<const Parameter *> measuredAgain() const;
   double stageBytes(const Parallelism &how, int stage,
                     const std::vector<PipelinePart> &parts) const;
 
@@ -58,7 +77,9 @@ private:
   const Machine &machine;
   const SearchOptions &options;
   std::vector<SegmentSize> sizes;
-  std::map<std::tuple<int, std::int64_t, Recompute, double>, Seconds> computed;
+  /// Once, and again where all of it recomputes.
+  std::map<std::tuple<int, std::int64_t, Recompute>, std::array<Seconds, 2>>
+      computed;
 };
 
 } // namespace mtplan::planner

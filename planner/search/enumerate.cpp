@@ -3,8 +3,10 @@
 #include "planner/search/enumerate.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "planner/divisors.h"
+#include "planner/search/cuts.h"
 #include "planner/search/pipeline_parts.h"
 #include "planner/search/recompute.h"
 
@@ -12,11 +14,17 @@ namespace mtplan::planner {
 
 namespace {
 
+// Whether some layers may recompute and others not.
+bool isCounted(const SearchOptions &options) {
+  return options.recomputeLayers.only != std::vector{-1};
+}
+
 class Enumeration {
 public:
-  Enumeration(const ModelGraph &m, const SearchOptions &o,
+  Enumeration(const ModelGraph &m, const Machine &on, const SearchOptions &o,
               std::vector<Rejection> &r)
-      : model(m), options(o), rejections(r), layers(layersOf(m)) {}
+      : model(m), machine(on), options(o), rejections(r), layers(layersOf(m)),
+        experts(expertsOf(m)) {}
 
   std::vector<Parallelism> run() {
     for (std::int64_t tp : divisorsOf(options.devices))
@@ -30,7 +38,7 @@ public:
           how.microBatch = 0;
           how.globalBatch = options.globalBatch;
           if (isAskedFor(how) && isLegal(how))
-            addBatches(how);
+            addExperts(how);
         }
     return std::move(found);
   }
@@ -113,6 +121,38 @@ private:
            (!options.dp || *options.dp < options.devices);
   }
 
+  // Of all experts, those that are not there alike on every rank.
+  static std::int64_t expertsOf(const ModelGraph &graph) {
+    std::int64_t most = 1;
+    for (const Parameter &parameter : graph.parameters)
+      for (std::size_t d = 0; d < parameter.splits.size(); ++d)
+        if (parameter.splits[d] == Split::expert)
+          most = std::max(most, parameter.shape[d]);
+    return most;
+  }
+
+  void addExperts(Parallelism how) {
+    bool some = false;
+    for (std::int64_t ep : divisorsOf(how.dp)) {
+      how.ep = static_cast<int>(ep);
+      if (!options.ep.allows(how.ep) || experts % ep != 0)
+        continue;
+      some = true;
+      addBatches(how);
+    }
+    if (some)
+      return;
+    how.ep = 1;
+    std::string asked;
+    for (int ep : options.ep.only)
+      asked += (asked.empty() ? "" : " or ") + std::to_string(ep);
+    refuse(how, Rejection::Reason::divisor,
+           experts == 1 ? "the model has no experts for ep " + asked
+                        : std::to_string(experts) + " experts and dp " +
+                              std::to_string(how.dp) +
+                              " do not both divide by ep " + asked);
+  }
+
   void addBatches(Parallelism how) {
     for (std::int64_t b : divisorsOf(options.globalBatch / how.dp))
       if (!options.microBatch || *options.microBatch == b) {
@@ -142,8 +182,7 @@ private:
         how.virtualStages = v;
         if (options.virtualStages.allows(v) &&
             (!chunked ||
-             ((layers % (v * how.pp) == 0 || !options.layers.empty()) &&
-              how.microBatches() % how.pp == 0)) &&
+             (dealsOut(v * how.pp) && how.microBatches() % how.pp == 0)) &&
             (options.layers.empty() ||
              static_cast<int>(options.layers.size()) == v * how.pp)) {
           how.layers = options.layers.empty() ? evenLayers(layers, v * how.pp)
@@ -154,6 +193,12 @@ private:
           break;
       }
     }
+  }
+
+  // Into chunks of one size, embedding and head standing for a layer or not.
+  bool dealsOut(int chunks) const {
+    return !options.layers.empty() || layers % chunks == 0 ||
+           (layers + 1) % chunks == 0 || (layers + 2) % chunks == 0;
   }
 
   // Whether any layer could follow any other, as far as shapes go: chunks of a
@@ -187,8 +232,17 @@ private:
           ((pointless || perMicroBatch) && !asked))
         continue;
       how.zeroStage = stage;
-      how.zeroRanks = stage > 0 ? how.dp : 1;
-      addRecomputations(how);
+      std::vector<int> sharers = sharersOf(how);
+      if (sharers.empty())
+        refuse(meshAlone(how), Rejection::Reason::divisor,
+               "the state that ZeRO splits is asked for over another number of "
+               "replicas than a divisor of dp " +
+                   std::to_string(how.dp) + " and a larger multiple of ep " +
+                   std::to_string(how.ep));
+      for (int sharing : sharers) {
+        how.zeroRanks = stage > 0 ? sharing : 1;
+        addRecomputations(how);
+      }
     }
     if (asked || how.dp * how.cp > 1 || options.zeroStage.allows(0))
       return;
@@ -197,8 +251,43 @@ private:
     addRecomputations(how);
   }
 
+  // Whatever is said of it holds for all micro-batches.
+  static Parallelism meshAlone(Parallelism how) {
+    how.microBatch = 0;
+    return how;
+  }
+
+  // Of all numbers of replicas that may share a copy: those that fill a level
+  // of the network, and all.
+  std::vector<int> sharersOf(const Parallelism &how) const {
+    if (how.zeroStage == 0)
+      return {1};
+    std::vector<int> sharing;
+    auto isLegalOf = [&](int n) {
+      return n > how.ep && n < how.dp && how.dp % n == 0 && n % how.ep == 0;
+    };
+    if (!options.zeroRanks.only.empty()) {
+      for (int n : options.zeroRanks.only)
+        if (n == 0 || n == how.dp)
+          sharing.push_back(how.dp);
+        else if (isLegalOf(n))
+          sharing.push_back(n);
+      return sharing;
+    }
+    for (const NetworkLevel &level : machine.levels)
+      for (int n = level.ranks / (how.tp * how.cp); n > 1; --n)
+        if (isLegalOf(n)) {
+          if (sharing.empty() || sharing.back() != n)
+            sharing.push_back(n);
+          break;
+        }
+    sharing.push_back(how.dp);
+    return sharing;
+  }
+
   void addRecomputations(Parallelism how) {
     bool asked = options.recompute.only.size() == 1;
+    bool counted = isCounted(options);
     for (Recompute recompute :
          {Recompute::none, Recompute::selective, Recompute::full}) {
       // Of a kernel that keeps no scores there is nothing to save.
@@ -208,11 +297,17 @@ private:
       if (!options.recompute.allows(recompute) || (pointless && !asked))
         continue;
       how.recompute = recompute;
-      for (Offload offload : {Offload::none, Offload::optimizer})
-        if (options.offload.allows(offload)) {
-          how.offload = offload;
+      for (Offload offload : {Offload::none, Offload::optimizer}) {
+        if (!options.offload.allows(offload))
+          continue;
+        how.offload = offload;
+        if (recompute != Recompute::full || !counted)
           addTiles(how);
-        }
+        else if (!options.recompute.allows(Recompute::none))
+          if (std::vector<int> counts = recomputeCounts(how, options);
+              !counts.empty())
+            addTiles(withCount(how, counts.front()));
+      }
     }
   }
 
@@ -230,18 +325,75 @@ private:
   }
 
   const ModelGraph &model;
+  const Machine &machine;
   const SearchOptions &options;
   std::vector<Rejection> &rejections;
   int layers;
+  std::int64_t experts;
   std::vector<Parallelism> found;
 };
 
 } // namespace
 
 std::vector<Parallelism> enumerateSpace(const ModelGraph &model,
+                                        const Machine &machine,
                                         const SearchOptions &options,
                                         std::vector<Rejection> &rejections) {
-  return Enumeration(model, options, rejections).run();
+  return Enumeration(model, machine, options, rejections).run();
+}
+
+std::vector<int> recomputeCounts(const Parallelism &how,
+                                 const SearchOptions &options) {
+  bool grows = isCounted(options) && how.recompute != Recompute::selective &&
+               options.recompute.allows(Recompute::full);
+  if (!grows)
+    return {countOf(how)};
+  std::vector<int> counts;
+  if (options.recompute.allows(Recompute::none))
+    counts.push_back(0);
+  const Choices<int> &asked = options.recomputeLayers;
+  int most = *std::ranges::max_element(how.layers);
+  for (int count = 1; count < most; ++count)
+    if (asked.allows(count))
+      counts.push_back(count);
+  if (asked.allows(-1) ||
+      std::ranges::any_of(asked.only, [&](int count) { return count >= most; }))
+    counts.push_back(-1);
+  return counts;
+}
+
+Parallelism withCount(Parallelism how, int count) {
+  if (how.recompute != Recompute::selective)
+    how.recompute = count == 0 ? Recompute::none : Recompute::full;
+  how.recomputeLayers = count == 0 ? -1 : count;
+  return how;
+}
+
+int countOf(const Parallelism &how) {
+  return how.recompute == Recompute::none ? 0 : how.recomputeLayers;
+}
+
+bool isCutAnyhow(const Parallelism &how, const SearchOptions &options) {
+  return options.unevenCuts && options.layers.empty() && how.pp > 1 &&
+         how.virtualStages == 1;
+}
+
+bool isInSpace(const std::vector<Parallelism> &space, const Parallelism &how,
+               const SearchOptions &options) {
+  return std::ranges::any_of(space, [&](const Parallelism &one) {
+    Parallelism like = one;
+    like.layers = how.layers;
+    std::vector<int> counts = recomputeCounts(like, options);
+    if (std::ranges::find(counts, countOf(how)) == counts.end() ||
+        withCount(like, countOf(how)) != how)
+      return false;
+    if (one.layers == how.layers)
+      return true;
+    int layers = std::accumulate(one.layers.begin(), one.layers.end(), 0);
+    std::vector<std::vector<int>> cuts = unevenCuts(layers, one.pp);
+    return isCutAnyhow(one, options) &&
+           std::ranges::find(cuts, how.layers) != cuts.end();
+  });
 }
 
 } // namespace mtplan::planner

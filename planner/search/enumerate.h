@@ -16,9 +16,30 @@ namespace mtplan::planner {
 /// ZeRO without replicas, ZeRO 2 and 3 under a pipeline (Rajbhandari's gradient
 /// and parameter traffic would be paid per micro-batch), schedules that differ
 /// only where there are several stages.
+/// Where the number of layers that recompute is open, the one with the fewest
+/// stands for all (recomputeCounts); where a pipeline may be cut unevenly, the
+/// even cut (isCutAnyhow).
 std::vector<Parallelism> enumerateSpace(const ModelGraph &model,
+                                        const Machine &machine,
                                         const SearchOptions &options,
                                         std::vector<Rejection> &rejections);
+
+/// How many layers of each part may recompute in candidates like this one, from
+/// few to many: 0, 1, ..., -1 for all. Each takes longer than those before and
+/// keeps less.
+std::vector<int> recomputeCounts(const Parallelism &how,
+                                 const SearchOptions &options);
+/// The candidate with one of these.
+Parallelism withCount(Parallelism how, int count);
+int countOf(const Parallelism &how);
+
+/// Whether the candidate, or the one that stands for it, is among those that
+/// were enumerated.
+bool isInSpace(const std::vector<Parallelism> &space, const Parallelism &how,
+               const SearchOptions &options);
+
+/// Whether the candidates like this one with `unevenCuts` belong to the space.
+bool isCutAnyhow(const Parallelism &how, const SearchOptions &options);
 
 } // namespace mtplan::planner
 

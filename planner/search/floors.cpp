@@ -3,6 +3,7 @@
 #include "planner/search/floors.h"
 
 #include <algorithm>
+#include <deque>
 #include <future>
 #include <limits>
 #include <set>
@@ -99,20 +100,23 @@ Floors::Floors(const ModelGraph &theModel, const Machine &theMachine,
                const SearchOptions &theOptions)
     : model(theModel), machine(theMachine), options(theOptions) {}
 
-MicroBatchFloor Floors::solve(const Parallelism &how,
+MicroBatchFloor Floors::solve(const Parallelism &how, Recompute recompute,
                               SolverCache &solvers) const {
+  // Those that share a set of experts work together, other replicas do not.
   Parallelism alone = how;
-  alone.dp = alone.pp = alone.ep = alone.virtualStages = 1;
+  alone.dp = how.ep;
+  alone.pp = alone.virtualStages = 1;
   alone.zeroStage = 0;
   alone.offload = Offload::none;
   alone.tiles = 1; // which takes no longer than several
   alone.zeroRanks = 1;
-  alone.globalBatch = how.microBatch;
+  alone.globalBatch = how.microBatch * how.ep;
+  alone.recompute = recompute;
+  alone.recomputeLayers = -1;
   alone.layers.clear();
   Setting setting = settingOf(options, machine, alone);
-  setting.recomputeShare = recomputeShareOf(how);
   setting.besideWeight = 0.0; // has floors of its own
-  ModelGraph graph = withBatch(model, how.microBatch);
+  ModelGraph graph = withBatch(model, how.microBatch * how.ep);
   ChainProblem chain;
   MicroBatchFloor floor;
   for (std::size_t s = 0; s < graph.segments.size(); ++s) {
@@ -135,19 +139,29 @@ MicroBatchFloor Floors::solve(const Parallelism &how,
   return floor;
 }
 
+std::vector<Recompute> Floors::kindsOf(const Parallelism &how) {
+  double share = recomputeShareOf(how);
+  if (how.recompute == Recompute::none || share == 1.0)
+    return {how.recompute};
+  return {Recompute::none, how.recompute};
+}
+
 void Floors::prepare(const std::vector<Parallelism> &candidates) {
-  std::vector<const Parallelism *> missing;
-  std::vector<MicroBatchFloor *> places;
-  for (const Parallelism &how : candidates) {
-    auto [entry, isNew] = microBatches.try_emplace(keyOf(how));
-    if (!isNew)
-      continue;
-    missing.push_back(&how);
-    places.push_back(&entry->second);
-  }
+  struct Missing {
+    const Parallelism *how;
+    Recompute recompute;
+    MicroBatchFloor *place;
+  };
+  std::vector<Missing> missing;
+  for (const Parallelism &how : candidates)
+    for (Recompute kind : kindsOf(how))
+      if (auto [entry, isNew] = microBatches.try_emplace(keyOf(how, kind));
+          isNew)
+        missing.push_back({&how, kind, &entry->second});
   auto work = [&](std::size_t thread) {
     for (std::size_t i = thread; i < missing.size(); i += solversOf.size())
-      *places[i] = solve(*missing[i], solversOf[thread]);
+      *missing[i].place =
+          solve(*missing[i].how, missing[i].recompute, solversOf[thread]);
   };
   std::vector<std::future<void>> others;
   for (std::size_t t = 1; t < solversOf.size() && t < missing.size(); ++t)
@@ -233,8 +247,8 @@ PhaseTimes Floors::replicaTimes(const SegmentGraph &segment,
 const std::vector<PhaseTimes> &Floors::replicaFloor(const Parallelism &how,
                                                     const Setting &setting) {
   auto [entry, isNew] = replicas.try_emplace(
-      {how.tp, how.cp, how.dp, how.zeroStage, how.zeroRanks, how.microBatches(),
-       static_cast<std::int64_t>(how.offload)});
+      {how.tp, how.cp, how.ep, how.dp, how.zeroStage, how.zeroRanks,
+       how.microBatches(), static_cast<std::int64_t>(how.offload)});
   if (isNew) {
     std::vector<bool> paid(model.parameters.size(), false);
     for (const SegmentGraph &segment : model.segments)
@@ -288,24 +302,71 @@ Bytes Floors::tied(const Setting &setting,
   return bytes;
 }
 
+MicroBatchFloor Floors::floorOf(const Parallelism &how, double share) const {
+  std::vector<Recompute> kinds = kindsOf(how);
+  MicroBatchFloor floor = microBatches.at(keyOf(how, kinds.front()));
+  if (kinds.size() == 1 || !floor.isLegal)
+    return floor;
+  const MicroBatchFloor &again = microBatches.at(keyOf(how, kinds.back()));
+  auto mix = [&](Seconds &once, Seconds more) {
+    once = (1.0 - share) * once + share * more;
+  };
+  for (std::size_t s = 0; s < floor.forward.size(); ++s) {
+    mix(floor.forward[s], again.forward[s]);
+    mix(floor.backward[s], again.backward[s]);
+  }
+  mix(floor.all, again.all);
+  return floor;
+}
+
 Seconds Floors::microBatchOf(const Parallelism &how) const {
-  const MicroBatchFloor &floor = microBatches.at(keyOf(how));
+  MicroBatchFloor floor = floorOf(how, recomputeShareOf(how));
   return floor.isLegal ? floor.all : Seconds{kNever};
 }
 
+Floors::LayerTimes Floors::layerTimes(const Parallelism &how) const {
+  const MicroBatchFloor &floor = microBatches.at(keyOf(how, kindsOf(how)[0]));
+  LayerTimes times;
+  int layers = layersOf(model);
+  for (const PipelinePart &layer :
+       pipelineParts(model, std::vector(at(layers), 1))) {
+    Seconds forward, both;
+    for (const CopyRange &range : layer) {
+      forward += floor.forward[at(range.segment)] * range.count;
+      both += (floor.forward[at(range.segment)] +
+               floor.backward[at(range.segment)]) *
+              range.count;
+    }
+    times.forward.push_back(forward);
+    times.both.push_back(both);
+  }
+  return times;
+}
+
 Floors::StepFloor Floors::stepOf(const Parallelism &how) {
-  const MicroBatchFloor &micro = microBatches.at(keyOf(how));
   Setting setting = settingOf(options, machine, how);
   const std::vector<PhaseTimes> &replica = replicaFloor(how, setting);
-  std::vector<PhaseTimes> times = replica;
-  for (std::size_t s = 0; s < times.size(); ++s) {
-    times[s].forward.compute += micro.forward[s];
-    times[s].backward.compute += micro.backward[s];
+  std::deque<std::vector<PhaseTimes>> made;
+  std::vector<const std::vector<PhaseTimes> *> timesOf; // by stage; by segment
+  double before = -1.0;
+  for (int stage = 0; stage < how.pp; ++stage) {
+    double share = recomputeShareOf(how, stage);
+    if (share != before) {
+      MicroBatchFloor micro = floorOf(how, share);
+      std::vector<PhaseTimes> &times = made.emplace_back(replica);
+      for (std::size_t s = 0; s < times.size(); ++s) {
+        times[s].forward.compute += micro.forward[s];
+        times[s].backward.compute += micro.backward[s];
+      }
+    }
+    before = share;
+    timesOf.push_back(&made.back());
   }
   std::vector<PipelinePart> allHeld = pipelineParts(model, how.layers);
   std::vector<StepPart> parts;
   for (const PipelinePart &held : allHeld) {
     StepPart part;
+    const std::vector<PhaseTimes> &times = *timesOf[parts.size() % at(how.pp)];
     for (const CopyRange &range : held)
       part.runs.push_back({times[at(range.segment)], range.count});
     const SegmentGraph &last = model.segments[at(held.back().segment)];
@@ -319,7 +380,7 @@ Floors::StepFloor Floors::stepOf(const Parallelism &how) {
   StepFloor floor;
   floor.around = timesAround(problem);
   if (how.pp == 1)
-    floor.quick = rowOfWork(replica, micro, how);
+    floor.quick = rowOfWork(replica, microBatchOf(how), how);
   // What zero-bubble puts off is the plan's affair: of its backward only the
   // sum is known.
   if (how.schedule == ScheduleKind::zeroBubble && how.pp > 1) {
@@ -337,10 +398,9 @@ Floors::StepFloor Floors::stepOf(const Parallelism &how) {
 
 // With one stage all its work stands in a row, and is that of one plan.
 Seconds Floors::rowOfWork(const std::vector<PhaseTimes> &replica,
-                          const MicroBatchFloor &micro,
-                          const Parallelism &how) const {
+                          Seconds microBatch, const Parallelism &how) const {
   auto microBatchCount = static_cast<double>(how.microBatches());
-  Seconds work = micro.all * microBatchCount;
+  Seconds work = microBatch * microBatchCount;
   for (std::size_t s = 0; s < replica.size(); ++s) {
     const PhaseTimes &times = replica[s];
     Seconds one = times.update + times.backward.compute * microBatchCount;

@@ -55,13 +55,26 @@ public:
   /// Of a candidate that was prepared and has a legal plan.
   StepFloor stepOf(const Parallelism &how);
 
+  /// By layer, with what a pipeline would not cut off it: the least that one
+  /// micro-batch takes forward, and forward and back. Of a candidate that was
+  /// prepared and has a legal plan; of its layers, those that recompute only
+  /// where all do.
+  struct LayerTimes {
+    std::vector<Seconds> forward, both;
+  };
+  LayerTimes layerTimes(const Parallelism &how) const;
+
 private:
-  using MicroBatchKey = std::tuple<int, int, std::int64_t, Recompute, double>;
-  static MicroBatchKey keyOf(const Parallelism &how) {
-    return {how.tp, how.cp, how.microBatch, how.recompute,
-            recomputeShareOf(how)};
+  using MicroBatchKey = std::tuple<int, int, int, std::int64_t, Recompute>;
+  static MicroBatchKey keyOf(const Parallelism &how, Recompute recompute) {
+    return {how.tp, how.cp, how.ep, how.microBatch, recompute};
   }
-  MicroBatchFloor solve(const Parallelism &how, SolverCache &solvers) const;
+  static std::vector<Recompute> kindsOf(const Parallelism &how);
+  /// Where a share of the layers recompute: the least of a sum of two is no
+  /// less than the sum of the least of both.
+  MicroBatchFloor floorOf(const Parallelism &how, double share) const;
+  MicroBatchFloor solve(const Parallelism &how, Recompute recompute,
+                        SolverCache &solvers) const;
   PhaseTimes replicaTimes(const SegmentGraph &segment, const Setting &setting,
                           std::vector<bool> &paid) const;
   const std::vector<PhaseTimes> &replicaFloor(const Parallelism &how,
@@ -70,14 +83,14 @@ private:
                const Parallelism &how) const;
   Bytes tied(const Setting &setting, const std::vector<PipelinePart> &parts,
              int stages) const;
-  Seconds rowOfWork(const std::vector<PhaseTimes> &replica,
-                    const MicroBatchFloor &micro, const Parallelism &how) const;
+  Seconds rowOfWork(const std::vector<PhaseTimes> &replica, Seconds microBatch,
+                    const Parallelism &how) const;
 
   const ModelGraph &model;
   const Machine &machine;
   const SearchOptions &options;
   std::map<MicroBatchKey, MicroBatchFloor> microBatches;
-  std::map<std::array<std::int64_t, 7>, std::vector<PhaseTimes>> replicas;
+  std::map<std::array<std::int64_t, 8>, std::vector<PhaseTimes>> replicas;
   std::array<SolverCache, 2> solversOf; ///< one per thread
 };
 

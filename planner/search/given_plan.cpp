@@ -21,9 +21,11 @@ public:
     for (std::size_t stage = 0; stage < at(how.pp); ++stage) {
       // A parameter that runs of one stage share is reduced there once.
       std::vector<bool> paid(graph.parameters.size(), false);
+      Setting here = setting;
+      here.recomputeShare = recomputeShareOf(how, static_cast<int>(stage));
       for (std::size_t part = stage; part < plans.size(); part += at(how.pp))
         for (const SegmentPlan &run : plans[part])
-          times[part].push_back(phaseTimesOf(graph, run, setting, paid));
+          times[part].push_back(phaseTimesOf(graph, run, here, paid));
     }
     for (std::size_t part = 0; part < plans.size(); ++part)
       for (std::size_t run = 0; run < plans[part].size(); ++run)
@@ -75,6 +77,7 @@ std::vector<MemoryUse> memoryByStage(const ModelGraph &graph,
         copies[at(run.segment)] += run.count;
       }
     Setting here = setting;
+    here.recomputeShare = recomputeShareOf(how, stage);
     here.inFlight =
         static_cast<double>(inFlight(shape, stage).total()) / how.virtualStages;
     MemoryUse use = memoryOf(graph, runs, here);

@@ -42,11 +42,12 @@ struct Parallelism {
   /// the replicas, 2 also the gradients, 3 also the parameters.
   int zeroStage = 0;
   /// Replicas that share one copy of what ZeRO splits; divides dp. Less than
-  /// dp: hybrid sharding, whole copies beyond.
+  /// dp: hybrid sharding, whole copies beyond, and then a multiple of ep above
+  /// it.
   int zeroRanks = 1;
   Recompute recompute = Recompute::none;
-  /// Layers per stage that recompute, of `recompute`'s kind; the others keep
-  /// everything. Negative: all.
+  /// Layers of each part of the model that recompute, of `recompute`'s kind;
+  /// the others keep everything. Negative: all.
   int recomputeLayers = -1;
   Offload offload = Offload::none;
   /// Of ZeRO stage 3: the largest weight of a product is gathered, used and its

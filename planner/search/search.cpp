@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <future>
+#include <iterator>
 #include <limits>
 #include <set>
 
 #include "planner/search/bounds.h"
+#include "planner/search/cuts.h"
 #include "planner/search/enumerate.h"
 #include "planner/search/floors.h"
 
@@ -35,6 +37,8 @@ struct Candidate {
     step
   } known{};
   std::optional<StepProblem> floors; ///< to simulate
+  /// Stands for those like it that are cut unevenly: they come one by one.
+  std::optional<OrderedCuts> cuts;
 };
 
 class Search {
@@ -45,10 +49,11 @@ public:
 
   SearchResult run() {
     for (const Parallelism &how :
-         enumerateSpace(model, options, result.rejections))
-      add(how);
-    for (std::size_t i = 0; i < candidates.size(); ++i)
-      open.emplace(candidates[i].bound.value, i);
+         enumerateSpace(model, machine, options, result.rejections)) {
+      add(how, {});
+      if (isCutAnyhow(how, options))
+        addCuts(how);
+    }
     while (!open.empty() && open.begin()->first < bar() && !isStopped())
       consider();
     double limit = bar();
@@ -62,25 +67,67 @@ public:
   }
 
 private:
-  void add(const Parallelism &how) {
-    ++result.candidates;
-    Bytes floor = bounds.memory(how), onHost = bounds.hostMemory(how);
-    if (onHost > hostShareOf(machine, options.devices)) {
-      ++result.pruned;
-      result.rejections.push_back(
-          {how, Rejection::Reason::host, {kNever}, onHost, true, {}});
-      return;
-    }
-    if (floor > machine.device.memory) {
-      ++result.pruned;
-      result.rejections.push_back(
-          {how, Rejection::Reason::memory, {kNever}, floor, true, {}});
-      return;
-    }
-    candidates.push_back({how,
-                          pipelineFloor(bounds.compute(how), how),
-                          Candidate::Known::work,
+  // Of candidates that recompute more and more, the first that may fit.
+  // `atLeast` is known to bound all of them.
+  void add(const Parallelism &how, Seconds atLeast) {
+    std::vector<int> counts = recomputeCounts(how, options);
+    result.candidates += std::ssize(counts);
+    if (Bytes onHost = bounds.hostMemory(how);
+        onHost > hostShareOf(machine, options.devices))
+      return excludeAll(how, std::ssize(counts), Rejection::Reason::host,
+                        onHost);
+    auto needed = [&](int count) {
+      return bounds.memory(withCount(how, count));
+    };
+    if (Bytes floor = needed(counts.back()); floor > machine.device.memory)
+      return excludeAll(how, std::ssize(counts), Rejection::Reason::memory,
+                        floor);
+    auto first = std::ranges::partition_point(counts, [&](int count) {
+      return needed(count) > machine.device.memory;
+    });
+    if (first != counts.begin())
+      excludeAll(how, first - counts.begin(), Rejection::Reason::memory,
+                 needed(counts.front()));
+    openUp(withCount(how, *first), atLeast, {});
+  }
+
+  // As no plan of these has room.
+  void excludeAll(const Parallelism &how, std::int64_t count,
+                  Rejection::Reason reason, Bytes floor) {
+    result.pruned += count;
+    Rejection rejection{how, reason, {kNever}, floor, true, {}};
+    rejection.count = count;
+    result.rejections.push_back(std::move(rejection));
+  }
+
+  void openUp(Parallelism how, Seconds atLeast,
+              std::optional<OrderedCuts> cuts) {
+    Seconds bound = std::max(atLeast, pipelineFloor(bounds.compute(how), how));
+    open.emplace(bound.value, candidates.size());
+    candidates.push_back(
+        {std::move(how), bound, Candidate::Known::work, {}, std::move(cuts)});
+  }
+
+  // All uneven cuts of one candidate, until one is looked at. How many layers
+  // recompute depends on the cut, unless all do.
+  void addCuts(const Parallelism &how) {
+    std::vector<int> counts = recomputeCounts(how, options);
+    auto floorOf = [&](int count) {
+      return bounds.memoryOfAnyCut(withCount(how, count));
+    };
+    auto fits = std::ranges::find_if(counts, [&](int count) {
+      return floorOf(count) <= machine.device.memory;
+    });
+    if (fits == counts.end())
+      return excludeCuts(how, {},
+                         {{},
+                          Rejection::Reason::memory,
+                          {kNever},
+                          floorOf(counts.back()),
+                          true,
                           {}});
+    bool all = *fits < 0 || how.recompute == Recompute::selective;
+    openUp(withCount(how, all ? *fits : 0), {}, OrderedCuts{});
   }
 
   bool isStopped() const {
@@ -133,11 +180,14 @@ private:
   void consider() {
     double limit = bar();
     Candidate::Known known = candidates[open.begin()->second].known;
+    if (isCut(candidates[open.begin()->second]))
+      return considerCuts();
     bool simple = known < Candidate::Known::floors;
     std::size_t many = simple ? kPrepared : kAtOnce;
     std::vector<std::size_t> next;
     while (!open.empty() && next.size() < many && open.begin()->first < limit &&
-           candidates[open.begin()->second].known == known) {
+           candidates[open.begin()->second].known == known &&
+           !isCut(candidates[open.begin()->second])) {
       next.push_back(open.begin()->second);
       open.erase(open.begin());
     }
@@ -156,6 +206,35 @@ private:
         open.emplace(candidates[i].bound.value, i);
   }
 
+  static bool isCut(const Candidate &candidate) {
+    return candidate.cuts && candidate.known == Candidate::Known::microBatch;
+  }
+
+  // The most promising of uneven cuts becomes a candidate of its own.
+  void considerCuts() {
+    std::size_t index = open.begin()->second;
+    open.erase(open.begin());
+    if (candidates[index].cuts->layers.empty()) {
+      const Parallelism &how = candidates[index].how;
+      leastTimes.prepare({how});
+      candidates[index].cuts = orderedCuts(how, leastTimes.layerTimes(how));
+    } else {
+      Parallelism how = candidates[index].how;
+      OrderedCuts &cuts = *candidates[index].cuts;
+      how.layers = cuts.layers[cuts.next];
+      std::vector<int> counts = recomputeCounts(how, options);
+      Seconds bound = std::max(candidates[index].bound, cuts.bounds[cuts.next]);
+      ++cuts.next;
+      add(withCount(how, counts.front()), bound);
+    }
+    Candidate &candidate = candidates[index];
+    const OrderedCuts &cuts = *candidate.cuts;
+    if (cuts.next == cuts.layers.size())
+      return;
+    candidate.bound = std::max(candidate.bound, cuts.bounds[cuts.next]);
+    open.emplace(candidate.bound.value, index);
+  }
+
   // What is computed again comes on top of the same plan computed once.
   void boundByMicroBatch(const std::vector<std::size_t> &next,
                          Candidate::Known known) {
@@ -164,7 +243,7 @@ private:
     for (std::size_t i : next) {
       once.push_back(candidates[i].how);
       if (known == Candidate::Known::computedOnce)
-        once.back().recompute = Recompute::none;
+        once.back() = withCount(once.back(), 0);
     }
     leastTimes.prepare(once);
     for (std::size_t n = 0; n < next.size(); ++n) {
@@ -176,8 +255,8 @@ private:
       candidate.known = how.recompute == once[n].recompute
                             ? Candidate::Known::microBatch
                             : Candidate::Known::computedOnce;
-      if (candidate.bound.value == kNever) // nothing is legal
-        exclude(candidate, Rejection::Reason::pins);
+      if (candidate.bound.value == kNever)
+        exclude(candidate, Rejection::Reason::pins); // nothing is legal
     }
   }
 
@@ -232,10 +311,57 @@ private:
   }
 
   void exclude(const Candidate &candidate, Rejection::Reason reason) {
-    take({{}, {candidate.how, reason, candidate.bound, {}, false, {}}});
+    Rejection rejection{candidate.how, reason, candidate.bound, {}, false, {}};
+    if (candidate.cuts)
+      excludeCuts(candidate.how, *candidate.cuts, std::move(rejection));
+    else
+      take({{}, std::move(rejection)});
+  }
+
+  // The first that was not looked at stands for all of those.
+  void excludeCuts(const Parallelism &how, const OrderedCuts &ordered,
+                   Rejection rejection) {
+    std::vector<std::vector<int>> left(
+        ordered.layers.begin() + static_cast<std::ptrdiff_t>(ordered.next),
+        ordered.layers.end());
+    if (ordered.layers.empty())
+      left = unevenCuts(layersOf(model), how.pp);
+    if (left.empty())
+      return;
+    rejection.how = how;
+    rejection.count = 0;
+    for (std::vector<int> &cut : left) {
+      rejection.how.layers = std::move(cut);
+      rejection.count += std::ssize(recomputeCounts(rejection.how, options));
+    }
+    result.candidates += rejection.count;
+    result.pruned += rejection.count;
+    openBound = std::min(openBound, rejection.bound.value);
+    result.rejections.push_back(std::move(rejection));
+  }
+
+  // To recompute more makes room at the cost of time: of no use where there was
+  // room enough, or where less was too slow.
+  void follow(const Answer &answer) {
+    const Parallelism &how =
+        answer.planned ? answer.planned->how : answer.rejection.how;
+    std::vector<int> counts = recomputeCounts(how, options);
+    auto next = std::ranges::find(counts, countOf(how)) + 1;
+    if (next == counts.end())
+      return;
+    if (answer.rejection.limited)
+      return openUp(withCount(how, *next), {}, {});
+    Rejection rest = answer.rejection;
+    rest.count = counts.end() - next;
+    result.pruned += rest.count;
+    rest.how = withCount(how, *next);
+    rest.reason = answer.planned ? Rejection::Reason::bound : rest.reason;
+    result.rejections.push_back(std::move(rest));
   }
 
   void take(Answer answer) {
+    if (!closing)
+      follow(answer);
     if (answer.planned && answer.planned->fits) {
       answer.planned->lowerBound =
           std::max(answer.planned->lowerBound, answer.rejection.bound);
@@ -370,55 +496,6 @@ private:
 };
 
 } // namespace
-
-bool hidesReplicaTraffic(const SearchOptions &options, const Parallelism &how) {
-  return (options.overlaps.gather || options.overlaps.reduce) &&
-         how.dp * how.cp * how.tp > 1;
-}
-
-Setting settingOf(const SearchOptions &options, const Machine &machine,
-                  const Parallelism &how) {
-  Setting setting;
-  setting.mesh = meshOf(how);
-  for (const MeshAxis &axis : setting.mesh.axes)
-    switch (roleOf(axis)) {
-    case AxisRole::data: // replicas differ in their samples and in nothing else
-      setting.rules.push_back({{Split::batch}, false});
-      break;
-    case AxisRole::expert:
-      setting.rules.push_back({{Split::expert, Split::batch}, false});
-      break;
-    case AxisRole::context:
-      setting.rules.push_back({{Split::sequence}, false});
-      break;
-    case AxisRole::tensor:
-      setting.rules.push_back({options.tensorSplits, true});
-      // Splits that follow from others are no choice of their own.
-      setting.rules.back().splits.push_back(Split::feature);
-      break;
-    }
-  setting.microBatches = how.microBatches();
-  setting.parts = how.virtualStages;
-  setting.devices = options.devices;
-  setting.padsShards = options.padsShards;
-  setting.zeroStage = how.zeroStage;
-  setting.recompute = how.recompute;
-  setting.recomputeShare = recomputeShareOf(how);
-  // Of several chunks one may be reduced while the host is at another.
-  setting.offload = how.offload;
-  setting.tiles = how.tiles;
-  const Overlaps &overlaps = options.overlaps;
-  bool besideHost = how.offload != Offload::none &&
-                    (overlaps.down || overlaps.hostUpdate || overlaps.up);
-  setting.updateAddsUp = !besideHost;
-  setting.hostAddsUp = how.virtualStages == 1 ||
-                       (!besideHost && !hidesReplicaTraffic(options, how));
-  setting.machine = &machine;
-  setting.software = options.software;
-  setting.precision = options.precision;
-  setting.pins = options.pins;
-  return setting;
-}
 
 SearchResult search(const ModelGraph &model, const Machine &machine,
                     const SearchOptions &options) {

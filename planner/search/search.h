@@ -44,14 +44,22 @@ struct SearchOptions {
   int devices = 1; ///< dp * tp * pp * cp
   std::optional<int> dp, tp;
   std::optional<std::int64_t> microBatch; ///< samples per replica at once
-  Choices<int> pp{{1}}, cp{{1}}, virtualStages{{1}}, zeroStage{{0}};
+  Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}}, zeroStage{{0}};
+  /// Replicas that share what ZeRO splits; 0: all. Left open: all, or those
+  /// that one level of the network joins, or one inside it.
+  Choices<int> zeroRanks{{0}};
   Choices<ScheduleKind> schedule{{ScheduleKind::oneForwardOneBackward}};
   Choices<Recompute> recompute{{Recompute::none}};
+  /// Layers of each part that recompute in full, where some do; -1: all.
+  Choices<int> recomputeLayers{{-1}};
   /// All but none asks for a machine that describes its hosts.
   Choices<Offload> offload{{Offload::none}};
   Choices<int> tiles{{1}}; ///< more than one only in ZeRO stage 3
   /// Layers of each part of the model; empty: dealt out evenly.
   std::vector<int> layers;
+  /// Unless said: stages of one part each may also be dealt out unevenly, see
+  /// cuts.h.
+  bool unevenCuts = false;
   Overlaps overlaps{false, false, false, false, false, false};
   std::int64_t globalBatch = 1; ///< samples per step
   Precision precision = Precision::bf16;
@@ -107,6 +115,10 @@ struct Rejection {
   Bytes needed;
   bool isFloor = false;
   std::string detail;
+  bool limited = false; ///< with more memory the bound might have been less
+  /// Candidates like it that it stands for: they recompute more, or are cut
+  /// otherwise.
+  std::int64_t count = 1;
 };
 
 struct SearchResult {
@@ -117,8 +129,8 @@ struct SearchResult {
   /// If there is no plan: the fastest that fits, though slower than asked for,
   /// or else what needs least, though more than there is.
   std::optional<PlannedCandidate> nearest;
-  int candidates = 0;   ///< legal ways to share the devices out
-  int pruned = 0;       ///< of them, not solved to the end
+  std::int64_t candidates = 0; ///< legal ways to share the devices out
+  std::int64_t pruned = 0;     ///< of them, not solved to the end
   bool optimal = false; ///< the first plan is the optimum of the whole space
   Seconds lowerBound;   ///< no plan in the space is faster; the gap, if any
 };

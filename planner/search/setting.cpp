@@ -36,13 +36,25 @@ Mesh worldMeshOf(const Parallelism &how) {
   return mesh;
 }
 
-double recomputeShareOf(const Parallelism &how) {
-  int all = 0;
-  for (int part : how.layers)
-    all += part;
-  if (how.recomputeLayers < 0 || all == 0)
-    return 1.0;
-  return std::min(1.0, double(how.recomputeLayers) * how.pp / all);
+namespace {
+
+// Of every `step`th part from `first` on.
+double shareOf(const Parallelism &how, std::size_t first, std::size_t step) {
+  int all = 0, again = 0;
+  for (std::size_t part = first; part < how.layers.size(); part += step) {
+    all += how.layers[part];
+    again += std::min(how.layers[part], how.recomputeLayers);
+  }
+  return how.recomputeLayers < 0 || all == 0 ? 1.0 : double(again) / all;
+}
+
+} // namespace
+
+double recomputeShareOf(const Parallelism &how) { return shareOf(how, 0, 1); }
+
+double recomputeShareOf(const Parallelism &how, int stage) {
+  return shareOf(how, static_cast<std::size_t>(stage),
+                 static_cast<std::size_t>(how.pp));
 }
 
 const char *nameOf(Recompute recompute) {

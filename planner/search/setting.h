@@ -31,6 +31,8 @@ Mesh worldMeshOf(const Parallelism &how);
 
 /// Of all layers, those that recompute.
 double recomputeShareOf(const Parallelism &how);
+/// Of the layers of one stage.
+double recomputeShareOf(const Parallelism &how, int stage);
 
 /// Index of the tensor axis: the last.
 inline int tensorAxisOf(const Mesh &mesh) {

@@ -72,6 +72,7 @@ public:
       least = attemptAll(boundary.boundary, least, limits, rejection);
       bound = std::min(bound, least);
     }
+    rejection.limited = limited;
     if (best)
       return assemble(rejection);
     if (rejection.reason == Rejection::Reason::bound)
@@ -141,17 +142,19 @@ private:
                   Rejection &rejection) {
     one.bound = least;
     Setting here = settingOfAttempt(one);
-    StageSolver solver(graph, here, how, cache);
     ScheduleShape shape{how.schedule, how.pp, how.virtualStages,
                         static_cast<int>(how.microBatches())};
     for (int stage = 0; stage < how.pp; ++stage) {
       double inFlight =
           static_cast<double>(planner::inFlight(shape, stage).total()) /
           how.virtualStages;
+      here.recomputeShare = recomputeShareOf(how, stage);
       const StageSolution &solution =
-          solver.solve(copiesOf(graph, held[at(stage)]), inFlight, limits);
+          StageSolver(graph, here, how, cache)
+              .solve(copiesOf(graph, held[at(stage)]), inFlight, limits);
       if (solution.outcome == StageSolution::Outcome::illegal)
         return {kNever};
+      limited = limited || solution.limited;
       // +infinity where the stage cannot fit.
       one.bound = std::max(one.bound, boundOf(one, solution, stage));
       if (solution.outcome == StageSolution::Outcome::abandoned ||
@@ -287,9 +290,10 @@ private:
   const SearchOptions &options;
   const Parallelism &how;
   StageCache &cache;
-  Setting setting;   ///< nothing said of boundaries and shared states
-  bool hidesTraffic; ///< of parameters and gradients, beside compute
-  bool adds;         ///< all streams' time adds up to the step
+  Setting setting;      ///< nothing said of boundaries and shared states
+  bool hidesTraffic;    ///< of parameters and gradients, beside compute
+  bool adds;            ///< all streams' time adds up to the step
+  bool limited = false; ///< some stage, by memory
   std::vector<std::vector<PipelinePart>> held; ///< by stage
   std::vector<Attempt> tried;                  ///< with one boundary
   std::optional<Attempt> best;

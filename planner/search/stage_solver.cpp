@@ -265,6 +265,7 @@ StageSolution StageSolver::solveAnew(const std::vector<int> &copies,
     ChainSolution solution = solver.solve(chain, limits);
     if (round == 0)
       result.lowerBound = {solution.lowerBound};
+    result.limited = round > 0 || solution.limited;
     if (solution.abandoned) {
       result.outcome = StageSolution::Outcome::abandoned;
       return result;
@@ -277,7 +278,6 @@ StageSolution StageSolver::solveAnew(const std::vector<int> &copies,
     for (const SegmentPlan &run : result.runs)
       result.times.push_back(phaseTimesOf(graph, run, setting, paid));
     result.memory = measure(result);
-    result.limited = round > 0 || solution.limited;
     bool fits = solution.feasible && result.memory.fits();
     result.outcome =
         fits ? StageSolution::Outcome::fits : StageSolution::Outcome::tooLarge;

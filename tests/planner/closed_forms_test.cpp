@@ -193,9 +193,11 @@ TEST(ZeroUnderAPipeline, StopsAtOneUnlessForced) {
   options.devices = 8;
   options.globalBatch = 8;
   options.pp = options.zeroStage = {};
+  Machine machine = roundMachine();
   std::vector<Rejection> rejections;
   int stages[4] = {0, 0, 0, 0};
-  for (const Parallelism &how : enumerateSpace(model, options, rejections))
+  for (const Parallelism &how :
+       enumerateSpace(model, machine, options, rejections))
     if (how.pp > 1)
       ++stages[how.zeroStage];
   EXPECT_GT(stages[0], 0);
@@ -203,7 +205,8 @@ TEST(ZeroUnderAPipeline, StopsAtOneUnlessForced) {
   EXPECT_EQ(stages[2] + stages[3], 0);
   options.zeroStage = {{2}};
   int forced = 0;
-  for (const Parallelism &how : enumerateSpace(model, options, rejections))
+  for (const Parallelism &how :
+       enumerateSpace(model, machine, options, rejections))
     forced += how.pp > 1 && how.zeroStage == 2;
   EXPECT_GT(forced, 0);
 }

@@ -16,12 +16,11 @@ namespace {
 // returns how many were compared.
 int compare(const Case &drawn) {
   int compared = 0;
-  std::vector<Rejection> rejections;
   Bounds bounds(drawn.model, drawn.machine, drawn.options);
   Floors floors(drawn.model, drawn.machine, drawn.options);
   StageCache cache;
   for (const Parallelism &how :
-       enumerateSpace(drawn.model, drawn.options, rejections)) {
+       wholeSpace(drawn.model, drawn.machine, drawn.options)) {
     Rejection rejection;
     std::optional<PlannedCandidate> one =
         solveCandidate(withBatch(drawn.model, how.microBatch * how.dp),
@@ -32,13 +31,20 @@ int compare(const Case &drawn) {
                  << "dp " << how.dp << " tp " << how.tp << " pp " << how.pp
                  << " cp " << how.cp << " v " << how.virtualStages << ' '
                  << nameOf(how.schedule) << " micro-batch " << how.microBatch
-                 << " zero " << how.zeroStage << ' ' << nameOf(how.recompute));
+                 << " zero " << how.zeroStage << " of " << how.zeroRanks
+                 << " ep " << how.ep << ' ' << nameOf(how.recompute) << ' '
+                 << how.recomputeLayers << " layers "
+                 << testing::PrintToString(how.layers));
     const double most = one->time.step.value * (1 + 1e-9);
+    EXPECT_LE(bounds.memory(how).value, one->memory.total().value * (1 + 1e-9));
+    if (isCutAnyhow(how, drawn.options)) {
+      EXPECT_LE(bounds.memoryOfAnyCut(how).value,
+                one->memory.total().value * (1 + 1e-9));
+    }
     if (one->fits) {
       EXPECT_LE(one->lowerBound.value, most);
     }
-    Parallelism once = how;
-    once.recompute = Recompute::none;
+    Parallelism once = withCount(how, 0);
     floors.prepare({how, once});
     Floors::StepFloor floor = floors.stepOf(how);
     EXPECT_LE(floor.quick.value, most);
@@ -46,12 +52,38 @@ int compare(const Case &drawn) {
       EXPECT_LE(stepSecondsOf(*floor.problem).value, most);
     }
     EXPECT_LE(pipelineFloor(floors.microBatchOf(how), how).value, most);
+    if (how.pp > 1 && how.virtualStages == 1)
+      EXPECT_LE(cutBound(how, floors.layerTimes(how)).value, most);
     Seconds again = bounds.compute(how) - bounds.compute(once);
     EXPECT_LE(pipelineFloor(floors.microBatchOf(once) + again, how).value,
               most);
     ++compared;
   }
   return compared;
+}
+
+// Experts over replicas, some layers that recompute, uneven cuts, whole copies
+// of split state.
+TEST(Floors, HoldInTheWholeSpace) {
+  int compared = 0, cut = 0, experts = 0, hybrid = 0, counted = 0;
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Case drawn = drawCase(seed);
+    openEverything(drawn, seed % 4 == 3 ? 128.0 : 16.0);
+    compared += compare(drawn);
+    for (const Parallelism &how :
+         wholeSpace(drawn.model, drawn.machine, drawn.options)) {
+      cut += how.pp > 1 && how.layers.back() > how.layers.front();
+      experts += how.ep > 1;
+      hybrid += how.zeroStage > 0 && how.zeroRanks < how.dp;
+      counted += how.recompute == Recompute::full && how.recomputeLayers > 0;
+    }
+  }
+  EXPECT_GT(compared, 1000);
+  EXPECT_GT(cut, 50);
+  EXPECT_GT(experts, 50);
+  EXPECT_GT(hybrid, 50);
+  EXPECT_GT(counted, 50);
 }
 
 // Any part of the traffic beside compute, with software that taxes it.

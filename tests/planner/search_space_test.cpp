@@ -67,25 +67,35 @@ TEST(PipelineParts, EndsGetFewer) {
 // The best of all candidates, each solved on its own and none excluded, is what
 // the search finds, with memory in plenty and with less; and every bound holds
 // for every candidate.
-TEST(SearchSpace, IsTheBestOfAllCandidates) {
+struct Found {
   int fitting = 0, pipelines = 0, split = 0, reached = 0;
   int offloaded = 0, hostsFull = 0, tiled = 0;
-  for (unsigned seed = 0; seed < 40; ++seed) {
+  int experts = 0, hybrid = 0, counted = 0, uneven = 0;
+};
+void compareSpaces(unsigned seeds, bool everything, Found &counts) {
+  for (unsigned seed = 0; seed < seeds; ++seed) {
     Case drawn = drawCase(seed);
+    if (everything)
+      openEverything(drawn, seed % 4 == 3 ? 128.0 : 16.0);
+    // Among replicas alone, what they share is all there is to choose.
+    if (everything && seed % 2 == 1) {
+      drawn.options.devices = drawn.options.globalBatch = 8;
+      drawn.options.tp = 1;
+      drawn.options.pp = drawn.options.cp = {{1}};
+    }
     double used = 0.0, usedOfHost = 0.0;
-    for (double share : {0.0, 0.9, 0.7, 0.5, 0.35}) {
+    for (double share : {0.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.35}) {
       SCOPED_TRACE(testing::Message() << "seed " << seed << " at " << share);
       if (share > 0.0)
         drawn.machine.device.memory = Bytes{share * used};
       if (share == 0.35 && drawn.machine.host)
         drawn.machine.host->memory = Bytes{0.4 * usedOfHost};
-      std::vector<Rejection> rejections;
       Bounds bounds(drawn.model, drawn.machine, drawn.options);
       Floors floors(drawn.model, drawn.machine, drawn.options);
       double best = kNever, open = kNever;
       StageCache cache;
       std::vector<Parallelism> space =
-          enumerateSpace(drawn.model, drawn.options, rejections);
+          wholeSpace(drawn.model, drawn.machine, drawn.options);
       for (const Parallelism &how : space) {
         EXPECT_EQ(how.devices(), drawn.options.devices);
         Rejection rejection;
@@ -99,7 +109,7 @@ TEST(SearchSpace, IsTheBestOfAllCandidates) {
                   one->memory.host.value * (1 + 1e-9));
         EXPECT_EQ(one->memory.host.value > 0, how.offload != Offload::none);
         usedOfHost = std::max(usedOfHost, one->memory.host.value);
-        hostsFull += one->memory.host > one->memory.hostLimit;
+        counts.hostsFull += one->memory.host > one->memory.hostLimit;
         Seconds step = one->time.step;
         if (one->fits) {
           EXPECT_LE(one->lowerBound.value, step.value * (1 + 1e-9));
@@ -114,8 +124,11 @@ TEST(SearchSpace, IsTheBestOfAllCandidates) {
         if (floor.problem) {
           Seconds simulated = stepSecondsOf(*floor.problem);
           EXPECT_LE(simulated.value, step.value * (1 + 1e-9));
-          reached += one->fits && simulated >= step * (1 - 1e-9);
+          counts.reached += one->fits && simulated >= step * (1 - 1e-9);
         }
+        // May fit after all, if the search tries harder.
+        if (!one->fits)
+          open = std::min(open, rejection.bound.value);
         if (!one->fits)
           continue;
         best = std::min(best, step.value);
@@ -123,7 +136,7 @@ TEST(SearchSpace, IsTheBestOfAllCandidates) {
             std::min(open, one->optimal ? step.value : one->lowerBound.value);
       }
       SearchResult result = search(drawn.model, drawn.machine, drawn.options);
-      EXPECT_EQ(result.candidates, static_cast<int>(space.size()));
+      EXPECT_EQ(result.candidates, std::ssize(space));
       // Where room for workspace decides, the search may try a plan more than a
       // candidate alone does.
       if (best == kNever)
@@ -136,22 +149,49 @@ TEST(SearchSpace, IsTheBestOfAllCandidates) {
       EXPECT_GE(found.time.step.value, open * (1 - 1e-9));
       if (share == 0.0)
         used = found.memory.total().value;
-      ++fitting;
-      pipelines += found.how.pp > 1;
-      split += found.how.zeroStage > 0;
-      offloaded += found.how.offload != Offload::none;
-      tiled += found.how.tiles > 1;
+      ++counts.fitting;
+      counts.pipelines += found.how.pp > 1;
+      counts.split += found.how.zeroStage > 0;
+      counts.offloaded += found.how.offload != Offload::none;
+      counts.tiled += found.how.tiles > 1;
+      counts.experts += found.how.ep > 1;
+      counts.hybrid +=
+          found.how.zeroStage > 0 && found.how.zeroRanks < found.how.dp;
+      counts.counted += found.how.recompute == Recompute::full &&
+                        found.how.recomputeLayers > 0;
+      counts.uneven +=
+          found.how.pp > 1 &&
+          found.how.layers !=
+              evenLayers(layersOf(drawn.model),
+                         static_cast<int>(found.how.layers.size()));
     }
   }
+}
+
+TEST(SearchSpace, IsTheBestOfAllCandidates) {
+  Found counts;
+  compareSpaces(40, false, counts);
   // The cases are of every kind.
-  EXPECT_GT(fitting, 120);
-  EXPECT_GT(pipelines, 5);
-  EXPECT_GT(split, 20);
-  EXPECT_GT(offloaded, 10);
-  EXPECT_GT(hostsFull, 100);
-  EXPECT_GT(tiled, 0);
+  EXPECT_GT(counts.fitting, 120);
+  EXPECT_GT(counts.pipelines, 5);
+  EXPECT_GT(counts.split, 20);
+  EXPECT_GT(counts.offloaded, 10);
+  EXPECT_GT(counts.hostsFull, 100);
+  EXPECT_GT(counts.tiled, 0);
   // Bounds are not only safe: many a plan's step is its own bound.
-  EXPECT_GT(reached, 1000);
+  EXPECT_GT(counts.reached, 1000);
+}
+
+// The same with what a person has to ask for: experts over replicas, some
+// layers that recompute, uneven cuts, hybrid sharding.
+TEST(SearchSpace, IsTheBestOfAllThatCanBeAskedFor) {
+  Found counts;
+  compareSpaces(16, true, counts);
+  EXPECT_GT(counts.fitting, 40);
+  EXPECT_GT(counts.experts, 3);
+  EXPECT_GT(counts.hybrid, 0);
+  EXPECT_GT(counts.counted, 0);
+  EXPECT_GT(counts.uneven, 0);
 }
 
 // Bytes per weight in mixed precision (Rajbhandari et al. 2020, table 1), where

@@ -3,6 +3,8 @@
 #ifndef MTPLAN_TESTS_PLANNER_SPACE_CASE_H
 #define MTPLAN_TESTS_PLANNER_SPACE_CASE_H
 
+#include "planner/search/cuts.h"
+#include "planner/search/enumerate.h"
 #include "planner/search/search.h"
 #include "tests/planner/random_model.h"
 
@@ -17,6 +19,46 @@ inline SearchOptions openOptions(int devices) {
   options.schedule = {};
   options.recompute = {};
   return options;
+}
+
+/// Every candidate, also those that others stand for.
+inline std::vector<Parallelism> wholeSpace(const ModelGraph &model,
+                                           const Machine &machine,
+                                           const SearchOptions &options) {
+  std::vector<Parallelism> all;
+  std::vector<Rejection> rejections;
+  for (const Parallelism &one :
+       enumerateSpace(model, machine, options, rejections)) {
+    std::vector<Parallelism> cuts{one};
+    if (isCutAnyhow(one, options))
+      for (std::vector<int> &layers : unevenCuts(layersOf(model), one.pp)) {
+        cuts.push_back(one);
+        cuts.back().layers = std::move(layers);
+      }
+    for (const Parallelism &cut : cuts)
+      for (int count : recomputeCounts(cut, options))
+        all.push_back(withCount(cut, count));
+  }
+  return all;
+}
+
+/// The weights of the middle segments become those of experts: both sides of
+/// their products have them, samples are dealt out to them.
+inline void addExperts(ModelGraph &model) {
+  for (SegmentGraph &segment : model.segments)
+    if (isLayer(segment))
+      for (Op &op : segment.ops)
+        if (op.factors.size() == 4) {
+          op.factors[1].divisible = false;
+          op.factors[2].split = Split::expert;
+          for (const Use &use : op.operands) {
+            const Tensor &tensor =
+                segment.tensors[static_cast<std::size_t>(use.tensor)];
+            if (tensor.kind == TensorKind::parameter)
+              model.parameters[static_cast<std::size_t>(tensor.parameter)]
+                  .splits[0] = Split::expert;
+          }
+        }
 }
 
 /// Memory in plenty; every other pair of seeds with traffic beside compute;
@@ -62,6 +104,19 @@ inline Case drawCase(unsigned seed) {
     drawn.options.offload = {};
   }
   return drawn;
+}
+
+/// Also everything that a person has to ask for, on nodes of two devices with a
+/// network between them that is so many times slower.
+inline void openEverything(Case &drawn, double slower) {
+  addExperts(drawn.model);
+  drawn.options.ep = drawn.options.recomputeLayers =
+      drawn.options.zeroRanks = {};
+  drawn.options.unevenCuts = true;
+  NetworkLevel node = drawn.machine.levels[0];
+  node.ranks = drawn.machine.devicesPerNode = 2;
+  drawn.machine.levels[0].bandwidth = node.bandwidth / slower;
+  drawn.machine.levels.insert(drawn.machine.levels.begin(), node);
 }
 
 } // namespace mtplan::planner

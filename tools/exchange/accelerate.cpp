@@ -31,7 +31,7 @@ void addNotes(const Parallelism &p, std::vector<std::string> &notes) {
                        "nothing");
   if (p.recompute == Recompute::full && p.recomputeLayers > 0)
     notes.push_back(fmt::format("FSDP2 recomputes all layers, not {} of a "
-                                "stage",
+                                "part",
                                 p.recomputeLayers));
   if (p.offload == planner::Offload::optimizer)
     notes.emplace_back("FSDP2 offloads parameters along with the optimizer");

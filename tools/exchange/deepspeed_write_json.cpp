@@ -43,7 +43,7 @@ void addNotes(const ForeignConfig &config, std::vector<std::string> &notes) {
                        "it; here: the core of attention");
   if (p.recompute == Recompute::full && p.recomputeLayers >= 0)
     notes.push_back(fmt::format("DeepSpeed recomputes where the model's code "
-                                "asks for it; here: {} layers a stage",
+                                "asks for it; here: {} layers a part",
                                 p.recomputeLayers));
 }
 

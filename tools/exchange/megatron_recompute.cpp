@@ -51,7 +51,6 @@ void readFull(const MegatronFlags &flags, ForeignConfig &config) {
           count, count));
     return;
   }
-  // Megatron-LM counts in each chunk of a stage, mtplan in the stage.
   std::int64_t most = 0;
   for (int part : p.layers)
     most = std::max<std::int64_t>(most, part);
@@ -60,7 +59,7 @@ void readFull(const MegatronFlags &flags, ForeignConfig &config) {
         "--recompute-num-layers {} is more than the {} layers of a part; "
         "nearest: {}",
         count, most, most));
-  p.recomputeLayers = static_cast<int>(count * p.virtualStages);
+  p.recomputeLayers = static_cast<int>(count);
 }
 
 } // namespace

@@ -162,23 +162,13 @@ private:
       put("recompute-granularity", "selective");
       if (p.recomputeLayers > 0)
         note(fmt::format("Megatron-LM recomputes selectively in all layers, "
-                         "not in {} of a stage",
+                         "not in {} of a part",
                          p.recomputeLayers));
       return;
     }
     put("recompute-granularity", "full");
     put("recompute-method", p.recomputeLayers < 0 ? "uniform" : "block");
-    int each =
-        p.recomputeLayers < 0
-            ? 1
-            : (p.recomputeLayers + p.virtualStages - 1) / p.virtualStages;
-    put("recompute-num-layers", each);
-    if (p.recomputeLayers > 0 && p.recomputeLayers % p.virtualStages != 0)
-      note(fmt::format("Megatron-LM counts recomputed layers in each of the {} "
-                       "chunks of a stage: {} of them instead of {} layers a "
-                       "stage",
-                       p.virtualStages, each * p.virtualStages,
-                       p.recomputeLayers));
+    put("recompute-num-layers", std::max(1, p.recomputeLayers));
   }
 
   void training() {

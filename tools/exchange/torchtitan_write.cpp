@@ -39,7 +39,7 @@ void addNotes(const ForeignConfig &config, std::vector<std::string> &notes) {
     notes.emplace_back("torchtitan's tensor ranks always split the sequence");
   if (p.recompute != Recompute::none && p.recomputeLayers > 0)
     notes.push_back(fmt::format("torchtitan recomputes in all layers, not in "
-                                "{} of a stage",
+                                "{} of a part",
                                 p.recomputeLayers));
   if (p.recompute == Recompute::selective)
     notes.emplace_back("torchtitan's selective recomputation keeps other "

@@ -97,8 +97,8 @@ Parallelism parallelismOf(const RunRow &row, const planner::Machine &machine,
                                                  : planner::Recompute::none;
   if (std::optional<double> share = recomputedShareOf(row, software)) {
     how.recompute = planner::Recompute::full;
-    how.recomputeLayers = static_cast<int>(
-        std::lround(*share * static_cast<double>(row.layers) / how.pp));
+    how.recomputeLayers = static_cast<int>(std::lround(
+        *share * static_cast<double>(row.layers) / how.pp / how.virtualStages));
   }
   how.sequenceParallel = row.sequenceParallel;
   return how;
