@@ -52,8 +52,9 @@ int compare(const Case &drawn) {
       EXPECT_LE(stepSecondsOf(*floor.problem).value, most);
     }
     EXPECT_LE(pipelineFloor(floors.microBatchOf(how), how).value, most);
-    if (how.pp > 1 && how.virtualStages == 1)
+    if (how.pp > 1 && how.virtualStages == 1) {
       EXPECT_LE(cutBound(how, floors.layerTimes(how)).value, most);
+    }
     Seconds again = bounds.compute(how) - bounds.compute(once);
     EXPECT_LE(pipelineFloor(floors.microBatchOf(once) + again, how).value,
               most);
