@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <deque>
-#include <future>
 #include <limits>
 #include <set>
 
 #include "planner/search/pipeline_parts.h"
 #include "planner/search/segment_problem.h"
+#include "planner/search/together.h"
 #include "planner/simulate/step_floor.h"
 
 namespace mtplan::planner {
@@ -163,12 +163,7 @@ void Floors::prepare(const std::vector<Parallelism> &candidates) {
       *missing[i].place =
           solve(*missing[i].how, missing[i].recompute, solversOf[thread]);
   };
-  std::vector<std::future<void>> others;
-  for (std::size_t t = 1; t < solversOf.size() && t < missing.size(); ++t)
-    others.push_back(std::async(std::launch::async, work, t));
-  work(0);
-  for (std::future<void> &other : others)
-    other.get();
+  together(std::min(solversOf.size(), missing.size()), work);
 }
 
 // Each time on its own, the least over all states that a parameter may be in.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <future>
 #include <iterator>
 #include <limits>
 #include <set>
@@ -13,6 +12,7 @@
 #include "planner/search/cuts.h"
 #include "planner/search/enumerate.h"
 #include "planner/search/floors.h"
+#include "planner/search/together.h"
 
 namespace mtplan::planner {
 
@@ -39,6 +39,7 @@ struct Candidate {
   std::optional<StepProblem> floors; ///< to simulate
   /// Stands for those like it that are cut unevenly: they come one by one.
   std::optional<OrderedCuts> cuts;
+  bool isCut() const { return cuts && known == Known::microBatch; }
 };
 
 class Search {
@@ -180,14 +181,14 @@ private:
   void consider() {
     double limit = bar();
     Candidate::Known known = candidates[open.begin()->second].known;
-    if (isCut(candidates[open.begin()->second]))
+    if (candidates[open.begin()->second].isCut())
       return considerCuts();
     bool simple = known < Candidate::Known::floors;
     std::size_t many = simple ? kPrepared : kAtOnce;
     std::vector<std::size_t> next;
     while (!open.empty() && next.size() < many && open.begin()->first < limit &&
            candidates[open.begin()->second].known == known &&
-           !isCut(candidates[open.begin()->second])) {
+           !candidates[open.begin()->second].isCut()) {
       next.push_back(open.begin()->second);
       open.erase(open.begin());
     }
@@ -204,10 +205,6 @@ private:
     for (std::size_t i : next)
       if (candidates[i].bound.value < kNever)
         open.emplace(candidates[i].bound.value, i);
-  }
-
-  static bool isCut(const Candidate &candidate) {
-    return candidate.cuts && candidate.known == Candidate::Known::microBatch;
   }
 
   // The most promising of uneven cuts becomes a candidate of its own.
@@ -297,17 +294,6 @@ private:
     });
     for (Answer &answer : answers)
       take(std::move(answer));
-  }
-
-  // Calls `work` with every number below `count`, each on a thread of its own.
-  template <typename Work> static void together(std::size_t count, Work work) {
-    std::vector<std::future<void>> others;
-    for (std::size_t i = 1; i < count; ++i)
-      others.push_back(std::async(std::launch::async, work, i));
-    if (count > 0)
-      work(0);
-    for (std::future<void> &other : others)
-      other.get();
   }
 
   void exclude(const Candidate &candidate, Rejection::Reason reason) {

@@ -162,7 +162,8 @@ TEST(Offload, IsNotTriedUnlessAskedFor) {
   auto count = [&](Choices<Offload> choices) {
     drawn.options.offload = std::move(choices);
     std::vector<Rejection> rejections;
-    return enumerateSpace(drawn.model, drawn.options, rejections).size();
+    return enumerateSpace(drawn.model, drawn.machine, drawn.options, rejections)
+        .size();
   };
   std::size_t none = count(SearchOptions().offload);
   EXPECT_GT(none, 0U);
@@ -171,7 +172,8 @@ TEST(Offload, IsNotTriedUnlessAskedFor) {
   for (const Parallelism &how : [&] {
          std::vector<Rejection> rejections;
          drawn.options.offload = SearchOptions().offload;
-         return enumerateSpace(drawn.model, drawn.options, rejections);
+         return enumerateSpace(drawn.model, drawn.machine, drawn.options,
+                               rejections);
        }())
     EXPECT_EQ(how.offload, Offload::none);
 }
