@@ -188,7 +188,7 @@ TEST_F(Tiling, IsOfZeroStageThreeAlone) {
   std::vector<Rejection> rejections;
   int tiled = 0, whole = 0;
   for (const Parallelism &how :
-       enumerateSpace(drawn.model, drawn.options, rejections)) {
+       enumerateSpace(drawn.model, drawn.machine, drawn.options, rejections)) {
     EXPECT_TRUE(how.tiles == 1 || how.zeroStage == 3);
     tiled += how.tiles == 4;
     whole += how.zeroStage == 3 && how.tiles == 1;
@@ -196,8 +196,10 @@ TEST_F(Tiling, IsOfZeroStageThreeAlone) {
   EXPECT_GT(tiled, 0);
   EXPECT_EQ(tiled, whole);
   drawn.options.tiles = {{4}};
-  EXPECT_EQ(enumerateSpace(drawn.model, drawn.options, rejections).size(),
-            static_cast<std::size_t>(tiled));
+  EXPECT_EQ(
+      enumerateSpace(drawn.model, drawn.machine, drawn.options, rejections)
+          .size(),
+      static_cast<std::size_t>(tiled));
 }
 
 } // namespace
