@@ -9,7 +9,7 @@
 #include <set>
 
 #include "planner/search/bounds.h"
-#include "planner/search/cuts.h"
+#include "planner/search/candidate.h"
 #include "planner/search/enumerate.h"
 #include "planner/search/floors.h"
 #include "planner/search/together.h"
@@ -21,26 +21,6 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kManyPoints = 4'000'000;
 constexpr std::size_t kAtOnce = 2, kPrepared = 32;
-
-struct Candidate {
-  Parallelism how;
-  Seconds bound; ///< no plan is faster
-  /// What the bound stands on, each dearer and tighter than the one before:
-  /// operators alone; the best plan of a micro-batch, first without what is
-  /// computed again; the least times of all segments; the step simulated with
-  /// those.
-  enum class Known : std::uint8_t {
-    work,
-    computedOnce,
-    microBatch,
-    floors,
-    step
-  } known{};
-  std::optional<StepProblem> floors; ///< to simulate
-  /// Stands for those like it that are cut unevenly: they come one by one.
-  std::optional<OrderedCuts> cuts;
-  bool isCut() const { return cuts && known == Known::microBatch; }
-};
 
 class Search {
 public:
@@ -408,36 +388,52 @@ private:
     }
   }
 
-  // Second pass: while some candidate might still hold a faster plan than the
-  // fastest, close the gap of the one with the lowest bound.
+  // Second pass: while some candidates might still hold a faster plan than the
+  // fastest, close the gaps of those with the lowest bounds.
   void closeGaps() {
     std::vector<bool> tried(pool.size(), false);
-    while (!pool.empty()) {
-      double best = fastest().time.step.value;
-      std::size_t next = pool.size();
+    while (!pool.empty() && !isStopped()) {
+      const double best = fastest().time.step.value;
+      std::vector<std::size_t> next;
       for (std::size_t i = 0; i < pool.size(); ++i)
         if (!tried[i] && !pool[i].optimal && !pool[i].isLeastSum &&
-            pool[i].lowerBound.value < best * (1 - 1e-9) &&
-            (next == pool.size() || pool[i].lowerBound < pool[next].lowerBound))
-          next = i;
-      if (next == pool.size() || isStopped())
+            pool[i].lowerBound.value < best * (1 - 1e-9))
+          next.push_back(i);
+      std::ranges::stable_sort(
+          next, {}, [&](std::size_t i) { return pool[i].lowerBound.value; });
+      next.resize(std::min(next.size(), kAtOnce));
+      if (next.empty())
         return;
-      tried[next] = true;
-      PlannedCandidate &gap = pool[next];
-      Seconds known = gap.lowerBound;
-      Rejection rejection;
-      rejection.bound = known;
-      std::optional<PlannedCandidate> closed =
-          solve(gap.how, around(gap.how), {best, kManyPoints}, 0, rejection);
-      // Given up: no plan there beats the best, which is all that matters.
-      if (!closed || !closed->fits)
-        gap.lowerBound = std::max(gap.lowerBound, rejection.bound);
-      else if (closed->optimal || closed->time.step <= gap.time.step)
-        gap = std::move(*closed);
-      else
-        gap.lowerBound = closed->lowerBound;
-      gap.lowerBound = std::max(gap.lowerBound, known);
+      std::vector<Answer> answers(next.size());
+      std::vector<std::vector<Seconds>> aroundOf;
+      aroundOf.reserve(next.size());
+      for (std::size_t i : next)
+        aroundOf.push_back(around(pool[i].how));
+      together(next.size(), [&](std::size_t slot) {
+        const PlannedCandidate &gap = pool[next[slot]];
+        answers[slot].rejection.bound = gap.lowerBound;
+        answers[slot].planned =
+            solve(gap.how, aroundOf[slot], {best, kManyPoints}, slot,
+                  answers[slot].rejection);
+      });
+      for (std::size_t slot = 0; slot < next.size(); ++slot) {
+        tried[next[slot]] = true;
+        narrow(pool[next[slot]], std::move(answers[slot]));
+      }
     }
+  }
+
+  static void narrow(PlannedCandidate &gap, Answer answer) {
+    Seconds known = gap.lowerBound;
+    std::optional<PlannedCandidate> &closed = answer.planned;
+    // Given up: no plan there beats the best, which is all that matters.
+    if (!closed || !closed->fits)
+      gap.lowerBound = answer.rejection.bound;
+    else if (closed->optimal || closed->time.step <= gap.time.step)
+      gap = std::move(*closed);
+    else
+      gap.lowerBound = closed->lowerBound;
+    gap.lowerBound = std::max(gap.lowerBound, known);
   }
 
   void conclude() {

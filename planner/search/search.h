@@ -1,10 +1,11 @@
 //===- search.h - The outer search ------------------------------*- C++ -*-===//
 //
 // Every way to share the devices out that the options leave open: degrees of
-// data, tensor, pipeline and context parallelism, micro-batch, schedule, ZeRO
-// stage, recomputation. The strategies of each are solved exactly, the step of
-// each is simulated, in the order of an admissible bound, until the bound shows
-// that none of the rest can enter the list.
+// data, tensor, pipeline, context and expert parallelism, micro-batch,
+// schedule, cuts, ZeRO stage and who shares it, recomputation, offload, tiles.
+// The strategies of each are solved exactly, the step of each is simulated, in
+// the order of an admissible bound, until the bound shows that none of the rest
+// can enter the list.
 //
 //===----------------------------------------------------------------------===//
 
