@@ -20,7 +20,8 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kManyPoints = 4'000'000;
-constexpr std::size_t kAtOnce = 2, kPrepared = 32;
+// Solved against one bar, and by how many threads; better known at once.
+constexpr std::size_t kAtOnce = 4, kThreads = 2, kPrepared = 512;
 
 class Search {
 public:
@@ -133,14 +134,14 @@ private:
 
   std::optional<PlannedCandidate> solve(const Parallelism &how,
                                         std::vector<Seconds> around,
-                                        SolveLimits limits, std::size_t worker,
+                                        SolveLimits limits, std::size_t slot,
                                         Rejection &rejection) {
     ModelGraph graph = withBatch(model, how.microBatch * how.dp);
     CandidateFloors floors{{}, std::move(around)};
     for (std::optional<int> boundary : boundariesOf(graph, how))
       floors.boundaries.push_back({boundary, rejection.bound});
     return solveCandidate(graph, options, machine, how, floors, limits,
-                          caches[worker], rejection);
+                          caches[slot % kThreads], rejection);
   }
 
   std::vector<Seconds> around(const Parallelism &how) {
@@ -181,7 +182,7 @@ private:
     else if (known == Candidate::Known::microBatch)
       boundByFloors(next);
     else
-      together(next.size(), [&](std::size_t i) { simulateFloors(next[i]); });
+      shareOut(next.size(), [&](std::size_t i) { simulateFloors(next[i]); });
     for (std::size_t i : next)
       if (candidates[i].bound.value < kNever)
         open.emplace(candidates[i].bound.value, i);
@@ -256,6 +257,15 @@ private:
     candidate.known = Candidate::Known::step;
   }
 
+  // Each slot is always the same thread's, whichever is done first: what it
+  // finds in its cache is a function of the input, too.
+  template <typename Work> static void shareOut(std::size_t slots, Work work) {
+    together(std::min(slots, kThreads), [&](std::size_t thread) {
+      for (std::size_t slot = thread; slot < slots; slot += kThreads)
+        work(slot);
+    });
+  }
+
   // A bound and a good plan of each, nothing spent on the gap between the two.
   void solveAll(const std::vector<std::size_t> &next, double limit) {
     std::vector<Answer> answers(next.size());
@@ -263,7 +273,7 @@ private:
     aroundOf.reserve(next.size());
     for (std::size_t i : next)
       aroundOf.push_back(around(candidates[i].how));
-    together(next.size(), [&](std::size_t slot) {
+    shareOut(next.size(), [&](std::size_t slot) {
       const Candidate &candidate = candidates[next[slot]];
       Answer &one = answers[slot];
       one.rejection.how = candidate.how;
@@ -409,7 +419,7 @@ private:
       aroundOf.reserve(next.size());
       for (std::size_t i : next)
         aroundOf.push_back(around(pool[i].how));
-      together(next.size(), [&](std::size_t slot) {
+      shareOut(next.size(), [&](std::size_t slot) {
         const PlannedCandidate &gap = pool[next[slot]];
         answers[slot].rejection.bound = gap.lowerBound;
         answers[slot].planned =
@@ -468,7 +478,7 @@ private:
   Floors leastTimes;
   std::vector<Candidate> candidates;
   std::set<std::pair<double, std::size_t>> open; ///< by bound; candidates
-  std::array<StageCache, kAtOnce> caches;
+  std::array<StageCache, kThreads> caches;       ///< one per thread
   std::vector<Answer> doubtful;       ///< too large, but not shown to be
   bool closing = false;               ///< the first pass is over
   std::vector<PlannedCandidate> pool; ///< that fit, in the order solved
