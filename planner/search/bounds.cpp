@@ -238,7 +238,7 @@ Seconds Bounds::compute(const Parallelism &how) {
       }
     }
   }
-  return once + more * recomputeShareOf(how);
+  return once + more * leastRecomputeShareOf(how);
 }
 
 } // namespace mtplan::planner

@@ -315,7 +315,7 @@ MicroBatchFloor Floors::floorOf(const Parallelism &how, double share) const {
 }
 
 Seconds Floors::microBatchOf(const Parallelism &how) const {
-  MicroBatchFloor floor = floorOf(how, recomputeShareOf(how));
+  MicroBatchFloor floor = floorOf(how, leastRecomputeShareOf(how));
   return floor.isLegal ? floor.all : Seconds{kNever};
 }
 

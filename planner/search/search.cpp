@@ -91,7 +91,7 @@ private:
   }
 
   // All uneven cuts of one candidate, until one is looked at. How many layers
-  // recompute depends on the cut, unless all do.
+  // recompute depends on the cut, unless all or none do.
   void addCuts(const Parallelism &how) {
     std::vector<int> counts = recomputeCounts(how, options);
     auto floorOf = [&](int count) {
@@ -108,8 +108,9 @@ private:
                           floorOf(counts.back()),
                           true,
                           {}});
-    bool all = *fits < 0 || how.recompute == Recompute::selective;
-    openUp(withCount(how, all ? *fits : 0), {}, OrderedCuts{});
+    bool counted = options.recomputeLayers.only != std::vector{-1} &&
+                   how.recompute != Recompute::selective;
+    openUp(withCount(how, counted ? 0 : *fits), {}, OrderedCuts{});
   }
 
   bool isStopped() const {

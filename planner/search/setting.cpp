@@ -57,6 +57,13 @@ double recomputeShareOf(const Parallelism &how, int stage) {
                  static_cast<std::size_t>(how.pp));
 }
 
+double leastRecomputeShareOf(const Parallelism &how) {
+  double least = 1.0;
+  for (int stage = 0; stage < how.pp; ++stage)
+    least = std::min(least, recomputeShareOf(how, stage));
+  return least;
+}
+
 const char *nameOf(Recompute recompute) {
   switch (recompute) {
   case Recompute::none:

@@ -33,6 +33,9 @@ Mesh worldMeshOf(const Parallelism &how);
 double recomputeShareOf(const Parallelism &how);
 /// Of the layers of one stage.
 double recomputeShareOf(const Parallelism &how, int stage);
+/// Of the stage where that is least. Layers may differ in what they take: no
+/// less than this share of all of it comes twice.
+double leastRecomputeShareOf(const Parallelism &how);
 
 /// Index of the tensor axis: the last.
 inline int tensorAxisOf(const Mesh &mesh) {

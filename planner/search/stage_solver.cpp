@@ -207,6 +207,8 @@ StageCache::Key StageSolver::unitKey() const {
           how.zeroRanks,
           static_cast<std::int64_t>(how.recompute),
           static_cast<std::int64_t>(how.offload),
+          static_cast<std::int64_t>(setting.updateAddsUp),
+          static_cast<std::int64_t>(setting.hostAddsUp),
           how.tiles,
           how.recomputeLayers,
           static_cast<std::int64_t>(setting.recomputeShare * 1e9),
