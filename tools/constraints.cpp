@@ -9,6 +9,7 @@
 
 #include "planner/json_fields.h"
 #include "planner/json_text.h"
+#include "planner/search/enumerate.h"
 #include "tools/text_file.h"
 
 namespace mtplan::tools {
@@ -211,7 +212,7 @@ Ordered constraintsOf(const PlanRequest &request, const Problem &problem) {
   if (options.zeroRanks.only != std::vector{0})
     said["zero_ranks"] = choicesJson(options.zeroRanks, itself);
   said["recompute"] = choicesJson(options.recompute, named);
-  if (options.recomputeLayers.only != std::vector{-1})
+  if (planner::isCounted(options))
     said["recompute_layers"] = choicesJson(options.recomputeLayers, itself);
   said["offload"] = choicesJson(options.offload, named);
   said["tiles"] = choicesJson(options.tiles, itself);

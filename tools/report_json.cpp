@@ -182,25 +182,6 @@ Json collectivesJson(const PlanFacts &facts) {
   return list;
 }
 
-const char *nameOf(planner::Rejection::Reason reason) {
-  using Reason = planner::Rejection::Reason;
-  switch (reason) {
-  case Reason::divisor:
-    return "divisor";
-  case Reason::memory:
-    return "memory";
-  case Reason::host:
-    return "host";
-  case Reason::bound:
-    return "bound";
-  case Reason::pins:
-    return "pins";
-  case Reason::budget:
-    return "budget";
-  }
-  return "?";
-}
-
 Json searchJson(const PlanOutcome &outcome, bool timings) {
   Json rejections = Json::array();
   for (const RejectedMesh &mesh : rejectedMeshes(outcome)) {

@@ -69,25 +69,6 @@ ordered_json planJson(const Problem &problem, const PlannedCandidate &plan) {
           {"runs", std::move(runs)}};
 }
 
-const char *nameOf(planner::Rejection::Reason reason) {
-  using Reason = planner::Rejection::Reason;
-  switch (reason) {
-  case Reason::divisor:
-    return "divisor";
-  case Reason::memory:
-    return "memory";
-  case Reason::host:
-    return "host";
-  case Reason::bound:
-    return "bound";
-  case Reason::pins:
-    return "pins";
-  case Reason::budget:
-    return "budget";
-  }
-  return "?";
-}
-
 ordered_json searchJson(const PlanOutcome &outcome) {
   const planner::SearchResult &result = outcome.result;
   ordered_json rejections = ordered_json::array();

@@ -8,7 +8,6 @@
 
 #include "planner/cost/compute_cost.h"
 #include "planner/search/recompute.h"
-#include "planner/simulate/in_flight.h"
 
 namespace mtplan::planner {
 
@@ -23,14 +22,6 @@ double bytesOf(const Tensor &tensor) {
     if (static_cast<int>(d) != tensor.batchDim)
       bytes *= static_cast<double>(tensor.shape[d]);
   return bytes;
-}
-
-// Micro-batches of which a stage holds what backward needs.
-double inFlightOf(const Parallelism &how, int stage) {
-  ScheduleShape shape{how.schedule, how.pp, how.virtualStages,
-                      static_cast<int>(how.microBatches())};
-  return static_cast<double>(inFlight(shape, stage).total()) /
-         how.virtualStages;
 }
 
 } // namespace
@@ -133,25 +124,33 @@ Bounds::CopyBytes Bounds::bytesOfCopy(const Parallelism &how, double inFlight,
   return copy;
 }
 
-double Bounds::stageBytes(const Parallelism &how, int stage,
-                          const std::vector<PipelinePart> &parts) const {
-  double share = recomputeShareOf(how, stage);
-  double inFlight = inFlightOf(how, stage);
-  double bytes = 0.0;
+Bounds::ParameterSize
+Bounds::sharedBy(const Parallelism &how, int stage,
+                 const std::vector<PipelinePart> &parts) const {
   ParameterSize shared;
   std::vector<bool> counted(model.parameters.size(), false);
   for (std::size_t part = at(stage); part < parts.size(); part += at(how.pp))
-    for (const CopyRange &range : parts[part]) {
-      CopyBytes copy = bytesOfCopy(how, inFlight, range.segment);
-      bytes += range.count * (copy.held + copy.kept - share * copy.keptLess) +
-               copy.inputs;
+    for (const CopyRange &range : parts[part])
       for (int p : sizes[at(range.segment)].shared) {
         if (!counted[at(p)])
           add(model.parameters[at(p)], shared);
         counted[at(p)] = true;
       }
+  return shared;
+}
+
+double Bounds::stageBytes(const Parallelism &how, int stage,
+                          const std::vector<PipelinePart> &parts) const {
+  double share = recomputeShareOf(how, stage);
+  double inFlight = inFlightOf(how, stage);
+  double bytes = 0.0;
+  for (std::size_t part = at(stage); part < parts.size(); part += at(how.pp))
+    for (const CopyRange &range : parts[part]) {
+      CopyBytes copy = bytesOfCopy(how, inFlight, range.segment);
+      bytes += range.count * (copy.held + copy.kept - share * copy.keptLess) +
+               copy.inputs;
     }
-  return bytes + heldBytes(shared, how);
+  return bytes + heldBytes(sharedBy(how, stage, parts), how);
 }
 
 Bytes Bounds::memory(const Parallelism &how) const {
@@ -170,18 +169,12 @@ Bytes Bounds::hostMemory(const Parallelism &how) const {
   double most = 0.0;
   std::vector<PipelinePart> parts = pipelineParts(model, how.layers);
   for (int stage = 0; stage < how.pp; ++stage) {
-    ParameterSize held;
-    std::vector<bool> counted(model.parameters.size(), false);
+    ParameterSize held = sharedBy(how, stage, parts);
     for (std::size_t part = at(stage); part < parts.size(); part += at(how.pp))
       for (const CopyRange &range : parts[part]) {
-        const SegmentSize &size = sizes[at(range.segment)];
-        held.elements += range.count * size.parameters.elements;
-        held.expertElements += range.count * size.parameters.expertElements;
-        for (int p : size.shared) {
-          if (!counted[at(p)])
-            add(model.parameters[at(p)], held);
-          counted[at(p)] = true;
-        }
+        const ParameterSize &copy = sizes[at(range.segment)].parameters;
+        held.elements += range.count * copy.elements;
+        held.expertElements += range.count * copy.expertElements;
       }
     most = std::max(most, held.elements / sharing +
                               held.expertElements /

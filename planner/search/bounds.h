@@ -70,6 +70,9 @@ private:
   CopyBytes bytesOfCopy(const Parallelism &how, double inFlight,
                         int segment) const;
   void measure(const SegmentGraph &segment);
+  /// What copies or segments share, of one stage, each once.
+  ParameterSize sharedBy(const Parallelism &how, int stage,
+                         const std::vector<PipelinePart> &parts) const;
   double stageBytes(const Parallelism &how, int stage,
                     const std::vector<PipelinePart> &parts) const;
 

@@ -14,11 +14,6 @@ namespace mtplan::planner {
 
 namespace {
 
-// Whether some layers may recompute and others not.
-bool isCounted(const SearchOptions &options) {
-  return options.recomputeLayers.only != std::vector{-1};
-}
-
 class Enumeration {
 public:
   Enumeration(const ModelGraph &m, const Machine &on, const SearchOptions &o,
@@ -340,6 +335,10 @@ std::vector<Parallelism> enumerateSpace(const ModelGraph &model,
                                         const SearchOptions &options,
                                         std::vector<Rejection> &rejections) {
   return Enumeration(model, machine, options, rejections).run();
+}
+
+bool isCounted(const SearchOptions &options) {
+  return options.recomputeLayers.only != std::vector{-1};
 }
 
 std::vector<int> recomputeCounts(const Parallelism &how,

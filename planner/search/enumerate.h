@@ -24,6 +24,9 @@ std::vector<Parallelism> enumerateSpace(const ModelGraph &model,
                                         const SearchOptions &options,
                                         std::vector<Rejection> &rejections);
 
+/// Whether some layers may recompute and others not.
+bool isCounted(const SearchOptions &options);
+
 /// How many layers of each part may recompute in candidates like this one, from
 /// few to many: 0, 1, ..., -1 for all. Each takes longer than those before and
 /// keeps less.

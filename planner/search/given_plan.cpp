@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "planner/simulate/in_flight.h"
-
 namespace mtplan::planner {
 
 namespace {
@@ -65,8 +63,6 @@ std::vector<MemoryUse> memoryByStage(const ModelGraph &graph,
                                      const PlannedParts &parts,
                                      const Setting &setting,
                                      const Parallelism &how) {
-  ScheduleShape shape{how.schedule, how.pp, how.virtualStages,
-                      static_cast<int>(how.microBatches())};
   std::vector<MemoryUse> stages;
   for (int stage = 0; stage < how.pp; ++stage) {
     std::vector<SegmentPlan> runs;
@@ -78,8 +74,7 @@ std::vector<MemoryUse> memoryByStage(const ModelGraph &graph,
       }
     Setting here = setting;
     here.recomputeShare = recomputeShareOf(how, stage);
-    here.inFlight =
-        static_cast<double>(inFlight(shape, stage).total()) / how.virtualStages;
+    here.inFlight = inFlightOf(how, stage);
     MemoryUse use = memoryOf(graph, runs, here);
     use.workspace =
         std::max(use.workspace, workspaceReserveOf(graph, here, copies));

@@ -198,8 +198,7 @@ StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
                           const Setting &setting, const Parallelism &how,
                           const Overlaps &overlaps) {
   StepProblem problem;
-  problem.shape = {how.schedule, how.pp, how.virtualStages,
-                   static_cast<int>(how.microBatches())};
+  problem.shape = shapeOf(how);
   problem.gather =
       how.zeroStage > 2 ? GatherRule::eachUse : GatherRule::beforeStep;
   problem.reduce =

@@ -108,8 +108,7 @@ private:
                           floorOf(counts.back()),
                           true,
                           {}});
-    bool counted = options.recomputeLayers.only != std::vector{-1} &&
-                   how.recompute != Recompute::selective;
+    bool counted = isCounted(options) && how.recompute != Recompute::selective;
     openUp(withCount(how, counted ? 0 : *fits), {}, OrderedCuts{});
   }
 

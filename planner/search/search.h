@@ -122,6 +122,8 @@ struct Rejection {
   std::int64_t count = 1;
 };
 
+const char *nameOf(Rejection::Reason reason);
+
 struct SearchResult {
   std::vector<PlannedCandidate> plans; ///< that fit, fastest first
   /// Meshes that are not legal, and candidates that are not among the plans; of

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "planner/simulate/in_flight.h"
+
 namespace mtplan::planner {
 
 Mesh meshOf(int dp, int tp) {
@@ -34,6 +36,16 @@ Mesh worldMeshOf(const Parallelism &how) {
   Mesh mesh = meshOf(how);
   mesh.axes.insert(mesh.axes.begin(), {"pp", how.pp});
   return mesh;
+}
+
+ScheduleShape shapeOf(const Parallelism &how) {
+  return {how.schedule, how.pp, how.virtualStages,
+          static_cast<int>(how.microBatches())};
+}
+
+double inFlightOf(const Parallelism &how, int stage) {
+  return static_cast<double>(inFlight(shapeOf(how), stage).total()) /
+         how.virtualStages;
 }
 
 namespace {

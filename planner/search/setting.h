@@ -29,6 +29,13 @@ Mesh meshOf(const Parallelism &how);
 /// The mesh of all ranks: the stages, "pp", around that of one of them.
 Mesh worldMeshOf(const Parallelism &how);
 
+/// The order in which its stages go through their micro-batches.
+ScheduleShape shapeOf(const Parallelism &how);
+
+/// Micro-batches whose saved activations a rank of the stage holds at once;
+/// with virtual stages the mean over its chunks. See Setting::inFlight.
+double inFlightOf(const Parallelism &how, int stage);
+
 /// Of all layers, those that recompute.
 double recomputeShareOf(const Parallelism &how);
 /// Of the layers of one stage.

@@ -7,7 +7,6 @@
 #include "planner/search/search.h"
 #include "planner/search/segment_problem.h"
 #include "planner/search/stage_solver.h"
-#include "planner/simulate/in_flight.h"
 
 namespace mtplan::planner {
 
@@ -142,16 +141,12 @@ private:
                   Rejection &rejection) {
     one.bound = least;
     Setting here = settingOfAttempt(one);
-    ScheduleShape shape{how.schedule, how.pp, how.virtualStages,
-                        static_cast<int>(how.microBatches())};
     for (int stage = 0; stage < how.pp; ++stage) {
-      double inFlight =
-          static_cast<double>(planner::inFlight(shape, stage).total()) /
-          how.virtualStages;
       here.recomputeShare = recomputeShareOf(how, stage);
       const StageSolution &solution =
           StageSolver(graph, here, how, cache)
-              .solve(copiesOf(graph, held[at(stage)]), inFlight, limits);
+              .solve(copiesOf(graph, held[at(stage)]), inFlightOf(how, stage),
+                     limits);
       if (solution.outcome == StageSolution::Outcome::illegal)
         return {kNever};
       limited = limited || solution.limited;
