@@ -217,7 +217,10 @@ std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome) {
     planner::Bytes limit =
         onHost ? hostShareOf(machine, outcome.problem->options.devices)
                : machine.device.memory;
+    // Plans are sought by what the device holds; another may need less of the
+    // host.
     return (rejection.isFloor ? "needs at least "
+            : onHost          ? "the fastest plan for the device needs "
                               : "the smallest plan needs ") +
            gibText(rejection.needed) + " of " + gibText(limit) + " GiB" +
            (onHost ? " of the host's" : "");

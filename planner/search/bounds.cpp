@@ -144,11 +144,15 @@ double Bounds::stageBytes(const Parallelism &how, int stage,
   double share = recomputeShareOf(how, stage);
   double inFlight = inFlightOf(how, stage);
   double bytes = 0.0;
+  std::vector<bool> hasInputs(model.segments.size(), false);
   for (std::size_t part = at(stage); part < parts.size(); part += at(how.pp))
     for (const CopyRange &range : parts[part]) {
       CopyBytes copy = bytesOfCopy(how, inFlight, range.segment);
-      bytes += range.count * (copy.held + copy.kept - share * copy.keptLess) +
-               copy.inputs;
+      bytes += range.count * (copy.held + copy.kept - share * copy.keptLess);
+      // All copies read the same.
+      if (!hasInputs[at(range.segment)])
+        bytes += copy.inputs;
+      hasInputs[at(range.segment)] = true;
     }
   return bytes + heldBytes(sharedBy(how, stage, parts), how);
 }
@@ -202,6 +206,9 @@ Bytes Bounds::memoryOfAnyCut(const Parallelism &how) const {
         less = std::max(less, copy.keptLess * how.recomputeLayers);
       least = std::min(least, copy.held + copy.kept);
     }
+    // Layers that take nothing may all be here.
+    if (least <= 0.0)
+      return machine.device.reserved;
     weights += 1.0 / least;
     sum -= less / least;
   }

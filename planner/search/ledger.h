@@ -70,6 +70,8 @@ struct MemoryUse {
   Bytes host;        ///< what is offloaded, in the host's memory
   Bytes hostLimit;   ///< the rank's share of that; 0: nothing is said of it
   Bytes total() const; ///< on the device
+  /// The host has no room for its part.
+  bool hostIsFull() const;
   bool fits() const;
 };
 MemoryUse memoryOf(const ModelGraph &model,

@@ -46,74 +46,168 @@ public:
   Workspace(const ModelGraph &model, const SegmentPlan &p,
             const Setting &setting)
       : segment(model.segments[at(p.segment)]), plan(p), mesh(setting.mesh),
+        overlap(setting.software->overlap),
         tiles(tilesOfTensors(model, segment, setting)),
         liveness(segment.ops.size()) {}
 
   double peak() {
+    // One message brings or sums all of a tensor over the tensor axis, however
+    // many tiles it is used in.
+    for (const PlannedConversion &conversion : plan.conversions)
+      for (const ReshardStep &step :
+           reshardSteps(conversion.from, conversion.to))
+        if (isCollective(step.kind) && isTensorAxis(step.axis))
+          tiles[at(conversion.tensor)] = 1;
     for (std::size_t t = 0; t < segment.tensors.size(); ++t)
       if (segment.tensors[t].kind == TensorKind::activation && plan.made[t])
         addVersion(t, *plan.made[t], segment.tensors[t].phase);
     for (const PlannedConversion &conversion : plan.conversions)
       addVersion(at(conversion.tensor), conversion.to, conversion.phase);
+    for (Phase phase : {Phase::forward, Phase::backward})
+      addOnTheWay(phase);
     return liveness.peak();
   }
 
   // Inputs stay for the whole micro-batch, a piece per layout they are read in.
-  double inputs() const {
+  // `known`: by tensor, layouts that other copies read it in, which are there.
+  double inputs(std::vector<std::vector<Layout>> &known) const {
+    known.resize(segment.tensors.size());
     double bytes = 0.0;
     for (std::size_t t = 0; t < segment.tensors.size(); ++t) {
       if (segment.tensors[t].kind != TensorKind::input)
         continue;
-      std::vector<Layout> layouts;
+      std::vector<Layout> &layouts = known[t];
       for (std::size_t o = 0; o < segment.ops.size(); ++o)
         for (std::size_t i = 0; i < segment.ops[o].operands.size(); ++i) {
           if (at(segment.ops[o].operands[i].tensor) != t)
             continue;
           Layout layout =
               wanted(segment, plan, static_cast<int>(o), static_cast<int>(i));
-          if (std::ranges::find(layouts, layout) == layouts.end())
-            layouts.push_back(layout);
+          if (std::ranges::find(layouts, layout) != layouts.end())
+            continue;
+          layouts.push_back(layout);
+          bytes += localBytes(segment.tensors[t].shape, layout,
+                              segment.tensors[t].elementBytes, mesh);
         }
-      for (const Layout &layout : layouts)
-        bytes += localBytes(segment.tensors[t].shape, layout,
-                            segment.tensors[t].elementBytes, mesh);
     }
     return bytes;
   }
 
 private:
-  // Alive from its maker to the last operator of the phase that touches it.
-  // What a neighbour hands over is there from the start of the phase, what is
-  // handed to one lives to the end.
-  void addVersion(std::size_t t, const Layout &layout, Phase phase) {
-    if (plan.saved[t] && *plan.saved[t] == layout)
-      return;
-    std::size_t begin = segment.ops.size(), end = 0; // of the phase
-    std::size_t first = begin, last = end;           // of the version
-    for (std::size_t o = 0; o < segment.ops.size(); ++o) {
-      if (segment.ops[o].phase != phase)
-        continue;
-      begin = std::min(begin, o);
-      end = o;
-      if (touches(segment.ops[o], t)) {
-        first = std::min(first, o);
-        last = o;
-      }
-    }
-    if (begin > end)
-      return;
+  /// Operators, both included; none: first > last.
+  struct Span {
+    std::size_t first, last;
+    bool empty() const { return first > last; }
+  };
+
+  Span spanOf(Phase phase) const {
+    Span span{segment.ops.size(), 0};
+    for (std::size_t o = 0; o < segment.ops.size(); ++o)
+      if (segment.ops[o].phase == phase)
+        span = {std::min(span.first, o), o};
+    return span;
+  }
+
+  // From its maker to the last operator of the phase that touches it. What a
+  // neighbour hands over is there from the start of the phase, what is handed
+  // to one lives to the end.
+  Span lifeOf(std::size_t t, const Layout &layout, Phase phase) const {
+    Span all = spanOf(phase), life{segment.ops.size(), 0};
+    if (all.empty())
+      return life;
+    for (std::size_t o = all.first; o <= all.last; ++o)
+      if (segment.ops[o].phase == phase && touches(segment.ops[o], t))
+        life = {std::min(life.first, o), o};
     bool forward = phase == Phase::forward;
     if (forward ? crosses(segment.carriedIn, plan.carriedIn, t, layout)
                 : crosses(segment.gradientIn, plan.gradientIn, t, layout))
-      first = begin;
+      life.first = all.first;
     if (forward ? crosses(segment.carriedOut, plan.carriedOut, t, layout)
                 : crosses(segment.gradientOut, plan.gradientOut, t, layout))
-      last = end;
-    if (first <= last)
-      liveness.add(first, last,
-                   localBytes(segment.tensors[t].shape, layout,
-                              segment.tensors[t].elementBytes, mesh) /
-                       tiles[t]);
+      life.last = all.last;
+    return life;
+  }
+
+  double tileBytes(std::size_t t, const Layout &layout) const {
+    const Tensor &tensor = segment.tensors[t];
+    return localBytes(tensor.shape, layout, tensor.elementBytes, mesh) *
+           largestTileOf(tensor.shape, layout, mesh, tiles[t]);
+  }
+
+  void addVersion(std::size_t t, const Layout &layout, Phase phase) {
+    if (plan.saved[t] && *plan.saved[t] == layout)
+      return;
+    if (Span life = lifeOf(t, layout, phase); !life.empty())
+      liveness.add(life.first, life.last, tileBytes(t, layout));
+  }
+
+  /// A gathered weight, or a gradient to be reduced.
+  struct Exchanged {
+    Span life;
+    double bytes; ///< of one message
+    bool inTiles;
+  };
+
+  // What replicas exchange of weights, or of gradients, by time.
+  std::vector<Exchanged> exchangedIn(Phase phase, bool weights) const {
+    std::vector<Exchanged> all;
+    for (const PlannedConversion &conversion : plan.conversions) {
+      std::size_t t = at(conversion.tensor);
+      bool ofState =
+          weights ? segment.tensors[t].kind == TensorKind::parameter
+                  : std::ranges::find(segment.accumulations, conversion.tensor,
+                                      &Accumulation::tensor) !=
+                        segment.accumulations.end();
+      bool sent = std::ranges::any_of(
+          reshardSteps(conversion.from, conversion.to),
+          [&](const ReshardStep &step) {
+            return isCollective(step.kind) && !isTensorAxis(step.axis);
+          });
+      const Layout &held = weights ? conversion.to : conversion.from;
+      Span life = lifeOf(t, held, phase);
+      if (conversion.phase == phase && ofState && sent && !life.empty())
+        all.push_back({life, tileBytes(t, held), tiles[t] > 1});
+    }
+    std::ranges::stable_sort(all, {}, [&](const Exchanged &one) {
+      return weights ? one.life.first : one.life.last;
+    });
+    return all;
+  }
+
+  // To hide its message, a weight, or its next tile, arrives while the one
+  // before is in use, and a gradient leaves while the next is made; the first
+  // and the last of a copy while a neighbouring copy runs.
+  void addOnTheWay(Phase phase) {
+    Span all = spanOf(phase);
+    auto add = [&](std::size_t from, std::size_t end, double bytes) {
+      if (from < end)
+        liveness.add(from, end - 1, bytes);
+    };
+    std::vector<Exchanged> weights, gradients;
+    if (overlap.gather)
+      weights = exchangedIn(phase, true);
+    if (overlap.reduce)
+      gradients = exchangedIn(phase, false);
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      add(i > 0 ? weights[i - 1].life.first : all.first, weights[i].life.first,
+          weights[i].bytes);
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      add(gradients[i].life.last + 1,
+          (i + 1 < gradients.size() ? gradients[i + 1].life.last : all.last) +
+              1,
+          gradients[i].bytes);
+    if (plan.count > 1 && !weights.empty())
+      add(weights.back().life.first, all.last + 1, weights.front().bytes);
+    if (plan.count > 1 && !gradients.empty())
+      add(all.first, gradients.front().life.last + 1, gradients.back().bytes);
+    for (const std::vector<Exchanged> *list : {&weights, &gradients})
+      for (const Exchanged &one : *list)
+        if (one.inTiles)
+          liveness.add(one.life.first, one.life.last, one.bytes);
+  }
+
+  bool isTensorAxis(int axis) const {
+    return roleOf(mesh.axes[at(axis)]) == AxisRole::tensor;
   }
 
   static bool touches(const Op &op, std::size_t t) {
@@ -134,6 +228,7 @@ private:
   const SegmentGraph &segment;
   const SegmentPlan &plan;
   const Mesh &mesh;
+  const OverlapRules &overlap;
   std::vector<int> tiles; ///< by tensor
   Liveness liveness;
 };
@@ -161,10 +256,14 @@ Bytes MemoryUse::total() const {
          reserved;
 }
 
+static constexpr double kRounding = 1 + 1e-12;
+
+bool MemoryUse::hostIsFull() const {
+  return host.value > hostLimit.value * kRounding;
+}
+
 bool MemoryUse::fits() const {
-  constexpr double kRounding = 1 + 1e-12;
-  return total().value <= limit.value * kRounding &&
-         host.value <= hostLimit.value * kRounding;
+  return total().value <= limit.value * kRounding && !hostIsFull();
 }
 
 MemoryUse memoryOf(const ModelGraph &model,
@@ -176,6 +275,8 @@ MemoryUse memoryOf(const ModelGraph &model,
   use.hostLimit = hostShareOf(*setting.machine, setting.devices);
   StateBytes perElement = stateBytesOf(setting);
   Bytes inputs;
+  std::vector<std::vector<std::vector<Layout>>> inputLayouts(
+      model.segments.size()); // by segment and tensor
   std::vector<bool> paid(model.parameters.size(), false);
   const SegmentPlan *before = nullptr;
   for (const SegmentPlan &plan : plans) {
@@ -241,7 +342,7 @@ MemoryUse memoryOf(const ModelGraph &model,
     }
     Workspace workspace(model, plan, setting);
     use.workspace = std::max(use.workspace, Bytes{workspace.peak() + again});
-    inputs += Bytes{workspace.inputs()};
+    inputs += Bytes{workspace.inputs(inputLayouts[at(plan.segment)])};
   }
   use.workspace += inputs;
   return use;

@@ -74,21 +74,20 @@ Seconds stateTime(const ReshardStep &step,
   if (gathers && setting.precision == Precision::fp8)
     piece = piece * software.gatheredFp8;
   double parts = gathers ? axis.size : 1.0;
-  if (software.flatRing.value > 0) {
-    double passes = step.kind == StepKind::allReduce ? 2.0 : 1.0;
-    return passes * parts * piece / software.flatRing;
-  }
   Group group{axis.size, mesh.stride(step.axis), mesh.ranks()};
-  auto sentIn = [&](Bytes least) -> Seconds {
-    Bytes message = std::max(least, software.bucket / parts);
+  auto sentIn = [&](Bytes message) -> Seconds {
     if (message.value == 0)
       return {};
     return collectiveTime(step.kind, message, group, *setting.machine) *
            (piece / message);
   };
-  // In several messages it takes no less than in one.
-  return tiles == 1 ? sentIn(piece)
-                    : std::max(sentIn(piece), sentIn(piece / tiles));
+  double passes = step.kind == StepKind::allReduce ? 2.0 : 1.0;
+  Seconds together = software.flatRing.value > 0
+                         ? passes * parts * piece / software.flatRing
+                         : sentIn(std::max(piece, software.bucket / parts));
+  // A tile waits for no others to share a message with, and takes no less for
+  // being on its own.
+  return tiles == 1 ? together : std::max(together, sentIn(piece / tiles));
 }
 
 Seconds stateReshardTime(const Layout &from, const Layout &to,

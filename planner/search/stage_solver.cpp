@@ -290,8 +290,7 @@ StageSolution StageSolver::solveAnew(const std::vector<int> &copies,
     else if (!solution.feasible && round == 0)
       result.lowerBound = {kNever};
     // What the host holds is limited apart, and by no other choice of room.
-    bool hostIsFull = result.memory.host > result.memory.hostLimit;
-    if (fits || !solution.feasible || hostIsFull)
+    if (fits || !solution.feasible || result.memory.hostIsFull())
       return result;
     workspace = std::max(workspace, result.memory.workspace.value);
     // Kept in several layouts, what copies hand on is there in each.

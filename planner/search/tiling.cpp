@@ -81,6 +81,19 @@ std::vector<int> tilesOfTensors(const ModelGraph &model,
   return tiles;
 }
 
+double largestTileOf(const std::vector<std::int64_t> &shape,
+                     const Layout &layout, const Mesh &mesh, int tiles) {
+  if (tiles == 1)
+    return 1.0;
+  std::size_t longest = longestOf(shape);
+  std::int64_t ranks = 1;
+  for (int axis : layout.dims[longest])
+    ranks *= mesh.axes[at(axis)].size;
+  std::int64_t rows = (shape[longest] + ranks - 1) / ranks;
+  std::int64_t most = (rows + tiles - 1) / tiles;
+  return static_cast<double>(most) / static_cast<double>(rows);
+}
+
 std::vector<OpRun> opRunsOf(const ModelGraph &model,
                             const SegmentGraph &segment,
                             const Setting &setting) {

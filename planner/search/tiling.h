@@ -33,6 +33,11 @@ std::vector<int> tilesOfTensors(const ModelGraph &model,
                                 const SegmentGraph &segment,
                                 const Setting &setting);
 
+/// Of one rank's piece of a tensor that goes in `tiles`: what the largest of
+/// them has of it. A piece has no more tiles than its longest side is long.
+double largestTileOf(const std::vector<std::int64_t> &shape,
+                     const Layout &layout, const Mesh &mesh, int tiles);
+
 /// How the segment's operators run under `setting`.
 std::vector<OpRun> opRunsOf(const ModelGraph &model,
                             const SegmentGraph &segment,

@@ -135,6 +135,36 @@ TEST(Offload, TakesThePlaceOfTheUpdate) {
   }
 }
 
+// With one chunk the host's work adds up, of several it goes on beside the
+// rest: what was solved for one is not the other's.
+TEST(Offload, WhatWasSolvedForOtherCandidatesChangesNothing) {
+  int compared = 0;
+  for (unsigned seed : {3U, 4U, 8U, 9U}) {
+    Case drawn = drawCase(seed);
+    drawn.options.offload = {{Offload::optimizer}};
+    drawn.options.overlaps.down = drawn.options.overlaps.up = true;
+    drawn.options.overlaps.hostUpdate = true;
+    StageCache shared;
+    for (const Parallelism &how :
+         wholeSpace(drawn.model, drawn.machine, drawn.options)) {
+      ModelGraph graph = withBatch(drawn.model, how.microBatch * how.dp);
+      auto solved = [&](StageCache &cache) {
+        Rejection rejection;
+        return *solveCandidate(graph, drawn.options, drawn.machine, how, {},
+                               cache, rejection);
+      };
+      StageCache own;
+      PlannedCandidate alone = solved(own), after = solved(shared);
+      EXPECT_NEAR(alone.time.step.value, after.time.step.value,
+                  1e-9 * alone.time.step.value);
+      EXPECT_NEAR(alone.lowerBound.value, after.lowerBound.value,
+                  1e-9 * alone.lowerBound.value);
+      compared += how.virtualStages > 1;
+    }
+  }
+  EXPECT_GT(compared, 20);
+}
+
 // More than the host's memory is refused before anything is solved, and what
 // would have been needed is said.
 TEST(Offload, IsLimitedByTheHostsMemory) {

@@ -85,7 +85,7 @@ inline Case drawCase(unsigned seed) {
   if (seed % 4 > 1)
     drawn.options.overlaps = {};
   if (seed % 5 == 2) {
-    drawn.options.tiles = {{1, 2, 3}};
+    drawn.options.tiles = {{1, 2, 8}};
     for (Parameter &parameter : drawn.model.parameters)
       parameter.elementBytes *= 32;
     for (SegmentGraph &segment : drawn.model.segments) {

@@ -88,7 +88,15 @@ protected:
     return phaseTimesOf(model, plan, setting, paid);
   }
 
+  // No message runs beside compute.
+  void hidesNothing() {
+    apart = defaultSoftware();
+    apart.overlap = {};
+    setting.software = &apart;
+  }
+
   Machine machine = roundMachine();
+  Software apart;
   Setting setting;
   ModelGraph model;
   SegmentPlan plan;
@@ -98,6 +106,7 @@ protected:
 // summed, a quarter is there at once. x, 64 B, and dy, 32 B, are there
 // throughout, and y, 32 B, as before.
 TEST_F(Tiling, KeepsATileOfTheWeightAndOfItsGradient) {
+  hidesNothing();
   MemoryUse whole = memoryOf(model, {plan}, setting);
   EXPECT_EQ(whole.workspace.value, 256 + 128 + 96);
   setting.tiles = 4;
@@ -107,6 +116,96 @@ TEST_F(Tiling, KeepsATileOfTheWeightAndOfItsGradient) {
   EXPECT_EQ(tiled.gradients, whole.gradients);
   EXPECT_EQ(tiled.optimizer, whole.optimizer);
   EXPECT_EQ(tiled.activations, whole.activations);
+}
+
+// Of 16 rows the largest of three tiles has six.
+TEST_F(Tiling, KeepsTheLargestTile) {
+  hidesNothing();
+  setting.tiles = 3;
+  EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value,
+            6 * 16 + 6 * 8 + 96);
+  Layout rows = Layout::whole(2);
+  rows.dims[0] = {0};
+  EXPECT_EQ(largestTileOf({16, 8}, Layout::whole(2), setting.mesh, 3), 6 / 16.);
+  EXPECT_EQ(largestTileOf({16, 8}, rows, setting.mesh, 3), 3 / 8.);
+  EXPECT_EQ(largestTileOf({16, 8}, rows, setting.mesh, 16), 1 / 8.);
+}
+
+// While one tile is in use the next arrives, forward beside y; while one
+// gradient's is reduced the next is made, backward beside what is reduced.
+TEST_F(Tiling, KeepsTwoTilesToHideTheirMessages) {
+  Software software = defaultSoftware();
+  setting.software = &software;
+  setting.tiles = 4;
+  auto workspace = [&](bool gather, bool reduce) {
+    software.overlap.gather = gather;
+    software.overlap.reduce = reduce;
+    return memoryOf(model, {plan}, setting).workspace.value;
+  };
+  EXPECT_EQ(workspace(false, false), 64 + 32 + 96);
+  EXPECT_EQ(workspace(true, false), 2 * 64 + 32 + 96);
+  EXPECT_EQ(workspace(false, true), 2 * 64 + 32 + 96);
+}
+
+// Of four copies the next one's weight arrives while one's is in use, and one's
+// gradient, 256 B, leaves while the next is made, beside what is reduced.
+TEST_F(Tiling, WeightsArriveWhileThoseBeforeAreInUse) {
+  Software software = defaultSoftware();
+  setting.software = &software;
+  software.overlap.gather = true;
+  software.overlap.reduce = false;
+  EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value, 256 + 128 + 96);
+  plan.count = 4;
+  EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value,
+            2 * 256 + 32 + 96);
+  software.overlap.reduce = true;
+  EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value,
+            2 * 256 + 128 + 96);
+}
+
+// All that copies read of the same input is there once, in each layout.
+TEST_F(Tiling, InputsAreThereOncePerLayout) {
+  hidesNothing();
+  SegmentPlan again = plan;
+  double once = memoryOf(model, {plan}, setting).workspace.value;
+  EXPECT_EQ(memoryOf(model, {plan, again}, setting).workspace.value, once);
+  again.strategies = {{{kWhole, kWhole}}, {{kB, kWhole}}};
+  EXPECT_EQ(memoryOf(model, {plan, again}, setting).workspace.value,
+            once + 4 * 16 * 2);
+}
+
+// Over the tensor axis one message brings the weight, and sums the gradient,
+// for all of a rank's tiles: both are there whole.
+TEST_F(Tiling, WhatOneMessageBringsIsWhole) {
+  hidesNothing();
+  setting.mesh = meshOf(1, 2);
+  for (Layout *layout : {&plan.conversions[0].from, &plan.conversions[1].from,
+                         &plan.conversions[1].to, &*plan.made[kW],
+                         &*plan.made[kY], &*plan.made[kDw]})
+    *layout = withPlacement(Layout::whole(2), 1, placementOf(*layout, 0));
+  plan.strategies = {{{kWhole, kB}}, {{kWhole, kB}}};
+  plan.parameters[0]->stored = *plan.made[kW];
+  MemoryUse whole = memoryOf(model, {plan}, setting);
+  EXPECT_EQ(whole.workspace.value, 256 + 128 + 96);
+  setting.tiles = 4;
+  EXPECT_EQ(memoryOf(model, {plan}, setting).workspace, whole.workspace);
+}
+
+// Messages that would fill a bucket together go tile by tile all the same.
+TEST_F(Tiling, WaitsForNoBucket) {
+  Software software = defaultSoftware();
+  setting.software = &software;
+  software.parameters.bucket = Bytes{1e6};
+  machine.levels[0].latency = Seconds{4 * kNano};
+  double together = times().gatherForward.value;
+  setting.tiles = 4;
+  double alone = times().gatherForward.value;
+  EXPECT_LT(together, 129 * kNano);
+  EXPECT_DOUBLE_EQ(alone, 4 * std::pow(2 + std::sqrt(32.0), 2) * kNano);
+  software.parameters.flatRing = BytesPerSec{2e9};
+  EXPECT_DOUBLE_EQ(times().gatherForward.value, alone);
+  setting.tiles = 1;
+  EXPECT_DOUBLE_EQ(times().gatherForward.value, 128 * kNano);
 }
 
 // Each tile is gathered, and each gradient's tile reduced, on its own: as many
