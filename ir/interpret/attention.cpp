@@ -7,6 +7,9 @@
 #include "ir/relative_position.h"
 
 namespace mtplan::ir {
+
+using runtime::maskIndex, runtime::maskValue;
+
 namespace {
 
 /// What forward and backward share: shapes, the scores of one row, its mask.
@@ -21,7 +24,7 @@ public:
         width(op.getHeadDim()), heads(query.shape[2] / width),
         keyHeads(key.shape[2] / width), keys(key.shape[1]),
         causal(op.getCausal()), scale(op.getScale().convertToDouble()),
-        rate(op.getRate().convertToDouble()),
+        rate(op.getRate().convertToDouble()), moment(call.moment),
         stream(Stream::ofMask(call.moment, op.getMask())) {}
 
   template <typename Visit> void forEachRow(Visit &&visit) const {
@@ -80,7 +83,9 @@ public:
         ((spans[0].offset + b) * allHeads + spans[2].offset / width + head) *
             spans[1].global +
         spans[1].offset + s;
-    return maskValue(stream, rate, row * keys + k);
+    const std::int64_t whole =
+        spans[0].global * allHeads * spans[1].global * keys;
+    return maskValue(stream, rate, maskIndex(moment, whole, row * keys + k));
   }
 
   const HostTensor *table; ///< of biases, or null
@@ -90,6 +95,7 @@ public:
   const std::int64_t width, heads, keyHeads, keys;
   const bool causal;
   const double scale, rate;
+  const Moment moment;
   const Stream stream;
 };
 

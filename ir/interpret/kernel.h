@@ -17,12 +17,14 @@
 
 #include "llvm/ADT/StringMap.h"
 
-#include "ir/interpret/draws.h"
 #include "ir/interpret/host_tensor.h"
 #include "ir/interpret/mesh_view.h"
 #include "ir/mtp.h"
+#include "runtime/random/draws.h"
 
 namespace mtplan::ir {
+
+using runtime::Moment, runtime::Stream;
 
 /// Pieces of every dimension of every operand (or result).
 using TensorSpans = std::vector<std::vector<Span>>;

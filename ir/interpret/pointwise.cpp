@@ -6,6 +6,9 @@
 #include "ir/interpret/kernel.h"
 
 namespace mtplan::ir {
+
+using runtime::maskIndex, runtime::maskValue;
+
 namespace {
 
 /// A function and its derivative at one point.
@@ -85,10 +88,14 @@ void dropout(DropoutOp op, KernelCall &call) {
   const HostTensor &input = *call.operands[0];
   const double rate = op.getRate().convertToDouble();
   const Stream stream = Stream::ofMask(call.moment, op.getMask());
+  std::int64_t whole = 1; // elements of all ranks
+  for (const Span &span : call.resultSpans[0])
+    whole *= span.global;
   forEachIndex(input.shape, [&](std::size_t i, const auto &index) {
+    const std::int64_t element = globalIndex(call.resultSpans[0], index);
     call.results[0].data[i] =
         input.data[i] *
-        maskValue(stream, rate, globalIndex(call.resultSpans[0], index));
+        maskValue(stream, rate, maskIndex(call.moment, whole, element));
   });
 }
 

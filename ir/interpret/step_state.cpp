@@ -6,9 +6,13 @@
 #include <cmath>
 
 #include "ir/interpret/collectives.h"
-#include "ir/interpret/draws.h"
+#include "runtime/random/draws.h"
 
 namespace mtplan::ir {
+
+using runtime::initialValue, runtime::kCountLabel, runtime::kTargetsLabel,
+    runtime::Stream, runtime::targetValue;
+
 namespace {
 
 std::vector<std::int64_t> shapeOf(mlir::Type type) {

@@ -47,7 +47,14 @@ struct Group {
 // Memory
 //===----------------------------------------------------------------------===//
 
-enum class ElementType { f32, f16, bf16, i32 };
+enum class ElementType { f64, f32, f16, bf16, i32 };
+
+/// Of one element.
+constexpr std::int64_t bytesOf(ElementType type) {
+  return type == ElementType::f64                               ? 8
+         : type == ElementType::f32 || type == ElementType::i32 ? 4
+                                                                : 2;
+}
 
 /// How long the bytes of an arena live.
 enum class MemoryClass {

@@ -1,12 +1,12 @@
-//===- interpret_draws_test.cpp - The generator and what is drawn ---------===//
+//===- draws_test.cpp - The generator and what is drawn ---------===//
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "ir/interpret/draws.h"
+#include "runtime/random/draws.h"
 
-namespace mtplan::ir {
+namespace mtplan::runtime {
 namespace {
 
 // Known answers of the Random123 distribution of Salmon et al.
@@ -79,6 +79,21 @@ TEST(Draws, MasksKeepTheMean) {
   EXPECT_NEAR(kept, 6000, 4 * std::sqrt(8000 * 3 / 16.0));
 }
 
+// One micro-batch of eight samples or eight of one: the same elements go.
+TEST(Draws, MasksGoOnFromMicroBatchToMicroBatch) {
+  const Moment first{1, 5, 0, 2}, fourth{1, 5, 3, 2};
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(maskIndex(fourth, 10, i), maskIndex(first, 80, 30 + i));
+    EXPECT_EQ(Stream::ofMask(first, "m").wordsAt(i),
+              Stream::ofMask(fourth, "m").wordsAt(i));
+  }
+  const Stream stream = Stream::ofMask(first, "m");
+  for (int i = 0; i < 8; ++i)
+    EXPECT_EQ(maskValue(stream, 0.5, i) == 0.0,
+              stream.wordsAt(i / 4)[static_cast<std::size_t>(i % 4)] <
+                  0x80000000U);
+}
+
 TEST(Draws, NoParameterIsLeftAtZeroOrOne) {
   const Stream stream = Stream::ofParameter(1, "b", 0);
   for (int i = 0; i < 100; ++i) {
@@ -91,4 +106,4 @@ TEST(Draws, NoParameterIsLeftAtZeroOrOne) {
 }
 
 } // namespace
-} // namespace mtplan::ir
+} // namespace mtplan::runtime

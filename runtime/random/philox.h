@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MTPLAN_IR_INTERPRET_PHILOX_H
-#define MTPLAN_IR_INTERPRET_PHILOX_H
+#ifndef MTPLAN_RUNTIME_RANDOM_PHILOX_H
+#define MTPLAN_RUNTIME_RANDOM_PHILOX_H
 
 #include <array>
 #include <cstdint>
 
-namespace mtplan::ir {
+namespace mtplan::runtime {
 
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
@@ -39,6 +39,6 @@ inline PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key) {
   return counter;
 }
 
-} // namespace mtplan::ir
+} // namespace mtplan::runtime
 
-#endif // MTPLAN_IR_INTERPRET_PHILOX_H
+#endif // MTPLAN_RUNTIME_RANDOM_PHILOX_H

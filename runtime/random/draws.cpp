@@ -1,11 +1,11 @@
 //===- draws.cpp - What is random in a step, and how it is drawn ----------===//
 
-#include "ir/interpret/draws.h"
+#include "runtime/random/draws.h"
 
 #include <cmath>
 #include <numbers>
 
-namespace mtplan::ir {
+namespace mtplan::runtime {
 namespace {
 
 constexpr double kWordScale = 1.0 / 4294967296.0; // 2^-32
@@ -24,7 +24,7 @@ std::uint64_t splitMix(std::uint64_t x) {
 
 } // namespace
 
-std::uint64_t streamOf(Purpose purpose, llvm::StringRef label,
+std::uint64_t streamOf(Purpose purpose, std::string_view label,
                        std::int64_t copy, std::int64_t step,
                        std::int64_t microBatch) {
   std::uint64_t hash = 0xCBF29CE484222325ULL;
@@ -63,22 +63,22 @@ std::int64_t Stream::integerAt(std::int64_t index, std::int64_t limit) const {
                                    32);
 }
 
-Stream Stream::ofParameter(std::uint64_t seed, llvm::StringRef label,
+Stream Stream::ofParameter(std::uint64_t seed, std::string_view label,
                            std::int64_t copy) {
   return {seed, streamOf(Purpose::parameter, label, copy, 0, 0)};
 }
 
-Stream Stream::ofData(const Moment &moment, llvm::StringRef label) {
+Stream Stream::ofData(const Moment &moment, std::string_view label) {
   return {moment.seed,
           streamOf(Purpose::data, label, 0, moment.step, moment.microBatch)};
 }
 
-Stream Stream::ofMask(const Moment &moment, llvm::StringRef mask) {
-  return {moment.seed, streamOf(Purpose::mask, mask, moment.copy, moment.step,
-                                moment.microBatch)};
+Stream Stream::ofMask(const Moment &moment, std::string_view mask) {
+  return {moment.seed,
+          streamOf(Purpose::mask, mask, moment.copy, moment.step, 0)};
 }
 
-double initialValue(const Stream &stream, llvm::StringRef init,
+double initialValue(const Stream &stream, std::string_view init,
                     std::int64_t index) {
   const double normal = stream.normalAt(index);
   if (init == "zeros")
@@ -95,7 +95,8 @@ double targetValue(const Stream &stream, std::int64_t index,
 }
 
 double maskValue(const Stream &stream, double rate, std::int64_t index) {
-  return stream.uniformAt(index) < rate ? 0.0 : 1.0 / (1.0 - rate);
+  const std::uint32_t word = stream.wordsAt(index / 4)[index % 4];
+  return word * kWordScale < rate ? 0.0 : 1.0 / (1.0 - rate);
 }
 
-} // namespace mtplan::ir
+} // namespace mtplan::runtime

@@ -1,7 +1,8 @@
 //===- draws.h - What is random in a step, and how it is drawn --*- C++ -*-===//
 //
-// The one place that says so. A stream is a purpose, a label and, where they
-// matter, the copy, the step and the micro-batch; an element of it is drawn as
+// The one place that says so, for the interpreter and for every backend. A
+// stream is a purpose, a label and, where they matter, the copy, the step and
+// the micro-batch; an element of it is drawn as
 //
 //   philox4x32(counter = {index low, index high, stream low, stream high},
 //              key = {seed low, seed high})
@@ -13,23 +14,25 @@
 //                ones: 1 + 0.1 N(0, 1)
 //   data         integers: uniform below the limit; of "targets" one in eight
 //                is -1, no target; floats: N(0, 1)
-//   masks        an element is kept if a uniform number reaches `rate`
+//   masks        an element is kept if a uniform number reaches `rate`; they
+//   are
+//                of no micro-batch, but go on from one to the next, as samples
+//                do: eight micro-batches of one drop what one of eight does
 //
 // The parameters are made to show mistakes, not to train: with zeros for a
 // bias, one that is added twice would go unseen.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MTPLAN_IR_INTERPRET_DRAWS_H
-#define MTPLAN_IR_INTERPRET_DRAWS_H
+#ifndef MTPLAN_RUNTIME_RANDOM_DRAWS_H
+#define MTPLAN_RUNTIME_RANDOM_DRAWS_H
 
 #include <cstdint>
+#include <string_view>
 
-#include "llvm/ADT/StringRef.h"
+#include "runtime/random/philox.h"
 
-#include "ir/interpret/philox.h"
-
-namespace mtplan::ir {
+namespace mtplan::runtime {
 
 enum class Purpose : std::uint8_t { parameter = 1, data = 2, mask = 3 };
 
@@ -53,11 +56,11 @@ public:
   std::int64_t integerAt(std::int64_t index, std::int64_t limit) const;
 
   /// Of a parameter, which is the same at every step.
-  static Stream ofParameter(std::uint64_t seed, llvm::StringRef label,
+  static Stream ofParameter(std::uint64_t seed, std::string_view label,
                             std::int64_t copy);
   /// Of an input, which is the same for all copies.
-  static Stream ofData(const Moment &moment, llvm::StringRef label);
-  static Stream ofMask(const Moment &moment, llvm::StringRef mask);
+  static Stream ofData(const Moment &moment, std::string_view label);
+  static Stream ofMask(const Moment &moment, std::string_view mask);
 
 private:
   Stream(std::uint64_t theSeed, std::uint64_t theStream)
@@ -69,12 +72,12 @@ private:
 
 /// FNV-1a of `label`, then one round of SplitMix64 for each number, so that
 /// streams whose labels or numbers differ share nothing.
-std::uint64_t streamOf(Purpose purpose, llvm::StringRef label,
+std::uint64_t streamOf(Purpose purpose, std::string_view label,
                        std::int64_t copy, std::int64_t step,
                        std::int64_t microBatch);
 
 /// Initial value of one element; `init` as in mtp.parameter.
-double initialValue(const Stream &stream, llvm::StringRef init,
+double initialValue(const Stream &stream, std::string_view init,
                     std::int64_t index);
 
 /// One target, or -1 for one in eight.
@@ -82,12 +85,20 @@ double targetValue(const Stream &stream, std::int64_t index,
                    std::int64_t limit);
 
 /// Factor that a dropped-out element is multiplied by: 0 or 1 / (1 - rate).
+/// Four elements share the four words of one draw. \param index  see maskIndex
 double maskValue(const Stream &stream, double rate, std::int64_t index);
 
+/// Index in the stream of a mask of what has this index in its micro-batch, of
+/// `elements` in the whole tensor.
+inline std::int64_t maskIndex(const Moment &moment, std::int64_t elements,
+                              std::int64_t index) {
+  return moment.microBatch * elements + index;
+}
+
 /// The label of the input that token targets come from, and of their number.
-inline constexpr llvm::StringLiteral kTargetsLabel = "targets";
-inline constexpr llvm::StringLiteral kCountLabel = "count";
+inline constexpr char kTargetsLabel[] = "targets";
+inline constexpr char kCountLabel[] = "count";
 
-} // namespace mtplan::ir
+} // namespace mtplan::runtime
 
-#endif // MTPLAN_IR_INTERPRET_DRAWS_H
+#endif // MTPLAN_RUNTIME_RANDOM_DRAWS_H

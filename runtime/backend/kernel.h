@@ -1,0 +1,105 @@
+//===- kernel.h - What a backend promises to compute ------------*- C++ -*-===//
+//
+// Kernels are named after the operators of the IR (ir/*_ops.td say what each
+// computes), take the operators' attributes as settings, and their operands and
+// results in the operators' order; runtime/backend/kernels.md lists those that
+// only the runtime has. A kernel is prepared once, when a plan is loaded, and
+// then run many times: whatever can be looked up, chosen or allocated is,
+// before the first step.
+//
+// Sums run in an order that depends on shapes alone, not on threads. What is
+// summed over samples (gradients of weights, the loss) is summed sample by
+// sample, so that one micro-batch of eight gives the bits of eight of one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_BACKEND_KERNEL_H
+#define MTPLAN_RUNTIME_BACKEND_KERNEL_H
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+#include "runtime/random/draws.h"
+
+namespace mtplan::runtime {
+
+/// Which piece of a dimension a rank has.
+struct Span {
+  std::int64_t offset = 0;
+  std::int64_t global = 1; ///< extent of the whole
+};
+
+/// A dense row-major tensor of one rank, without its data.
+struct TensorView {
+  ElementType type = ElementType::f32;
+  std::vector<std::int64_t> shape; ///< local
+  std::vector<Span> pieces;        ///< by dimension
+
+  std::int64_t elements() const;
+};
+
+/// Everything about a call that is known before it runs.
+struct KernelSpec {
+  std::string kernel; ///< "einsum"
+  std::string label;  ///< of the operator, for messages
+  std::vector<Setting>
+      settings; ///< by name; absent ones have the IR's defaults
+  std::vector<TensorView> inputs, outputs;
+
+  /// Null if there is no such setting.
+  const Setting *find(const std::string &name) const;
+  std::int64_t integer(const std::string &name, std::int64_t otherwise) const;
+  double number(const std::string &name, double otherwise) const;
+  std::string text(const std::string &name, const std::string &otherwise) const;
+};
+
+/// What an update needs beside the gradient; the same on all ranks.
+struct UpdateNumbers {
+  double learningRate = 0.0;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weightDecay = 0.0; ///< where the operator says `decay`
+  std::int64_t step = 1;    ///< from 1, for the corrections of the moments
+  /// What gradients are multiplied by: one over the loss scale, and the clip.
+  double gradientFactor = 1.0;
+};
+
+/// One run. Pointers are aligned to kAlignment unless they point into a tensor;
+/// outputs do not overlap inputs.
+struct Invocation {
+  const void *const *inputs = nullptr;
+  void *const *outputs = nullptr;
+  Moment moment;
+  const UpdateNumbers *update = nullptr; ///< only of update kernels
+};
+
+class Kernel {
+public:
+  virtual ~Kernel() = default;
+  virtual void run(const Invocation &call) = 0;
+  /// Floating-point operations of one run; 0 where they do not matter.
+  virtual double flops() const { return 0.0; }
+};
+
+/// Where kernels run. One per rank; runs one kernel at a time.
+class Backend {
+public:
+  virtual ~Backend() = default;
+  /// Throws std::runtime_error that names the label, the kernel, and what of
+  /// its settings, types or shapes it cannot do, or that there is none.
+  virtual std::unique_ptr<Kernel> prepare(const KernelSpec &spec) = 0;
+};
+
+/// Plain loops in double precision over any element types: the specification of
+/// every other backend.
+std::unique_ptr<Backend> makeReferenceBackend();
+
+/// oneDNN for products; own kernels for the rest.
+/// \param threads  of this rank, >= 1
+std::unique_ptr<Backend> makeCpuBackend(int threads);
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_BACKEND_KERNEL_H

@@ -1,0 +1,52 @@
+//===- kernel_spec.cpp - Reading what a kernel is prepared for ------------===//
+
+#include "runtime/backend/kernel.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace mtplan::runtime {
+
+std::int64_t TensorView::elements() const {
+  std::int64_t product = 1;
+  for (std::int64_t size : shape)
+    product *= size;
+  return product;
+}
+
+const Setting *KernelSpec::find(const std::string &name) const {
+  auto found = std::ranges::find(settings, name, &Setting::name);
+  return found == settings.end() ? nullptr : &*found;
+}
+
+namespace {
+
+template <typename T>
+T valueOf(const KernelSpec &spec, const std::string &name, T otherwise,
+          const char *kind) {
+  const Setting *setting = spec.find(name);
+  if (!setting)
+    return otherwise;
+  if (const T *value = std::get_if<T>(&setting->value))
+    return *value;
+  throw std::runtime_error(spec.label + " (" + spec.kernel + "): setting '" +
+                           name + "' is not " + kind);
+}
+
+} // namespace
+
+std::int64_t KernelSpec::integer(const std::string &name,
+                                 std::int64_t otherwise) const {
+  return valueOf(*this, name, otherwise, "an integer");
+}
+
+double KernelSpec::number(const std::string &name, double otherwise) const {
+  return valueOf(*this, name, otherwise, "a number");
+}
+
+std::string KernelSpec::text(const std::string &name,
+                             const std::string &otherwise) const {
+  return valueOf(*this, name, otherwise, "a text");
+}
+
+} // namespace mtplan::runtime

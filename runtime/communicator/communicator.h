@@ -1,0 +1,120 @@
+//===- communicator.h - How ranks talk to each other ------------*- C++ -*-===//
+//
+// The collectives of NCCL with NCCL's meaning, on tensors seen as `outer` rows
+// of pieces: a piece is `inner` elements, and in what is gathered, or not yet
+// scattered, row o has the pieces of all places one after another. So a
+// dimension in the middle of a tensor is gathered without a transposition.
+//
+// Sums and maxima are taken in the order of places, in double precision of f64,
+// in single precision of everything narrower, and rounded once: every transport
+// gives the same bits. `label` names a call in messages; ranks whose calls do
+// not match (label, kind, sizes, type) fail, all of them, with both sides'
+// words.
+//
+// Whoever waits longer than the world's patience for a rank that does not come
+// throws CommunicationError with that rank's number, the label and the group.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_COMMUNICATOR_COMMUNICATOR_H
+#define MTPLAN_RUNTIME_COMMUNICATOR_COMMUNICATOR_H
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+
+namespace mtplan::runtime {
+
+struct CommunicationError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// What every call of a collective says of its data.
+struct Pieces {
+  ElementType type = ElementType::f32;
+  std::int64_t outer = 1; ///< rows
+  std::int64_t inner = 1; ///< elements of a piece
+};
+
+/// One rank's end of a group. All ranks of a group make the same calls in the
+/// same order. Buffers do not overlap, but for allReduce, where they may be the
+/// same.
+class Communicator {
+public:
+  virtual ~Communicator() = default;
+  virtual int size() const = 0;
+  virtual int place() const = 0;
+
+  /// outer * inner elements in and out.
+  virtual void allReduce(const std::string &label, const void *in, void *out,
+                         Pieces pieces, Reduction reduction) = 0;
+  /// [outer][inner] in, [outer][size][inner] out.
+  virtual void allGather(const std::string &label, const void *in, void *out,
+                         Pieces pieces) = 0;
+  /// [outer][size][inner] in, [outer][inner] out.
+  virtual void reduceScatter(const std::string &label, const void *in,
+                             void *out, Pieces pieces, Reduction reduction) = 0;
+  /// Place p's piece q becomes place q's piece p: [outer][size][inner] in and
+  /// out.
+  virtual void allToAll(const std::string &label, const void *in, void *out,
+                        Pieces pieces) = 0;
+  /// From place `root` to all.
+  virtual void broadcast(const std::string &label, void *data, Pieces pieces,
+                         int root) = 0;
+};
+
+/// All ranks of a run, as one of them sees them.
+class World {
+public:
+  virtual ~World() = default;
+  virtual int size() const = 0;
+  virtual int rank() const = 0;
+
+  /// Ranks in the order of their places; this one is among them. Every rank of
+  /// the group asks for it, with the same `name`, and groups that share ranks
+  /// are asked for in the same order everywhere.
+  virtual std::unique_ptr<Communicator>
+  group(const std::string &name, const std::vector<int> &ranks) = 0;
+
+  /// Taken as buffered: returns once `data` may be changed, whether or not the
+  /// other has asked for it. Messages of one channel between two ranks arrive
+  /// in order.
+  virtual void send(const std::string &label, const void *data,
+                    std::int64_t bytes, int to, int channel) = 0;
+  virtual void receive(const std::string &label, void *data, std::int64_t bytes,
+                       int from, int channel) = 0;
+
+  virtual void barrier(const std::string &label) = 0;
+
+  /// Tells all others why this rank gives up: they throw CommunicationError
+  /// with these words instead of waiting for it.
+  virtual void fail(const std::string &why) noexcept = 0;
+};
+
+struct WorldOptions {
+  /// How long a rank may keep others waiting.
+  std::chrono::milliseconds patience{8000};
+};
+
+/// Runs `body` on `ranks` threads of this process, each with its own World.
+/// Rethrows the first error by rank that is not the echo of another's.
+void runOnThreads(int ranks, const WorldOptions &options,
+                  const std::function<void(World &)> &body);
+
+/// Whether this process was started by mpirun or srun, as one of several.
+bool isUnderMpi();
+
+/// Runs `body` on this process, one rank of MPI_COMM_WORLD. Call once. If it
+/// fails the process ends with what it said, and so do the others.
+void runUnderMpi(const WorldOptions &options,
+                 const std::function<void(World &)> &body);
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_COMMUNICATOR_COMMUNICATOR_H
