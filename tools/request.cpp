@@ -78,6 +78,16 @@ std::vector<std::string> wordsOf(const std::string &text) {
   return words;
 }
 
+/// Of values to choose from: said again, one says nothing.
+template <typename Value>
+std::vector<Value> withoutRepeats(const std::vector<Value> &all) {
+  std::vector<Value> first;
+  for (const Value &value : all)
+    if (std::ranges::find(first, value) == first.end())
+      first.push_back(value);
+  return first;
+}
+
 /// Judges flags one by one; the first fault of each is noted.
 class Reader {
 public:
@@ -129,22 +139,14 @@ public:
     return std::nullopt;
   }
 
-  /// Words between commas, each one of `values` and none twice.
+  /// Words between commas, each one of `values`; said again, it says nothing.
   template <typename Value, std::size_t N>
   std::vector<Value> someOf(const char *flag, const char *what,
                             const std::string &text, const Value (&values)[N]) {
     std::vector<Value> named;
-    std::vector<std::string> seen;
-    for (const std::string &word : wordsOf(text)) {
-      std::optional<Value> value = oneOf(flag, what, word, values);
-      if (!value)
-        continue;
-      if (std::ranges::find(seen, word) != seen.end())
-        error(flag, "names \"" + word + "\" twice");
-      else
+    for (const std::string &word : withoutRepeats(wordsOf(text)))
+      if (std::optional<Value> value = oneOf(flag, what, word, values))
         named.push_back(*value);
-      seen.push_back(word);
-    }
     return named;
   }
 
@@ -218,7 +220,7 @@ void readParallelism(const Flags &flags, PlanRequest &request, Reader &reader) {
     if (isOpen(text))
       choices.only.clear();
     else if (text)
-      if (auto numbers = reader.counts(flag, *text, kMostGpus);
+      if (auto numbers = withoutRepeats(reader.counts(flag, *text, kMostGpus));
           !numbers.empty())
         choices.only = numbers;
   };

@@ -224,10 +224,6 @@ INSTANTIATE_TEST_SUITE_P(
             {"--splits", "column,colum"},
             {"--splits: unknown split \"colum\"; nearest first, known are "
              "column, row, vocab, head, batch, expert, hidden and sequence"}},
-        Refusal{"SplitTwice",
-                kGpt,
-                {"--splits", "row,head,row"},
-                {"--splits: names \"row\" twice"}},
         Refusal{"SequenceParallel",
                 kGpt,
                 {"--sequence-parallel", "yes"},
