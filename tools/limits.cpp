@@ -3,9 +3,11 @@
 #include "tools/limits.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "planner/search/pipeline_parts.h"
+#include "planner/search/replicas.h"
 #include "tools/exchange/neighbours.h"
 
 namespace mtplan::tools {
@@ -131,6 +133,35 @@ void checkBatch(const SearchOptions &options,
   }
 }
 
+// Who shares experts, or what ZeRO splits, is a part of the replicas.
+void checkReplicas(const SearchOptions &options,
+                   const planner::ModelGraph &model,
+                   std::vector<std::string> &errors) {
+  const std::vector<int> &sharing = options.zeroRanks.only;
+  std::optional<std::int64_t> dp = onlyDp(options);
+  int replicas = dp ? static_cast<int>(*dp) : options.devices;
+  std::int64_t experts = planner::expertsOf(model);
+  std::string against = planner::againstExpertRanks(options.ep, experts,
+                                                    replicas, dp.has_value());
+  bool splits = std::ranges::any_of(
+      std::array{1, 2, 3}, [&](int z) { return options.zeroStage.allows(z); });
+  if (against.empty() && splits && dp)
+    against = planner::againstZeroRanks(
+        options.zeroRanks, planner::expertRanks(options.ep, experts, replicas),
+        replicas);
+  else if (against.empty() && splits && !sharing.empty() &&
+           std::ranges::none_of(sharing, [&](int n) {
+             return n == 0 || options.devices % n == 0;
+           }))
+    against = "zero-ranks " + planner::listText(sharing, "or") +
+              " does not divide the " + text(options.devices) + " GPUs; " +
+              kNearest +
+              planner::nearestOf(planner::divisorsOf(options.devices),
+                                 {sharing.begin(), sharing.end()});
+  if (!against.empty())
+    errors.push_back(std::move(against));
+}
+
 // An interleaved schedule works in rounds of as many micro-batches as stages.
 void checkRounds(const SearchOptions &options, int pp,
                  std::vector<std::string> &errors) {
@@ -145,11 +176,11 @@ void checkRounds(const SearchOptions &options, int pp,
                      kNearest + nearestMultiples(pp, rounds));
 }
 
-// Virtual stages that deal `layers` out evenly, two or more.
+// Virtual stages, two or more, whose chunks `layers` fill.
 std::string chunksFor(int layers, int pp) {
   std::string list;
   for (int v = 2; v * pp <= layers; ++v)
-    if (layers % (v * pp) == 0)
+    if (planner::fillsChunks(layers, v * pp))
       list += ' ' + text(v);
   return list.empty() ? "none" : list.substr(1);
 }
@@ -172,6 +203,30 @@ void checkStageLayers(const SearchOptions &options, int layers,
     errors.push_back("layers are given for " + text(parts) +
                      " parts, which do not divide by pp " + text(*pp) + "; " +
                      kNearest + nearestMultiples(*pp, parts));
+}
+
+// Uneven cuts are of stages with one part each: where none can be, who asks for
+// them is told.
+void checkUnevenCuts(const SearchOptions &options,
+                     std::vector<std::string> &errors) {
+  const std::vector<int> &pp = options.pp.only,
+                         &vp = options.virtualStages.only;
+  auto isOne = [](int n) { return n == 1; };
+  if (!pp.empty() && std::ranges::all_of(pp, isOne))
+    errors.emplace_back(
+        "stage-layers any cuts a pipeline unevenly, and pp 1 "
+        "has nothing to cut; with --pp any, or above 1, it has");
+  else if (!vp.empty() && std::ranges::none_of(vp, isOne))
+    errors.push_back("stage-layers any cuts stages of one part each unevenly, "
+                     "and vp " +
+                     planner::listText(vp, "or") +
+                     " has more; with vp 1 or any there are such cuts, or "
+                     "--stage-layers gives the layers of each part");
+  else if (only(options.schedule) == planner::ScheduleKind::interleaved)
+    errors.emplace_back(
+        "stage-layers any cuts stages of one part each unevenly, and the "
+        "interleaved schedule has more; with 1f1b, or any, there are such "
+        "cuts, or --stage-layers gives the layers of each part");
 }
 
 // Every layer is in one part, or there is no plan.
@@ -208,11 +263,12 @@ void checkPipeline(const SearchOptions &options,
   if (v && *v == 1)
     errors.emplace_back("the interleaved schedule needs vp above 1");
   else if (v && options.layers.empty() && *pp <= layers &&
-           layers % (*pp * *v) != 0)
+           !planner::fillsChunks(layers, *pp * *v))
     errors.push_back(text(layers) + " layers do not divide by pp " + text(*pp) +
                      " times vp " + text(*v) + ", which is " + text(*pp * *v) +
-                     "; vp may be " + chunksFor(layers, *pp) +
-                     ", or any with --stage-layers");
+                     ", nor with one less in the first or last chunk; vp may "
+                     "be " +
+                     chunksFor(layers, *pp) + ", or any with --stage-layers");
   checkRounds(options, *pp, errors);
 }
 
@@ -251,8 +307,12 @@ void checkLimits(const SearchOptions &options, const planner::ModelGraph *model,
   checkDivisors(options, errors);
   checkBatch(options, errors);
   checkTiles(options, errors);
-  if (model)
+  if (options.unevenCuts)
+    checkUnevenCuts(options, errors);
+  if (model) {
+    checkReplicas(options, *model, errors);
     checkPipeline(options, *model, errors);
+  }
 }
 
 } // namespace mtplan::tools

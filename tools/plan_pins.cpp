@@ -122,6 +122,7 @@ std::string constraintsOf(const PlanRequest &request, const Problem &problem,
   json["ep"] = how.ep;
   json["schedule"] = nameOf(how.schedule);
   json["vp"] = how.virtualStages;
+  json.erase("stage_layers");
   if (how.pp > 1)
     json["stage_layers"] = how.layers;
   json["zero"] = how.zeroStage;

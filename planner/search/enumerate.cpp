@@ -9,6 +9,7 @@
 #include "planner/search/cuts.h"
 #include "planner/search/pipeline_parts.h"
 #include "planner/search/recompute.h"
+#include "planner/search/replicas.h"
 
 namespace mtplan::planner {
 
@@ -32,7 +33,7 @@ public:
           how.dp = static_cast<int>(options.devices / tp / pp / cp);
           how.microBatch = 0;
           how.globalBatch = options.globalBatch;
-          if (isAskedFor(how) && isLegal(how))
+          if (isAskedFor(how) && isLegal(how) && replicasMayShare(how))
             addExperts(how);
         }
     return std::move(found);
@@ -116,36 +117,24 @@ private:
            (!options.dp || *options.dp < options.devices);
   }
 
-  // Of all experts, those that are not there alike on every rank.
-  static std::int64_t expertsOf(const ModelGraph &graph) {
-    std::int64_t most = 1;
-    for (const Parameter &parameter : graph.parameters)
-      for (std::size_t d = 0; d < parameter.splits.size(); ++d)
-        if (parameter.splits[d] == Split::expert)
-          most = std::max(most, parameter.shape[d]);
-    return most;
+  // Whether there are numbers, of those asked for, of replicas that share a set
+  // of experts, and a copy of what ZeRO splits if nothing but that will do.
+  bool replicasMayShare(const Parallelism &how) {
+    std::string against = againstExpertRanks(options.ep, experts, how.dp);
+    bool asked = options.zeroStage.only.size() == 1;
+    if (against.empty() && !options.zeroStage.allows(0) &&
+        (how.dp * how.cp > 1 || asked))
+      against = againstZeroRanks(
+          options.zeroRanks, expertRanks(options.ep, experts, how.dp), how.dp);
+    return against.empty() ||
+           refuse(how, Rejection::Reason::divisor, std::move(against));
   }
 
   void addExperts(Parallelism how) {
-    bool some = false;
-    for (std::int64_t ep : divisorsOf(how.dp)) {
-      how.ep = static_cast<int>(ep);
-      if (!options.ep.allows(how.ep) || experts % ep != 0)
-        continue;
-      some = true;
+    for (int ep : expertRanks(options.ep, experts, how.dp)) {
+      how.ep = ep;
       addBatches(how);
     }
-    if (some)
-      return;
-    how.ep = 1;
-    std::string asked;
-    for (int ep : options.ep.only)
-      asked += (asked.empty() ? "" : " or ") + std::to_string(ep);
-    refuse(how, Rejection::Reason::divisor,
-           experts == 1 ? "the model has no experts for ep " + asked
-                        : std::to_string(experts) + " experts and dp " +
-                              std::to_string(how.dp) +
-                              " do not both divide by ep " + asked);
   }
 
   void addBatches(Parallelism how) {
@@ -177,7 +166,8 @@ private:
         how.virtualStages = v;
         if (options.virtualStages.allows(v) &&
             (!chunked ||
-             (dealsOut(v * how.pp) && how.microBatches() % how.pp == 0)) &&
+             ((!options.layers.empty() || fillsChunks(layers, v * how.pp)) &&
+              how.microBatches() % how.pp == 0)) &&
             (options.layers.empty() ||
              static_cast<int>(options.layers.size()) == v * how.pp)) {
           how.layers = options.layers.empty() ? evenLayers(layers, v * how.pp)
@@ -188,12 +178,6 @@ private:
           break;
       }
     }
-  }
-
-  // Into chunks of one size, embedding and head standing for a layer or not.
-  bool dealsOut(int chunks) const {
-    return !options.layers.empty() || layers % chunks == 0 ||
-           (layers + 1) % chunks == 0 || (layers + 2) % chunks == 0;
   }
 
   // Whether any layer could follow any other, as far as shapes go: chunks of a
@@ -227,15 +211,8 @@ private:
           ((pointless || perMicroBatch) && !asked))
         continue;
       how.zeroStage = stage;
-      std::vector<int> sharers = sharersOf(how);
-      if (sharers.empty())
-        refuse(meshAlone(how), Rejection::Reason::divisor,
-               "the state that ZeRO splits is asked for over another number of "
-               "replicas than a divisor of dp " +
-                   std::to_string(how.dp) + " and a larger multiple of ep " +
-                   std::to_string(how.ep));
-      for (int sharing : sharers) {
-        how.zeroRanks = stage > 0 ? sharing : 1;
+      for (int sharing : zeroRanksOf(how, machine, options.zeroRanks)) {
+        how.zeroRanks = sharing;
         addRecomputations(how);
       }
     }
@@ -244,40 +221,6 @@ private:
     // Without replicas every stage is the same.
     how.zeroStage = 0;
     addRecomputations(how);
-  }
-
-  // Whatever is said of it holds for all micro-batches.
-  static Parallelism meshAlone(Parallelism how) {
-    how.microBatch = 0;
-    return how;
-  }
-
-  // Of all numbers of replicas that may share a copy: those that fill a level
-  // of the network, and all.
-  std::vector<int> sharersOf(const Parallelism &how) const {
-    if (how.zeroStage == 0)
-      return {1};
-    std::vector<int> sharing;
-    auto isLegalOf = [&](int n) {
-      return n > how.ep && n < how.dp && how.dp % n == 0 && n % how.ep == 0;
-    };
-    if (!options.zeroRanks.only.empty()) {
-      for (int n : options.zeroRanks.only)
-        if (n == 0 || n == how.dp)
-          sharing.push_back(how.dp);
-        else if (isLegalOf(n))
-          sharing.push_back(n);
-      return sharing;
-    }
-    for (const NetworkLevel &level : machine.levels)
-      for (int n = level.ranks / (how.tp * how.cp); n > 1; --n)
-        if (isLegalOf(n)) {
-          if (sharing.empty() || sharing.back() != n)
-            sharing.push_back(n);
-          break;
-        }
-    sharing.push_back(how.dp);
-    return sharing;
   }
 
   void addRecomputations(Parallelism how) {

@@ -69,4 +69,13 @@ std::vector<int> evenLayers(int layers, int parts) {
   return counts;
 }
 
+bool fillsChunks(int layers, int chunks) {
+  if (chunks > layers)
+    return false;
+  for (int besides : {0, 1, 2})
+    if ((layers + besides) % chunks == 0)
+      return true;
+  return false;
+}
+
 } // namespace mtplan::planner

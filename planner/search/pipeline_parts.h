@@ -38,6 +38,11 @@ std::vector<PipelinePart> pipelineParts(const ModelGraph &model,
 /// which hold embedding and head besides, get fewer.
 std::vector<int> evenLayers(int layers, int parts);
 
+/// Whether evenLayers gives every chunk of an interleaved pipeline as many, but
+/// that one of the ends, or both, may have one less: what they hold besides
+/// stands for a layer.
+bool fillsChunks(int layers, int chunks);
+
 } // namespace mtplan::planner
 
 #endif // MTPLAN_PLANNER_SEARCH_PIPELINE_PARTS_H

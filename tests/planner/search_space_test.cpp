@@ -64,6 +64,24 @@ TEST(PipelineParts, EndsGetFewer) {
   EXPECT_EQ(evenLayers(5, 2), (std::vector{2, 3}));
 }
 
+// What the middle chunks have, or one less at the ends.
+TEST(PipelineParts, ChunksAreFilled) {
+  for (int layers = 1; layers <= 60; ++layers)
+    for (int chunks = 1; chunks <= 64; ++chunks) {
+      bool alike = chunks <= layers;
+      if (alike) {
+        std::vector<int> counts = evenLayers(layers, chunks);
+        int most = *std::ranges::max_element(counts);
+        for (std::size_t i = 0; i < counts.size(); ++i) {
+          bool isEnd = i == 0 || i + 1 == counts.size();
+          alike = alike && counts[i] >= (isEnd ? most - 1 : most);
+        }
+      }
+      EXPECT_EQ(fillsChunks(layers, chunks), alike)
+          << layers << " layers in " << chunks << " chunks";
+    }
+}
+
 // The best of all candidates, each solved on its own and none excluded, is what
 // the search finds, with memory in plenty and with less; and every bound holds
 // for every candidate.

@@ -101,6 +101,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"context",
              "tiny-gptj",
              {"--gpus", "8", "--cp", "2", "--global-batch", "16"}},
+        // Uneven cuts were asked for, and nothing is cut.
+        Case{"uncut",
+             "tiny-gpt2",
+             {"--gpus", "2", "--pp", "any", "--stage-layers", "any", "--layers",
+              "1", "--global-batch", "8"}},
         Case{"interleaved",
              "gpt2-2.5b",
              {"--gpus", "6", "--tp", "2", "--pp", "3", "--vp", "3",
@@ -167,15 +172,14 @@ INSTANTIATE_TEST_SUITE_P(
                   "\"h.*.mlp.fc1=column\"")}},
         Refusal{"Values",
                 R"({"mtplan_constraints": 1, "tp": 0, "zero": [1, 5],
-                    "splits": ["column", "column"], "schedule": "2f2b"})",
+                    "schedule": "2f2b"})",
                 {},
                 {"FILE: /tp: must be a whole number from 1 to 1048576, but is "
                  "0",
                  "FILE: /zero: unknown stage \"5\"; nearest first, known are "
                  "0, 1, 2 and 3",
                  "FILE: /schedule: unknown schedule \"2f2b\"; nearest first, "
-                 "known are 1f1b, gpipe, zero-bubble and interleaved",
-                 "FILE: /splits: names \"column\" twice"}},
+                 "known are 1f1b, gpipe, zero-bubble and interleaved"}},
         Refusal{"UnknownKey",
                 R"({"mtplan_constraints": 1, "tpp": 4})",
                 {},

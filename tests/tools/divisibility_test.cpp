@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include <fstream>
+#include <map>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -78,8 +79,9 @@ INSTANTIATE_TEST_SUITE_P(
         Rule{"LayersByVirtualStages",
              "gpt2-1.2b",
              {"--gpus", "4", "--pp", "4", "--vp", "3", "--micro-batch", "1"},
-             "40 layers do not divide by pp 4 times vp 3, which is 12; vp may "
-             "be 2 5 10, or any with --stage-layers",
+             "40 layers do not divide by pp 4 times vp 3, which is 12, nor "
+             "with one less in the first or last chunk; vp may be 2 5 10, or "
+             "any with --stage-layers",
              {"--gpus", "4", "--pp", "4", "--vp", "5", "--micro-batch", "1"}},
         Rule{"VirtualStagesNeedAPipeline",
              "gpt2-1.2b",
@@ -123,7 +125,91 @@ INSTANTIATE_TEST_SUITE_P(
              "gpt2-1.2b",
              {"--gpus", "4", "--pp", "4", "--stage-layers", "20,20"},
              "layers are given for 2 parts, pp 4 has 4",
-             {"--gpus", "4", "--pp", "2", "--stage-layers", "20,20"}}),
+             {"--gpus", "4", "--pp", "2", "--stage-layers", "20,20"}},
+        Rule{"UnevenCutsOfAPipeline",
+             "tiny-gpt2",
+             {"--gpus", "4", "--layers", "5", "--stage-layers", "any"},
+             "stage-layers any cuts a pipeline unevenly, and pp 1 has nothing "
+             "to cut; with --pp any, or above 1, it has",
+             {"--gpus", "4", "--layers", "5", "--stage-layers", "any", "--pp",
+              "any"}},
+        Rule{"UnevenCutsOfOnePartEach",
+             "tiny-gpt2",
+             {"--gpus", "4", "--layers", "8", "--stage-layers", "any", "--pp",
+              "2", "--vp", "2,4", "--micro-batch", "1"},
+             "stage-layers any cuts stages of one part each unevenly, and vp 2 "
+             "or 4 has more; with vp 1 or any there are such cuts, or "
+             "--stage-layers gives the layers of each part",
+             {"--gpus", "4", "--layers", "8", "--stage-layers", "1,2,3,2",
+              "--pp", "2", "--vp", "2", "--micro-batch", "1"}},
+        Rule{"UnevenCutsAreNotInterleaved",
+             "tiny-gpt2",
+             {"--gpus", "4", "--layers", "8", "--stage-layers", "any", "--pp",
+              "any", "--schedule", "interleaved"},
+             "stage-layers any cuts stages of one part each unevenly, and the "
+             "interleaved schedule has more; with 1f1b, or any, there are such "
+             "cuts, or --stage-layers gives the layers of each part",
+             {"--gpus", "4", "--layers", "8", "--stage-layers", "any", "--pp",
+              "any", "--schedule", "any"}},
+        Rule{"ZeroRanksByReplicas",
+             "tiny-gpt2",
+             {"--gpus", "8", "--dp", "8", "--zero", "1", "--zero-ranks", "3"},
+             "zero-ranks 3 does not divide dp 8; nearest that would do: 2 and "
+             "4",
+             {"--gpus", "8", "--dp", "8", "--zero", "1", "--zero-ranks", "4"}},
+        Rule{
+            "ZeroRanksOfAllReplicas",
+            "tiny-gpt2",
+            {"--gpus", "8", "--dp", "4", "--zero", "any", "--zero-ranks", "8"},
+            "zero-ranks 8 is more than the replicas, dp 4; nearest that would "
+            "do: 4",
+            {"--gpus", "8", "--dp", "4", "--zero", "any", "--zero-ranks", "4"}},
+        Rule{"ZeroRanksThatSplitNothing",
+             "tiny-gpt2",
+             {"--gpus", "8", "--dp", "8", "--zero", "2", "--zero-ranks", "1"},
+             "zero-ranks 1 leaves each of dp 8 replicas a copy of its own, "
+             "which is zero 0; nearest that would do: 2",
+             {"--gpus", "8", "--dp", "8", "--zero", "2", "--zero-ranks", "2"}},
+        Rule{"ZeroRanksByGpus",
+             "tiny-gpt2",
+             {"--gpus", "8", "--zero", "1", "--zero-ranks", "3,5"},
+             "zero-ranks 3 or 5 does not divide the 8 GPUs; nearest that do: "
+             "2, 4 and 8",
+             {"--gpus", "8", "--zero", "1", "--zero-ranks", "3,8"}},
+        Rule{"ZeroRanksByExpertRanks",
+             "tiny-mixtral",
+             {"--gpus", "8", "--dp", "8", "--ep", "4", "--zero", "1",
+              "--zero-ranks", "4"},
+             "zero-ranks 4 is not a larger multiple of ep 4; nearest that "
+             "would do: 8",
+             {"--gpus", "8", "--dp", "8", "--ep", "4", "--zero", "1",
+              "--zero-ranks", "8"}},
+        Rule{
+            "ExpertRanksByExperts",
+            "tiny-mixtral",
+            {"--gpus", "12", "--dp", "12", "--ep", "3", "--global-batch", "24"},
+            "8 experts do not divide by ep 3; nearest that divide both: 2 and "
+            "4",
+            {"--gpus", "12", "--dp", "12", "--ep", "2", "--global-batch",
+             "24"}},
+        Rule{"ExpertRanksByReplicas",
+             "tiny-mixtral",
+             {"--gpus", "8", "--dp", "2", "--ep", "4,8"},
+             "dp 2 does not divide by ep 4, dp 2 does not divide by ep 8; "
+             "nearest that divide both: 2",
+             {"--gpus", "8", "--dp", "2", "--ep", "2"}},
+        Rule{"ExpertRanksByGpus",
+             "tiny-mixtral",
+             {"--gpus", "8", "--ep", "3"},
+             "8 experts and the 8 GPUs do not divide by ep 3; nearest that "
+             "divide both: 2 and 4",
+             {"--gpus", "8", "--ep", "4"}},
+        Rule{"ExpertRanksNeedExperts",
+             "tiny-gpt2",
+             {"--gpus", "8", "--ep", "2,4"},
+             "the model has no experts to deal out over ep 2 or 4; ep must be "
+             "1",
+             {"--gpus", "8", "--ep", "1"}}),
     [](const testing::TestParamInfo<Rule> &one) { return one.param.name; });
 
 // Uneven splits are not refused: ends, which hold more besides, get fewer.
@@ -133,6 +219,33 @@ TEST(Layers, AreDealtOutWhereTheyDoNotDivide) {
                                "3", "--micro-batch", "1", "--json"})
           .out)["plan"];
   EXPECT_EQ(plan["layers"], Json({13, 14, 13}));
+}
+
+// Embedding and head stand for a layer each: what the search finds with chunks
+// left open it also finds with them fixed.
+TEST(Layers, InterleavedEndsMayHaveOneLess) {
+  auto planWith = [](const char *vp) {
+    return runExample(
+        "tiny-gpt2", {"--gpus", "4", "--tp", "1", "--pp", "4", "--layers", "31",
+                      "--schedule", "interleaved", "--vp", vp, "--micro-batch",
+                      "1", "--global-batch", "8", "--top", "100", "--json"});
+  };
+  Json open = Json::parse(planWith("any").out);
+  std::map<int, Json> layers{
+      {open["plan"]["virtual_stages"], open["plan"]["layers"]}};
+  for (const Json &other : open["alternatives"])
+    layers[other["virtual_stages"]] = other["layers"];
+  EXPECT_EQ(layers.size(), 2U);
+  EXPECT_EQ(layers[2], Json({3, 4, 4, 4, 4, 4, 4, 4}));
+  for (const auto &[vp, parts] : layers) {
+    Ran alone = planWith(std::to_string(vp).c_str());
+    ASSERT_EQ(alone.code, kDone) << alone.err;
+    EXPECT_EQ(Json::parse(alone.out)["plan"]["layers"], parts);
+  }
+  EXPECT_THAT(planWith("5").err,
+              HasSubstr("31 layers do not divide by pp 4 times vp 5, which is "
+                        "20, nor with one less in the first or last chunk; vp "
+                        "may be 2 4, or any with --stage-layers"));
 }
 
 // Hidden sizes that heads do not divide are no model (h % a).

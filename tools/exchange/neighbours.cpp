@@ -2,23 +2,13 @@
 
 #include "tools/exchange/neighbours.h"
 
-#include <algorithm>
-#include <cassert>
-
 #include <fmt/format.h>
 
 namespace mtplan::tools {
 
 std::string nearestOf(const std::vector<std::int64_t> &allowed,
                       std::int64_t wanted) {
-  auto above = std::ranges::upper_bound(allowed, wanted);
-  if (allowed.empty())
-    return "none";
-  if (above == allowed.end())
-    return fmt::format("{}", allowed.back());
-  if (above == allowed.begin())
-    return fmt::format("{}", *above);
-  return fmt::format("{} and {}", *(above - 1), *above);
+  return planner::nearestOf(allowed, {wanted});
 }
 
 std::string nearestDivisors(std::int64_t number, std::int64_t wanted) {
