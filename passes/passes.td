@@ -212,11 +212,15 @@ def SplitStagesPass : Pass<"mtp-split-stages", "mlir::ModuleOp"> {
 def VerifyStagesPass : Pass<"mtp-verify-stages", "mlir::ModuleOp"> {
   let summary = "Gate: stages meet only in messages and sums, which match";
   let description = [{
-    Chunks hand each other nothing but messages; every message has one end that
-    sends and one that receives, on neighbouring chunks, of one type, in one
-    order; every parameter is updated on each stage that holds it, and what
-    several stages hold is summed over just these, in one order on all of them.
-    Changes nothing.
+    Every stage has as many chunks. They hand each other nothing but messages;
+    every message has one end that sends and one that receives, on neighbouring
+    chunks, of one type, in one order, that of a run: backward goes from the
+    last segment of a chunk to the first. A gradient goes back to the argument
+    whose value was sent. Every parameter is updated once on each stage that
+    holds it, copy by copy, with its own gradient; and what several stages hold
+    is summed over just these, which come to the same sums, of one type and made
+    the same way, in orders in which none waits for ever. Changes nothing: what
+    a stage computes between messages is for a proof.
   }];
 }
 

@@ -203,9 +203,8 @@ private:
     if (read.getLabel().contains('*'))
       return checkCopies(read);
     Value value = read.getValue();
-    while (value.hasOneUse() &&
-           value.getUsers().begin()->getAttrOfType<StringAttr>("axis"))
-      value = value.getUsers().begin()->getResult(0);
+    if (auto within = collectivesBehind(value); !within.empty())
+      value = within.back()->getResult(0);
     OpBuilder after(module.getContext());
     after.setInsertionPointAfterValue(value);
     auto sum = after.create<ir::AllReduceOp>(

@@ -50,7 +50,7 @@ std::set<int64_t> holdersOf(ir::AccumulatedOp read, int64_t stages) {
   std::set<int64_t> holders;
   auto module = read->getParentOfType<ModuleOp>();
   for (auto segment : module.getOps<ir::SegmentOp>()) {
-    if (read.getCopies() &&
+    if (read.getCopies() && read.getLabel().contains('*') &&
         (*read.getCopies())[0] != static_cast<int64_t>(segment.getFirst()))
       continue;
     segment.walk([&](ir::AccumulateOp term) {
@@ -64,6 +64,22 @@ std::set<int64_t> holdersOf(ir::AccumulatedOp read, int64_t stages) {
 bool sumsOverStages(Operation *op) {
   auto sum = llvm::dyn_cast<ir::AllReduceOp>(op);
   return sum && sum.getAxis() == ir::kStageAxis;
+}
+
+StringAttr axisOf(Operation *op) {
+  return op->getAttrOfType<StringAttr>("axis");
+}
+
+SmallVector<Operation *> collectivesBehind(Value value) {
+  SmallVector<Operation *> found;
+  while (value.hasOneUse()) {
+    Operation *user = *value.getUsers().begin();
+    if (!axisOf(user))
+      break;
+    found.push_back(user);
+    value = user->getResult(0);
+  }
+  return found;
 }
 
 } // namespace mtplan::passes

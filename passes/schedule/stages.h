@@ -34,6 +34,13 @@ std::set<std::int64_t> holdersOf(ir::AccumulatedOp read, std::int64_t stages);
 /// Whether `op` sums over stages.
 bool sumsOverStages(mlir::Operation *op);
 
+/// The mesh axis that `op`, if it is a collective, runs over; else null.
+mlir::StringAttr axisOf(mlir::Operation *op);
+
+/// What becomes of `value` between ranks before anything else: collectives,
+/// each over the result of the one before, which nothing else uses.
+llvm::SmallVector<mlir::Operation *> collectivesBehind(mlir::Value value);
+
 } // namespace mtplan::passes
 
 #endif // MTPLAN_PASSES_SCHEDULE_STAGES_H

@@ -47,3 +47,52 @@ mtp.update on 1 {
   mtp.adamw "x", %s : tensor<2xf32>
 }
 }
+
+// -----
+
+// Backward the last segment of a chunk goes first; and what went out to two
+// places gets a sum of gradients, whose order is free.
+// CHECK: mtp.segment @c chunk 0
+module attributes {mtp.mesh = #mtp.mesh<"pp" = 2>, mtp.partitioned} {
+mtp.segment @c chunk 0 () {
+  %x = mtp.parameter "x" : tensor<2xf32>
+  mtp.backward (%dx : tensor<2xf32>) {
+    %p = mtp.receive "p.grad" from 1 : tensor<2xf32>
+    mtp.accumulate "x", %dx : tensor<2xf32>
+    mtp.yield
+  }
+  mtp.yield %x : tensor<2xf32>
+}
+mtp.segment @d chunk 0 (%x : tensor<2xf32>) {
+  mtp.send "m", %x to 1 : tensor<2xf32>
+  mtp.send "n", %x to 1 : tensor<2xf32>
+  mtp.backward () {
+    %n = mtp.receive "n.grad" from 1 : tensor<2xf32>
+    %m = mtp.receive "m.grad" from 1 : tensor<2xf32>
+    %dx = mtp.add "x.sum" (%m, %n) : tensor<2xf32>
+    mtp.yield %dx : tensor<2xf32>
+  }
+  mtp.yield
+}
+mtp.segment @e chunk 1 () {
+  %m = mtp.receive "m" from 0 : tensor<2xf32>
+  %n = mtp.receive "n" from 0 : tensor<2xf32>
+  mtp.backward (%dm : tensor<2xf32>, %dn : tensor<2xf32>) {
+    mtp.send "n.grad", %dn to 0 : tensor<2xf32>
+    mtp.send "m.grad", %dm to 0 : tensor<2xf32>
+    mtp.send "p.grad", %dm to 0 : tensor<2xf32>
+    mtp.yield
+  }
+  mtp.yield %m, %n : tensor<2xf32>, tensor<2xf32>
+}
+mtp.segment @f chunk 1 (%m : tensor<2xf32>, %n : tensor<2xf32>) {
+  mtp.backward () {
+    mtp.yield %m, %n : tensor<2xf32>, tensor<2xf32>
+  }
+  mtp.yield
+}
+mtp.update on 0 {
+  %g = mtp.accumulated "x" : tensor<2xf32>
+  mtp.adamw "x", %g : tensor<2xf32>
+}
+}

@@ -1,0 +1,191 @@
+//===- verify_messages.cpp - Both ends of every message -------------------===//
+
+#include "llvm/ADT/MapVector.h"
+
+#include "passes/schedule/stages.h"
+#include "passes/schedule/verify_stages.h"
+
+using namespace mlir;
+
+namespace mtplan::passes {
+namespace {
+
+/// One end of a message.
+struct End {
+  Operation *op = nullptr;
+  bool sends = false, backward = false;
+  ir::SegmentOp segment;
+  int64_t chunk = 0, stage = 0, peer = 0;
+  StringAttr label;
+  Value value;
+};
+
+InFlightDiagnostic fault(const End &end, const End &other, const Twine &what) {
+  InFlightDiagnostic diagnostic = end.op->emitOpError(what);
+  diagnostic.attachNote(other.op->getLoc()) << "the other end is here";
+  return diagnostic;
+}
+
+// The place at which `yield` hands `value` on, if nothing else is done with it.
+std::optional<unsigned> placeIn(ir::YieldOp yield, Value value) {
+  if (!value.hasOneUse() || value.use_begin()->getOwner() != yield)
+    return std::nullopt;
+  return value.use_begin()->getOperandNumber();
+}
+
+class MessageVerifier {
+public:
+  MessageVerifier(ModuleOp m, int64_t stageCount)
+      : module(m), stages(stageCount) {}
+
+  LogicalResult verify() {
+    collectEnds();
+    return failure(failed(verifyPairs()) || failed(verifyOrder()) ||
+                   failed(verifyGradients()));
+  }
+
+private:
+  template <typename Op>
+  void addEnd(Op op, ir::SegmentOp segment, bool sends, uint64_t peer) {
+    ends.push_back({op, sends, llvm::isa<ir::BackwardOp>(op->getParentOp()),
+                    segment, static_cast<int64_t>(*segment.getChunk()),
+                    stageOf(segment, stages), static_cast<int64_t>(peer),
+                    op.getLabelAttr(), op.getValue()});
+  }
+
+  void addEnds(ir::SegmentOp segment, Block &half) {
+    for (Operation &op : half)
+      if (auto send = llvm::dyn_cast<ir::SendOp>(op))
+        addEnd(send, segment, /*sends=*/true, send.getTo());
+      else if (auto receive = llvm::dyn_cast<ir::ReceiveOp>(op))
+        addEnd(receive, segment, /*sends=*/false, receive.getFrom());
+  }
+
+  // As a stage comes to them: backward goes from the last segment to the first.
+  void collectEnds() {
+    SmallVector<ir::SegmentOp> segments(module.getOps<ir::SegmentOp>());
+    for (ir::SegmentOp segment : segments)
+      addEnds(segment, segment.getBlock());
+    for (ir::SegmentOp segment : llvm::reverse(segments))
+      if (ir::BackwardOp half = segment.getBackward())
+        addEnds(segment, half.getBlock());
+  }
+
+  LogicalResult verifyPairs() {
+    for (const End &end : ends) {
+      auto &pair = pairs[end.label];
+      const End *&place = end.sends ? pair.first : pair.second;
+      if (place)
+        return fault(end, *place,
+                     end.sends ? "sends what is sent already"
+                               : "receives what another one does");
+      place = &end;
+      ir::SegmentOp segment = end.segment;
+      if (segment.getRepeat() > 1)
+        return end.op->emitOpError("is in a segment that repeats ")
+               << segment.getRepeat() << " times, but is one message";
+    }
+    for (auto &[label, pair] : pairs) {
+      auto [send, receive] = pair;
+      if (!send || !receive)
+        return (send ? send : receive)->op->emitOpError()
+               << (send ? "sends " : "receives ") << label << ", which nobody "
+               << (send ? "receives" : "sends");
+      if (failed(verifyPair(*send, *receive)))
+        return failure();
+    }
+    return success();
+  }
+
+  static LogicalResult verifyPair(const End &send, const End &receive) {
+    if (send.value.getType() != receive.value.getType())
+      return fault(receive, send, "receives ")
+             << receive.value.getType() << " where " << send.value.getType()
+             << " is sent";
+    if (send.peer != receive.stage)
+      return fault(send, receive, "sends to stage ")
+             << send.peer << ", but stage " << receive.stage << " receives it";
+    if (receive.peer != send.stage)
+      return fault(receive, send, "receives from stage ")
+             << receive.peer << ", but stage " << send.stage << " sends it";
+    if (send.backward != receive.backward)
+      return fault(send, receive, "is of one half, its other end of the other");
+    if (receive.chunk != send.chunk + (send.backward ? -1 : 1))
+      return fault(send, receive, "goes from chunk ")
+             << send.chunk << " to chunk " << receive.chunk
+             << ", which is not the "
+             << (send.backward ? "one before" : "next");
+    return success();
+  }
+
+  // One direction from chunk to chunk is one queue.
+  LogicalResult verifyOrder() {
+    using Queue = std::pair<bool, int64_t>; // direction, the sender's chunk
+    std::map<Queue,
+             std::pair<std::vector<const End *>, std::vector<const End *>>>
+        queues;
+    for (const End &end : ends) {
+      int64_t sender =
+          end.sends ? end.chunk : end.chunk + (end.backward ? 1 : -1);
+      auto &queue = queues[{end.backward, sender}];
+      (end.sends ? queue.first : queue.second).push_back(&end);
+    }
+    for (auto &[key, queue] : queues)
+      for (auto [send, receive] : llvm::zip_equal(queue.first, queue.second))
+        if (send->label != receive->label)
+          return fault(*receive, *send, "receives ")
+                 << receive->label << " where " << send->label << " is sent";
+    return success();
+  }
+
+  // Where a message is a value as such, its gradient is one as such as well:
+  // what comes back for what a segment yields is for what went out to it.
+  LogicalResult verifyGradients() {
+    for (auto &[label, pair] : pairs)
+      if (!pair.first->backward &&
+          failed(verifyGradient(*pair.first, *pair.second)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult verifyGradient(const End &send, const End &receive) {
+    ir::SegmentOp from = send.segment, to = receive.segment;
+    ir::BackwardOp here = from.getBackward(), there = to.getBackward();
+    auto sent = llvm::dyn_cast<BlockArgument>(send.value);
+    auto yielded = placeIn(to.getYield(), receive.value);
+    if (!sent || !yielded || !here || !there ||
+        *yielded >= there.getBlock().getNumArguments())
+      return success();
+    for (Operation *user : there.getBlock().getArgument(*yielded).getUsers()) {
+      auto sender = llvm::dyn_cast<ir::SendOp>(user);
+      if (!sender)
+        continue;
+      const End &back = *pairs.lookup(sender.getLabelAttr()).second;
+      if (back.segment != from)
+        continue;
+      auto place = placeIn(here.getYield(), back.value);
+      if (!place || *place == sent.getArgNumber())
+        continue;
+      InFlightDiagnostic diagnostic =
+          back.op->emitOpError("is handed on as the gradient of argument ")
+          << *place << ", but is that of argument " << sent.getArgNumber();
+      diagnostic.attachNote(send.op->getLoc()) << "which goes out here";
+      return diagnostic;
+    }
+    return success();
+  }
+
+  ModuleOp module;
+  int64_t stages;
+  std::vector<End> ends; ///< in the order of a run
+  llvm::MapVector<StringAttr, std::pair<const End *, const End *>>
+      pairs; ///< who sends, who receives
+};
+
+} // namespace
+
+LogicalResult verifyMessages(ModuleOp module, int64_t stages) {
+  return MessageVerifier(module, stages).verify();
+}
+
+} // namespace mtplan::passes

@@ -1,0 +1,329 @@
+//===- verify_updates.cpp - Stages that hold the same stay the same -------===//
+
+#include <numeric>
+
+#include "passes/schedule/stages.h"
+#include "passes/schedule/verify_stages.h"
+
+using namespace mlir;
+
+namespace mtplan::passes {
+namespace {
+
+/// A sum over stages.
+struct Sum {
+  ir::AllReduceOp op;
+  ir::AccumulatedOp read;           ///< what it is the sum of,
+  SmallVector<Operation *> between; ///< after these.
+};
+
+/// What writes parameters: the operator, of which copies.
+struct Write {
+  Operation *op = nullptr;
+  StringAttr label;
+  std::optional<ArrayRef<int64_t>> copies;
+
+  bool covers(int64_t copy) const {
+    return !label.getValue().contains('*') || !copies ||
+           (copy >= (*copies)[0] && copy < (*copies)[0] + (*copies)[1]);
+  }
+};
+
+template <typename Op> Write writeOf(Op op) {
+  return {op, op.getLabelAttr(), op.getCopies()};
+}
+
+std::string textOf(std::optional<ArrayRef<int64_t>> copies) {
+  return copies ? std::to_string((*copies)[1]) + " copies from " +
+                      std::to_string((*copies)[0]) + " on"
+                : "all copies";
+}
+
+// What was done the same way on two stages.
+bool areAlike(ArrayRef<Operation *> some, ArrayRef<Operation *> others) {
+  return llvm::equal(some, others, [](Operation *one, Operation *other) {
+    return one->getName() == other->getName() &&
+           one->getAttrDictionary() == other->getAttrDictionary() &&
+           one->getResultTypes() == other->getResultTypes();
+  });
+}
+
+class UpdateVerifier {
+public:
+  UpdateVerifier(ModuleOp m, int64_t stageCount)
+      : module(m), stages(stageCount),
+        sums(static_cast<std::size_t>(stageCount)),
+        writes(static_cast<std::size_t>(stageCount)) {}
+
+  LogicalResult verify() {
+    bool updated = false;
+    for (auto update : module.getOps<ir::UpdateOp>()) {
+      if (!update.getStage())
+        return update.emitOpError("is of no stage, but the mesh has an axis of "
+                                  "stages");
+      updated = true;
+      if (failed(verifyReads(update)) || failed(verifyWrites(update)))
+        return failure();
+    }
+    if (failed(verifyPlaces()))
+      return failure();
+    return updated
+               ? failure(failed(verifyHolders()) || failed(verifyMeetings()))
+               : success();
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // What a stage does
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult verifyReads(ir::UpdateOp update) {
+    llvm::DenseMap<Operation *, Sum> found;
+    for (auto read : update.getBody().front().getOps<ir::AccumulatedOp>())
+      if (failed(verifyRead(read, found)))
+        return failure();
+    for (auto op : update.getBody().front().getOps<ir::AllReduceOp>())
+      if (auto sum = found.find(op); sum != found.end())
+        sums[*update.getStage()].push_back(sum->second);
+    return success();
+  }
+
+  // What several stages add to is summed over all of them, and nothing else.
+  LogicalResult verifyRead(ir::AccumulatedOp read,
+                           llvm::DenseMap<Operation *, Sum> &found) {
+    std::set<int64_t> holders = holdersOf(read, stages);
+    auto own = static_cast<int64_t>(
+        *llvm::cast<ir::UpdateOp>(read->getParentOp()).getStage());
+    if (!holders.count(own))
+      return read.emitOpError("of stage ")
+             << own << " reads what no segment of it adds to";
+    Sum sum{{}, read, {}};
+    for (Operation *op : collectivesBehind(read.getValue()))
+      if (!sumsOverStages(op)) {
+        if (!sum.op)
+          sum.between.push_back(op);
+      } else if (sum.op) {
+        return op->emitOpError("sums ") << read.getLabelAttr() << " again";
+      } else {
+        sum.op = llvm::cast<ir::AllReduceOp>(op);
+      }
+    bool shared = holders.size() > 1 && !read.getLabel().contains('*');
+    if (!sum.op)
+      return shared ? read.emitOpError("is held by ")
+                          << holders.size()
+                          << " stages, over which it is not summed"
+                    : success();
+    found[sum.op] = sum;
+    std::vector<int64_t> group(holders.begin(), holders.end());
+    if (!shared || groupOf(sum) != group) {
+      InFlightDiagnostic diagnostic = sum.op.emitOpError("sums ")
+                                      << read.getLabelAttr()
+                                      << " over other stages than hold it: ";
+      llvm::interleaveComma(group, diagnostic);
+      return diagnostic;
+    }
+    if (sum.op.getMax())
+      return sum.op.emitOpError("takes the maximum of the terms of ")
+             << read.getLabelAttr() << ", which are summed";
+    return success();
+  }
+
+  std::vector<int64_t> groupOf(const Sum &sum) const {
+    ir::AllReduceOp op = sum.op;
+    if (op.getAmong())
+      return op.getAmong()->vec();
+    std::vector<int64_t> all(sums.size());
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+
+  // Stages have nothing in common but what they hold.
+  LogicalResult verifyPlaces() {
+    llvm::DenseSet<Operation *> known;
+    for (const std::vector<Sum> &all : sums)
+      for (const Sum &sum : all)
+        known.insert(sum.op);
+    WalkResult result = module.walk([&](Operation *op) {
+      StringAttr axis = axisOf(op);
+      if (!axis || axis != ir::kStageAxis || known.contains(op))
+        return WalkResult::advance();
+      op->emitOpError("runs over stages, but these only sum what mtp.update "
+                      "reads by mtp.accumulated");
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  // Updates come from gradients of the same parameter.
+  LogicalResult verifyWrites(ir::UpdateOp update) {
+    for (Operation &op : update.getBody().front())
+      if (auto adamw = llvm::dyn_cast<ir::AdamwOp>(op)) {
+        if (!adamw.getUpdated())
+          writes[*update.getStage()].push_back(writeOf(adamw));
+        if (failed(verifyOrigin<ir::AccumulatedOp>(writeOf(adamw))))
+          return failure();
+      } else if (auto store = llvm::dyn_cast<ir::StoreOp>(op)) {
+        writes[*update.getStage()].push_back(writeOf(store));
+        if (failed(verifyOrigin<ir::AdamwOp>(writeOf(store))))
+          return failure();
+      }
+    return success();
+  }
+
+  template <typename Op> static LogicalResult verifyOrigin(const Write &write) {
+    Operation *source = write.op->getOperand(0).getDefiningOp();
+    while (source && axisOf(source))
+      source = source->getOperand(0).getDefiningOp();
+    auto origin = llvm::dyn_cast_or_null<Op>(source);
+    if (!origin)
+      return success(); // Computed from it: only a run can tell.
+    if (origin.getLabelAttr() == write.label &&
+        (!write.label.getValue().contains('*') ||
+         origin.getCopies() == write.copies))
+      return success();
+    InFlightDiagnostic diagnostic = write.op->emitOpError("updates ");
+    if (origin.getLabelAttr() != write.label)
+      diagnostic << write.label << " with what is of " << origin.getLabelAttr();
+    else
+      diagnostic << textOf(write.copies) << " of " << write.label << " with "
+                 << textOf(origin.getCopies());
+    diagnostic.attachNote(origin.getLoc()) << "which come from here";
+    return diagnostic;
+  }
+
+  // Every stage updates what its segments read, each copy of it once.
+  LogicalResult verifyHolders() {
+    for (auto segment : module.getOps<ir::SegmentOp>())
+      for (auto parameter : segment.getBlock().getOps<ir::ParameterOp>())
+        if (failed(verifyHolder(segment, parameter)))
+          return failure();
+    return success();
+  }
+
+  LogicalResult verifyHolder(ir::SegmentOp segment, ir::ParameterOp parameter) {
+    int64_t stage = stageOf(segment, stages);
+    bool numbered = parameter.getLabel().contains('*');
+    auto first = static_cast<int64_t>(segment.getFirst());
+    auto repeat = numbered ? static_cast<int64_t>(segment.getRepeat()) : 1;
+    std::vector<Write> own;
+    llvm::copy_if(writes[stage], std::back_inserter(own),
+                  [&](const Write &write) {
+                    return write.label == parameter.getLabelAttr();
+                  });
+    for (int64_t copy = first; copy < first + repeat; ++copy) {
+      auto times = llvm::count_if(
+          own, [&](const Write &write) { return write.covers(copy); });
+      if (times == 1)
+        continue;
+      InFlightDiagnostic diagnostic = parameter.emitOpError("is read on stage ")
+                                      << stage << ", which ";
+      if (times == 0)
+        diagnostic << "does not update ";
+      else
+        diagnostic << "updates " << times << " times ";
+      if (numbered)
+        diagnostic << "copy " << copy << " of ";
+      return diagnostic << "it";
+    }
+    return success();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // What they do together
+  //===--------------------------------------------------------------------===//
+
+  // Stages go through their sums, at each of which they wait for each other.
+  LogicalResult verifyMeetings() {
+    std::vector<std::size_t> next(sums.size());
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t stage = 0; stage < sums.size(); ++stage) {
+        if (next[stage] == sums[stage].size())
+          continue;
+        FailureOr<bool> met = meet(stage, next);
+        if (failed(met))
+          return failure();
+        moved |= *met;
+      }
+    }
+    for (std::size_t stage = 0; stage < sums.size(); ++stage)
+      if (next[stage] < sums[stage].size())
+        return refuseCircle(stage, next);
+    return success();
+  }
+
+  // Takes the group of the next sum of `stage` past it, if all have come.
+  FailureOr<bool> meet(std::size_t stage, std::vector<std::size_t> &next) {
+    const Sum &sum = sums[stage][next[stage]];
+    const std::vector<int64_t> group = groupOf(sum);
+    bool all = true;
+    for (int64_t member : group) {
+      if (next[member] == sums[member].size()) {
+        ir::AllReduceOp op = sum.op;
+        return op.emitOpError("waits for stage ")
+               << member << ", which comes to the end of its "
+               << sums[member].size() << " sums without it";
+      }
+      const Sum &other = sums[member][next[member]];
+      if (groupOf(other) != group)
+        all = false;
+      else if (failed(verifyAlike(sum, other, member, next[member])))
+        return failure();
+    }
+    if (all)
+      for (int64_t member : group)
+        ++next[member];
+    return all;
+  }
+
+  static LogicalResult verifyAlike(const Sum &sum, const Sum &other,
+                                   int64_t stage, std::size_t index) {
+    ir::AllReduceOp one = sum.op, two = other.op;
+    ir::AccumulatedOp read = sum.read, otherRead = other.read;
+    auto refuse = [&](const Twine &what) {
+      InFlightDiagnostic diagnostic = two.emitOpError(what);
+      diagnostic.attachNote(one.getLoc())
+          << "but of another stage of its group it is this one";
+      return diagnostic;
+    };
+    if (one.getCause() != two.getCause() ||
+        read.getLabel() != otherRead.getLabel())
+      return refuse("is sum ") << index << " of stage " << stage << ", of "
+                               << otherRead.getLabelAttr();
+    if (one.getType() != two.getType())
+      return refuse("is of ") << two.getType() << ", needs " << one.getType();
+    if (read.getLayoutAttr() != otherRead.getLayoutAttr() ||
+        !areAlike(sum.between, other.between))
+      return refuse("sums ")
+             << read.getLabelAttr() << " after other collectives";
+    return success();
+  }
+
+  LogicalResult refuseCircle(std::size_t stage,
+                             const std::vector<std::size_t> &next) {
+    const Sum &sum = sums[stage][next[stage]];
+    ir::AllReduceOp op = sum.op;
+    InFlightDiagnostic diagnostic =
+        op.emitOpError("waits for stages which wait for it elsewhere");
+    for (int64_t member : groupOf(sum)) {
+      ir::AllReduceOp other = sums[member][next[member]].op;
+      if (groupOf(sums[member][next[member]]) != groupOf(sum))
+        diagnostic.attachNote(other.getLoc())
+            << "stage " << member << " waits here";
+    }
+    return diagnostic;
+  }
+
+  ModuleOp module;
+  int64_t stages;
+  std::vector<std::vector<Sum>> sums;     ///< by stage, in program order
+  std::vector<std::vector<Write>> writes; ///< by stage
+};
+
+} // namespace
+
+LogicalResult verifyUpdates(ModuleOp module, int64_t stages) {
+  return UpdateVerifier(module, stages).verify();
+}
+
+} // namespace mtplan::passes
