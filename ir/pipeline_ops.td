@@ -15,10 +15,17 @@ def Mtp_SendOp : Mtp_Op<"send", []> {
   let summary = "Hands every rank's piece to the same place in another stage";
   let description = [{
     A rank sends to the rank that differs from it only along "pp", where it has
-    coordinate `to`. NCCL's Send; it does not wait for the receiver. `label`
-    names the message: the one `mtp.receive` of that label takes it, once per
-    micro-batch. Messages of one direction, forward or backward, from one stage
-    to another are received in the order in which they are sent.
+    coordinate `to`. `label` names the message: the one `mtp.receive` of that
+    label takes it, once per micro-batch. Messages of one direction, forward or
+    backward, from one stage to another are received in the order in which they
+    are sent.
+
+    A send is buffered: it does not wait for its receive. Schedules rely on it,
+    as where two stages send each other something before either receives. A
+    backend whose send may block until the other end is there, such as
+    `ncclSend`, has to post it on a stream of its own, or grouped with the
+    receives that it could keep waiting; and the value sent has to last until it
+    is gone.
 
     Example: part 0 of the model hands its only value on, and gets its gradient.
 
