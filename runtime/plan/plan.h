@@ -1,14 +1,18 @@
 //===- plan.h - The executable plan, as plain values ------------*- C++ -*-===//
 //
 // What runs? This file says what is to run: the contract between the compiler
-// and the runtime, which do not see each other. It is the contract alone; no
-// writer and no executor exist yet. Once they do, a change here bumps
-// kPlanVersion and touches both in the same commit.
+// and the runtime, which do not see each other. codegen/ fills one in, the
+// executor runs it. A change here bumps kPlanVersion and touches plan_json.cpp
+// and both sides in the same commit.
 //
 // All ranks of a pipeline stage run one program on shapes that are already
 // local; a rank differs from its neighbours only by its place in the mesh.
 // Every `int` that refers to something is an index into the vector that is
 // named.
+//
+// A step of a stage: `zeroed` buffers are cleared; `schedule` runs, forward and
+// backward; then `reduce`, after which every parameter's gradient is whole;
+// then the norm of all gradients is taken and agreed on; then `apply`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,13 +20,14 @@
 #define MTPLAN_RUNTIME_PLAN_PLAN_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 namespace mtplan::runtime {
 
-inline constexpr int kPlanVersion = 1;
+inline constexpr int kPlanVersion = 2;
 inline constexpr std::int64_t kAlignment = 256; ///< bytes, of every offset
 
 //===----------------------------------------------------------------------===//
@@ -35,12 +40,11 @@ struct Axis {
   int size = 1; ///< >= 1
 };
 
-/// The ranks that talk to each other over some axes. Ranks that differ only in
-/// their places on `axes` form one communicator; `communicators` lists them
-/// all, every rank of the mesh exactly once, each in the order of those places.
+/// Ranks that talk to each other. `communicators` lists disjoint ones of equal
+/// size, the members of each in the order of their places.
 struct Group {
-  std::vector<int> axes; ///< of Plan::mesh, major first, none twice
-  std::vector<std::vector<int>> communicators; ///< of ranks, equal sizes
+  std::string name; ///< "tp", "dp", "pp 0 3", for messages
+  std::vector<std::vector<int>> communicators;
 };
 
 //===----------------------------------------------------------------------===//
@@ -72,24 +76,30 @@ struct Arena {
   std::int64_t size = 0; ///< bytes, >= the end of every buffer in it
 };
 
-/// A named region of an arena, once for each copy of a repeated segment and
-/// each micro-batch in flight: copy c of micro-batch m starts at `offset + c *
-/// copyStride + (m % slots) * slotStride`.
+/// A named region of an arena: an array of equal elements by copy of a repeated
+/// segment and by micro-batch in flight. Its entry (e, m) starts at `offset +
+/// (e % entries) * entryStride + (m % slots) * slotStride`.
 struct Buffer {
   std::string name;
-  int arena = 0;               ///< of Stage::arenas
-  std::int64_t offset = 0;     ///< bytes from the arena's base, aligned
-  std::int64_t size = 0;       ///< bytes of one copy and slot, > 0
-  std::int64_t copyStride = 0; ///< bytes, aligned; 0: shared by all copies
-  int slots = 1;               ///< micro-batches kept apart, >= 1
-  std::int64_t slotStride = 0; ///< bytes, aligned; 0 only if slots == 1
+  int arena = 0;                ///< of Stage::arenas
+  std::int64_t offset = 0;      ///< bytes from the arena's base, aligned
+  std::int64_t size = 0;        ///< bytes of one entry, > 0
+  int entries = 1;              ///< >= 1
+  std::int64_t entryStride = 0; ///< bytes, aligned; >= size if entries > 1
+  int slots = 1;                ///< micro-batches kept apart, >= 1
+  std::int64_t slotStride = 0;  ///< bytes, aligned; 0 only if slots == 1
 };
 
-/// A dense row-major tensor within a buffer.
+/// A dense row-major tensor at the start of an entry of a buffer: for copy c of
+/// a segment, counted from the segment's first, entry `entry + c * entryStep`.
 struct Tensor {
   int buffer = 0; ///< of Stage::buffers
+  int entry = 0, entryStep = 0;
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape; ///< local, each > 0; empty: a scalar
+  /// By dimension, the axes of Plan::mesh that split it, major first; empty: no
+  /// dimension is split.
+  std::vector<std::vector<int>> split;
 };
 
 //===----------------------------------------------------------------------===//
@@ -102,7 +112,8 @@ struct Setting {
   std::variant<std::int64_t, double, std::string> value;
 };
 
-/// A computation on this rank alone.
+/// A computation on this rank alone. Where it depends on the rank's place along
+/// an axis, the integer setting "axis" is that axis's number in Plan::mesh.
 struct KernelCall {
   std::string kernel; ///< key in the backend's table, e.g. "einsum"
   std::vector<Setting> settings;
@@ -122,21 +133,32 @@ struct Collective {
   int scattered = 0; ///< dimension that shrinks (reduceScatter, allToAll)
 };
 
-enum class Peer { previousStage, nextStage };
-
-/// One tensor to or from the rank at the same place of a neighbouring stage;
-/// the neighbour's matching instruction has the same `channel`.
+/// One tensor to or from the rank at the same place of another stage, which has
+/// a matching instruction with the same `channel`. Sends are buffered.
 struct Transfer {
-  Peer peer = Peer::nextStage;
   bool sends = true; ///< else receives
+  int stage = 0;     ///< of Plan::stages, the other one
   int channel = 0;
+};
+
+/// A micro-batch of training data, or with label "count" the number of target
+/// tokens of the whole step.
+struct Input {
+  std::string label;             ///< "ids", "targets", "types", "count", ...
+  std::vector<std::string> dims; ///< "batch", "sequence" or "other"
+  std::int64_t limit = 0;        ///< integers are below; 0: no integers
+};
+
+/// A number of the step for people, read from the only input.
+struct Report {
+  std::string label; ///< "loss", ...
 };
 
 /// One thing a rank does. Instructions with the same stream run in order;
 /// otherwise only `waits` orders them.
 struct Instruction {
   std::string label; ///< of the operator it came from, "h.*.mlp.fc1"
-  std::variant<KernelCall, Collective, Transfer> what;
+  std::variant<KernelCall, Collective, Transfer, Input, Report> what;
   std::vector<Tensor> inputs;
   std::vector<Tensor> outputs;
   int stream = 0;         ///< of Plan::streams
@@ -147,20 +169,41 @@ struct Instruction {
 // Order
 //===----------------------------------------------------------------------===//
 
-/// One direction of one segment ("h.forward", "h.backward"), or the update.
+/// One direction of one segment ("h.forward", "h.backward"), or a part of the
+/// update.
 struct Program {
   std::string name;
   std::vector<Instruction> instructions;
 };
 
-/// Runs a program for copies first, first + step, ..., `count` of them. All of
-/// an entry's instructions follow all of the entry before on the same stream.
+/// Runs a program for `count` copies of its segment: the first-th, counted
+/// within the segment, then every `step`-th. All of an entry's instructions
+/// follow all of the entry before on the same stream.
 struct ScheduleEntry {
   int program = 0;    ///< of Stage::programs
   int microBatch = 0; ///< >= 0 and < Plan::microBatches
-  int first = 0;      ///< copy, counted within the stage
-  int step = 1;       ///< 1, or -1 in backward
-  int count = 1;      ///< >= 1
+  int first = 0;
+  int step = 1;  ///< 1, or -1 in backward
+  int count = 1; ///< >= 1
+};
+
+/// A parameter, or as many copies of one as a segment has, with all that
+/// training keeps of it. Entries of the tensors follow the copy.
+struct Parameter {
+  std::string label; ///< "h.*.mlp.fc1.weight"
+  std::string init;  ///< normal, residual, ones or zeros, as mtp.parameter has
+  int firstCopy = 0; ///< number of copy 0 in the model, for the `*`
+  int copies = 1;
+  Tensor value;    ///< as it is stored and computed with
+  Tensor gradient; ///< after Stage::reduce: whole, split as the state is
+  /// Split as the gradient. No master where the value, split alike, serves.
+  std::optional<Tensor> master;
+  Tensor firstMoment, secondMoment;
+  /// Axes of Plan::mesh over which gradients are alike: the norm counts the
+  /// rank that has place 0 on all of them.
+  std::vector<int> alike;
+  /// Another stage, an earlier one, has it, too, and counts it.
+  bool countedElsewhere = false;
 };
 
 /// What the ranks of one pipeline stage hold and do in a training step.
@@ -168,8 +211,12 @@ struct Stage {
   std::vector<int> ranks; ///< of 0 .. Plan::ranks - 1, ascending
   std::vector<Arena> arenas;
   std::vector<Buffer> buffers;
+  std::vector<Parameter> parameters;
+  std::vector<int> zeroed; ///< of Stage::buffers
   std::vector<Program> programs;
-  std::vector<ScheduleEntry> schedule;
+  std::vector<ScheduleEntry> schedule; ///< forward and backward
+  std::vector<ScheduleEntry> reduce;
+  std::vector<ScheduleEntry> apply;
 };
 
 struct Plan {
@@ -182,6 +229,9 @@ struct Plan {
   std::vector<Group> groups;
   std::vector<std::string> streams; ///< "compute", "tensor", "data", ...
   int microBatches = 1;             ///< per step, of each rank
+  std::int64_t globalBatch = 1;     ///< samples of a step, all replicas
+  std::int64_t sequence = 1;        ///< positions of a sample
+  std::int64_t layers = 1;          ///< for init "residual"
   std::vector<Stage> stages;        ///< in forward order; every rank in one
 };
 

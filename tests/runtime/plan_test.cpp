@@ -15,7 +15,7 @@ Plan rowSplitProduct() {
   plan.model = "row split";
   plan.ranks = 2;
   plan.mesh = {{"tp", 2}};
-  plan.groups = {{.axes = {0}, .communicators = {{0, 1}}}};
+  plan.groups = {{.name = "tp", .communicators = {{0, 1}}}};
   plan.streams = {"compute", "tensor"};
 
   Stage stage;
@@ -25,8 +25,14 @@ Plan rowSplitProduct() {
   stage.buffers = {{.name = "w", .arena = 0, .offset = 0, .size = 2 * 6 * 4},
                    {.name = "x", .arena = 1, .offset = 0, .size = 3 * 2 * 4},
                    {.name = "y", .arena = 1, .offset = 256, .size = 3 * 6 * 4}};
-  const Tensor w{0, ElementType::f32, {2, 6}}, x{1, ElementType::f32, {3, 2}},
-      y{2, ElementType::f32, {3, 6}};
+  auto tensor = [](int buffer, std::vector<std::int64_t> shape) {
+    Tensor made;
+    made.buffer = buffer;
+    made.shape = std::move(shape);
+    return made;
+  };
+  const Tensor w = tensor(0, {2, 6}), x = tensor(1, {3, 2}),
+               y = tensor(2, {3, 6});
   Program forward{"fc.forward", {}};
   forward.instructions = {
       {.label = "fc",
@@ -49,7 +55,7 @@ Plan rowSplitProduct() {
 
 TEST(Plan, HoldsARowSplitProduct) {
   const Plan plan = rowSplitProduct();
-  EXPECT_EQ(plan.version, 1);
+  EXPECT_EQ(plan.version, 2);
   const Stage &stage = plan.stages.at(0);
   const Program &program =
       stage.programs.at(static_cast<std::size_t>(stage.schedule.at(0).program));
