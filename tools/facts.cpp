@@ -143,10 +143,7 @@ std::string claimText(const PlanOutcome &outcome) {
     claim =
         fmt::format("Best found, at most {:.2g} % above the optimum,",
                     100 * (outcome.best()->time.step / result.lowerBound - 1));
-  std::int64_t left = 0;
-  for (const Rejection &rejection : result.rejections)
-    if (rejection.reason == Rejection::Reason::budget)
-      left += rejection.count;
+  std::int64_t left = result.unreached;
   return fmt::format("{} over {} candidate{}, {} of them excluded by bounds{}",
                      claim, result.candidates,
                      result.candidates == 1 ? "" : "s", result.pruned,

@@ -206,6 +206,9 @@ Json searchJson(const PlanOutcome &outcome, bool timings) {
   }
   return {{"candidates", outcome.result.candidates},
           {"pruned", outcome.result.pruned},
+          {"solved", outcome.result.solved},
+          {"refused", outcome.result.refused},
+          {"unreached", outcome.result.unreached},
           {"time_s", timings ? Json(outcome.searchSeconds) : Json(nullptr)},
           {"optimal", outcome.result.optimal},
           {"lower_bound_s", std::isfinite(outcome.result.lowerBound.value)

@@ -188,8 +188,8 @@ private:
     planner::SearchResult &result = outcome.result;
     if (isElsewhere()) {
       result.rejections.clear();
-      result.candidates = 1;
-      result.pruned = 0;
+      result.candidates = result.solved = 1;
+      result.pruned = result.refused = result.unreached = 0;
       result.optimal = false;
       outcome.claim = fmt::format("The plan of {}, priced as it stands", file);
     }
@@ -204,6 +204,8 @@ private:
           hostIsFull ? Rejection::Reason::host : Rejection::Reason::memory;
       rejection.needed = hostIsFull ? memory.host : memory.total();
       result.rejections = {rejection};
+      if (isElsewhere())
+        std::swap(result.solved, result.refused);
     }
   }
 
@@ -215,6 +217,9 @@ private:
     planner::SearchResult &result = outcome.result;
     result.candidates = search.integer("candidates", 0, kMostCandidates);
     result.pruned = search.integer("pruned", 0, kMostCandidates);
+    result.solved = search.integer("solved", 0, kMostCandidates, 0);
+    result.refused = search.integer("refused", 0, kMostCandidates, 0);
+    result.unreached = search.integer("unreached", 0, kMostCandidates, 0);
     result.optimal = search.boolean("optimal", false);
     result.lowerBound = secondsOf(search, "at_least_s");
     for (const auto &[element, where] : search.elements("rejections", true)) {

@@ -92,6 +92,9 @@ ordered_json searchJson(const PlanOutcome &outcome) {
     attempts.push_back({{"what", attempt.what}, {"failure", attempt.failure}});
   return {{"candidates", result.candidates},
           {"pruned", result.pruned},
+          {"solved", result.solved},
+          {"refused", result.refused},
+          {"unreached", result.unreached},
           {"optimal", result.optimal},
           {"at_least_s", secondsJson(result.lowerBound)},
           {"attempts", std::move(attempts)},

@@ -23,4 +23,28 @@ const char *nameOf(Rejection::Reason reason) {
   return "?";
 }
 
+void countCandidates(SearchResult &result, std::int64_t solved) {
+  result.solved = solved;
+  for (const Rejection &rejection : result.rejections) {
+    if (rejection.how.microBatch == 0) // a mesh, of which there are none
+      continue;
+    switch (rejection.reason) {
+    case Rejection::Reason::bound:
+      result.pruned += rejection.count;
+      break;
+    case Rejection::Reason::memory:
+    case Rejection::Reason::host:
+      (rejection.isFloor ? result.pruned : result.refused) += rejection.count;
+      break;
+    case Rejection::Reason::divisor:
+    case Rejection::Reason::pins:
+      result.refused += rejection.count;
+      break;
+    case Rejection::Reason::budget:
+      result.unreached += rejection.count;
+      break;
+    }
+  }
+}
+
 } // namespace mtplan::planner

@@ -62,21 +62,20 @@ private:
       return bounds.memory(withCount(how, count));
     };
     if (Bytes floor = needed(counts.back()); floor > machine.device.memory)
-      return excludeAll(how, std::ssize(counts), Rejection::Reason::memory,
-                        floor);
+      return excludeAll(withCount(how, counts.back()), std::ssize(counts),
+                        Rejection::Reason::memory, floor);
     auto first = std::ranges::partition_point(counts, [&](int count) {
       return needed(count) > machine.device.memory;
     });
     if (first != counts.begin())
-      excludeAll(how, first - counts.begin(), Rejection::Reason::memory,
-                 needed(counts.front()));
+      excludeAll(withCount(how, first[-1]), first - counts.begin(),
+                 Rejection::Reason::memory, needed(first[-1]));
     openUp(withCount(how, *first), atLeast, {});
   }
 
   // As no plan of these has room.
   void excludeAll(const Parallelism &how, std::int64_t count,
                   Rejection::Reason reason, Bytes floor) {
-    result.pruned += count;
     Rejection rejection{how, reason, {kNever}, floor, true, {}};
     rejection.count = count;
     result.rejections.push_back(std::move(rejection));
@@ -304,14 +303,17 @@ private:
       left = unevenCuts(layersOf(model), how.pp);
     if (left.empty())
       return;
-    rejection.how = how;
     rejection.count = 0;
-    for (std::vector<int> &cut : left) {
-      rejection.how.layers = std::move(cut);
-      rejection.count += std::ssize(recomputeCounts(rejection.how, options));
+    rejection.how = how;
+    for (auto cut = left.rbegin(); cut != left.rend(); ++cut) {
+      rejection.how.layers = std::move(*cut);
+      std::vector<int> counts = recomputeCounts(rejection.how, options);
+      rejection.count += std::ssize(counts);
+      // Who recomputes most needs least, who does least is the fastest.
+      rejection.how = withCount(
+          rejection.how, rejection.isFloor ? counts.back() : counts.front());
     }
     result.candidates += rejection.count;
-    result.pruned += rejection.count;
     openBound = std::min(openBound, rejection.bound.value);
     result.rejections.push_back(std::move(rejection));
   }
@@ -329,7 +331,6 @@ private:
       return openUp(withCount(how, *next), {}, {});
     Rejection rest = answer.rejection;
     rest.count = counts.end() - next;
-    result.pruned += rest.count;
     rest.how = withCount(how, *next);
     rest.reason = answer.planned ? Rejection::Reason::bound : rest.reason;
     result.rejections.push_back(std::move(rest));
@@ -354,8 +355,6 @@ private:
       doubtful.push_back(std::move(answer));
       return;
     }
-    if (answer.rejection.reason == Rejection::Reason::bound)
-      ++result.pruned;
     // A candidate that room for its workspace could not be made for may still
     // hold a plan that needs less of it: its bound alone says how fast.
     if (answer.rejection.reason != Rejection::Reason::pins)
@@ -455,6 +454,7 @@ private:
     result.lowerBound = {openBound};
     result.optimal =
         !pool.empty() && pool.front().time.step.value <= openBound * (1 + 1e-9);
+    countCandidates(result, std::ssize(pool));
     // What does not enter the list is still accounted for.
     for (std::size_t i = static_cast<std::size_t>(options.top); i < pool.size();
          ++i)

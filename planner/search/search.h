@@ -117,8 +117,8 @@ struct Rejection {
   bool isFloor = false;
   std::string detail;
   bool limited = false; ///< with more memory the bound might have been less
-  /// Candidates like it that it stands for: they recompute more, or are cut
-  /// otherwise.
+  /// Candidates like it that it stands for, itself too: they recompute more or
+  /// less, or are cut otherwise.
   std::int64_t count = 1;
 };
 
@@ -132,11 +132,22 @@ struct SearchResult {
   /// If there is no plan: the fastest that fits, though slower than asked for,
   /// or else what needs least, though more than there is.
   std::optional<PlannedCandidate> nearest;
-  std::int64_t candidates = 0; ///< legal ways to share the devices out
-  std::int64_t pruned = 0;     ///< of them, not solved to the end
+  /// Legal ways to share the devices out, each point of the space once, also
+  /// those that others stand for: pruned + solved + refused + unreached.
+  std::int64_t candidates = 0;
+  /// A bound of time or memory says that they cannot matter, or their plan is
+  /// slower than asked for.
+  std::int64_t pruned = 0;
+  std::int64_t solved = 0; ///< with a plan that fits, in the list or beyond it
+  std::int64_t refused =
+      0; ///< nothing is legal, or what was solved is too large
+  std::int64_t unreached = 0; ///< when the search was stopped
   bool optimal = false; ///< the first plan is the optimum of the whole space
   Seconds lowerBound;   ///< no plan in the space is faster; the gap, if any
 };
+
+/// Sets all but `candidates` of the counts, from the rejections.
+void countCandidates(SearchResult &result, std::int64_t solved);
 
 /// The candidate's setting: what prices and legal strategies follow from.
 Setting settingOf(const SearchOptions &options, const Machine &machine,

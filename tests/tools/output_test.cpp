@@ -73,8 +73,9 @@ TEST(Json, HasTheDocumentedKeys) {
                           "cause", "segment", "count_per_micro_batch",
                           "time_s"));
   EXPECT_THAT(keysOf(report["search"]),
-              ElementsAre("candidates", "pruned", "time_s", "optimal",
-                          "lower_bound_s", "rejections"));
+              ElementsAre("candidates", "pruned", "solved", "refused",
+                          "unreached", "time_s", "optimal", "lower_bound_s",
+                          "rejections"));
   EXPECT_TRUE(report["search"]["time_s"].is_null());
   EXPECT_EQ(report["hardware"]["gpus"], 8);
   EXPECT_EQ(report["hardware"]["nodes"], 1);
