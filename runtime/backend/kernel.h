@@ -10,6 +10,7 @@
 // Sums run in an order that depends on shapes alone, not on threads. What is
 // summed over samples (gradients of weights, the loss) is summed sample by
 // sample, so that one micro-batch of eight gives the bits of eight of one.
+// Samples are the first dimension, in an einsum the letter b.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +37,7 @@ struct Span {
 struct TensorView {
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape; ///< local
-  std::vector<Span> pieces;        ///< by dimension
+  std::vector<Span> pieces;        ///< by dimension; empty: whole
 
   std::int64_t elements() const;
 };

@@ -1,9 +1,9 @@
 //===- kernel_spec.cpp - Reading what a kernel is prepared for ------------===//
 
-#include "runtime/backend/kernel.h"
-
 #include <algorithm>
 #include <stdexcept>
+
+#include "runtime/backend/kernel.h"
 
 namespace mtplan::runtime {
 

@@ -1,0 +1,26 @@
+//===- activation.h - Nonlinearities by name --------------------*- C++ -*-===//
+
+#ifndef MTPLAN_RUNTIME_BACKEND_ACTIVATION_H
+#define MTPLAN_RUNTIME_BACKEND_ACTIVATION_H
+
+#include "runtime/backend/signature.h"
+
+namespace mtplan::runtime {
+
+enum class Activation { gelu, geluTanh, silu, relu, tanh, sigmoid };
+
+/// From the setting `kind`.
+inline Activation activationOf(const KernelSpec &spec) {
+  const std::string kind = spec.text("kind", "");
+  const char *const names[] = {"gelu", "gelu_tanh", "silu",
+                               "relu", "tanh",      "sigmoid"};
+  for (int i = 0; i < 6; ++i)
+    if (kind == names[i])
+      return static_cast<Activation>(i);
+  refuse(spec, "kind '" + kind +
+                   "' is none of gelu, gelu_tanh, silu, relu, tanh, sigmoid");
+}
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_BACKEND_ACTIVATION_H

@@ -1,0 +1,44 @@
+//===- relative_position.h - Distances that share a bias --------*- C++ -*-===//
+//
+// As ir/relative_position.h has it, which the runtime does not see; a test
+// holds the two together.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_BACKEND_RELATIVE_POSITION_H
+#define MTPLAN_RUNTIME_BACKEND_RELATIVE_POSITION_H
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+
+namespace mtplan::runtime {
+
+/// Row, of `rows`, of the bias of a key `distance` positions after its query
+/// (Raffel et al. 2020, section 2.1, as T5 has it).
+inline std::int64_t relativeBucket(std::int64_t distance, std::int64_t rows,
+                                   std::int64_t maxDistance, bool both) {
+  std::int64_t first = 0;
+  if (both) {
+    rows /= 2;
+    first = distance > 0 ? rows : 0;
+  }
+  const std::int64_t past =
+      both ? std::abs(distance) : std::max<std::int64_t>(0, -distance);
+  const std::int64_t exact = rows / 2;
+  if (past < exact)
+    return first + past;
+  // A table for more distances than there are has a row for each.
+  if (maxDistance <= exact)
+    return first + std::min(rows - 1, past);
+  const double grown =
+      std::log(static_cast<double>(past) / static_cast<double>(exact)) /
+      std::log(static_cast<double>(maxDistance) / static_cast<double>(exact)) *
+      static_cast<double>(rows - exact);
+  return first + std::min(rows - 1, exact + static_cast<std::int64_t>(grown));
+}
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_BACKEND_RELATIVE_POSITION_H

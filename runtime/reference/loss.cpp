@@ -1,0 +1,105 @@
+//===- loss.cpp - Cross entropy, plainly ----------------------------------===//
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "runtime/reference/reference.h"
+
+namespace mtplan::runtime::reference {
+namespace {
+
+/// The classes of a piece of the logits: where it begins in the vocabulary,
+/// how long a row is and how much of that is not padding.
+struct Classes {
+  std::int64_t offset, width, real;
+
+  explicit Classes(const Call &call)
+      : offset(call.inPiece(0, call.inShape(0).size() - 1).offset),
+        width(call.inShape(0).back()),
+        real(std::clamp<std::int64_t>(
+            call.spec.integer("classes",
+                              std::numeric_limits<std::int64_t>::max()) -
+                offset,
+            0, width)) {}
+
+  /// The element of a row that is `target`'s, or -1.
+  std::int64_t find(double target) const {
+    const std::int64_t local = static_cast<std::int64_t>(target) - offset;
+    return target >= 0 && local >= 0 && local < width ? local : -1;
+  }
+};
+
+void vocabMax(Call &call) {
+  const Classes classes(call);
+  for (std::size_t t = 0; t < call.out[0].size(); ++t) {
+    // A piece of padding only has the neutral element of the reduction.
+    double largest = -std::numeric_limits<double>::infinity();
+    for (std::int64_t v = 0; v < classes.real; ++v) {
+      const double logit = call.in[0][t * classes.width + v];
+      if (logit > largest || std::isnan(logit))
+        largest = logit;
+    }
+    call.out[0][t] = largest;
+  }
+}
+
+void vocabSumExp(Call &call) {
+  const Classes classes(call);
+  for (std::size_t t = 0; t < call.out[0].size(); ++t)
+    for (std::int64_t v = 0; v < classes.real; ++v)
+      call.out[0][t] +=
+          std::exp(call.in[0][t * classes.width + v] - call.in[1][t]);
+}
+
+void vocabPick(Call &call) {
+  const Classes classes(call);
+  for (std::size_t t = 0; t < call.out[0].size(); ++t)
+    if (const std::int64_t v = classes.find(call.in[1][t]); v >= 0)
+      call.out[0][t] = call.in[0][t * classes.width + v];
+}
+
+void tokenLoss(Call &call) {
+  const std::vector<std::int64_t> &shape = call.inShape(0);
+  const std::size_t tokens = call.in[3].size();
+  const std::size_t sample =
+      shape.empty() ? 1 : tokens / static_cast<std::size_t>(shape[0]);
+  for (std::size_t first = 0; first < tokens; first += sample) {
+    Doubles term(1, 0.0);
+    for (std::size_t t = first; t < first + sample; ++t)
+      if (call.in[3][t] >= 0)
+        term[0] += std::log(call.in[1][t]) + call.in[0][t] - call.in[2][t];
+    term[0] /= call.in[4][0];
+    call.addSample(0, term);
+  }
+}
+
+void crossEntropyGrad(Call &call) {
+  const Classes classes(call);
+  const Doubles &maximum = call.in[1], &sumExp = call.in[2],
+                &targets = call.in[3];
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    if (targets[t] < 0)
+      continue;
+    const std::int64_t target = classes.find(targets[t]);
+    for (std::int64_t v = 0; v < classes.real; ++v) {
+      const std::size_t i = t * classes.width + v;
+      const double probability =
+          std::exp(call.in[0][i] - maximum[t]) / sumExp[t];
+      call.out[0][i] =
+          (probability - (v == target ? 1.0 : 0.0)) / call.in[4][0];
+    }
+  }
+}
+
+} // namespace
+
+void addLoss(Table &table) {
+  table.functions["vocab_max"] = vocabMax;
+  table.functions["vocab_sum_exp"] = vocabSumExp;
+  table.functions["vocab_pick"] = vocabPick;
+  table.functions["token_loss"] = tokenLoss;
+  table.functions["cross_entropy_grad"] = crossEntropyGrad;
+}
+
+} // namespace mtplan::runtime::reference

@@ -1,0 +1,270 @@
+//===- moe.cpp - Mixtures of experts, plainly -----------------------------===//
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/reference/reference.h"
+
+namespace mtplan::runtime::reference {
+namespace {
+
+/// A tensor of a call.
+struct View {
+  const std::vector<std::int64_t> &shape;
+  const Doubles &data;
+};
+
+View operand(const Call &call, std::size_t i) {
+  return {call.inShape(i), call.in[i]};
+}
+View result(const Call &call, std::size_t i) {
+  return {call.outShape(i), call.out[i]};
+}
+
+std::size_t topKOf(const Call &call) {
+  return static_cast<std::size_t>(call.spec.integer("top_k", 1));
+}
+bool normalises(const Call &call) {
+  return call.spec.integer("normalise", 0) != 0;
+}
+
+/// The `topK` largest logits of a row, largest first, of equal ones the first.
+std::vector<std::size_t> choose(const double *row, std::size_t experts,
+                                std::size_t topK) {
+  std::vector<std::size_t> chosen;
+  std::vector<bool> taken(experts, false);
+  while (chosen.size() < topK) {
+    std::size_t best = experts;
+    for (std::size_t e = 0; e < experts; ++e)
+      if (!taken[e] && (best == experts || row[e] > row[best]))
+        best = e;
+    taken[best] = true;
+    chosen.push_back(best);
+  }
+  return chosen;
+}
+
+/// A token's logits, made probabilities, and its choice.
+struct Token {
+  Doubles share;
+  std::vector<std::size_t> chosen;
+
+  Token(const double *row, std::size_t experts, std::size_t topK)
+      : share(row, row + experts), chosen(choose(row, experts, topK)) {
+    const double largest = *std::max_element(share.begin(), share.end());
+    double total = 0.0;
+    for (double &value : share)
+      total += value = std::exp(value - largest);
+    for (double &value : share)
+      value /= total;
+  }
+
+  /// Keeps the chosen experts' shares only, made to sum to 1 if `normalise`.
+  void keepChosen(bool normalise) {
+    double total = 0.0;
+    for (std::size_t e : chosen)
+      total += share[e];
+    Doubles kept(share.size(), 0.0);
+    for (std::size_t e : chosen)
+      kept[e] = normalise ? share[e] / total : share[e];
+    share = std::move(kept);
+  }
+};
+
+/// Calls `visit(first, token)` with the first element of every token.
+template <typename Visit>
+void forEachToken(const View &logits, std::size_t topK, Visit &&visit) {
+  const auto experts = static_cast<std::size_t>(logits.shape.back());
+  for (std::size_t first = 0; first < logits.data.size(); first += experts)
+    visit(first, Token(&logits.data[first], experts, topK));
+}
+
+/// Softmax backward: with p the shares, d_i = p_i (g_i - sum_j p_j g_j).
+template <typename GradientOf>
+void softmaxBackward(const Doubles &share, GradientOf &&gradientOf,
+                     double *result) {
+  double projection = 0.0;
+  for (std::size_t e = 0; e < share.size(); ++e)
+    projection += share[e] * gradientOf(e);
+  for (std::size_t e = 0; e < share.size(); ++e)
+    result[e] = share[e] * (gradientOf(e) - projection);
+}
+
+void moeGate(Call &call) {
+  forEachToken(
+      operand(call, 0), topKOf(call), [&](std::size_t first, Token token) {
+        token.keepChosen(normalises(call));
+        std::copy(token.share.begin(), token.share.end(),
+                  call.out[0].begin() + static_cast<std::ptrdiff_t>(first));
+      });
+}
+
+void moeGateGrad(Call &call) {
+  forEachToken(operand(call, 0), topKOf(call),
+               [&](std::size_t first, Token token) {
+                 // Normalised gates are a softmax over the chosen alone; the
+                 // others are one over all, whose unchosen results go nowhere.
+                 Doubles gradient(token.share.size(), 0.0);
+                 for (std::size_t e : token.chosen)
+                   gradient[e] = call.in[1][first + e];
+                 if (normalises(call))
+                   token.keepChosen(/*normalise=*/true);
+                 softmaxBackward(
+                     token.share, [&](std::size_t e) { return gradient[e]; },
+                     &call.out[0][first]);
+               });
+}
+
+void moeSlots(Call &call) {
+  const View logits = operand(call, 0);
+  const auto positions = static_cast<std::size_t>(logits.shape[1]);
+  const auto experts = static_cast<std::size_t>(logits.shape[2]);
+  Doubles &result = call.out[0];
+  std::fill(result.begin(), result.end(), -1.0);
+  const std::size_t sample = positions * experts;
+  for (std::size_t first = 0; first < logits.data.size(); first += sample) {
+    std::vector<std::vector<std::size_t>> chosen;
+    for (std::size_t s = 0; s < positions; ++s)
+      chosen.push_back(
+          choose(&logits.data[first + s * experts], experts, topKOf(call)));
+    Doubles queue(experts, 0.0);
+    for (std::size_t choice = 0; choice < topKOf(call); ++choice)
+      for (std::size_t s = 0; s < positions; ++s) {
+        const std::size_t e = chosen[s][choice];
+        result[first + s * experts + e] = queue[e]++;
+      }
+  }
+}
+
+/// Calls `visit(token, place, slot)` for every token that has a place: the
+/// first elements of its features in [b, s, h] and in [e, b, c, h], and its
+/// element of the slots [b, s, e].
+template <typename Visit>
+void forEachPlace(const View &slots, const View &places, Visit &&visit) {
+  const std::int64_t samples = places.shape[1], count = places.shape[2];
+  const std::int64_t width = places.shape[3];
+  forEachIndex(slots.shape, [&](std::size_t slot, const auto &index) {
+    const double place = slots.data[slot];
+    if (place < 0 || place >= static_cast<double>(count))
+      return;
+    const std::int64_t b = index[0], s = index[1], e = index[2];
+    visit((b * slots.shape[1] + s) * width,
+          ((e * samples + b) * count + static_cast<std::int64_t>(place)) *
+              width,
+          slot);
+  });
+}
+
+void moeDispatch(Call &call) {
+  const View places = result(call, 0);
+  forEachPlace(operand(call, 1), places,
+               [&](std::int64_t token, std::int64_t place, std::size_t) {
+                 for (std::int64_t h = 0; h < places.shape[3]; ++h)
+                   call.out[0][place + h] = call.in[0][token + h];
+               });
+}
+
+void moeDispatchGrad(Call &call) {
+  const View places = operand(call, 1);
+  forEachPlace(operand(call, 0), places,
+               [&](std::int64_t token, std::int64_t place, std::size_t) {
+                 for (std::int64_t h = 0; h < places.shape[3]; ++h)
+                   call.out[0][token + h] += places.data[place + h];
+               });
+}
+
+void moeCombine(Call &call) {
+  const View places = operand(call, 0);
+  forEachPlace(operand(call, 2), places,
+               [&](std::int64_t token, std::int64_t place, std::size_t slot) {
+                 const double gate = call.in[1][slot];
+                 for (std::int64_t h = 0; h < places.shape[3]; ++h)
+                   call.out[0][token + h] += gate * places.data[place + h];
+               });
+}
+
+void moeCombineGrad(Call &call) {
+  const View places = operand(call, 0);
+  const Doubles &gradient = call.in[3];
+  forEachPlace(operand(call, 2), places,
+               [&](std::int64_t token, std::int64_t place, std::size_t slot) {
+                 const double gate = call.in[1][slot];
+                 for (std::int64_t h = 0; h < places.shape[3]; ++h) {
+                   call.out[0][place + h] = gate * gradient[token + h];
+                   call.out[1][slot] +=
+                       places.data[place + h] * gradient[token + h];
+                 }
+               });
+}
+
+/// How often each expert of each sample is chosen, [b, e], times the loss's
+/// slope by the sum of the sample's probabilities: coefficient * experts /
+/// (count * positions).
+Doubles balanceSlopes(const Call &call) {
+  const View logits = operand(call, 0);
+  const auto positions = static_cast<std::size_t>(logits.shape[1]);
+  const auto experts = static_cast<std::size_t>(logits.shape[2]);
+  const double scale = call.spec.number("coefficient", 0.0) *
+                       static_cast<double>(experts) /
+                       (call.in[1][0] * static_cast<double>(positions));
+  Doubles slopes(logits.shape[0] * experts, 0.0);
+  forEachToken(logits, topKOf(call),
+               [&](std::size_t first, const Token &token) {
+                 for (std::size_t e : token.chosen)
+                   slopes[first / (positions * experts) * experts + e] += scale;
+               });
+  return slopes;
+}
+
+/// Calls `visit(first, token, slopes of its sample)` for every token.
+template <typename Visit>
+void forEachBalanced(const Call &call, Visit &&visit) {
+  const View logits = operand(call, 0);
+  const Doubles slopes = balanceSlopes(call);
+  const auto sample =
+      static_cast<std::size_t>(logits.shape[1] * logits.shape[2]);
+  const auto experts = static_cast<std::size_t>(logits.shape[2]);
+  forEachToken(logits, topKOf(call),
+               [&](std::size_t first, const Token &token) {
+                 visit(first, token, &slopes[first / sample * experts]);
+               });
+}
+
+void balanceLoss(Call &call) {
+  const View logits = operand(call, 0);
+  const auto sample =
+      static_cast<std::size_t>(logits.shape[1] * logits.shape[2]);
+  Doubles term(1, 0.0);
+  forEachBalanced(
+      call, [&](std::size_t first, const Token &token, const double *slopes) {
+        for (std::size_t e = 0; e < token.share.size(); ++e)
+          term[0] += slopes[e] * token.share[e];
+        if ((first + token.share.size()) % sample == 0)
+          call.addSample(0, term);
+      });
+}
+
+void balanceLossGrad(Call &call) {
+  forEachBalanced(
+      call, [&](std::size_t first, const Token &token, const double *slopes) {
+        softmaxBackward(
+            token.share, [&](std::size_t e) { return slopes[e]; },
+            &call.out[0][first]);
+      });
+}
+
+} // namespace
+
+void addMoe(Table &table) {
+  table.functions["moe_gate"] = moeGate;
+  table.functions["moe_gate_grad"] = moeGateGrad;
+  table.functions["moe_slots"] = moeSlots;
+  table.functions["moe_dispatch"] = moeDispatch;
+  table.functions["moe_dispatch_grad"] = moeDispatchGrad;
+  table.functions["moe_combine"] = moeCombine;
+  table.functions["moe_combine_grad"] = moeCombineGrad;
+  table.functions["balance_loss"] = balanceLoss;
+  table.functions["balance_loss_grad"] = balanceLossGrad;
+}
+
+} // namespace mtplan::runtime::reference

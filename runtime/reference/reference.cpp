@@ -1,0 +1,97 @@
+//===- reference.cpp - The backend of plain loops -------------------------===//
+
+#include "runtime/reference/reference.h"
+
+#include "runtime/backend/element.h"
+
+namespace mtplan::runtime {
+namespace reference {
+
+void Call::addSample(std::size_t output, Doubles &term) {
+  const ElementType type = spec.outputs[output].type;
+  const auto rounded = [type](double value) {
+    return type == ElementType::f64
+               ? value
+               : static_cast<double>(static_cast<float>(value));
+  };
+  for (std::size_t i = 0; i < term.size(); ++i) {
+    out[output][i] = rounded(out[output][i] + rounded(term[i]));
+    term[i] = 0.0;
+  }
+}
+
+namespace {
+
+const Table &table() {
+  static const Table kTable = [] {
+    Table all;
+    addLinear(all);
+    addEmbedding(all);
+    addPointwise(all);
+    addNorm(all);
+    addAttention(all);
+    addLoss(all);
+    addMoe(all);
+    addPosition(all);
+    addUpdate(all);
+    return all;
+  }();
+  return kTable;
+}
+
+Doubles widened(const TensorView &view, const void *data) {
+  Doubles values(static_cast<std::size_t>(view.elements()));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = readElement(view.type, data, static_cast<std::int64_t>(i));
+  return values;
+}
+
+class PlainKernel : public Kernel {
+public:
+  PlainKernel(KernelSpec theSpec, Function theFunction, bool isUpdate)
+      : spec(std::move(theSpec)), function(theFunction), updates(isUpdate) {}
+
+  void run(const Invocation &invocation) override {
+    Call call{spec, invocation.moment, invocation.update, {}, {}};
+    for (std::size_t i = 0; i < spec.inputs.size(); ++i)
+      call.in.push_back(widened(spec.inputs[i], invocation.inputs[i]));
+    for (std::size_t i = 0; i < spec.outputs.size(); ++i)
+      call.out.push_back(
+          updates
+              ? widened(spec.outputs[i], invocation.outputs[i])
+              : Doubles(static_cast<std::size_t>(spec.outputs[i].elements()),
+                        0.0));
+    function(call);
+    for (std::size_t i = 0; i < spec.outputs.size(); ++i)
+      for (std::size_t e = 0; e < call.out[i].size(); ++e)
+        writeElement(spec.outputs[i].type, invocation.outputs[i],
+                     static_cast<std::int64_t>(e), call.out[i][e]);
+  }
+
+private:
+  const KernelSpec spec;
+  const Function function;
+  const bool updates;
+};
+
+class ReferenceBackend : public Backend {
+public:
+  std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
+    checkSpec(spec);
+    const Table &all = table();
+    if (auto found = all.functions.find(spec.kernel);
+        found != all.functions.end())
+      return std::make_unique<PlainKernel>(spec, found->second, false);
+    return std::make_unique<PlainKernel>(spec, all.updates.at(spec.kernel),
+                                         true);
+  }
+};
+
+} // namespace
+} // namespace reference
+
+std::unique_ptr<Backend> makeReferenceBackend() {
+  return std::make_unique<reference::ReferenceBackend>();
+}
+
+} // namespace mtplan::runtime

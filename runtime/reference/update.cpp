@@ -1,0 +1,74 @@
+//===- update.cpp - What only the runtime has, plainly --------------------===//
+
+#include <cmath>
+
+#include "runtime/reference/reference.h"
+
+namespace mtplan::runtime::reference {
+namespace {
+
+void accumulate(Call &call) {
+  for (std::size_t i = 0; i < call.in[0].size(); ++i)
+    call.out[0][i] += call.in[0][i];
+}
+
+void slice(Call &call) {
+  const std::vector<std::int64_t> &piece = call.outShape(0);
+  const auto dim = static_cast<std::size_t>(call.spec.integer("dim", 0));
+  const std::int64_t place = call.spec.integer("place", 0);
+  forEachIndex(piece, [&](std::size_t i, const auto &index) {
+    std::int64_t at = 0;
+    for (std::size_t d = 0; d < piece.size(); ++d)
+      at = at * call.inShape(0)[d] + index[d] +
+           (d == dim ? place * piece[d] : 0);
+    call.out[0][i] = call.in[0][at];
+  });
+}
+
+void mask(Call &call) {
+  if (call.spec.integer("place", 0) == 0)
+    call.out[0] = call.in[0];
+}
+
+void squareSum(Call &call) {
+  if (call.spec.integer("counts", 1) != 0)
+    for (double value : call.in[0])
+      call.out[0][0] += value * value;
+}
+
+/// With decoupled decay (Loshchilov and Hutter 2019).
+void adamw(Call &call) {
+  const UpdateNumbers &numbers = *call.update;
+  const bool decay = call.spec.integer("decay", 0) != 0;
+  const auto step = static_cast<double>(numbers.step);
+  const double correction1 = 1.0 - std::pow(numbers.beta1, step);
+  const double correction2 = 1.0 - std::pow(numbers.beta2, step);
+  const bool single = call.spec.outputs[1].type != ElementType::f64;
+  for (std::size_t i = 0; i < call.in[0].size(); ++i) {
+    const double slope = call.in[0][i] * numbers.gradientFactor;
+    double &weight = call.out[1][i];
+    double &mean = call.out[2][i], &square = call.out[3][i];
+    mean = numbers.beta1 * mean + (1.0 - numbers.beta1) * slope;
+    square = numbers.beta2 * square + (1.0 - numbers.beta2) * slope * slope;
+    if (decay)
+      weight -= numbers.learningRate * numbers.weightDecay * weight;
+    weight -= numbers.learningRate * (mean / correction1) /
+              (std::sqrt(square / correction2) + numbers.epsilon);
+    call.out[0][i] = weight =
+        single ? static_cast<double>(static_cast<float>(weight)) : weight;
+  }
+}
+
+} // namespace
+
+void addUpdate(Table &table) {
+  table.updates["accumulate"] = accumulate;
+  table.functions["slice"] = slice;
+  table.functions["mask"] = mask;
+  table.functions["copy"] = [](Call &call) { call.out[0] = call.in[0]; };
+  table.functions["cast"] = table.functions["copy"];
+  table.updates["square_sum"] = squareSum;
+  table.updates["adamw"] = adamw;
+}
+
+} // namespace mtplan::runtime::reference
