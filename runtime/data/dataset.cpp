@@ -1,0 +1,176 @@
+//===- dataset.cpp - Samples of a corpus in one global order --------------===//
+
+#include "runtime/data/dataset.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "runtime/data/megatron_order.h"
+#include "runtime/data/permutation.h"
+
+namespace mtplan::runtime {
+namespace {
+
+std::string text(std::int64_t number) { return std::to_string(number); }
+
+const char *nameOf(DataPart part) {
+  switch (part) {
+  case DataPart::train:
+    return "training";
+  case DataPart::validation:
+    return "validation";
+  case DataPart::test:
+    break;
+  }
+  return "test";
+}
+
+[[noreturn]] void refuseShort(const TokenFile &file, const DataOptions &options,
+                              std::int64_t tokens) {
+  throw DataError(file.path(), std::string("its ") + nameOf(options.part) +
+                                   " part has " + text(tokens) +
+                                   " tokens, one sample of sequence length " +
+                                   text(options.sequence) + " needs " +
+                                   text(options.sequence + 1));
+}
+
+/// First and end of the part that is asked for.
+std::pair<std::int64_t, std::int64_t> partOf(const DataOptions &options,
+                                             std::int64_t elements) {
+  const auto points = splitPoints(options.split, elements);
+  const auto part = static_cast<std::size_t>(options.part);
+  return {points[part], points[part + 1]};
+}
+
+/// One array of tokens, cut and shuffled anew in every epoch.
+class FlatDataset final : public Dataset {
+public:
+  FlatDataset(TokenFile theTokens, const DataOptions &options)
+      : tokens(std::move(theTokens)) {
+    settings = options;
+    const auto [begin, end] = partOf(options, tokens.tokens());
+    first = begin;
+    perEpoch = (end - begin - 1) / options.sequence;
+    if (end - begin < options.sequence + 1)
+      refuseShort(tokens, options, end - begin);
+  }
+
+  const TokenFile &file() const override { return tokens; }
+  std::int64_t samplesPerEpoch() const override { return perEpoch; }
+  std::optional<std::int64_t> samples() const override { return std::nullopt; }
+
+  void sample(std::int64_t index, std::span<std::int32_t> out) const override {
+    const Permutation order(perEpoch, settings.seed, index / perEpoch);
+    const std::int64_t place = order(index % perEpoch);
+    tokens.read(first + place * settings.sequence, out, settings.vocabulary);
+  }
+
+private:
+  TokenFile tokens;
+  std::int64_t first = 0;
+  std::int64_t perEpoch = 1;
+};
+
+class MegatronDataset final : public Dataset {
+public:
+  MegatronDataset(TokenFile theTokens, const DataOptions &options)
+      : tokens(std::move(theTokens)) {
+    settings = options;
+    if (tokens.sequences() > INT32_MAX)
+      throw DataError(tokens.path(), "has " + text(tokens.sequences()) +
+                                         " sequences, can order 2147483647");
+    const auto [begin, end] = partOf(options, tokens.sequences());
+    MegatronOrderRequest request;
+    request.firstDocument = static_cast<std::int32_t>(begin);
+    request.endDocument = static_cast<std::int32_t>(end);
+    request.sequence = options.sequence;
+    request.samples = options.samples;
+    request.seed = static_cast<std::uint32_t>(options.seed);
+    std::int64_t all = 0;
+    for (std::int64_t i = begin; i < end; ++i)
+      all += tokens.sequenceLength(i);
+    if (all < options.sequence + 1)
+      refuseShort(tokens, options, all);
+    perEpoch = (all - 1) / options.sequence;
+    try {
+      order = orderAsMegatron(
+          request, [&](std::int64_t i) { return tokens.sequenceLength(i); });
+    } catch (const std::length_error &error) {
+      throw DataError(tokens.path(), error.what());
+    }
+  }
+
+  const TokenFile &file() const override { return tokens; }
+  std::int64_t samplesPerEpoch() const override { return perEpoch; }
+  std::optional<std::int64_t> samples() const override {
+    return static_cast<std::int64_t>(order.shuffle.size());
+  }
+
+  void sample(std::int64_t index, std::span<std::int32_t> out) const override {
+    if (index >= *samples())
+      throw DataError(tokens.path(),
+                      "sample " + text(index) + " of " + text(*samples()) +
+                          ": the order was made for " +
+                          (settings.samples > 0 ? text(settings.samples)
+                                                : std::string("one epoch")));
+    const SampleStart start =
+        order.starts[order.shuffle[static_cast<std::size_t>(index)]];
+    std::size_t document = start.document;
+    std::int64_t offset = start.offset;
+    while (!out.empty()) {
+      const std::int64_t sequence = order.documents[document++];
+      const auto left =
+          static_cast<std::size_t>(tokens.sequenceLength(sequence) - offset);
+      const std::size_t taken = std::min(left, out.size());
+      if (taken > 0)
+        tokens.read(tokens.sequenceBegin(sequence) + offset, out.first(taken),
+                    settings.vocabulary);
+      out = out.subspan(taken);
+      offset = 0;
+    }
+  }
+
+private:
+  TokenFile tokens;
+  MegatronOrder order;
+  std::int64_t perEpoch = 1;
+};
+
+} // namespace
+
+std::array<std::int64_t, 4> splitPoints(const std::array<double, 3> &shares,
+                                        std::int64_t elements) {
+  double total = 0.0;
+  for (double share : shares) {
+    if (!(share >= 0.0) || !std::isfinite(share))
+      throw std::invalid_argument("a share of " + std::to_string(share) +
+                                  "; shares are 0 or more");
+    total += share;
+  }
+  if (total == 0.0)
+    throw std::invalid_argument("all shares are 0");
+  std::array<std::int64_t, 4> points = {};
+  double before = 0.0;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    before += shares[i] / total;
+    // nearbyint rounds halves to even, as Python's round does.
+    points[i + 1] =
+        std::min(elements, static_cast<std::int64_t>(std::nearbyint(
+                               before * static_cast<double>(elements))));
+  }
+  return points;
+}
+
+std::unique_ptr<Dataset> openDataset(const DataOptions &options) {
+  if (options.sequence < 1)
+    throw std::invalid_argument("a sequence length of " +
+                                text(options.sequence) + ", needs at least 1");
+  TokenFile file = TokenFile::open(options.path, options.format);
+  if (file.format() == TokenFormat::megatron)
+    return std::make_unique<MegatronDataset>(std::move(file), options);
+  return std::make_unique<FlatDataset>(std::move(file), options);
+}
+
+} // namespace mtplan::runtime

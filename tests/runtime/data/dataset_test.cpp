@@ -1,0 +1,219 @@
+//===- dataset_test.cpp - Samples in one global order ---------------------===//
+
+#include <numeric>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/data/dataset.h"
+#include "runtime/data/permutation.h"
+#include "tests/runtime/data/data_files.h"
+
+namespace mtplan::runtime {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::int32_t> sampleOf(const Dataset &data, std::int64_t index) {
+  std::vector<std::int32_t> tokens(
+      static_cast<std::size_t>(data.options().sequence) + 1);
+  data.sample(index, tokens);
+  return tokens;
+}
+
+TEST(Permutation, ReachesEachNumberOnceInEveryEpoch) {
+  for (std::int64_t size : {1, 2, 3, 4, 5, 16, 17, 64, 65, 1000}) {
+    SCOPED_TRACE(size);
+    for (std::int64_t epoch : {0, 1, 7}) {
+      const Permutation order(size, 42, epoch);
+      std::set<std::int64_t> seen;
+      for (std::int64_t i = 0; i < size; ++i)
+        seen.insert(order(i));
+      EXPECT_EQ(seen.size(), static_cast<std::size_t>(size));
+      EXPECT_EQ(*seen.begin(), 0);
+      EXPECT_EQ(*seen.rbegin(), size - 1);
+    }
+  }
+}
+
+TEST(Permutation, SeedsAndEpochsDiffer) {
+  const Permutation base(1000, 1, 0), seed(1000, 2, 0), epoch(1000, 1, 1);
+  int stays = 0, sameSeed = 0, sameEpoch = 0;
+  for (int i = 0; i < 1000; ++i) {
+    stays += base(i) == i;
+    sameSeed += base(i) == seed(i);
+    sameEpoch += base(i) == epoch(i);
+  }
+  // One on average each; more than ten is less likely than 1e-7.
+  EXPECT_LE(stays, 10);
+  EXPECT_LE(sameSeed, 10);
+  EXPECT_LE(sameEpoch, 10);
+}
+
+// The first of a thousand goes anywhere: chi-squared over ten equal parts.
+TEST(Permutation, GoesEverywhereAlike) {
+  std::vector<int> parts(10);
+  for (std::uint64_t seed = 0; seed < 2000; ++seed)
+    ++parts[static_cast<std::size_t>(Permutation(1000, seed, 3)(0) / 100)];
+  double chi = 0.0;
+  for (int part : parts)
+    chi += (part - 200.0) * (part - 200.0) / 200.0;
+  EXPECT_LT(chi, 27.9); // 0.1 % of nine degrees of freedom
+}
+
+// Token i is i: 21 tokens and s = 4 are samples from 0, 4, 8, 12 and 16.
+class CountingText : public testing::Test {
+protected:
+  CountingText() {
+    std::string bytes(21, '\0');
+    std::iota(bytes.begin(), bytes.end(), '\0');
+    options.path = writeFile(folder / "counting.txt", bytes);
+    options.sequence = 4;
+  }
+
+  TestFolder folder;
+  DataOptions options;
+};
+
+TEST_F(CountingText, EveryEpochHasEachSampleOnceInItsOwnOrder) {
+  const auto data = openDataset(options);
+  EXPECT_EQ(data->samplesPerEpoch(), 5);
+  EXPECT_EQ(data->samples(), std::nullopt);
+  std::set<std::vector<std::int32_t>> orders;
+  for (int epoch = 0; epoch < 6; ++epoch) {
+    std::set<std::int32_t> starts;
+    std::vector<std::int32_t> order;
+    for (int i = 0; i < 5; ++i) {
+      const auto tokens = sampleOf(*data, epoch * 5 + i);
+      const std::int32_t first = tokens[0];
+      EXPECT_THAT(tokens, ElementsAre(first, first + 1, first + 2, first + 3,
+                                      first + 4));
+      starts.insert(first);
+      order.push_back(first);
+    }
+    EXPECT_THAT(starts, ElementsAre(0, 4, 8, 12, 16));
+    orders.insert(order);
+  }
+  EXPECT_GT(orders.size(), 4U);
+}
+
+TEST_F(CountingText, TheOrderIsOfTheSeedAlone) {
+  const auto one = openDataset(options), same = openDataset(options);
+  options.seed = 1;
+  options.samples = 1000; // says nothing here
+  const auto other = openDataset(options);
+  int differ = 0;
+  for (int i = 99; i >= 0; --i) {
+    EXPECT_EQ(sampleOf(*one, i), sampleOf(*same, i));
+    differ += sampleOf(*one, i) != sampleOf(*other, i);
+  }
+  EXPECT_GT(differ, 40);
+}
+
+// 21 tokens, 3 : 1: 16 (15.75 rounded) and 5, so 3 samples and 1.
+TEST_F(CountingText, PartsShareNoToken) {
+  options.split = {3, 1, 0};
+  const auto train = openDataset(options);
+  EXPECT_EQ(train->samplesPerEpoch(), 3);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_LT(sampleOf(*train, i).back(), 16);
+  options.part = DataPart::validation;
+  const auto validation = openDataset(options);
+  EXPECT_EQ(validation->samplesPerEpoch(), 1);
+  EXPECT_THAT(sampleOf(*validation, 0), ElementsAre(16, 17, 18, 19, 20));
+  options.part = DataPart::test;
+  EXPECT_THAT(messageOf<DataError>([&] { openDataset(options); }),
+              HasSubstr("its test part has 0 tokens, one sample of sequence "
+                        "length 4 needs 5"));
+}
+
+TEST_F(CountingText, OneSampleMustFit) {
+  options.sequence = 20;
+  EXPECT_EQ(openDataset(options)->samplesPerEpoch(), 1);
+  options.sequence = 21;
+  EXPECT_THAT(messageOf<DataError>([&] { openDataset(options); }),
+              HasSubstr("has 21 tokens, one sample of sequence length 21 needs "
+                        "22"));
+}
+
+TEST(SplitPoints, AreRoundedHalfToEven) {
+  EXPECT_EQ(splitPoints({1, 0, 0}, 7),
+            (std::array<std::int64_t, 4>{0, 7, 7, 7}));
+  // 969,30,1 of 1000, as Megatron-LM's default is.
+  EXPECT_EQ(splitPoints({969, 30, 1}, 1000),
+            (std::array<std::int64_t, 4>{0, 969, 999, 1000}));
+  // 2.5 -> 2, 3.5 -> 4.
+  EXPECT_EQ(splitPoints({1, 1, 0}, 5),
+            (std::array<std::int64_t, 4>{0, 2, 5, 5}));
+  EXPECT_EQ(splitPoints({1, 1, 0}, 7),
+            (std::array<std::int64_t, 4>{0, 4, 7, 7}));
+  EXPECT_THROW(splitPoints({0, 0, 0}, 7), std::invalid_argument);
+  EXPECT_THROW(splitPoints({2, -1, 0}, 7), std::invalid_argument);
+}
+
+// Lengths 3, 1, 2, 5, 4; token = 10 * sequence + place in it.
+class MegatronCorpus : public testing::Test {
+protected:
+  MegatronCorpus() {
+    const std::vector<std::int32_t> lengths = {3, 1, 2, 5, 4};
+    std::vector<std::uint16_t> tokens;
+    std::vector<std::int64_t> offsets;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      offsets.push_back(static_cast<std::int64_t>(2 * tokens.size()));
+      for (int j = 0; j < lengths[i]; ++j)
+        tokens.push_back(
+            static_cast<std::uint16_t>(10 * i + static_cast<std::size_t>(j)));
+    }
+    writeFile(folder / "c.bin", bytesOfNumbers(tokens));
+    writeFile(folder / "c.idx",
+              kGoldenIdx.substr(0, 18) + bytesOfNumbers<std::uint64_t>({5, 6}) +
+                  bytesOfNumbers(lengths) + bytesOfNumbers(offsets) +
+                  bytesOfNumbers<std::int64_t>({0, 1, 2, 3, 4, 5}));
+    options.path = folder / "c";
+    options.sequence = 4;
+  }
+
+  TestFolder folder;
+  DataOptions options;
+};
+
+// Documents 4 0 1 2 3, samples from (0,0) (1,0) (3,0), drawn 1 2 0: sample 0
+// is document 0 whole, 1 whole and the first token of 2.
+TEST_F(MegatronCorpus, SamplesAreThoseOfMegatron) {
+  options.samples = 3;
+  const auto data = openDataset(options);
+  EXPECT_EQ(data->samples(), 3);
+  EXPECT_EQ(data->samplesPerEpoch(), 3);
+  EXPECT_THAT(sampleOf(*data, 0), ElementsAre(0, 1, 2, 10, 20));
+  EXPECT_THAT(sampleOf(*data, 1), ElementsAre(20, 21, 30, 31, 32));
+  EXPECT_THAT(sampleOf(*data, 2), ElementsAre(40, 41, 42, 43, 0));
+  EXPECT_THAT(messageOf<DataError>([&] { sampleOf(*data, 3); }),
+              HasSubstr("sample 3 of 3: the order was made for 3"));
+}
+
+TEST_F(MegatronCorpus, IsSplitBySequences) {
+  options.split = {3, 2, 0}; // sequences 0 1 2, then 3 4
+  const auto train = openDataset(options);
+  EXPECT_EQ(train->samplesPerEpoch(), 1); // six tokens
+  for (std::int32_t token : sampleOf(*train, 0))
+    EXPECT_LT(token, 30);
+  options.part = DataPart::validation;
+  for (std::int32_t token : sampleOf(*openDataset(options), 0))
+    EXPECT_GE(token, 30);
+  options.part = DataPart::test;
+  EXPECT_THAT(messageOf<DataError>([&] { openDataset(options); }),
+              HasSubstr("its test part has 0 tokens"));
+}
+
+TEST_F(MegatronCorpus, TokensAboveTheModelsVocabularyAreRefused) {
+  options.vocabulary = 43;
+  const auto data = openDataset(options);
+  EXPECT_NO_THROW(sampleOf(*data, 0));
+  EXPECT_THAT(messageOf<DataError>([&] { sampleOf(*data, 2); }),
+              HasSubstr("c.bin: byte 28: token 43, the vocabulary has 43"));
+}
+
+} // namespace
+} // namespace mtplan::runtime
