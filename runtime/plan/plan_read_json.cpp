@@ -1,0 +1,187 @@
+//===- plan_read_json.cpp - An executable plan from text ------------------===//
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/plan/instruction_json.h"
+#include "runtime/plan/node_json.h"
+#include "runtime/plan/plan_json.h"
+#include "runtime/plan/plan_limits.h"
+#include "runtime/plan/plan_words.h"
+
+namespace mtplan::runtime {
+
+using Names = std::span<const std::string_view>;
+
+namespace {
+
+std::string readText(const Node &node) { return node.text(); }
+
+int readRank(const Node &node) { return node.count(0, kMostRanks - 1); }
+
+int readIndex(const Node &node) { return node.count(0, kMostIndex); }
+
+Axis readAxis(const Node &node) {
+  static constexpr std::string_view kNames[] = {"name", "size"};
+  MemberNodes members(node, kNames);
+  return {members.need("name").text(), members.count("size", kMostRanks)};
+}
+
+Group readGroup(const Node &node) {
+  static constexpr std::string_view kNames[] = {"name", "communicators"};
+  MemberNodes members(node, kNames);
+  Group group;
+  group.name = members.need("name").text();
+  group.communicators = members.need("communicators").list([](const Node &one) {
+    return one.list(readRank);
+  });
+  return group;
+}
+
+Arena readArena(const Node &node) {
+  static constexpr std::string_view kNames[] = {"class", "size"};
+  MemberNodes members(node, kNames);
+  return {static_cast<MemoryClass>(members.need("class").oneOf(kMemoryClasses)),
+          members.integer("size", 0, kMostBytes)};
+}
+
+std::int64_t readOffset(const MemberNodes &members, std::string_view name) {
+  std::optional<Node> member = members.find(name);
+  if (!member)
+    return 0;
+  std::int64_t bytes = member->integer(0, kMostBytes);
+  if (bytes % kAlignment != 0)
+    member->fail("must be a multiple of " + std::to_string(kAlignment) +
+                 " bytes, got " + std::to_string(bytes) + "; the next is " +
+                 std::to_string((bytes / kAlignment + 1) * kAlignment));
+  return bytes;
+}
+
+Buffer readBuffer(const Node &node) {
+  static constexpr std::string_view kNames[] = {
+      "name",    "arena",        "offset", "size",
+      "entries", "entry_stride", "slots",  "slot_stride"};
+  MemberNodes members(node, kNames);
+  Buffer buffer;
+  buffer.name = members.need("name").text();
+  buffer.arena = members.index("arena");
+  (void)members.need("offset");
+  buffer.offset = readOffset(members, "offset");
+  buffer.size = members.integer("size", 1, kMostBytes);
+  buffer.entries = members.count("entries", kMostPieces, 1);
+  buffer.entryStride = readOffset(members, "entry_stride");
+  buffer.slots = members.count("slots", kMostPieces, 1);
+  buffer.slotStride = readOffset(members, "slot_stride");
+  return buffer;
+}
+
+Parameter readParameter(const Node &node) {
+  static constexpr std::string_view kNames[] = {
+      "label",         "init",     "first_copy",       "copies",
+      "value",         "gradient", "master",           "first_moment",
+      "second_moment", "alike",    "counted_elsewhere"};
+  MemberNodes members(node, kNames);
+  Parameter parameter;
+  parameter.label = members.need("label").text();
+  parameter.init = kInits[members.need("init").oneOf(kInits)];
+  parameter.firstCopy = members.index("first_copy", 0);
+  parameter.copies = members.count("copies", kMostCopies, 1);
+  parameter.value = readTensor(members.need("value"));
+  parameter.gradient = readTensor(members.need("gradient"));
+  if (std::optional<Node> master = members.find("master"))
+    parameter.master = readTensor(*master);
+  parameter.firstMoment = readTensor(members.need("first_moment"));
+  parameter.secondMoment = readTensor(members.need("second_moment"));
+  if (std::optional<Node> alike = members.find("alike"))
+    parameter.alike = alike->list(readIndex);
+  if (std::optional<Node> counted = members.find("counted_elsewhere"))
+    parameter.countedElsewhere = counted->boolean();
+  return parameter;
+}
+
+Program readProgram(const Node &node) {
+  static constexpr std::string_view kNames[] = {"name", "instructions"};
+  MemberNodes members(node, kNames);
+  Program program;
+  program.name = members.need("name").text();
+  program.instructions = members.need("instructions").list(readInstruction);
+  return program;
+}
+
+ScheduleEntry readEntry(const Node &node) {
+  std::size_t size = node.size();
+  if (size < 2 || size > 5)
+    node.fail("must have 2 to 5 numbers, [program, micro-batch, first, count, "
+              "step], got " +
+              std::to_string(size));
+  ScheduleEntry entry;
+  entry.program = readIndex(node.at(0));
+  entry.microBatch = node.at(1).count(0, kMostMicroBatches - 1);
+  if (size > 2)
+    entry.first = node.at(2).count(0, kMostCopies - 1);
+  if (size > 3)
+    entry.count = node.at(3).count(1, kMostCopies);
+  if (size > 4)
+    entry.step = node.at(4).count(-1, 1);
+  if (entry.step == 0)
+    node.at(4).fail("must be 1, or -1 in backward, got 0");
+  return entry;
+}
+
+Stage readStage(const Node &node) {
+  static constexpr std::string_view kNames[] = {
+      "ranks",    "arenas",   "buffers", "parameters", "zeroed",
+      "programs", "schedule", "reduce",  "apply"};
+  MemberNodes members(node, kNames);
+  Stage stage;
+  stage.ranks = members.need("ranks").list(readRank);
+  stage.arenas = members.need("arenas").list(readArena);
+  stage.buffers = members.need("buffers").list(readBuffer);
+  stage.parameters = members.need("parameters").list(readParameter);
+  stage.zeroed = members.need("zeroed").list(readIndex);
+  stage.programs = members.need("programs").list(readProgram);
+  stage.schedule = members.need("schedule").list(readEntry);
+  stage.reduce = members.need("reduce").list(readEntry);
+  stage.apply = members.need("apply").list(readEntry);
+  return stage;
+}
+
+Plan readPlan(const Node &node) {
+  static constexpr std::string_view kNames[] = {
+      "version",  "model",   "ranks",         "mesh",
+      "groups",   "streams", "micro_batches", "global_batch",
+      "sequence", "layers",  "stages"};
+  // Before all else: another version has other members.
+  if (!node.value().is_object())
+    node.mustBe("an object");
+  if (auto found = node.value().find("version"); found != node.value().end()) {
+    Node version(*found, node, "version");
+    if (std::int64_t given = version.integer(0, kMostIndex);
+        given != kPlanVersion)
+      version.fail("is " + std::to_string(given) +
+                   ", but this program reads version " +
+                   std::to_string(kPlanVersion) + "; compile the plan again");
+  }
+  MemberNodes members(node, kNames);
+  Plan plan;
+  plan.version = members.index("version");
+  plan.model = members.need("model").text();
+  plan.ranks = members.count("ranks", kMostRanks);
+  plan.mesh = members.need("mesh").list(readAxis);
+  plan.groups = members.need("groups").list(readGroup);
+  plan.streams = members.need("streams").list(readText);
+  plan.microBatches = members.count("micro_batches", kMostMicroBatches);
+  plan.globalBatch = members.integer("global_batch", 1, kMostSamples);
+  plan.sequence = members.integer("sequence", 1, kMostSamples);
+  plan.layers = members.integer("layers", 1, kMostCopies);
+  plan.stages = members.need("stages").list(readStage);
+  return plan;
+}
+
+} // namespace
+
+Plan parsePlan(const std::string &text) {
+  const nlohmann::ordered_json root = parseStrictly(text);
+  return readPlan(Node(root));
+}
+
+} // namespace mtplan::runtime

@@ -1,0 +1,309 @@
+//===- plan_write_json.cpp - An executable plan as text -------------------===//
+//
+// One line a buffer, parameter or instruction, so that two plans can be
+// compared line by line. Members with the default of plan.h are left out where
+// docs/executable-plan.md says that they may be.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/plan/node_json.h"
+#include "runtime/plan/plan_json.h"
+#include "runtime/plan/plan_words.h"
+
+namespace mtplan::runtime {
+
+using nlohmann::json;
+
+namespace {
+
+// What cannot be written; the pointer grows from the end as calls return.
+struct Fault {
+  std::string pointer;
+  std::string what;
+};
+
+std::string written(std::int64_t value) { return std::to_string(value); }
+
+std::string written(std::string_view text) {
+  try {
+    return json(text).dump();
+  } catch (const json::exception &) {
+    throw Fault{{}, "must be UTF-8"};
+  }
+}
+
+// With a point or an exponent, so that it is read as a double again.
+std::string written(double value) {
+  if (!std::isfinite(value))
+    throw Fault{{},
+                "must be a finite number, got " + std::to_string(value) +
+                    "; say it as text"};
+  return json(value).dump();
+}
+
+// The items as an array, `between` after each comma.
+template <typename Items, typename Write>
+std::string array(const Items &items, Write write,
+                  std::string_view between = " ") {
+  std::string text = "[";
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i != 0)
+      (text += ',') += between;
+    try {
+      text += write(items[i]);
+    } catch (Fault &fault) {
+      fault.pointer.insert(0, "/" + std::to_string(i));
+      throw;
+    }
+  }
+  return text += ']';
+}
+
+template <typename Number>
+std::string numbers(const std::vector<Number> &list) {
+  return array(list, [](Number value) { return written(std::int64_t{value}); });
+}
+
+template <typename Items, typename Write>
+std::string lines(const Items &items, Write write) {
+  return items.empty() ? "[]" : "[\n" + array(items, write, "\n").substr(1);
+}
+
+// An object that is being written, on one line or with a line a member.
+class Members {
+public:
+  explicit Members(std::string_view separator = ", ") : between(separator) {}
+
+  template <typename Write> Members &with(const char *key, Write write) {
+    if (text.size() > 1)
+      text += between;
+    ((text += '"') += key) += "\": ";
+    try {
+      text += write();
+    } catch (Fault &fault) {
+      fault.pointer.insert(0, std::string("/") + key);
+      throw;
+    }
+    return *this;
+  }
+  Members &add(const char *key, std::int64_t value) {
+    return with(key, [&] { return written(value); });
+  }
+  Members &add(const char *key, std::string_view value) {
+    return with(key, [&] { return written(value); });
+  }
+  Members &unless(std::int64_t usual, const char *key, std::int64_t value) {
+    return value == usual ? *this : add(key, value);
+  }
+  std::string close() { return std::move(text += '}'); }
+
+private:
+  std::string_view between;
+  std::string text = "{";
+};
+
+std::string tensor(const Tensor &tensor) {
+  Members members;
+  members.add("buffer", tensor.buffer)
+      .unless(0, "entry", tensor.entry)
+      .unless(0, "entry_step", tensor.entryStep)
+      .add("type", wordOf(tensor.type))
+      .with("shape", [&] { return numbers(tensor.shape); });
+  if (!tensor.split.empty())
+    members.with("split", [&] { return array(tensor.split, numbers<int>); });
+  return members.close();
+}
+
+std::string setting(const Setting &setting) {
+  try {
+    return written(setting.name) + ": " +
+           std::visit([](const auto &value) { return written(value); },
+                      setting.value);
+  } catch (Fault &fault) {
+    fault.pointer.insert(0, "/" + pointerToken(setting.name));
+    throw;
+  }
+}
+
+std::string settings(const std::vector<Setting> &settings) {
+  std::string text = "{";
+  for (const Setting &one : settings)
+    (text += text.size() > 1 ? ", " : "") += setting(one);
+  return text += '}';
+}
+
+// The members that only this kind of instruction has.
+struct What {
+  Members &members;
+
+  void operator()(const KernelCall &call) {
+    members.add("kernel", call.kernel);
+    if (!call.settings.empty())
+      members.with("settings", [&] { return settings(call.settings); });
+  }
+  void operator()(const Collective &call) {
+    members.add("collective", wordOf(call.kind)).add("group", call.group);
+    if (reduces(call.kind))
+      members.add("reduction", wordOf(call.reduction));
+    if (gathers(call.kind))
+      members.add("gathered", call.gathered);
+    if (scatters(call.kind))
+      members.add("scattered", call.scattered);
+  }
+  void operator()(const Transfer &transfer) {
+    members.add(transfer.sends ? "send_to" : "receive_from", transfer.stage)
+        .add("channel", transfer.channel);
+  }
+  void operator()(const Input &input) {
+    members.add("input", input.label)
+        .with("dims",
+              [&] {
+                return array(input.dims, [](const std::string &dim) {
+                  return written(dim);
+                });
+              })
+        .unless(0, "limit", input.limit);
+  }
+  void operator()(const Report &report) { members.add("report", report.label); }
+};
+
+std::string instruction(const Instruction &instruction) {
+  Members members;
+  members.add("label", instruction.label);
+  std::visit(What{members}, instruction.what);
+  auto tensors = [&](const char *key, const std::vector<Tensor> &list) {
+    if (!list.empty())
+      members.with(key, [&] { return array(list, tensor); });
+  };
+  tensors("inputs", instruction.inputs);
+  tensors("outputs", instruction.outputs);
+  members.add("stream", instruction.stream);
+  if (!instruction.waits.empty())
+    members.with("waits", [&] { return numbers(instruction.waits); });
+  return members.close();
+}
+
+std::string program(const Program &program) {
+  return Members()
+      .add("name", program.name)
+      .with("instructions",
+            [&] { return lines(program.instructions, instruction); })
+      .close();
+}
+
+// [program, micro-batch, first, count, step], usual values at the end left out.
+std::string entry(const ScheduleEntry &entry) {
+  std::vector<int> values = {entry.program, entry.microBatch, entry.first,
+                             entry.count, entry.step};
+  const std::vector<int> usual = {0, 0, 0, 1, 1};
+  while (values.size() > 2 && values.back() == usual[values.size() - 1])
+    values.pop_back();
+  std::string text = numbers(values);
+  std::erase(text, ' ');
+  return text;
+}
+
+std::string parameter(const Parameter &parameter) {
+  Members members;
+  members.add("label", parameter.label)
+      .add("init", parameter.init)
+      .unless(0, "first_copy", parameter.firstCopy)
+      .unless(1, "copies", parameter.copies);
+  auto add = [&](const char *key, const Tensor &value) {
+    members.with(key, [&] { return tensor(value); });
+  };
+  add("value", parameter.value);
+  add("gradient", parameter.gradient);
+  if (parameter.master)
+    add("master", *parameter.master);
+  add("first_moment", parameter.firstMoment);
+  add("second_moment", parameter.secondMoment);
+  if (!parameter.alike.empty())
+    members.with("alike", [&] { return numbers(parameter.alike); });
+  if (parameter.countedElsewhere)
+    members.with("counted_elsewhere", [] { return std::string("true"); });
+  return members.close();
+}
+
+std::string arena(const Arena &arena) {
+  return Members()
+      .add("class", wordOf(arena.memoryClass))
+      .add("size", arena.size)
+      .close();
+}
+
+std::string buffer(const Buffer &buffer) {
+  return Members()
+      .add("name", buffer.name)
+      .add("arena", buffer.arena)
+      .add("offset", buffer.offset)
+      .add("size", buffer.size)
+      .unless(1, "entries", buffer.entries)
+      .unless(0, "entry_stride", buffer.entryStride)
+      .unless(1, "slots", buffer.slots)
+      .unless(0, "slot_stride", buffer.slotStride)
+      .close();
+}
+
+std::string stage(const Stage &stage) {
+  auto schedule = [](const std::vector<ScheduleEntry> &entries) {
+    return array(entries, entry, "");
+  };
+  return Members(",\n")
+      .with("ranks", [&] { return numbers(stage.ranks); })
+      .with("arenas", [&] { return lines(stage.arenas, arena); })
+      .with("buffers", [&] { return lines(stage.buffers, buffer); })
+      .with("parameters", [&] { return lines(stage.parameters, parameter); })
+      .with("zeroed", [&] { return numbers(stage.zeroed); })
+      .with("programs", [&] { return lines(stage.programs, program); })
+      .with("schedule", [&] { return schedule(stage.schedule); })
+      .with("reduce", [&] { return schedule(stage.reduce); })
+      .with("apply", [&] { return schedule(stage.apply); })
+      .close();
+}
+
+std::string axis(const Axis &axis) {
+  return Members().add("name", axis.name).add("size", axis.size).close();
+}
+
+std::string group(const Group &group) {
+  return Members()
+      .add("name", group.name)
+      .with("communicators",
+            [&] { return array(group.communicators, numbers<int>); })
+      .close();
+}
+
+} // namespace
+
+std::string planText(const Plan &plan) {
+  try {
+    return Members(",\n")
+               .add("version", plan.version)
+               .add("model", plan.model)
+               .add("ranks", plan.ranks)
+               .with("mesh", [&] { return array(plan.mesh, axis); })
+               .with("groups", [&] { return lines(plan.groups, group); })
+               .with("streams",
+                     [&] {
+                       return array(plan.streams, [](const std::string &name) {
+                         return written(name);
+                       });
+                     })
+               .add("micro_batches", plan.microBatches)
+               .add("global_batch", plan.globalBatch)
+               .add("sequence", plan.sequence)
+               .add("layers", plan.layers)
+               .with("stages", [&] { return lines(plan.stages, stage); })
+               .close() +
+           '\n';
+  } catch (const Fault &fault) {
+    throw PlanError(fault.pointer + ": " + fault.what);
+  }
+}
+
+} // namespace mtplan::runtime

@@ -1,0 +1,135 @@
+//===- two_replicas.h - A small plan that trains ----------------*- C++ -*-===//
+//
+// A weight that learns which x goes with which y (its gradient is their outer
+// product), on two replicas of two samples each; the example of
+// docs/executable-plan.md.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TESTS_RUNTIME_PLAN_TWO_REPLICAS_H
+#define MTPLAN_TESTS_RUNTIME_PLAN_TWO_REPLICAS_H
+
+#include <utility>
+
+#include "runtime/plan/plan.h"
+
+namespace mtplan::runtime {
+
+/// All of piece 0 of a buffer.
+inline Tensor tensorAt(int buffer, std::vector<std::int64_t> shape,
+                       ElementType type = ElementType::f32,
+                       std::vector<std::vector<int>> split = {}) {
+  return {.buffer = buffer,
+          .entry = 0,
+          .entryStep = 0,
+          .type = type,
+          .shape = std::move(shape),
+          .split = std::move(split)};
+}
+
+inline Instruction kernelCall(std::string label, std::string kernel,
+                              std::vector<Setting> settings,
+                              std::vector<Tensor> inputs,
+                              std::vector<Tensor> outputs) {
+  return {.label = std::move(label),
+          .what = KernelCall{std::move(kernel), std::move(settings)},
+          .inputs = std::move(inputs),
+          .outputs = std::move(outputs),
+          .stream = 0,
+          .waits = {}};
+}
+
+inline Plan twoReplicas() {
+  enum { w, dwSum, first, second, x, y, dw };
+  const std::vector<std::int64_t> weight = {6, 4};
+  const Tensor value = tensorAt(w, weight), gradient = tensorAt(dwSum, weight),
+               moment1 = tensorAt(first, weight),
+               moment2 = tensorAt(second, weight), term = tensorAt(dw, weight);
+  const Tensor source = tensorAt(x, {1, 6}, ElementType::f32, {{0}, {}}),
+               target = tensorAt(y, {1, 4}, ElementType::f32, {{0}, {}});
+
+  Stage stage;
+  stage.ranks = {0, 1};
+  stage.arenas = {{MemoryClass::parameters, 256},
+                  {MemoryClass::optimizer, 512},
+                  {MemoryClass::gradients, 256},
+                  {MemoryClass::activations, 1024},
+                  {MemoryClass::workspace, 256}};
+  auto buffer = [&](std::string name, int arena, std::int64_t offset,
+                    std::int64_t size) {
+    stage.buffers.emplace_back();
+    stage.buffers.back().name = std::move(name);
+    stage.buffers.back().arena = arena;
+    stage.buffers.back().offset = offset;
+    stage.buffers.back().size = size;
+  };
+  buffer("fc.weight", 0, 0, 96);
+  buffer("fc.weight.gradient", 2, 0, 96);
+  buffer("fc.weight.first", 1, 0, 96);
+  buffer("fc.weight.second", 1, 256, 96);
+  buffer("x", 3, 0, 24);
+  buffer("y", 3, 512, 16);
+  for (int input : {x, y}) { // the next sample may come before this is done
+    stage.buffers[input].slots = 2;
+    stage.buffers[input].slotStride = 256;
+  }
+  buffer("fc.dw", 4, 0, 96);
+  stage.parameters = {{.label = "fc.weight",
+                       .init = "normal",
+                       .firstCopy = 0,
+                       .copies = 1,
+                       .value = value,
+                       .gradient = gradient,
+                       .master = {},
+                       .firstMoment = moment1,
+                       .secondMoment = moment2,
+                       .alike = {0},
+                       .countedElsewhere = false}};
+  stage.zeroed = {dwSum};
+
+  Program forward{"fc.forward", {}}, backward{"fc.backward", {}},
+      reduce{"reduce", {}}, apply{"apply", {}};
+  auto input = [&](const char *name, const Tensor &made) {
+    forward.instructions.push_back({.label = name,
+                                    .what = Input{name, {"batch", "other"}, 0},
+                                    .inputs = {},
+                                    .outputs = {made},
+                                    .stream = 0,
+                                    .waits = {}});
+  };
+  input("x", source);
+  input("y", target);
+  backward.instructions = {
+      kernelCall("fc.dw", "einsum", {{"subscripts", "bi,bo->io"}},
+                 {source, target}, {term}),
+      kernelCall("fc.weight", "accumulate", {}, {term}, {gradient})};
+  reduce.instructions = {{.label = "fc.weight",
+                          .what = Collective{CollectiveKind::allReduce, 0},
+                          .inputs = {gradient},
+                          .outputs = {gradient},
+                          .stream = 1,
+                          .waits = {}}};
+  apply.instructions = {kernelCall("fc.weight", "adamw",
+                                   {{"decay", std::int64_t{1}}}, {gradient},
+                                   {value, value, moment1, moment2})};
+  stage.programs = {forward, backward, reduce, apply};
+  for (auto [program, microBatch] : {std::pair(0, 0), {0, 1}, {1, 0}, {1, 1}})
+    stage.schedule.push_back({.program = program, .microBatch = microBatch});
+  stage.reduce = {{.program = 2}};
+  stage.apply = {{.program = 3}};
+
+  Plan plan;
+  plan.model = "two replicas";
+  plan.ranks = 2;
+  plan.mesh = {{"dp", 2}};
+  plan.groups = {{"dp", {{0, 1}}}};
+  plan.streams = {"compute", "data"};
+  plan.microBatches = 2;
+  plan.globalBatch = 4;
+  plan.stages = {stage};
+  return plan;
+}
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_TESTS_RUNTIME_PLAN_TWO_REPLICAS_H
