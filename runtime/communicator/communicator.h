@@ -100,10 +100,14 @@ public:
 struct WorldOptions {
   /// How long a rank may keep others waiting.
   std::chrono::milliseconds patience{8000};
+  /// How long ranks may go on after one has failed. Then they are ended with
+  /// their processes.
+  std::chrono::milliseconds ending{1000};
 };
 
 /// Runs `body` on `ranks` threads of this process, each with its own World.
-/// Rethrows the first error by rank that is not the echo of another's.
+/// Rethrows the first error by rank that is not the echo of another's. A
+/// message that nobody has received is an error.
 void runOnThreads(int ranks, const WorldOptions &options,
                   const std::function<void(World &)> &body);
 

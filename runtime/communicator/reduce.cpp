@@ -1,0 +1,134 @@
+//===- reduce.cpp - Sums and maxima in the order of places ----------------===//
+
+#include "runtime/communicator/reduce.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "runtime/backend/element.h"
+
+namespace mtplan::runtime {
+namespace {
+
+/// Elements reduced at a time: what is summed up stays in the first cache.
+constexpr std::int64_t kBlock = 1024;
+
+// What an element is summed as, and back.
+double widened(double value) { return value; }
+float widened(float value) { return value; }
+float widened(F16 value) { return toFloat(value); }
+float widened(Bf16 value) { return toFloat(value); }
+std::uint32_t widened(std::int32_t value) {
+  return static_cast<std::uint32_t>(value);
+}
+void round(double from, double &to) { to = from; }
+void round(float from, float &to) { to = from; }
+void round(float from, F16 &to) { to = toF16(from); }
+void round(float from, Bf16 &to) { to = toBf16(from); }
+void round(std::uint32_t from, std::int32_t &to) {
+  to = static_cast<std::int32_t>(from);
+}
+
+struct Sum {
+  template <typename T> static T of(T so, T next) { return so + next; }
+};
+
+struct Max {
+  template <typename T> static T of(T so, T next) {
+    return next > so || next != next ? next : so;
+  }
+  static std::uint32_t of(std::uint32_t so, std::uint32_t next) {
+    return static_cast<std::int32_t>(next) > static_cast<std::int32_t>(so)
+               ? next
+               : so;
+  }
+};
+
+template <typename T, typename Operation>
+void reduceBlock(std::span<const void *const> sources, T *output,
+                 std::int64_t first, std::int64_t count) {
+  using Wide = decltype(widened(T()));
+  std::array<Wide, kBlock> so;
+  const T *one = static_cast<const T *>(sources[0]) + first;
+  const T *two = static_cast<const T *>(sources[1]) + first;
+  for (std::int64_t i = 0; i < count; ++i)
+    so[i] = Operation::of(widened(one[i]), widened(two[i]));
+  for (const void *source : sources.subspan(2)) {
+    const T *next = static_cast<const T *>(source) + first;
+    for (std::int64_t i = 0; i < count; ++i)
+      so[i] = Operation::of(so[i], widened(next[i]));
+  }
+  for (std::int64_t i = 0; i < count; ++i)
+    round(so[i], output[i]);
+}
+
+template <typename T, typename Operation>
+void reduceAs(std::span<const void *const> sources,
+              std::span<void *const> outputs, std::int64_t first,
+              std::int64_t count) {
+  for (const std::int64_t end = first + count; first < end; first += kBlock) {
+    const std::int64_t block = std::min(kBlock, end - first);
+    T *reduced = static_cast<T *>(outputs[0]) + first;
+    if (sources.size() > 1)
+      reduceBlock<T, Operation>(sources, reduced, first, block);
+    else if (sources[0] != outputs[0])
+      std::memcpy(reduced, static_cast<const T *>(sources[0]) + first,
+                  block * sizeof(T));
+    for (void *output : outputs.subspan(1))
+      std::memcpy(static_cast<T *>(output) + first, reduced, block * sizeof(T));
+  }
+}
+
+template <typename Operation>
+void reduceWith(ElementType type, std::span<const void *const> sources,
+                std::span<void *const> outputs, std::int64_t first,
+                std::int64_t count) {
+  switch (type) {
+  case ElementType::f64:
+    return reduceAs<double, Operation>(sources, outputs, first, count);
+  case ElementType::f32:
+    return reduceAs<float, Operation>(sources, outputs, first, count);
+  case ElementType::f16:
+    return reduceAs<F16, Operation>(sources, outputs, first, count);
+  case ElementType::bf16:
+    return reduceAs<Bf16, Operation>(sources, outputs, first, count);
+  case ElementType::i32:
+    return reduceAs<std::int32_t, Operation>(sources, outputs, first, count);
+  }
+}
+
+} // namespace
+
+void reduceInOrder(ElementType type, Reduction reduction,
+                   std::span<const void *const> sources,
+                   std::span<void *const> outputs, std::int64_t first,
+                   std::int64_t count) {
+  if (reduction == Reduction::sum)
+    reduceWith<Sum>(type, sources, outputs, first, count);
+  else
+    reduceWith<Max>(type, sources, outputs, first, count);
+}
+
+Share shareOf(std::int64_t count, int place, int size) {
+  const std::int64_t blocks = (count + kBlock - 1) / kBlock;
+  const std::int64_t first = std::min(count, blocks * place / size * kBlock);
+  const std::int64_t end =
+      std::min(count, blocks * (place + 1) / size * kBlock);
+  return {first, end - first};
+}
+
+void copyRows(void *to, std::int64_t toStride, const void *from,
+              std::int64_t fromStride, std::int64_t rows, std::int64_t bytes) {
+  if (bytes == 0 || rows == 0)
+    return;
+  if (bytes == toStride && bytes == fromStride) {
+    bytes *= rows;
+    rows = 1;
+  }
+  for (std::int64_t row = 0; row < rows; ++row)
+    std::memcpy(static_cast<char *>(to) + row * toStride,
+                static_cast<const char *>(from) + row * fromStride, bytes);
+}
+
+} // namespace mtplan::runtime

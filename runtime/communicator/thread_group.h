@@ -1,0 +1,49 @@
+//===- thread_group.h - The collectives of threads --------------*- C++ -*-===//
+//
+// Each place copies what it needs out of the others' buffers; of a sum, each
+// reduces its share out of all inputs into all outputs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_COMMUNICATOR_THREAD_GROUP_H
+#define MTPLAN_RUNTIME_COMMUNICATOR_THREAD_GROUP_H
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "runtime/communicator/meeting.h"
+
+namespace mtplan::runtime {
+
+class ThreadGroup final : public Communicator {
+public:
+  ThreadGroup(std::shared_ptr<Meeting> meeting, int place);
+
+  int size() const override { return meeting->size(); }
+  int place() const override { return its; }
+
+  void allReduce(const std::string &label, const void *in, void *out,
+                 Pieces pieces, Reduction reduction) override;
+  void allGather(const std::string &label, const void *in, void *out,
+                 Pieces pieces) override;
+  void reduceScatter(const std::string &label, const void *in, void *out,
+                     Pieces pieces, Reduction reduction) override;
+  void allToAll(const std::string &label, const void *in, void *out,
+                Pieces pieces) override;
+  void broadcast(const std::string &label, void *data, Pieces pieces,
+                 int root) override;
+  void barrier(const std::string &label);
+
+private:
+  class Session;
+
+  std::shared_ptr<Meeting> meeting;
+  int its;
+  std::uint64_t calls = 0;
+  bool broken = false;
+};
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_COMMUNICATOR_THREAD_GROUP_H
