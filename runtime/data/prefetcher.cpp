@@ -65,7 +65,7 @@ std::shared_ptr<const StepSamples> Prefetcher::take(std::int64_t step) {
   Kept &wanted = kept[static_cast<std::size_t>(step - firstKept)];
   if (wanted.error)
     std::rethrow_exception(wanted.error);
-  const auto samples = wanted.samples;
+  auto samples = wanted.samples;
   --wanted.left;
   while (!kept.empty() && !kept.front().error && kept.front().left <= 0) {
     kept.pop_front();

@@ -35,9 +35,8 @@ template <typename T> std::int64_t tokenAt(const std::byte *from) {
 template <typename F> auto withType(TokenKind kind, F &&what) {
   switch (kind) {
   case TokenKind::uint8:
+  case TokenKind::int8: // a negative one is above the bound of 128
     return what.template operator()<std::uint8_t>();
-  case TokenKind::int8:
-    return what.template operator()<std::int8_t>();
   case TokenKind::int16:
     return what.template operator()<std::int16_t>();
   case TokenKind::int32:

@@ -3,6 +3,7 @@
 #include "runtime/metrics/progress_line.h"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 namespace mtplan::runtime {
@@ -44,7 +45,7 @@ std::string memory(std::int64_t bytes) {
 
 /// 45 -> "0:45", 3723 -> "1:02:03".
 std::string duration(double seconds) {
-  const auto whole = static_cast<long long>(seconds + 0.5);
+  const auto whole = std::llround(seconds);
   const long long hours = whole / 3600, minutes = whole / 60 % 60;
   return hours > 0 ? print("%lld:%02lld:%02lld", hours, minutes, whole % 60)
                    : print("%lld:%02lld", minutes, whole % 60);

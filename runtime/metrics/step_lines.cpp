@@ -5,6 +5,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string_view>
 
 namespace mtplan::runtime {
 namespace {
@@ -35,6 +39,16 @@ private:
   std::string text;
 };
 
+/// Of a line that jsonLine wrote; -1 of any other.
+std::int64_t stepOf(std::string_view line) {
+  constexpr std::string_view kStart = "{\"step\": ";
+  std::int64_t step = -1;
+  if (line.starts_with(kStart))
+    std::from_chars(line.data() + kStart.size(), line.data() + line.size(),
+                    step);
+  return step;
+}
+
 } // namespace
 
 std::string jsonLine(const StepRecord &record) {
@@ -61,6 +75,29 @@ std::string jsonLine(const StepRecord &record) {
   }
   members.add("version", std::int64_t{kStepLinesVersion});
   return members.line();
+}
+
+std::int64_t cutStepsAfter(const std::string &path, std::int64_t step) {
+  if (!std::filesystem::exists(path))
+    return 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    throw std::runtime_error(path + ": cannot be read");
+  std::uintmax_t kept = 0;
+  std::int64_t cut = 0;
+  for (std::string line; std::getline(file, line);)
+    // At the end of the file the last line had no line break.
+    if (cut > 0 || file.eof() || stepOf(line) > step)
+      ++cut;
+    else
+      kept += line.size() + 1;
+  file.close();
+  std::error_code error;
+  if (cut > 0)
+    std::filesystem::resize_file(path, kept, error);
+  if (error)
+    throw std::runtime_error(path + ": cannot be cut off: " + error.message());
+  return cut;
 }
 
 } // namespace mtplan::runtime

@@ -15,6 +15,7 @@
 #ifndef MTPLAN_RUNTIME_METRICS_STEP_LINES_H
 #define MTPLAN_RUNTIME_METRICS_STEP_LINES_H
 
+#include <cstdint>
 #include <string>
 
 #include "runtime/metrics/step_record.h"
@@ -25,6 +26,12 @@ inline constexpr int kStepLinesVersion = 1;
 
 /// With its line break.
 std::string jsonLine(const StepRecord &record);
+
+/// Cuts a log off before the first line of a step above `step`, and half a line
+/// at its end: a run that goes on from a checkpoint writes those steps again.
+/// A file that is not there is left so. Returns the number of lines cut off.
+/// \throws std::runtime_error if it cannot be read or cut
+std::int64_t cutStepsAfter(const std::string &path, std::int64_t step);
 
 } // namespace mtplan::runtime
 

@@ -136,6 +136,7 @@ StepSamples numbered(std::int64_t step) {
 TEST(Prefetcher, GivesEveryTakerEveryStep) {
   Prefetcher ahead(numbered, 3, 40, 3, 2);
   std::vector<std::thread> ranks;
+  ranks.reserve(3);
   std::vector<int> good(3);
   for (int rank = 0; rank < 3; ++rank)
     ranks.emplace_back([&, rank] {

@@ -11,7 +11,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::StartsWith;
 
 std::vector<std::int32_t> tokensOf(const TokenFile &file,
                                    std::int64_t vocabulary = 1 << 30) {
@@ -109,7 +108,7 @@ TEST(TokenFile, WhatHoldsNoTokensIsNamed) {
               HasSubstr("gzip"));
   EXPECT_THAT(refusalOf(writeFile(folder / "a.npy", "\x93NUMPY\x01")),
               HasSubstr("NumPy"));
-  EXPECT_THAT(refusalOf(writeFile(folder / "a.idx", "TNTIDX\0\0")),
+  EXPECT_THAT(refusalOf(writeFile(folder / "a.idx", "TNTIDX")),
               HasSubstr("fairseq"));
   EXPECT_THAT(refusalOf(folder / "none.txt"), HasSubstr("No such file"));
   EXPECT_THAT(refusalOf(folder / ""), HasSubstr("it is a directory"));
@@ -200,6 +199,17 @@ TEST_F(BrokenMegatron, EachRuleHasItsMessage) {
   EXPECT_EQ(refusal(kGoldenIdx), "");
   // One mode per sequence, as multimodal corpora have.
   EXPECT_EQ(refusal(kGoldenIdx + std::string(3, '\0')), "");
+}
+
+// int8 in place of uint16: three, one and two bytes, the last of them -128.
+TEST_F(BrokenMegatron, NegativeTokensAreOutOfBounds) {
+  std::string idx = with(17, 2);
+  idx[54] = 3;
+  idx[62] = 4;
+  EXPECT_EQ(refusal(idx, bytesOfHex("0a0b0c0d1480")), "");
+  const auto file = TokenFile::open(folder / "c");
+  EXPECT_THAT(messageOf<DataError>([&] { tokensOf(file); }),
+              HasSubstr("byte 5: token 128, the vocabulary has 128"));
 }
 
 TEST_F(BrokenMegatron, CutAnywhereIsRefused) {

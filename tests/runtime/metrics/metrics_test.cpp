@@ -9,6 +9,7 @@
 #include "runtime/metrics/event_records.h"
 #include "runtime/metrics/progress_line.h"
 #include "runtime/metrics/step_lines.h"
+#include "tests/runtime/data/data_files.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -100,6 +101,26 @@ TEST(StepLines, NumbersReadBackTheSame) {
   record.loss = 0.1 + 0.2;
   EXPECT_THAT(jsonLine(record),
               testing::HasSubstr("\"loss\": 0.30000000000000004,"));
+}
+
+TEST(StepLines, AResumedRunWritesItsStepsOnce) {
+  TestFolder folder;
+  const auto line = [](std::int64_t step) {
+    StepRecord record;
+    record.step = step;
+    return jsonLine(record);
+  };
+  const std::string path = folder / "metrics.jsonl";
+  EXPECT_EQ(cutStepsAfter(path, 5), 0);
+  const std::string notOurs = "{\"note\": 99}\n";
+  writeFile(path, line(9) + notOurs + line(10) + line(11) + line(12) +
+                      line(13).substr(0, 20));
+  EXPECT_EQ(cutStepsAfter(path, 10), 3);
+  EXPECT_EQ(readFile(path), line(9) + notOurs + line(10));
+  EXPECT_EQ(cutStepsAfter(path, 10), 0);
+  writeFile(path, line(9) + line(10).substr(0, 9));
+  EXPECT_EQ(cutStepsAfter(path, 10), 1);
+  EXPECT_EQ(readFile(path), line(9));
 }
 
 //===----------------------------------------------------------------------===//
