@@ -2,8 +2,9 @@
 //
 // The schedules of Megatron-LM (megatron/core/optimizer_param_scheduler.py).
 // Steps count from 1, warm-up is inclusive and linear, the decay ends at an
-// absolute step and `floor` holds behind it. BMTrain's Noam schedule of rate r
-// is inverseSquareRoot with a peak of r / sqrt(warmup).
+// absolute step and `floor` holds behind it; a "step" may as well be a sample.
+// BMTrain's Noam schedule of rate r is inverseSquareRoot with a peak of
+// r / sqrt(warmup).
 //
 //===----------------------------------------------------------------------===//
 

@@ -193,6 +193,15 @@ TEST_F(MegatronCorpus, SamplesAreThoseOfMegatron) {
               HasSubstr("sample 3 of 3: the order was made for 3"));
 }
 
+// Documents 2 2 4 1 0 3 4 0 1 3; the samples drawn first begin at (8, 0) and
+// (5, 4), the last token of document 3.
+TEST_F(MegatronCorpus, SamplesBeginWithinDocuments) {
+  options.samples = 7;
+  const auto data = openDataset(options);
+  EXPECT_THAT(sampleOf(*data, 0), ElementsAre(10, 30, 31, 32, 33));
+  EXPECT_THAT(sampleOf(*data, 1), ElementsAre(34, 40, 41, 42, 43));
+}
+
 TEST_F(MegatronCorpus, IsSplitBySequences) {
   options.split = {3, 2, 0}; // sequences 0 1 2, then 3 4
   const auto train = openDataset(options);

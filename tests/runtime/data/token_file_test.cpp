@@ -201,6 +201,16 @@ TEST_F(BrokenMegatron, EachRuleHasItsMessage) {
   EXPECT_EQ(refusal(kGoldenIdx + std::string(3, '\0')), "");
 }
 
+TEST_F(BrokenMegatron, DocumentsAreInOrder) {
+  // Boundaries 0, 2, 1, 3.
+  std::string idx =
+      kGoldenIdx.substr(0, 86) + bytesOfNumbers<std::int64_t>({1, 3});
+  idx[26] = 4;
+  EXPECT_THAT(refusal(idx),
+              HasSubstr("byte 86: document boundary 2 is sequence "
+                        "1, needs from 2 to 3"));
+}
+
 // int8 in place of uint16: three, one and two bytes, the last of them -128.
 TEST_F(BrokenMegatron, NegativeTokensAreOutOfBounds) {
   std::string idx = with(17, 2);

@@ -56,16 +56,18 @@ TEST(InitialValues, AreNormalInEveryPlaceOfADraw) {
   const std::vector<double> values = filled("normal", whole(400, 400));
   for (std::size_t place = 0; place < 4; ++place) {
     int within = 0, beyond = 0;
-    double product = 0;
-    for (std::size_t i = place; i + 1 < values.size(); i += 4) {
+    double products[3] = {};
+    for (std::size_t i = place; i + 4 < values.size(); i += 4) {
       within += std::abs(values[i]) < 0.02;
       beyond += std::abs(values[i]) > 0.04;
-      product += values[i] * values[i + 1] / 0.0004;
+      for (std::size_t lag = 1; lag < 4; ++lag)
+        products[lag - 1] += values[i] * values[i + lag] / 0.0004;
     }
     const double n = 40000;
     EXPECT_NEAR(within / n, 0.6827, 4 * std::sqrt(0.6827 * 0.3173 / n));
     EXPECT_NEAR(beyond / n, 0.0455, 4 * std::sqrt(0.0455 * 0.9545 / n));
-    EXPECT_NEAR(product / n, 0, 4 / std::sqrt(n));
+    for (double product : products)
+      EXPECT_NEAR(product / n, 0, 4 / std::sqrt(n));
   }
 }
 

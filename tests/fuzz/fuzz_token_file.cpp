@@ -1,0 +1,97 @@
+//===- fuzz_token_file.cpp - Any bytes as a file of tokens ------*- C++ -*-===//
+//
+// The first byte says as what the rest is read. What was opened is read to its
+// end: tokens or a DataError; never a byte that is not in the file.
+//
+//===----------------------------------------------------------------------===//
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/data/token_file.h"
+
+using namespace mtplan::runtime;
+
+namespace {
+
+/// A file without a name on any disk.
+class MemoryFile {
+public:
+  MemoryFile(const std::uint8_t *data, std::size_t size)
+      : handle(::memfd_create("tokens", MFD_CLOEXEC)) {
+    if (handle < 0 || ::write(handle, data, size) != static_cast<ssize_t>(size))
+      std::abort();
+  }
+  ~MemoryFile() { ::close(handle); }
+  MemoryFile(const MemoryFile &) = delete;
+  MemoryFile &operator=(const MemoryFile &) = delete;
+
+  std::string path() const { return "/proc/self/fd/" + std::to_string(handle); }
+
+private:
+  int handle;
+};
+
+void readAll(const std::string &path, TokenFormat format) {
+  const TokenFile file = TokenFile::open(path, format);
+  std::vector<std::int32_t> tokens(7);
+  for (std::int64_t first = 0; first < file.tokens();
+       first += static_cast<std::int64_t>(tokens.size())) {
+    tokens.resize(static_cast<std::size_t>(
+        std::min<std::int64_t>(7, file.tokens() - first)));
+    file.read(first, tokens, INT64_MAX);
+  }
+}
+
+/// An index that passes its check says nothing that is out of the .bin.
+void readIndex(const std::string &path) {
+  constexpr std::int64_t kBinBytes = 12;
+  const MegatronIndex index(path);
+  index.check("tokens.bin", kBinBytes);
+  for (std::int64_t i = 0; i < index.sequences(); ++i)
+    if (index.length(i) < 0 || index.offset(i) < 0 ||
+        index.offset(i) + index.length(i) * bytesOf(index.kind()) > kBinBytes)
+      std::abort();
+  for (std::int64_t i = 0; i <= index.documents(); ++i)
+    if (index.firstSequence(i) < 0 ||
+        index.firstSequence(i) > index.sequences())
+      std::abort();
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
+                                      std::size_t size) {
+  if (size == 0)
+    return 0;
+  const MemoryFile file(data + 1, size - 1);
+  try {
+    switch (data[0] % 5) {
+    case 0:
+      readIndex(file.path());
+      break;
+    case 1:
+      readAll(file.path(), TokenFormat::llmc);
+      break;
+    case 2:
+      readAll(file.path(), TokenFormat::uint32);
+      break;
+    case 3:
+      readAll(file.path(), TokenFormat::uint16);
+      break;
+    case 4:
+      readAll(file.path(), detectTokenFormat(file.path()));
+      break;
+    }
+  } catch (const DataError &) {
+    // said what is wrong
+  }
+  return 0;
+}
