@@ -62,6 +62,13 @@ public:
   static Stream ofData(const Moment &moment, std::string_view label);
   static Stream ofMask(const Moment &moment, std::string_view mask);
 
+  /// For backends that draw many at once.
+  PhiloxKey key() const {
+    return {static_cast<std::uint32_t>(seed),
+            static_cast<std::uint32_t>(seed >> 32)};
+  }
+  std::uint64_t number() const { return stream; }
+
 private:
   Stream(std::uint64_t theSeed, std::uint64_t theStream)
       : seed(theSeed), stream(theStream) {}

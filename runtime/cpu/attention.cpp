@@ -1,0 +1,166 @@
+//===- attention.cpp - Attention, block by block --------------------------===//
+//
+// A task is one head of one sample. Its rows' maxima and sums follow the blocks
+// of keys: when a larger score comes, what was summed so far is scaled down
+// (Milakov and Gimelshein 2018).
+//
+//===----------------------------------------------------------------------===//
+
+#include <limits>
+
+#include "runtime/cpu/attention_heads.h"
+#include "runtime/cpu/simd.h"
+
+namespace mtplan::runtime::cpu {
+
+/// Turns one row's scores of a block into exponentials: those below `count`
+/// keys, the rest to zero. Returns what former sums have to be multiplied by.
+template <typename R>
+MTPLAN_INLINE R exponentiateAny(R *row, std::int64_t count, R &largest,
+                                R &total) {
+  R top = largest;
+  for (std::int64_t k = 0; k < count; ++k)
+    top = row[k] > top ? row[k] : top;
+  R sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t k = 0; k < kKeys; ++k) {
+    const R value = k < count ? expOf(row[k] - top) : R(0);
+    row[k] = value;
+    sum += value;
+  }
+  const R correction = expOf(largest - top);
+  largest = top;
+  total = total * correction + sum;
+  return correction;
+}
+MTPLAN_CLONES float exponentiate(float *row, std::int64_t count, float &largest,
+                                 float &total) {
+  return exponentiateAny(row, count, largest, total);
+}
+MTPLAN_CLONES double exponentiate(double *row, std::int64_t count,
+                                  double &largest, double &total) {
+  return exponentiateAny(row, count, largest, total);
+}
+
+template <typename R>
+MTPLAN_INLINE void scaleAny(R *row, std::int64_t count, R factor) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i)
+    row[i] *= factor;
+}
+MTPLAN_CLONES void scaleRow(float *row, std::int64_t count, float factor) {
+  scaleAny(row, count, factor);
+}
+MTPLAN_CLONES void scaleRow(double *row, std::int64_t count, double factor) {
+  scaleAny(row, count, factor);
+}
+
+namespace {
+
+template <typename R> class Attention : public Kernel {
+public:
+  Attention(const KernelSpec &theSpec, SharedContext theContext)
+      : context(std::move(theContext)), spec(theSpec), all(theSpec) {
+    context->reserve(
+        0, static_cast<std::size_t>(2 * all.keyRoom() + all.transposedRoom() +
+                                    2 * kQueries * all.padded + kScores +
+                                    4 * kQueries + kKeys) *
+               sizeof(R));
+  }
+
+  void run(const Invocation &call) override {
+    const Mask mask(Stream::ofMask(call.moment, all.mask), all.rate);
+    context->forEach(all.batch * all.heads, [&](std::int64_t task, int thread) {
+      runHead(call, mask, task / all.heads, task % all.heads,
+              context->ofThread<R>(thread));
+    });
+  }
+
+  double flops() const override {
+    return 4.0 *
+           static_cast<double>(all.batch * all.heads * all.queries * all.keys *
+                               all.width) /
+           (all.causal && all.queries == all.keys ? 2.0 : 1.0);
+  }
+
+private:
+  void runHead(const Invocation &call, const Mask &mask, std::int64_t b,
+               std::int64_t head, R *memory) const {
+    R *values = memory, *keys = values + all.keyRoom();
+    R *transposed = keys + all.keyRoom();
+    R *rest = transposed + all.transposedRoom();
+    const std::int64_t shared = all.keyHeadOf(head);
+    all.gather(spec.inputs[1].type, call.inputs[1], b, all.keys, all.keyHeads,
+               shared, 0, all.keys, keys);
+    all.transpose(keys, transposed);
+    all.gather(spec.inputs[2].type, call.inputs[2], b, all.keys, all.keyHeads,
+               shared, 0, all.keys, values);
+    std::fill(values + all.keys * all.padded, values + all.keyRoom(), R(0));
+    for (std::int64_t first = 0; first < all.queries; first += kQueries)
+      runBlock(call, mask, b, head, first,
+               std::min(kQueries, all.queries - first), values, transposed,
+               rest);
+  }
+
+  void runBlock(const Invocation &call, const Mask &mask, std::int64_t b,
+                std::int64_t head, std::int64_t first, std::int64_t rows,
+                const R *values, const R *transposed, R *rest) const {
+    R *query = rest, *result = query + kQueries * all.padded;
+    R *scores = result + kQueries * all.padded, *largest = scores + kScores;
+    R *total = largest + kQueries, *factors = total + kQueries;
+    all.gather(spec.inputs[0].type, call.inputs[0], b, all.queries, all.heads,
+               head, first, rows, query);
+    scaleRow(query, rows * all.padded, all.scale);
+    std::fill_n(result, rows * all.padded, R(0));
+    std::fill_n(largest, rows, -std::numeric_limits<R>::infinity());
+    std::fill_n(total, rows, R(0));
+    const std::int64_t seen = all.visible(first + rows - 1);
+    for (std::int64_t from = 0; from < seen; from += kKeys) {
+      std::fill_n(scores, rows * kKeys, R(0));
+      multiplyAdd(rows, kKeys, all.width, Left<R>{query, all.padded, 1},
+                  transposed + from * all.width, kKeys, scores, kKeys);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        R *row = scores + r * kKeys;
+        const std::int64_t count =
+            std::clamp<std::int64_t>(all.visible(first + r) - from, 0, kKeys);
+        if (count == 0) {
+          std::fill_n(row, kKeys, R(0));
+          continue;
+        }
+        const R correction = exponentiate(row, count, largest[r], total[r]);
+        if (correction != R(1))
+          scaleRow(result + r * all.padded, all.padded, correction);
+        if (all.rate > 0.0) {
+          mask.fill(all.maskRow(call.moment, b, head, first + r) + from, count,
+                    factors);
+          for (std::int64_t k = 0; k < count; ++k)
+            row[k] *= factors[k];
+        }
+      }
+      multiplyAdd(rows, all.padded, kKeys, Left<R>{scores, kKeys, 1},
+                  values + from * all.padded, all.padded, result, all.padded);
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      scaleRow(result + r * all.padded, all.padded, R(1) / total[r]);
+      writeElement(spec.outputs[1].type, call.outputs[1],
+                   (b * all.queries + first + r) * all.heads + head,
+                   static_cast<double>(largest[r] + std::log(total[r])));
+    }
+    all.scatter(spec.outputs[0].type, call.outputs[0], b, all.queries,
+                all.heads, head, first, rows, result);
+  }
+
+  const SharedContext context;
+  const KernelSpec spec;
+  const AttentionHeads<R> all;
+};
+
+} // namespace
+
+MadeKernel makeAttention(const KernelSpec &spec, const SharedContext &context) {
+  if (spec.inputs.size() > 3) // with a bias by distance
+    return nullptr;
+  return makeOf<Attention>(spec, context);
+}
+
+} // namespace mtplan::runtime::cpu

@@ -1,0 +1,109 @@
+//===- attention_heads.h - What both halves of attention share --*- C++ -*-===//
+//
+// Queries and keys are taken in blocks, so that scores exist for one block of
+// each at a time (Dao et al. 2022). Within a task all is in R, rows padded to
+// whole vectors by zeros.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CPU_ATTENTION_HEADS_H
+#define MTPLAN_RUNTIME_CPU_ATTENTION_HEADS_H
+
+#include <algorithm>
+
+#include "runtime/cpu/families.h"
+#include "runtime/cpu/mask.h"
+#include "runtime/cpu/tile_product.h"
+
+namespace mtplan::runtime::cpu {
+
+inline constexpr std::int64_t kQueries = 64, kKeys = 64; ///< of a block
+
+/// One block's scores, [kQueries, kKeys].
+inline constexpr std::int64_t kScores = kQueries * kKeys;
+
+template <typename R> class AttentionHeads {
+public:
+  explicit AttentionHeads(const KernelSpec &spec)
+      : width(spec.integer("head_dim", 1)),
+        padded(static_cast<std::int64_t>(
+            roundUp(static_cast<std::size_t>(width), kLanes))),
+        batch(spec.inputs[0].shape[0]), queries(spec.inputs[0].shape[1]),
+        heads(spec.inputs[0].shape[2] / width), keys(spec.inputs[1].shape[1]),
+        keyHeads(spec.inputs[1].shape[2] / width),
+        keyBlocks((keys + kKeys - 1) / kKeys),
+        causal(spec.integer("causal", 0) != 0),
+        scale(static_cast<R>(spec.number("scale", 1.0))),
+        rate(spec.number("rate", 0.0)), mask(spec.text("mask", "")),
+        samples(pieceOf(spec.inputs[0], 0)),
+        positions(pieceOf(spec.inputs[0], 1)),
+        features(pieceOf(spec.inputs[0], 2)) {}
+
+  std::int64_t keyHeadOf(std::int64_t head) const {
+    return head / (heads / keyHeads);
+  }
+
+  /// Keys that the query at local position `s` sees.
+  std::int64_t visible(std::int64_t s) const {
+    return causal ? std::min(keys, positions.offset + s + 1) : keys;
+  }
+
+  /// First element of a mask's row of this query.
+  std::int64_t maskRow(const Moment &moment, std::int64_t b, std::int64_t head,
+                       std::int64_t s) const {
+    const std::int64_t allHeads = features.global / width;
+    const std::int64_t row =
+        ((samples.offset + b) * allHeads + features.offset / width + head) *
+            positions.global +
+        positions.offset + s;
+    return maskIndex(moment,
+                     samples.global * allHeads * positions.global * keys,
+                     row * keys);
+  }
+
+  /// Rows first, first + 1, ... of one head of a tensor [b, rows, heads *
+  /// width], as [count, padded].
+  void gather(ElementType type, const void *data, std::int64_t b,
+              std::int64_t rows, std::int64_t ofHeads, std::int64_t head,
+              std::int64_t first, std::int64_t count, R *to) const {
+    for (std::int64_t r = 0; r < count; ++r) {
+      const std::int64_t from =
+          ((b * rows + first + r) * ofHeads + head) * width;
+      widenInto(type, at(data, type, from), width, to + r * padded);
+      std::fill(to + r * padded + width, to + (r + 1) * padded, R(0));
+    }
+  }
+  void scatter(ElementType type, void *data, std::int64_t b, std::int64_t rows,
+               std::int64_t ofHeads, std::int64_t head, std::int64_t first,
+               std::int64_t count, const R *from) const {
+    for (std::int64_t r = 0; r < count; ++r)
+      narrowInto(
+          type, from + r * padded, width,
+          at(data, type, ((b * rows + first + r) * ofHeads + head) * width));
+  }
+
+  /// Rows [keys, padded] as blocks [block, width, kKeys], zeros beyond the end.
+  void transpose(const R *from, R *to) const {
+    std::fill_n(to, keyBlocks * width * kKeys, R(0));
+    for (std::int64_t k = 0; k < keys; ++k)
+      for (std::int64_t d = 0; d < width; ++d)
+        to[((k / kKeys) * width + d) * kKeys + k % kKeys] =
+            from[k * padded + d];
+  }
+
+  /// Rows of keys or values, padded to whole blocks.
+  std::int64_t keyRoom() const { return keyBlocks * kKeys * padded; }
+  std::int64_t transposedRoom() const { return keyBlocks * kKeys * width; }
+
+  const std::int64_t width, padded, batch, queries, heads, keys, keyHeads,
+      keyBlocks;
+  const bool causal;
+  const R scale;
+  const double rate;
+  const std::string mask;
+  const Span samples, positions, features; ///< of the queries
+};
+
+} // namespace mtplan::runtime::cpu
+
+#endif // MTPLAN_RUNTIME_CPU_ATTENTION_HEADS_H

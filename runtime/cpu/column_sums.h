@@ -1,0 +1,86 @@
+//===- column_sums.h - Rows added up, sample by sample ----------*- C++ -*-===//
+//
+// The rows of a sample are cut into chunks of a fixed number; a chunk's sum is
+// one thread's. Then, column by column, chunks are added to samples and samples
+// to the result, both in order.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CPU_COLUMN_SUMS_H
+#define MTPLAN_RUNTIME_CPU_COLUMN_SUMS_H
+
+#include <vector>
+
+#include "runtime/cpu/families.h"
+
+namespace mtplan::runtime::cpu {
+
+/// to[i] += from[i]
+void addTo(const float *from, std::int64_t count, float *to);
+void addTo(const double *from, std::int64_t count, double *to);
+
+template <typename R> class ColumnSums {
+public:
+  /// \param results  how many sums are taken of the same rows
+  ColumnSums(Context &theContext, std::int64_t theSamples,
+             std::int64_t rowsOfSample, std::int64_t columns,
+             std::int64_t results)
+      : context(theContext), samples(theSamples), rows(rowsOfSample),
+        width(columns), count(results),
+        chunksOfSample((rows + kRows - 1) / kRows) {}
+
+  /// Of shared and of each thread's memory, in elements.
+  std::int64_t sharedRoom() const {
+    return samples * chunksOfSample * count * width;
+  }
+  std::int64_t ownRoom() const { return 2 * kChunk; }
+
+  /// Calls `add(first row, rows, sums, thread)` for every chunk, with the
+  /// cleared sums of all results, one after the other.
+  template <typename Add> void run(Add &&add) {
+    R *memory = context.template shared<R>();
+    context.forEach(samples * chunksOfSample,
+                    [&](std::int64_t chunk, int thread) {
+                      const std::int64_t start = chunk % chunksOfSample * kRows;
+                      R *sums = memory + chunk * count * width;
+                      std::fill_n(sums, count * width, R(0));
+                      add(chunk / chunksOfSample * rows + start,
+                          std::min(kRows, rows - start), sums, thread);
+                    });
+  }
+
+  void finish(std::int64_t result, ElementType type, void *to) {
+    const R *memory = context.template shared<R>();
+    context.forRange(
+        width, kChunk, [&](std::int64_t first, std::int64_t piece, int thread) {
+          R *sum = context.template ofThread<R>(thread), *term = sum + kChunk;
+          for (std::int64_t sample = 0; sample < samples; ++sample) {
+            // The first one needs no zeros to be added to.
+            R *into = sample == 0 ? sum : term;
+            for (std::int64_t chunk = 0; chunk < chunksOfSample; ++chunk) {
+              const R *from =
+                  memory +
+                  ((sample * chunksOfSample + chunk) * count + result) * width +
+                  first;
+              if (chunk == 0)
+                std::copy_n(from, piece, into);
+              else
+                addTo(from, piece, into);
+            }
+            if (sample > 0)
+              addTo(term, piece, sum);
+          }
+          narrow(type, to, first, piece, sum);
+        });
+  }
+
+private:
+  static constexpr std::int64_t kRows = 32;
+
+  Context &context;
+  const std::int64_t samples, rows, width, count, chunksOfSample;
+};
+
+} // namespace mtplan::runtime::cpu
+
+#endif // MTPLAN_RUNTIME_CPU_COLUMN_SUMS_H

@@ -1,0 +1,113 @@
+//===- context.h - Threads and scratch memory of a rank ---------*- C++ -*-===//
+//
+// A rank runs one kernel at a time, so all of them share its threads and its
+// scratch. Work is cut by shapes into tasks, each done by one thread from start
+// to end: no result depends on how many threads there are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CPU_CONTEXT_H
+#define MTPLAN_RUNTIME_CPU_CONTEXT_H
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+
+#include <omp.h>
+
+namespace mtplan::runtime::cpu {
+
+/// Bytes on a line of the cache.
+class Scratch {
+public:
+  void grow(std::size_t bytes) {
+    if (bytes <= size)
+      return;
+    size = bytes;
+    data.reset(static_cast<std::byte *>(
+        ::operator new (bytes, std::align_val_t{kLine})));
+  }
+  std::byte *get() const { return data.get(); }
+
+  static constexpr std::size_t kLine = 64;
+
+private:
+  struct Free {
+    void operator()(std::byte *bytes) const {
+      ::operator delete (bytes, std::align_val_t{kLine});
+    }
+  };
+  std::unique_ptr<std::byte, Free> data;
+  std::size_t size = 0;
+};
+
+constexpr std::size_t roundUp(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+class Context {
+public:
+  explicit Context(int threadCount) : threads(std::max(1, threadCount)) {}
+
+  /// Of a kernel, when it is prepared: what all threads share, and what each
+  /// has for itself.
+  void reserve(std::size_t sharedBytes, std::size_t ownBytes) {
+    common.grow(sharedBytes);
+    stride = std::max(stride, roundUp(ownBytes, 4096));
+    own.grow(stride * static_cast<std::size_t>(threads));
+  }
+  template <typename T> T *shared() const {
+    return reinterpret_cast<T *>(common.get());
+  }
+  template <typename T> T *ofThread(int thread) const {
+    return reinterpret_cast<T *>(own.get() +
+                                 static_cast<std::size_t>(thread) * stride);
+  }
+
+  /// Calls `work(task, thread)` for every task.
+  template <typename Work> void forEach(std::int64_t tasks, Work &&work) {
+    // Products within a task have this thread alone.
+    omp_set_num_threads(1);
+    if (threads == 1 || tasks <= 1) {
+      for (std::int64_t task = 0; task < tasks; ++task)
+        work(task, 0);
+      return;
+    }
+    std::exception_ptr failure;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (std::int64_t task = 0; task < tasks; ++task) {
+      try {
+        work(task, omp_get_thread_num());
+      } catch (...) {
+#pragma omp critical(mtplan_failure)
+        failure = std::current_exception();
+      }
+    }
+    if (failure)
+      std::rethrow_exception(failure);
+  }
+
+  /// Calls `work(first, count, thread)` for pieces of a range.
+  template <typename Work>
+  void forRange(std::int64_t total, std::int64_t piece, Work &&work) {
+    forEach((total + piece - 1) / piece, [&](std::int64_t task, int thread) {
+      const std::int64_t first = task * piece;
+      work(first, std::min(piece, total - first), thread);
+    });
+  }
+
+  const int threads;
+
+private:
+  Scratch common, own;
+  std::size_t stride = 0;
+};
+
+using SharedContext = std::shared_ptr<Context>;
+
+} // namespace mtplan::runtime::cpu
+
+#endif // MTPLAN_RUNTIME_CPU_CONTEXT_H

@@ -1,0 +1,50 @@
+//===- families.h - Kernels by family ---------------------------*- C++ -*-===//
+//
+// Each makes a kernel for a spec that checkSpec has seen, or gives null where
+// the reference has to do.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CPU_FAMILIES_H
+#define MTPLAN_RUNTIME_CPU_FAMILIES_H
+
+#include <memory>
+
+#include "runtime/backend/signature.h"
+#include "runtime/cpu/context.h"
+#include "runtime/cpu/numbers.h"
+
+namespace mtplan::runtime::cpu {
+
+using MadeKernel = std::unique_ptr<Kernel>;
+using Maker = MadeKernel (*)(const KernelSpec &spec,
+                             const SharedContext &context);
+
+MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeDropout(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeNorm(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeAttention(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeAttentionGrad(const KernelSpec &spec,
+                             const SharedContext &context);
+MadeKernel makeRope(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeEmbedding(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makePosition(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeVocab(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeTokenLoss(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeMove(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeSquareSum(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeAdamw(const KernelSpec &spec, const SharedContext &context);
+
+/// Makes `Class<float>` or `Class<double>`, whichever the tensors ask for.
+template <template <typename> class Class>
+MadeKernel makeOf(const KernelSpec &spec, const SharedContext &context) {
+  if (usesDouble(spec))
+    return std::make_unique<Class<double>>(spec, context);
+  return std::make_unique<Class<float>>(spec, context);
+}
+
+} // namespace mtplan::runtime::cpu
+
+#endif // MTPLAN_RUNTIME_CPU_FAMILIES_H

@@ -1,0 +1,30 @@
+//===- mask.h - Dropout's masks, many elements at a time --------*- C++ -*-===//
+
+#ifndef MTPLAN_RUNTIME_CPU_MASK_H
+#define MTPLAN_RUNTIME_CPU_MASK_H
+
+#include "runtime/random/draws.h"
+
+namespace mtplan::runtime::cpu {
+
+/// What maskValue gives for `count` elements from `first` on.
+class Mask {
+public:
+  Mask(const Stream &theStream, double rate);
+
+  void fill(std::int64_t first, std::int64_t count, float *to) const;
+  void fill(std::int64_t first, std::int64_t count, double *to) const;
+
+private:
+  template <typename R>
+  void fillAny(std::int64_t first, std::int64_t count, R *to) const;
+
+  PhiloxKey key;
+  std::uint64_t stream;
+  std::uint64_t limit; ///< words from here on keep
+  double factor;
+};
+
+} // namespace mtplan::runtime::cpu
+
+#endif // MTPLAN_RUNTIME_CPU_MASK_H

@@ -1,0 +1,52 @@
+//===- matrix_product.h - One product of matrices by oneDNN -----*- C++ -*-===//
+
+#ifndef MTPLAN_RUNTIME_CPU_MATRIX_PRODUCT_H
+#define MTPLAN_RUNTIME_CPU_MATRIX_PRODUCT_H
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+
+namespace mtplan::runtime::cpu {
+
+struct MatrixShape {
+  std::int64_t m = 0, n = 0, k = 0;
+  std::int64_t aRow = 0, aColumn = 0; ///< strides, in elements
+  std::int64_t bRow = 0, bColumn = 0;
+  std::int64_t cRow = 0;
+  ElementType inputs = ElementType::f32; ///< f32 or bf16
+  ElementType result = ElementType::f32;
+  bool biased = false; ///< with a vector of f32
+  bool packed = false; ///< b comes through pack()
+};
+
+/// On one thread, with sums in f32. Prepared once; then each of `threads` may
+/// run it at the same time as the others.
+class MatrixProduct {
+public:
+  /// Throws dnnl::error if this machine cannot multiply such inputs.
+  MatrixProduct(const MatrixShape &shape, int threads);
+  ~MatrixProduct();
+  MatrixProduct(MatrixProduct &&) noexcept;
+  MatrixProduct &operator=(MatrixProduct &&) noexcept;
+
+  std::size_t scratchBytes() const;
+  std::size_t packedBytes() const;
+
+  void pack(int thread, const void *b, void *packed) const;
+  void run(int thread, const void *a, const void *b, const float *bias, void *c,
+           void *scratch) const;
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+/// Whether oneDNN multiplies bf16 here.
+bool multipliesBf16();
+
+} // namespace mtplan::runtime::cpu
+
+#endif // MTPLAN_RUNTIME_CPU_MATRIX_PRODUCT_H

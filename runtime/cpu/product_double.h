@@ -1,0 +1,17 @@
+//===- product_double.h - Einsums in double precision -----------*- C++ -*-===//
+
+#ifndef MTPLAN_RUNTIME_CPU_PRODUCT_DOUBLE_H
+#define MTPLAN_RUNTIME_CPU_PRODUCT_DOUBLE_H
+
+#include "runtime/cpu/families.h"
+#include "runtime/cpu/product_shape.h"
+
+namespace mtplan::runtime::cpu {
+
+/// oneDNN has none.
+MadeKernel makeDoubleProduct(const KernelSpec &spec, const ProductShape &shape,
+                             const SharedContext &context);
+
+} // namespace mtplan::runtime::cpu
+
+#endif // MTPLAN_RUNTIME_CPU_PRODUCT_DOUBLE_H

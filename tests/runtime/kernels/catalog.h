@@ -1,0 +1,23 @@
+//===- catalog.h - Calls that every backend must get right ------*- C++ -*-===//
+
+#ifndef MTPLAN_TESTS_RUNTIME_KERNELS_CATALOG_H
+#define MTPLAN_TESTS_RUNTIME_KERNELS_CATALOG_H
+
+#include <vector>
+
+#include "tests/runtime/kernels/kernel_case.h"
+
+namespace mtplan::runtime::testing {
+
+/// Samples of every case. No other dimension has this size, so that samples
+/// can be told from the shape alone.
+inline constexpr std::int64_t kSamples = 4;
+
+/// Every kernel at least once, in several shapes, pieces and settings. \param
+/// type  of activations and weights; what is summed over samples is of f64 with
+/// f64, else of f32
+std::vector<Case> catalog(ElementType type, unsigned seed);
+
+} // namespace mtplan::runtime::testing
+
+#endif // MTPLAN_TESTS_RUNTIME_KERNELS_CATALOG_H
