@@ -9,6 +9,7 @@
 
 #include "runtime/data/megatron_order.h"
 #include "runtime/data/permutation.h"
+#include "runtime/random/draws.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -57,7 +58,7 @@ public:
       refuseShort(tokens, options, end - begin);
   }
 
-  const TokenFile &file() const override { return tokens; }
+  const std::string &name() const override { return tokens.path(); }
   std::int64_t samplesPerEpoch() const override { return perEpoch; }
   std::optional<std::int64_t> samples() const override { return std::nullopt; }
 
@@ -102,7 +103,7 @@ public:
     }
   }
 
-  const TokenFile &file() const override { return tokens; }
+  const std::string &name() const override { return tokens.path(); }
   std::int64_t samplesPerEpoch() const override { return perEpoch; }
   std::optional<std::int64_t> samples() const override {
     return static_cast<std::int64_t>(order.shuffle.size());
@@ -138,7 +139,35 @@ private:
   std::int64_t perEpoch = 1;
 };
 
+class RandomDataset final : public Dataset {
+public:
+  explicit RandomDataset(const DataOptions &options)
+      : label("random tokens"),
+        stream(Stream::ofData({options.seed, 0, 0, 0}, label)) {
+    settings = options;
+  }
+
+  const std::string &name() const override { return label; }
+  std::int64_t samplesPerEpoch() const override { return INT64_MAX; }
+  std::optional<std::int64_t> samples() const override { return std::nullopt; }
+
+  void sample(std::int64_t index, std::span<std::int32_t> out) const override {
+    const auto tokens = static_cast<std::int64_t>(out.size());
+    for (std::int64_t i = 0; i < tokens; ++i)
+      out[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(
+          stream.integerAt(index * tokens + i, settings.vocabulary));
+  }
+
+private:
+  const std::string label;
+  const Stream stream;
+};
+
 } // namespace
+
+std::unique_ptr<Dataset> randomDataset(const DataOptions &options) {
+  return std::make_unique<RandomDataset>(options);
+}
 
 std::array<std::int64_t, 4> splitPoints(const std::array<double, 3> &shares,
                                         std::int64_t elements) {

@@ -53,7 +53,8 @@ public:
   Dataset(const Dataset &) = delete;
   Dataset &operator=(const Dataset &) = delete;
 
-  virtual const TokenFile &file() const = 0;
+  /// For messages.
+  virtual const std::string &name() const = 0;
   const DataOptions &options() const { return settings; }
 
   /// Samples before the corpus repeats.
@@ -69,6 +70,10 @@ public:
 protected:
   DataOptions settings;
 };
+
+/// Tokens that mean nothing, any below the vocabulary: to measure with, where
+/// no corpus is at hand. Of `options` the path and all about parts is unread.
+std::unique_ptr<Dataset> randomDataset(const DataOptions &options);
 
 /// \throws DataError if the part of the corpus holds not one sample
 std::unique_ptr<Dataset> openDataset(const DataOptions &options);

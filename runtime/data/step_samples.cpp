@@ -19,13 +19,13 @@ StepReader::StepReader(std::shared_ptr<const Dataset> theDataset,
   assert(batch > 0 && "a step needs a sample");
 }
 
-StepSamples StepReader::read(std::int64_t step) const {
+StepSamples StepReader::read(std::int64_t step, std::int64_t first) const {
   StepSamples out;
   out.step = step;
   std::vector<std::int32_t> tokens(
       static_cast<std::size_t>(dataset->options().sequence) + 1);
   for (std::int64_t row = 0; row < batch; ++row)
-    readRow(step * batch + row, tokens, out);
+    readRow(first + row, tokens, out);
   for (std::int32_t target : out.targets)
     out.count += target >= 0;
   return out;

@@ -58,7 +58,7 @@ struct StepSamples {
   std::int64_t count = 0; ///< targets in the whole step
 };
 
-/// The step's samples n B .. (n + 1) B - 1.
+/// Reads whole steps, in every process the same: `count` needs them.
 class StepReader {
 public:
   /// \param sequence  positions of `ids`; the dataset was opened for
@@ -66,7 +66,10 @@ public:
   StepReader(std::shared_ptr<const Dataset> dataset, Objective objective,
              std::int64_t sequence, std::int64_t globalBatch);
 
-  StepSamples read(std::int64_t step) const;
+  /// Samples n B .. (n + 1) B - 1 of a run whose B never changed.
+  StepSamples read(std::int64_t step) const { return read(step, step * batch); }
+  /// \param first  sample: where a run stands that went on with another B
+  StepSamples read(std::int64_t step, std::int64_t first) const;
   std::int64_t globalBatch() const { return batch; }
 
 private:

@@ -38,6 +38,21 @@ TEST(Permutation, ReachesEachNumberOnceInEveryEpoch) {
   }
 }
 
+// By a second implementation, in Python: the order of a run is a promise.
+TEST(Permutation, GoldenOrders) {
+  const auto all = [](std::uint64_t seed, std::int64_t epoch) {
+    const Permutation order(10, seed, epoch);
+    std::vector<std::int64_t> values(10);
+    for (std::size_t i = 0; i < 10; ++i)
+      values[i] = order(static_cast<std::int64_t>(i));
+    return values;
+  };
+  EXPECT_THAT(all(1234, 0), ElementsAre(6, 3, 7, 4, 0, 2, 5, 1, 9, 8));
+  EXPECT_THAT(all(1234, 1), ElementsAre(0, 8, 3, 2, 6, 4, 9, 7, 1, 5));
+  EXPECT_THAT(all((std::uint64_t{7} << 32) + 5, (std::int64_t{1} << 32) + 2),
+              ElementsAre(9, 8, 5, 4, 6, 0, 7, 1, 3, 2));
+}
+
 TEST(Permutation, SeedsAndEpochsDiffer) {
   const Permutation base(1000, 1, 0), seed(1000, 2, 0), epoch(1000, 1, 1);
   int stays = 0, sameSeed = 0, sameEpoch = 0;
@@ -136,6 +151,22 @@ TEST_F(CountingText, OneSampleMustFit) {
   EXPECT_THAT(messageOf<DataError>([&] { openDataset(options); }),
               HasSubstr("has 21 tokens, one sample of sequence length 21 needs "
                         "22"));
+}
+
+TEST(RandomTokens, AreBelowTheVocabularyAndOfTheirSample) {
+  DataOptions options;
+  options.sequence = 99;
+  options.vocabulary = 5;
+  const auto data = randomDataset(options), same = randomDataset(options);
+  std::vector<int> seen(5);
+  for (int i = 9; i >= 0; --i) {
+    EXPECT_EQ(sampleOf(*data, i), sampleOf(*same, i));
+    EXPECT_NE(sampleOf(*data, i), sampleOf(*data, i + 1));
+    for (std::int32_t token : sampleOf(*data, i))
+      ++seen.at(static_cast<std::size_t>(token));
+  }
+  for (int count : seen) // of 1000, four standard errors
+    EXPECT_NEAR(count, 200, 51);
 }
 
 TEST(SplitPoints, AreRoundedHalfToEven) {

@@ -19,7 +19,7 @@ using testing::IsEmpty;
 class Counting final : public Dataset {
 public:
   explicit Counting(std::int64_t sequence) { settings.sequence = sequence; }
-  const TokenFile &file() const override { throw std::logic_error("no file"); }
+  const std::string &name() const override { return label; }
   std::int64_t samplesPerEpoch() const override { return 1000; }
   std::optional<std::int64_t> samples() const override { return std::nullopt; }
   void sample(std::int64_t index,
@@ -27,6 +27,9 @@ public:
     std::iota(tokens.begin(), tokens.end(),
               static_cast<std::int32_t>(10 * index));
   }
+
+private:
+  const std::string label = "counting";
 };
 
 StepSamples stepOf(const Objective &objective, std::int64_t sequence,
@@ -44,6 +47,14 @@ TEST(StepSamples, StepNHasSamplesNTimesB) {
   EXPECT_EQ(step.count, 6);
   EXPECT_THAT(step.types, IsEmpty());
   EXPECT_THAT(step.decoderIds, IsEmpty());
+}
+
+// 12 samples in three steps of 4, then steps of 3 from sample 12 on.
+TEST(StepSamples, ARunMayGoOnWithAnotherBatch) {
+  const StepReader reader(std::make_shared<Counting>(1), {}, 1, 3);
+  const StepSamples fifth = reader.read(4, 12 + 3);
+  EXPECT_EQ(fifth.step, 4);
+  EXPECT_THAT(fifth.ids, ElementsAre(150, 160, 170));
 }
 
 TEST(StepSamples, NothingIsPredictedAcrossTheEndOfADocument) {

@@ -71,6 +71,19 @@ TEST(InitialValues, AreNormalInEveryPlaceOfADraw) {
   }
 }
 
+// By a second implementation, in Python: a model begins alike for good.
+TEST(InitialValues, GoldenValues) {
+  const TensorView vector{ElementType::f64, {1002}, {{0, 1002}}};
+  const auto values =
+      filled("normal", vector, {}, "h.*.attn.q.weight", /*copy=*/3);
+  const double golden[] = {0.0029070177156664523, 0.007129622432994734,
+                           0.0038205678053309664, -0.011772214106368058,
+                           -0.006067405149869268};
+  for (std::size_t i = 0; i < 5; ++i)
+    EXPECT_NEAR(values[i], golden[i], 1e-16);
+  EXPECT_NEAR(values[1001], -0.028865271097174856, 1e-16);
+}
+
 TEST(InitialValues, OnesAndZeros) {
   for (double value : filled("ones", whole(3, 5)))
     EXPECT_EQ(value, 1);
