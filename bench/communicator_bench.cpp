@@ -52,9 +52,10 @@ void onTwoRanks(benchmark::State &state, const Call &call) {
     std::int32_t more = 1;
     const auto agree = [&] {
       group->broadcast("more", &more, {ElementType::i32, 1, 1}, 0);
+      return more != 0;
     };
     if (world.rank() == 1) {
-      for (agree(); more; agree())
+      while (agree())
         for (int i = 0; i < kAtATime; ++i)
           call(*group, in, out, bytes);
       return;

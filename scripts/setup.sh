@@ -8,9 +8,10 @@ packages=(
   cmake ninja-build ccache g++ make git
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools zlib1g-dev
   libboost-dev libboost-graph-dev libeigen3-dev nlohmann-json3-dev
-  libcli11-dev libfmt-dev libjemalloc-dev libdnnl-dev
+  libcli11-dev libfmt-dev libjemalloc-dev libdnnl-dev libopenmpi-dev
   # testing and measuring
   libgtest-dev libgmock-dev libbenchmark-dev libvalijson-dev python3 jq
+  openmpi-bin
   # format, lint, fuzzing
   clang clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev
 )

@@ -102,7 +102,7 @@ struct WorldOptions {
   std::chrono::milliseconds patience{8000};
   /// How long ranks may go on after one has failed. Then they are ended with
   /// their processes.
-  std::chrono::milliseconds ending{1000};
+  std::chrono::milliseconds ending{500};
 };
 
 /// Runs `body` on `ranks` threads of this process, each with its own World.

@@ -171,8 +171,10 @@ inline Bytes runCases(Communicator &group, std::uint64_t seed, int count) {
     its.pieces.outer = pick(std::vector<std::int64_t>{1, 1, 2, 3, 7});
     its.pieces.inner =
         pick(std::vector<std::int64_t>{0, 1, 2, 3, 17, 64, 1023, 1025, 5003});
-    if (n % 97 == 0) // more than a transport sends at a time
-      its.pieces = {its.pieces.type, 2, 350003};
+    if (n % 31 == 0) { // more than a transport sends at a time
+      its.pieces.outer = n % 62 == 0 ? 2 : 3001;
+      its.pieces.inner = n % 62 == 0 ? 150003 : 101;
+    }
     its.reduction = generator() % 2 == 0 ? Reduction::sum : Reduction::max;
     its.root = static_cast<int>(generator() % group.size());
     its.inPlace = its.kind == CaseKind::broadcast ||
@@ -180,6 +182,7 @@ inline Bytes runCases(Communicator &group, std::uint64_t seed, int count) {
     const bool whole =
         its.kind == CaseKind::reduceScatter || its.kind == CaseKind::allToAll;
     std::vector<Bytes> in;
+    in.reserve(group.size());
     for (int place = 0; place < group.size(); ++place)
       in.push_back(drawnTensor(its.pieces.type,
                                its.pieces.outer * its.pieces.inner *

@@ -1,0 +1,63 @@
+//===- mpi_group.h - The collectives of processes ---------------*- C++ -*-===//
+//
+// Every call starts with a header from each place to each other, which takes
+// little data along; what is more follows in messages of bounded size, straight
+// between the callers' buffers. A sum is an exchange of shares, the same
+// ordered sum as among threads, and an exchange of results.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_COMMUNICATOR_MPI_GROUP_H
+#define MTPLAN_RUNTIME_COMMUNICATOR_MPI_GROUP_H
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/communicator/call.h"
+#include "runtime/communicator/mpi_link.h"
+
+namespace mtplan::runtime {
+
+class MpiGroup final : public Communicator {
+public:
+  /// \param channels  by place, the one between it and this rank
+  MpiGroup(MpiLink &link, GroupName group, int place,
+           std::vector<int> channels);
+
+  int size() const override { return static_cast<int>(name.ranks.size()); }
+  int place() const override { return its; }
+
+  void allReduce(const std::string &label, const void *in, void *out,
+                 Pieces pieces, Reduction reduction) override;
+  void allGather(const std::string &label, const void *in, void *out,
+                 Pieces pieces) override;
+  void reduceScatter(const std::string &label, const void *in, void *out,
+                     Pieces pieces, Reduction reduction) override;
+  void allToAll(const std::string &label, const void *in, void *out,
+                Pieces pieces) override;
+  void broadcast(const std::string &label, void *data, Pieces pieces,
+                 int root) override;
+  void barrier(const std::string &label);
+
+private:
+  /// What of a buffer goes to, or comes from, a place; no bytes: nothing.
+  using RowsOf = std::function<Rows(int place)>;
+
+  void enter(const Call &call, const RowsOf &inlined);
+  const char *inlinedFrom(int place) const;
+  void exchange(const Call &call, const RowsOf &from, const RowsOf &to);
+
+  MpiLink &link;
+  GroupName name;
+  int its;
+  std::vector<int> channels;
+  std::size_t slot; ///< bytes of a header with what goes with it
+  std::vector<char> sent, received; ///< by place
+  std::vector<char> scratch;
+};
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_COMMUNICATOR_MPI_GROUP_H

@@ -1,0 +1,52 @@
+//===- mpi_header.h - What goes before data between processes ---*- C++ -*-===//
+//
+// Plain bytes that say which call a message belongs to. Names are compared by
+// their hashes; as much of them as fits is there to be shown.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_COMMUNICATOR_MPI_HEADER_H
+#define MTPLAN_RUNTIME_COMMUNICATOR_MPI_HEADER_H
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "runtime/communicator/call.h"
+
+namespace mtplan::runtime {
+
+/// Data up to this size goes with the header.
+inline constexpr std::int64_t kInlineBytes = 2048;
+
+/// Text cut to what a header has room for.
+struct HeaderText {
+  std::uint64_t hash = 0; ///< of the whole
+  std::array<char, 120> start{};
+
+  HeaderText() = default;
+  explicit HeaderText(const std::string &text);
+  bool operator==(const HeaderText &other) const { return hash == other.hash; }
+  /// `mine` if that is the whole, else the start.
+  std::string text(const std::string &mine) const;
+};
+
+struct CallHeader {
+  HeaderText group; ///< name and ranks
+  HeaderText label;
+  std::int64_t kind = 0, type = 0, outer = 0, inner = 0, reduction = 0,
+               root = 0;
+
+  CallHeader() = default;
+  CallHeader(const Call &call, const GroupName &group);
+  Call call(const std::string &mine) const;
+};
+
+struct TransferHeader {
+  HeaderText label;
+  std::int64_t bytes = 0;
+};
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_COMMUNICATOR_MPI_HEADER_H
