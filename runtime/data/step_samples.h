@@ -55,7 +55,7 @@ struct Objective {
 struct StepSamples {
   std::int64_t step = 0;
   std::vector<std::int32_t> ids, targets, types, decoderIds;
-  std::int64_t count = 0; ///< targets in the whole step
+  std::int64_t count = 0; ///< targets in the whole step; may be 0
 };
 
 /// Reads whole steps, in every process the same: `count` needs them.
