@@ -1,7 +1,8 @@
 //===- plan_limits.h - How large the numbers of a plan may be ---*- C++ -*-===//
 //
-// Far above any machine of today, and low enough that no sum or product of two
-// of them leaves 64 bits, and that a check which walks what they count ends.
+// Far above any machine of today, and low enough that none of the sums and
+// products that a check takes leaves 64 bits, and that a check which walks what
+// they count ends.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,8 +15,9 @@ namespace mtplan::runtime {
 
 inline constexpr std::int64_t kMostRanks = 1 << 20;
 inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 48;
-inline constexpr std::int64_t kMostElements = kMostBytes; ///< of a tensor
-inline constexpr std::int64_t kMostCopies = 1 << 16;      ///< of a segment
+inline constexpr std::int64_t kMostElements = std::int64_t{1}
+                                              << 40; ///< of a tensor
+inline constexpr std::int64_t kMostCopies = 1 << 16; ///< of a segment
 inline constexpr std::int64_t kMostMicroBatches = 1 << 20;
 inline constexpr std::int64_t kMostPieces = 1 << 20; ///< entries * slots
 inline constexpr std::int64_t kMostIndex = INT32_MAX;

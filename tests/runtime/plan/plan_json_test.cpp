@@ -271,16 +271,16 @@ TEST(PlanJson, NamesThePointerOfAFault) {
        "255; the next is 256"},
       {R"("shape": [6, 4])", R"("shape": [6, 0])",
        "/stages/0/parameters/0/value/shape/1: must be a whole number from 1 to "
-       "281474976710656, got 0"},
+       "1099511627776, got 0"},
       {R"("split": [[0], []])", R"("split": [0])",
        "/stages/0/programs/0/instructions/0/outputs/0/split/0: must be an "
        "array, got 0"},
       {R"("kernel": "einsum")", R"("kernels": "einsum")",
-       "/stages/0/programs/1/instructions/0: does nothing: it needs one of "
+       "/stages/0/programs/0/instructions/1: does nothing: it needs one of "
        "\"kernel\", \"collective\", \"send_to\", \"receive_from\", \"input\", "
        "\"report\""},
       {R"("kernel": "einsum")", R"("kernel": "einsum", "report": "loss")",
-       "/stages/0/programs/1/instructions/0: has both \"kernel\" and "
+       "/stages/0/programs/0/instructions/1: has both \"kernel\" and "
        "\"report\"; it does one thing"},
       {R"("reduction": "sum")", R"("reduction": "sum", "gathered": 0)",
        "/stages/0/programs/2/instructions/0/gathered: is not read by "

@@ -1,7 +1,7 @@
 //===- two_replicas.h - A small plan that trains ----------------*- C++ -*-===//
 //
-// A weight that learns which x goes with which y (its gradient is their outer
-// product), on two replicas of two samples each; the example of
+// A weight that learns to make y = x w small (its gradient is the outer product
+// of x and y), on two replicas of two samples each; the example of
 // docs/executable-plan.md.
 //
 //===----------------------------------------------------------------------===//
@@ -46,7 +46,7 @@ inline Plan twoReplicas() {
                moment1 = tensorAt(first, weight),
                moment2 = tensorAt(second, weight), term = tensorAt(dw, weight);
   const Tensor source = tensorAt(x, {1, 6}, ElementType::f32, {{0}, {}}),
-               target = tensorAt(y, {1, 4}, ElementType::f32, {{0}, {}});
+               product = tensorAt(y, {1, 4}, ElementType::f32, {{0}, {}});
 
   Stage stage;
   stage.ranks = {0, 1};
@@ -69,9 +69,9 @@ inline Plan twoReplicas() {
   buffer("fc.weight.second", 1, 256, 96);
   buffer("x", 3, 0, 24);
   buffer("y", 3, 512, 16);
-  for (int input : {x, y}) { // the next sample may come before this is done
-    stage.buffers[input].slots = 2;
-    stage.buffers[input].slotStride = 256;
+  for (int saved : {x, y}) { // for backward, of both micro-batches
+    stage.buffers[saved].slots = 2;
+    stage.buffers[saved].slotStride = 256;
   }
   buffer("fc.dw", 4, 0, 96);
   stage.parameters = {{.label = "fc.weight",
@@ -89,19 +89,18 @@ inline Plan twoReplicas() {
 
   Program forward{"fc.forward", {}}, backward{"fc.backward", {}},
       reduce{"reduce", {}}, apply{"apply", {}};
-  auto input = [&](const char *name, const Tensor &made) {
-    forward.instructions.push_back({.label = name,
-                                    .what = Input{name, {"batch", "other"}, 0},
-                                    .inputs = {},
-                                    .outputs = {made},
-                                    .stream = 0,
-                                    .waits = {}});
-  };
-  input("x", source);
-  input("y", target);
+  forward.instructions = {{.label = "x",
+                           .what = Input{"x", {"batch", "other"}, 0},
+                           .inputs = {},
+                           .outputs = {source},
+                           .stream = 0,
+                           .waits = {}},
+                          kernelCall("fc", "einsum",
+                                     {{"subscripts", "bi,io->bo"}},
+                                     {source, value}, {product})};
   backward.instructions = {
       kernelCall("fc.dw", "einsum", {{"subscripts", "bi,bo->io"}},
-                 {source, target}, {term}),
+                 {source, product}, {term}),
       kernelCall("fc.weight", "accumulate", {}, {term}, {gradient})};
   reduce.instructions = {{.label = "fc.weight",
                           .what = Collective{CollectiveKind::allReduce, 0},

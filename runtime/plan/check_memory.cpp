@@ -1,0 +1,393 @@
+//===- check_memory.cpp - What is read is what was written ----------------===//
+//
+// Runs each stage's step without its numbers: every piece of memory remembers
+// whose value it has.
+//
+//===----------------------------------------------------------------------===//
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "runtime/plan/placement.h"
+#include "runtime/plan/plan_words.h"
+#include "runtime/plan/program_order.h"
+
+namespace mtplan::runtime {
+
+namespace {
+
+constexpr int kBeforeStep = -1, kSchedule = 0, kApply = 2; // phases
+constexpr int kEveryMicroBatch = -1;
+
+// What a piece of memory has.
+struct Value {
+  enum { nothing, something, lost } state = nothing;
+  bool zeros = false; ///< of no type and copy yet
+  ElementType type = ElementType::f32;
+  int microBatch = 0;
+  int phase = kBeforeStep; ///< when it was written
+  unsigned readIn = 0;     ///< phases, a bit each, whatever was there then
+  std::int64_t entry = 0;
+  std::int64_t elements = 0;
+  std::size_t takenBy = 0; ///< the piece that was written over it, if lost
+};
+
+// Whether a kernel reads this output, too (runtime/backend/kernels.md).
+bool updates(const Instruction &instruction, std::size_t output) {
+  const auto *call = std::get_if<KernelCall>(&instruction.what);
+  if (!call)
+    return false;
+  // The parameter is written alone, the state after it updated.
+  return call->kernel == "adamw"
+             ? output > 0
+             : call->kernel == "accumulate" || call->kernel == "square_sum";
+}
+
+bool isAllReduce(const Instruction &instruction) {
+  const auto *call = std::get_if<Collective>(&instruction.what);
+  return call && call->kind == CollectiveKind::allReduce;
+}
+
+class StageMemory {
+public:
+  StageMemory(const Plan &whole, std::size_t number, Faults &list)
+      : plan(whole), stage(whole.stages[number]), s(number), faults(list),
+        placement(stage, s, list) {}
+
+  void check() {
+    if (!placement.complete())
+      return;
+    values.resize(placement.pieces());
+    start();
+    std::vector<bool> seen(stage.programs.size(), false);
+    std::vector<Phase> phases = phasesOf(stage);
+    for (std::size_t k = 0; k < phases.size(); ++k) {
+      now.phase = static_cast<int>(k);
+      for (std::size_t e = 0; e < phases[k].entries->size(); ++e) {
+        const ScheduleEntry &entry = (*phases[k].entries)[e];
+        now.entry = e;
+        now.program = indexed(entry.program);
+        now.microBatch = entry.microBatch;
+        // Each run meets itself alike.
+        std::optional<ProgramOrder> order;
+        if (!seen[now.program])
+          order.emplace(stage.programs[now.program], plan.streams.size());
+        seen[now.program] = true;
+        for (int i = 0; i < entry.count; ++i) {
+          now.copy = entry.first + i * entry.step;
+          run();
+          if (order)
+            checkStreams(*order);
+        }
+      }
+    }
+    finish();
+  }
+
+private:
+  // Where the step is.
+  struct Moment {
+    int phase = 0;
+    std::size_t entry = 0, program = 0, instruction = 0;
+    int copy = 0, microBatch = 0;
+  };
+
+  template <typename Act> void forEachState(Act act) {
+    for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
+      const Parameter &parameter = stage.parameters[i];
+      for (int copy = 0; copy < parameter.copies; ++copy) {
+        auto each = [&](const Tensor &tensor, const char *member) {
+          std::int64_t entry =
+              tensor.entry + std::int64_t{copy} * tensor.entryStep;
+          if (entry >= 0) // told by checkParameters
+            act(i, copy, tensor, entry, member);
+        };
+        each(parameter.value, "value");
+        if (parameter.master)
+          each(*parameter.master, "master");
+        each(parameter.firstMoment, "first_moment");
+        each(parameter.secondMoment, "second_moment");
+        each(parameter.gradient, "gradient");
+      }
+    }
+  }
+
+  void start() {
+    stepWide.resize(stage.buffers.size());
+    for (std::size_t b = 0; b < stage.buffers.size(); ++b)
+      stepWide[b] = placement.keeps(static_cast<int>(b));
+    for (int buffer : stage.zeroed) {
+      stepWide[indexed(buffer)] = true;
+      const Buffer &cleared = stage.buffers[indexed(buffer)];
+      for (int entry = 0; entry < cleared.entries; ++entry)
+        for (int slot = 0; slot < cleared.slots; ++slot) {
+          Value &value = values[placement.pieceOf(buffer, entry, slot)];
+          value.state = Value::something;
+          value.zeros = true;
+        }
+    }
+    forEachState([&](std::size_t, int, const Tensor &tensor, std::int64_t entry,
+                     std::string_view member) {
+      if (member != "gradient")
+        set(placement.pieceOf(tensor.buffer, entry, 0), tensor, entry,
+            kBeforeStep);
+    });
+  }
+
+  // All of the state is new, from gradients that were used.
+  void finish() {
+    forEachState([&](std::size_t i, int copy, const Tensor &tensor,
+                     std::int64_t entry, std::string_view member) {
+      const Value &value = values[placement.pieceOf(tensor.buffer, entry, 0)];
+      const bool isGradient = member == "gradient";
+      auto isReadIn = [&](int phase) {
+        return (value.readIn >> static_cast<unsigned>(phase)) % 2 == 1;
+      };
+      std::string what;
+      if (isGradient ? value.phase == kBeforeStep : value.phase != kApply)
+        what = isGradient ? "is never written" : "is not written by /apply";
+      else if (value.type != tensor.type ||
+               value.elements != elementsOf(tensor))
+        what = "is " + std::to_string(elementsOf(tensor)) + " elements of " +
+               std::string(wordOf(tensor.type)) + ", but is written as " +
+               std::to_string(value.elements) + " of " +
+               std::string(wordOf(value.type));
+      else if (isGradient && !isReadIn(kApply))
+        what = "is not read by /apply";
+      else if (member == "value" && !isReadIn(kSchedule))
+        what = "is not read by /schedule";
+      if (!what.empty() &&
+          told.insert({stage.programs.size(), i, std::string(member)}).second)
+        faults.add(at("stages", s, "parameters", i, member),
+                   what + ", for copy " + std::to_string(copy) + " of " +
+                       std::to_string(stage.parameters[i].copies));
+    });
+  }
+
+  const Instruction &instruction() const {
+    return stage.programs[now.program].instructions[now.instruction];
+  }
+
+  // Once an operand: what is wrong in one run is wrong in many.
+  void fail(const std::string &member, const std::string &what) {
+    if (!told.insert({now.program, now.instruction, member}).second)
+      return;
+    faults.add(at("stages", s, "programs", now.program, "instructions",
+                  now.instruction) +
+                   member,
+               what + ", in " +
+                   at("stages", s, phasesOf(stage)[indexed(now.phase)].name,
+                      now.entry) +
+                   " (micro-batch " + std::to_string(now.microBatch) +
+                   ", copy " + std::to_string(now.copy) + ")");
+  }
+
+  std::string nameOf(std::size_t piece) const {
+    int buffer = placement.bufferOf(piece);
+    return "buffer " + std::to_string(buffer) + " (\"" +
+           stage.buffers[indexed(buffer)].name + "\")";
+  }
+
+  std::int64_t entryOf(const Tensor &tensor) const {
+    return tensor.entry + std::int64_t{now.copy} * tensor.entryStep;
+  }
+  std::size_t pieceOf(const Tensor &tensor) const {
+    return placement.pieceOf(tensor.buffer, entryOf(tensor), now.microBatch);
+  }
+  int microBatchOf(const Tensor &tensor) const {
+    return stepWide[indexed(tensor.buffer)] ? kEveryMicroBatch : now.microBatch;
+  }
+
+  void run() {
+    const std::vector<Instruction> &list =
+        stage.programs[now.program].instructions;
+    for (now.instruction = 0; now.instruction < list.size();
+         ++now.instruction) {
+      const Instruction &what = list[now.instruction];
+      if (!reaches(what.inputs, "/inputs/") ||
+          !reaches(what.outputs, "/outputs/"))
+        continue;
+      for (std::size_t t = 0; t < what.inputs.size(); ++t)
+        read(what.inputs[t], true, t);
+      for (std::size_t t = 0; t < what.outputs.size(); ++t)
+        if (updates(what, t))
+          read(what.outputs[t], false, t);
+      for (const Tensor &tensor : what.outputs)
+        write(tensor);
+      for (std::size_t t = 0; t < what.outputs.size(); ++t)
+        checkApart(what, t);
+    }
+  }
+
+  // Whether every entry exists.
+  bool reaches(const std::vector<Tensor> &tensors, const char *list) {
+    for (std::size_t t = 0; t < tensors.size(); ++t)
+      if (entryOf(tensors[t]) < 0) {
+        fail(list + std::to_string(t) + "/entry_step",
+             "reaches entry " + std::to_string(entryOf(tensors[t])) +
+                 "; entries start at 0");
+        return false;
+      }
+    return true;
+  }
+
+  void read(const Tensor &tensor, bool isInput, std::size_t t) {
+    const std::size_t piece = pieceOf(tensor);
+    Value &value = values[piece];
+    value.readIn |= 1U << static_cast<unsigned>(now.phase);
+    // After the backward passes a sum that nothing was added to is no sum.
+    const bool empty = value.zeros && now.phase != kSchedule && isInput;
+    const bool right =
+        value.state == Value::something &&
+        (value.zeros ||
+         (value.entry == entryOf(tensor) &&
+          value.microBatch == microBatchOf(tensor) &&
+          value.type == tensor.type && value.elements == elementsOf(tensor)));
+    if (right && !empty)
+      return;
+    const std::string member = at(isInput ? "inputs" : "outputs", t);
+    const std::string name = "reads " + nameOf(piece);
+    if (empty && right)
+      fail(member, name + ", which was cleared and to which nothing was added");
+    else if (value.state == Value::nothing)
+      fail(member, name + ", which nothing has written");
+    else if (value.state == Value::lost)
+      fail(member, name + ", whose place " + nameOf(value.takenBy) +
+                       " has taken since");
+    else if (value.microBatch != microBatchOf(tensor))
+      fail(member, name + ", which has the value of micro-batch " +
+                       std::to_string(value.microBatch) + " in its " +
+                       std::to_string(slotsOf(tensor)) + " slots");
+    else if (value.entry != entryOf(tensor))
+      fail(member, name + " as entry " + std::to_string(entryOf(tensor)) +
+                       ", which has entry " + std::to_string(value.entry) +
+                       " there");
+    else
+      fail(member, name + " as " + std::to_string(elementsOf(tensor)) +
+                       " elements of " + std::string(wordOf(tensor.type)) +
+                       ", written as " + std::to_string(value.elements) +
+                       " of " + std::string(wordOf(value.type)));
+  }
+
+  int slotsOf(const Tensor &tensor) const {
+    return stage.buffers[indexed(tensor.buffer)].slots;
+  }
+
+  void set(std::size_t piece, const Tensor &tensor, std::int64_t entry,
+           int phase) {
+    Value &value = values[piece];
+    value.state = Value::something;
+    value.zeros = false;
+    value.type = tensor.type;
+    value.microBatch = microBatchOf(tensor);
+    value.phase = phase;
+    value.entry = entry;
+    value.elements = elementsOf(tensor);
+  }
+
+  void write(const Tensor &tensor) {
+    std::size_t piece = pieceOf(tensor);
+    set(piece, tensor, entryOf(tensor), now.phase);
+    for (std::size_t other : placement.overlaps(piece))
+      if (values[other].state == Value::something) {
+        values[other].state = Value::lost;
+        values[other].takenBy = piece;
+      }
+  }
+
+  // An output has bytes of its own.
+  void checkApart(const Instruction &what, std::size_t t) {
+    const std::size_t piece = pieceOf(what.outputs[t]);
+    const std::string_view rule = "; it needs bytes of its own";
+    auto meets = [&](const Tensor &other) {
+      std::size_t there = pieceOf(other);
+      return there == piece || (values[there].state == Value::lost &&
+                                values[there].takenBy == piece);
+    };
+    for (std::size_t u = 0; u < what.inputs.size(); ++u)
+      if (meets(what.inputs[u]) &&
+          !(isAllReduce(what) && pieceOf(what.inputs[u]) == piece))
+        fail("/outputs/" + std::to_string(t),
+             "overlaps input " + std::to_string(u) + std::string(rule));
+    for (std::size_t u = 0; u < t; ++u) {
+      // A parameter that is its own master.
+      bool isMaster = updates(what, 1) && u == 0 && t == 1 &&
+                      pieceOf(what.outputs[u]) == piece;
+      if (meets(what.outputs[u]) && !isMaster)
+        fail("/outputs/" + std::to_string(t),
+             "overlaps output " + std::to_string(u) + std::string(rule));
+    }
+  }
+
+  // Of two that touch the same bytes, one of them writing, the later waits.
+  void checkStreams(const ProgramOrder &order) {
+    struct Users { // the last of each stream; it follows those before
+      std::map<int, std::size_t> readers, writers;
+    };
+    const Program &program = stage.programs[now.program];
+    std::map<std::size_t, Users> users; // by piece
+    for (now.instruction = 0; now.instruction < program.instructions.size();
+         ++now.instruction) {
+      const Instruction &what = instruction();
+      auto meet = [&](std::size_t piece, bool writes) {
+        auto found = users.find(piece);
+        if (found == users.end())
+          return;
+        for (auto [stream, writer] : found->second.writers)
+          mustFollow(order, writer, "writes");
+        if (writes)
+          for (auto [stream, reader] : found->second.readers)
+            mustFollow(order, reader, "reads");
+      };
+      auto use = [&](const std::vector<Tensor> &tensors, bool writes) {
+        for (const Tensor &tensor : tensors) {
+          if (entryOf(tensor) < 0)
+            continue; // told
+          meet(pieceOf(tensor), writes);
+          for (std::size_t other : placement.overlaps(pieceOf(tensor)))
+            meet(other, writes);
+        }
+      };
+      use(what.inputs, false);
+      use(what.outputs, true);
+      for (const Tensor &tensor : what.inputs)
+        if (entryOf(tensor) >= 0)
+          users[pieceOf(tensor)].readers[what.stream] = now.instruction;
+      for (const Tensor &tensor : what.outputs)
+        if (entryOf(tensor) >= 0)
+          users[pieceOf(tensor)].writers[what.stream] = now.instruction;
+    }
+  }
+
+  void mustFollow(const ProgramOrder &order, std::size_t early,
+                  const char *does) {
+    if (order.follows(now.instruction, early))
+      return;
+    const Instruction &other = stage.programs[now.program].instructions[early];
+    fail("/waits", "must lead to instruction " + std::to_string(early) +
+                       " (\"" + other.label + "\"), which " + does +
+                       " the same bytes on stream " +
+                       std::to_string(other.stream));
+  }
+
+  const Plan &plan;
+  const Stage &stage;
+  std::size_t s;
+  Faults &faults;
+  Placement placement;
+  std::vector<Value> values;  ///< by piece
+  std::vector<bool> stepWide; ///< by buffer: one value for all micro-batches
+  Moment now;
+  std::set<std::tuple<std::size_t, std::size_t, std::string>> told;
+};
+
+} // namespace
+
+void checkMemory(const Plan &plan, Faults &faults) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    StageMemory(plan, s, faults).check();
+}
+
+} // namespace mtplan::runtime

@@ -1,0 +1,62 @@
+//===- placement.h - Which pieces of a stage's memory overlap ---*- C++ -*-===//
+//
+// A piece is one entry of a buffer in one slot. Pieces of a stage are numbered
+// by buffer, then entry, then slot.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_PLAN_PLACEMENT_H
+#define MTPLAN_RUNTIME_PLAN_PLACEMENT_H
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "runtime/plan/plan_checks.h"
+
+namespace mtplan::runtime {
+
+class Placement {
+public:
+  /// Notes buffers that leave their arena, overlap themselves, or overlap what
+  /// is kept over a step.
+  Placement(const Stage &placed, std::size_t number, Faults &list);
+
+  /// Whether a piece is known for everything: else do not ask further.
+  bool complete() const { return whole; }
+  std::size_t pieces() const { return owners.size(); }
+  /// Of entry `entry`, which is at least 0, for a micro-batch.
+  std::size_t pieceOf(int buffer, std::int64_t entry, int microBatch) const;
+  int bufferOf(std::size_t piece) const { return owners[piece]; }
+  /// Pieces of other buffers that have bytes of this one.
+  const std::vector<std::size_t> &overlaps(std::size_t piece) const {
+    return others[piece];
+  }
+  /// Whether the buffer's bytes have one meaning throughout a step.
+  bool keeps(int buffer) const { return kept[indexed(buffer)]; }
+
+private:
+  struct Interval {
+    std::int64_t start, end;
+    std::size_t piece;
+  };
+  void place(std::size_t buffer);
+  void sweep(std::vector<Interval> &intervals);
+  void meet(std::size_t a, std::size_t b);
+
+  const Stage &stage;
+  std::size_t s;
+  Faults &faults;
+  bool whole = true;
+  std::vector<std::size_t> bases; ///< by buffer, its first piece
+  std::vector<int> owners;        ///< by piece, its buffer
+  std::vector<bool> kept;         ///< by buffer
+  std::vector<std::vector<std::size_t>> others;
+  std::vector<std::vector<Interval>> byArena;
+  std::size_t pairs = 0;
+  std::set<std::pair<int, int>> told; ///< buffers that were noted
+};
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_PLAN_PLACEMENT_H
