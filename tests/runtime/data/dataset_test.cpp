@@ -165,6 +165,9 @@ TEST(RandomTokens, AreBelowTheVocabularyAndOfTheirSample) {
     for (std::int32_t token : sampleOf(*data, i))
       ++seen.at(static_cast<std::size_t>(token));
   }
+  // No sample is its neighbour, moved on.
+  const auto first = sampleOf(*data, 0), second = sampleOf(*data, 1);
+  EXPECT_FALSE(std::equal(first.begin() + 1, first.end(), second.begin()));
   for (int count : seen) // of 1000, four standard errors
     EXPECT_NEAR(count, 200, 51);
 }
