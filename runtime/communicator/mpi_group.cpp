@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/communicator/mpi_header.h"
 #include "runtime/communicator/reduce.h"
 
 namespace mtplan::runtime {
@@ -58,7 +57,7 @@ std::int64_t bytesOfPieces(Pieces pieces) {
 
 MpiGroup::MpiGroup(MpiLink &itsLink, GroupName group, int place,
                    std::vector<int> itsChannels)
-    : link(itsLink), name(std::move(group)), its(place),
+    : link(itsLink), name(std::move(group)), shown(wordsOf(name)), its(place),
       channels(std::move(itsChannels)), slot(sizeof(CallHeader) + kInlineBytes),
       sent(slot * size()), received(slot * size()) {}
 
@@ -66,7 +65,7 @@ MpiGroup::MpiGroup(MpiLink &itsLink, GroupName group, int place,
 /// learns what they call.
 void MpiGroup::enter(const Call &call, const RowsOf &inlined) {
   checkCall(call, name);
-  const CallHeader header(call, name);
+  const CallHeader header(call, shown);
   MpiLink::Requests requests;
   for (int i = 1; i < size(); ++i) {
     const int q = (its + i) % size();

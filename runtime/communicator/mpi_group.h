@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "runtime/communicator/call.h"
+#include "runtime/communicator/mpi_header.h"
 #include "runtime/communicator/mpi_link.h"
 
 namespace mtplan::runtime {
@@ -51,6 +52,7 @@ private:
 
   MpiLink &link;
   GroupName name;
+  HeaderText shown; ///< of the name
   int its;
   std::vector<int> channels;
   std::size_t slot; ///< bytes of a header with what goes with it

@@ -26,8 +26,8 @@ std::string HeaderText::text(const std::string &mine) const {
   return hashOf(mine) == hash ? mine : std::string(start.data());
 }
 
-CallHeader::CallHeader(const Call &call, const GroupName &itsGroup)
-    : group(wordsOf(itsGroup)), label(call.label),
+CallHeader::CallHeader(const Call &call, const HeaderText &itsGroup)
+    : group(itsGroup), label(call.label),
       kind(static_cast<std::int64_t>(call.kind)),
       type(static_cast<std::int64_t>(call.pieces.type)),
       outer(call.pieces.outer), inner(call.pieces.inner),

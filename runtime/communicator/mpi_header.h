@@ -32,13 +32,13 @@ struct HeaderText {
 };
 
 struct CallHeader {
-  HeaderText group; ///< name and ranks
+  HeaderText group; ///< its words
   HeaderText label;
   std::int64_t kind = 0, type = 0, outer = 0, inner = 0, reduction = 0,
                root = 0;
 
   CallHeader() = default;
-  CallHeader(const Call &call, const GroupName &group);
+  CallHeader(const Call &call, const HeaderText &group);
   Call call(const std::string &mine) const;
 };
 

@@ -1,6 +1,7 @@
 //===- communicator_test.cpp - What ranks get from each other ---===//
 
 #include <array>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <thread>
@@ -185,6 +186,23 @@ TEST(Communicator, NobodyPassesABarrierBeforeAllHaveCome) {
       world.barrier("seen");
     }
   });
+}
+
+TEST(Communicator, KnowsWhatStartedIt) {
+  const auto started = [](const char *name, const char *value) {
+    for (const char *other :
+         {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
+      unsetenv(other);
+    setenv(name, value, 1);
+    const bool is = isUnderMpi();
+    unsetenv(name);
+    return is;
+  };
+  EXPECT_FALSE(started("SLURM_NTASKS", "4")); // of the script, not by srun
+  EXPECT_FALSE(started("OMPI_COMM_WORLD_SIZE", "1"));
+  EXPECT_TRUE(started("OMPI_COMM_WORLD_SIZE", "2"));
+  EXPECT_TRUE(started("PMI_SIZE", "16"));
+  EXPECT_TRUE(started("SLURM_STEP_NUM_TASKS", "4"));
 }
 
 // More ranks than this machine's processors.
