@@ -13,7 +13,7 @@ packages=(
   libgtest-dev libgmock-dev libbenchmark-dev libvalijson-dev python3 jq
   openmpi-bin
   # format, lint, fuzzing
-  clang clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev
+  clang clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev libomp-14-dev
 )
 
 # Names of the packages above that are not installed, one a line.

@@ -18,13 +18,17 @@ namespace mtplan::runtime::cpu {
 template <typename R>
 MTPLAN_INLINE R exponentiateAny(R *row, std::int64_t count, R &largest,
                                 R &total) {
+  constexpr R kNone = -std::numeric_limits<R>::infinity();
   R top = largest;
-  for (std::int64_t k = 0; k < count; ++k)
+#pragma omp simd reduction(max : top)
+  for (std::int64_t k = 0; k < kKeys; ++k) {
+    row[k] = k < count ? row[k] : kNone;
     top = row[k] > top ? row[k] : top;
+  }
   R sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t k = 0; k < kKeys; ++k) {
-    const R value = k < count ? expOf(row[k] - top) : R(0);
+    const R value = expOf(row[k] - top);
     row[k] = value;
     sum += value;
   }

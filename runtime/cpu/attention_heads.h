@@ -84,11 +84,14 @@ public:
 
   /// Rows [keys, padded] as blocks [block, width, kKeys], zeros beyond the end.
   void transpose(const R *from, R *to) const {
-    std::fill_n(to, keyBlocks * width * kKeys, R(0));
-    for (std::int64_t k = 0; k < keys; ++k)
-      for (std::int64_t d = 0; d < width; ++d)
-        to[((k / kKeys) * width + d) * kKeys + k % kKeys] =
-            from[k * padded + d];
+    for (std::int64_t first = 0; first < keys; first += kKeys) {
+      const std::int64_t count = std::min(kKeys, keys - first);
+      for (std::int64_t d = 0; d < width; ++d, to += kKeys) {
+        for (std::int64_t k = 0; k < count; ++k)
+          to[k] = from[(first + k) * padded + d];
+        std::fill(to + count, to + kKeys, R(0));
+      }
+    }
   }
 
   /// Rows of keys or values, padded to whole blocks.

@@ -21,7 +21,7 @@ private:
 
   PhiloxKey key;
   std::uint64_t stream;
-  std::uint64_t limit; ///< words from here on keep
+  std::uint32_t limit; ///< words from here on keep
   double factor;
 };
 

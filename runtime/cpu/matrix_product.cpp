@@ -124,16 +124,16 @@ void MatrixProduct::run(int thread, const void *a, const void *b,
 bool multipliesBf16() {
   static const bool kAble = [] {
     try {
-      MatrixProduct({.m = 16,
-                     .n = 16,
-                     .k = 16,
-                     .aRow = 16,
-                     .aColumn = 1,
-                     .bRow = 16,
-                     .bColumn = 1,
-                     .cRow = 16,
-                     .inputs = ElementType::bf16},
-                    1);
+      const MatrixProduct trial({.m = 16,
+                                 .n = 16,
+                                 .k = 16,
+                                 .aRow = 16,
+                                 .aColumn = 1,
+                                 .bRow = 16,
+                                 .bColumn = 1,
+                                 .cRow = 16,
+                                 .inputs = ElementType::bf16},
+                                1);
       return true;
     } catch (const dnnl::error &) {
       return false;

@@ -37,15 +37,14 @@ template <typename R> MTPLAN_INLINE void normaliseAny(const NormRow<R> &row) {
   statistics(row, mean, scale);
   const R *x = row.x, *gamma = row.gamma, *beta = row.beta;
   R *result = row.result;
-  if (beta) {
 #pragma omp simd
-    for (std::int64_t h = 0; h < row.width; ++h)
-      result[h] = (x[h] - mean) * scale * gamma[h] + beta[h];
-  } else {
+  for (std::int64_t h = 0; h < row.width; ++h)
+    result[h] = (x[h] - mean) * scale * gamma[h];
+  if (!beta)
+    return;
 #pragma omp simd
-    for (std::int64_t h = 0; h < row.width; ++h)
-      result[h] = (x[h] - mean) * scale * gamma[h];
-  }
+  for (std::int64_t h = 0; h < row.width; ++h)
+    result[h] += beta[h];
 }
 MTPLAN_CLONES void normalise(const NormRow<float> &row) { normaliseAny(row); }
 MTPLAN_CLONES void normalise(const NormRow<double> &row) { normaliseAny(row); }

@@ -22,6 +22,10 @@ namespace {
 
 template <typename R>
 void widenAny(ElementType type, const void *from, std::int64_t count, R *to) {
+  if (type == typeOf<R>()) {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(R));
+    return;
+  }
   for (std::int64_t i = 0; i < count; ++i)
     to[i] = static_cast<R>(readElement(type, from, i));
 }

@@ -85,7 +85,7 @@ template <Activation Kind, typename R> MTPLAN_INLINE R slopeOf(R x) {
     [[maybe_unused]] const R k = p.factor;                                     \
     _Pragma("omp simd") for (std::int64_t i = 0; i < p.count; ++i) {           \
       [[maybe_unused]] const R x = a[i], y = b[i], z = c[i];                   \
-      o[i] = expression;                                                       \
+      o[i] = (expression);                                                     \
     }                                                                          \
   }
 #define MTPLAN_LOOPS(name, expression)                                         \

@@ -1,0 +1,301 @@
+//===- kernel_bench.cpp - What the CPU's kernels take -----------*- C++ -*-===//
+//
+// Kernels of a training step of GPT-2 124M, four samples of 256 tokens: products
+// and attention in FLOP/s, the former beside oneDNN's own matmul of the same
+// size, the rest in bytes/s of what it has to read and write. On one thread, by
+// the time that it had a core; with OMP_NUM_THREADS on as many.
+//
+//===----------------------------------------------------------------------===//
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+#include <omp.h>
+
+#include "runtime/backend/element.h"
+#include "runtime/backend/kernel.h"
+
+using namespace mtplan::runtime;
+
+namespace {
+
+constexpr std::int64_t kBatch = 4, kSequence = 256, kHidden = 768,
+                       kWords = 50257;
+constexpr ElementType kF32 = ElementType::f32, kBf16 = ElementType::bf16;
+
+using Shape = std::vector<std::int64_t>;
+
+int threads() {
+  return std::getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : 1;
+}
+const int kThreads = threads();
+
+std::vector<std::byte> filled(const TensorView &view) {
+  std::vector<std::byte> bytes(
+      static_cast<std::size_t>(view.elements() * bytesOf(view.type)));
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> normal;
+  std::vector<double> numbers(1021);
+  for (double &number : numbers)
+    number = view.type == ElementType::i32
+                 ? static_cast<double>(random() % static_cast<unsigned>(kWords))
+                 : normal(random);
+  for (std::int64_t i = 0; i < view.elements(); ++i)
+    writeElement(view.type, bytes.data(), i,
+                 numbers[static_cast<std::size_t>(i) % numbers.size()]);
+  return bytes;
+}
+
+/// Runs a kernel over and over. \param readsResults  what it writes it reads,
+/// too
+void runKernel(benchmark::State &state, const KernelSpec &spec,
+               bool readsResults = false) {
+  const std::unique_ptr<Backend> backend = makeCpuBackend(kThreads);
+  const std::unique_ptr<Kernel> kernel = backend->prepare(spec);
+  std::vector<std::vector<std::byte>> storage;
+  std::vector<const void *> in;
+  std::vector<void *> out;
+  std::int64_t bytes = 0;
+  storage.reserve(16);
+  for (const TensorView &view : spec.inputs) {
+    in.push_back(storage.emplace_back(filled(view)).data());
+    bytes += view.elements() * bytesOf(view.type);
+  }
+  for (const TensorView &view : spec.outputs) {
+    out.push_back(storage.emplace_back(filled(view)).data());
+    bytes += view.elements() * bytesOf(view.type) * (readsResults ? 2 : 1);
+  }
+  const UpdateNumbers update{.learningRate = 1e-4, .weightDecay = 0.1};
+  const Invocation call{in.data(), out.data(), {}, &update};
+  kernel->run(call);
+  for (auto _ : state)
+    kernel->run(call);
+  const auto runs = static_cast<double>(state.iterations());
+  if (kernel->flops() > 0)
+    state.counters["FLOP/s"] =
+        benchmark::Counter(kernel->flops() * runs, benchmark::Counter::kIsRate);
+  else
+    state.counters["B/s"] = benchmark::Counter(
+        static_cast<double>(bytes) * runs, benchmark::Counter::kIsRate);
+}
+
+TensorView of(ElementType type, const Shape &shape) {
+  return {type, shape, {}};
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+struct Sizes {
+  std::int64_t in, out;
+};
+
+void forward(benchmark::State &state, ElementType type, Sizes sizes) {
+  runKernel(state,
+            {.kernel = "einsum",
+             .label = "fc",
+             .settings = {{"equation", std::string("bsi,io->bso")}},
+             .inputs = {of(type, {kBatch, kSequence, sizes.in}),
+                        of(type, {sizes.in, sizes.out}), of(type, {sizes.out})},
+             .outputs = {of(type, {kBatch, kSequence, sizes.out})}});
+}
+
+void inputGradient(benchmark::State &state, ElementType type, Sizes sizes) {
+  runKernel(state, {.kernel = "einsum",
+                    .label = "fc.dx",
+                    .settings = {{"equation", std::string("bso,io->bsi")}},
+                    .inputs = {of(type, {kBatch, kSequence, sizes.out}),
+                               of(type, {sizes.in, sizes.out})},
+                    .outputs = {of(type, {kBatch, kSequence, sizes.in})}});
+}
+
+void weightGradient(benchmark::State &state, ElementType type, Sizes sizes) {
+  runKernel(state, {.kernel = "einsum",
+                    .label = "fc.dw",
+                    .settings = {{"equation", std::string("bsi,bso->io")}},
+                    .inputs = {of(type, {kBatch, kSequence, sizes.in}),
+                               of(type, {kBatch, kSequence, sizes.out})},
+                    .outputs = {of(kF32, {sizes.in, sizes.out})}});
+}
+
+void head(benchmark::State &state, ElementType type) {
+  runKernel(state, {.kernel = "einsum",
+                    .label = "lm_head",
+                    .settings = {{"equation", std::string("bsh,vh->bsv")}},
+                    .inputs = {of(type, {kBatch, kSequence, kHidden}),
+                               of(type, {kWords, kHidden})},
+                    .outputs = {of(type, {kBatch, kSequence, kWords})}});
+}
+
+/// oneDNN alone: all rows at once, weights in the order it likes best.
+void bare(benchmark::State &state, dnnl::memory::data_type type, Sizes sizes) {
+  omp_set_num_threads(kThreads);
+  using Memory = dnnl::memory;
+  constexpr std::int64_t kRows = kBatch * kSequence;
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  dnnl::stream stream(engine);
+  const dnnl::matmul::primitive_desc chosen(
+      dnnl::matmul::desc({{kRows, sizes.in}, type, Memory::format_tag::ab},
+                         {{sizes.in, sizes.out}, type, Memory::format_tag::any},
+                         {{kRows, sizes.out}, type, Memory::format_tag::ab}),
+      engine);
+  const dnnl::matmul product(chosen);
+  Memory a(chosen.src_desc(), engine), b(chosen.weights_desc(), engine),
+      c(chosen.dst_desc(), engine);
+  for (auto _ : state) {
+    product.execute(
+        stream, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}});
+    stream.wait();
+  }
+  state.counters["FLOP/s"] = benchmark::Counter(
+      2.0 * static_cast<double>(kRows * sizes.in * sizes.out) *
+          static_cast<double>(state.iterations()),
+      benchmark::Counter::kIsRate);
+}
+
+constexpr Sizes kUp{kHidden, 4 * kHidden}, kSquare{kHidden, kHidden};
+
+BENCHMARK_CAPTURE(bare, f32_768x3072, dnnl::memory::data_type::f32, kUp);
+BENCHMARK_CAPTURE(forward, f32_768x3072, kF32, kUp);
+BENCHMARK_CAPTURE(forward, f32_768x768, kF32, kSquare);
+BENCHMARK_CAPTURE(inputGradient, f32_768x3072, kF32, kUp);
+BENCHMARK_CAPTURE(weightGradient, f32_768x3072, kF32, kUp);
+BENCHMARK_CAPTURE(head, f32, kF32);
+BENCHMARK_CAPTURE(bare, bf16_768x3072, dnnl::memory::data_type::bf16, kUp);
+BENCHMARK_CAPTURE(forward, bf16_768x3072, kBf16, kUp);
+BENCHMARK_CAPTURE(forward, bf16_768x768, kBf16, kSquare);
+BENCHMARK_CAPTURE(inputGradient, bf16_768x3072, kBf16, kUp);
+BENCHMARK_CAPTURE(weightGradient, bf16_768x3072, kBf16, kUp);
+BENCHMARK_CAPTURE(head, bf16, kBf16);
+
+//===----------------------------------------------------------------------===//
+// The rest
+//===----------------------------------------------------------------------===//
+
+KernelSpec attentionSpec(ElementType type, bool backward, double rate) {
+  const TensorView x = of(type, {kBatch, kSequence, kHidden}),
+                   lse = of(kF32, {kBatch, kSequence, kHidden / 64});
+  KernelSpec spec{.kernel = backward ? "attention_grad" : "attention",
+                  .label = "attn.core",
+                  .settings = {{"head_dim", std::int64_t{64}},
+                               {"causal", std::int64_t{1}},
+                               {"scale", 0.125},
+                               {"rate", rate},
+                               {"mask", std::string("attn.drop")}},
+                  .inputs = {x, x, x},
+                  .outputs = {x, lse}};
+  if (backward) {
+    spec.inputs.insert(spec.inputs.end(), {x, lse, x});
+    spec.outputs = {x, x, x};
+  }
+  return spec;
+}
+
+void attention(benchmark::State &state, ElementType type, double rate) {
+  runKernel(state, attentionSpec(type, false, rate));
+}
+void attentionGrad(benchmark::State &state, ElementType type, double rate) {
+  runKernel(state, attentionSpec(type, true, rate));
+}
+
+BENCHMARK_CAPTURE(attention, f32, kF32, 0.0);
+BENCHMARK_CAPTURE(attention, f32_dropout, kF32, 0.1);
+BENCHMARK_CAPTURE(attention, bf16, kBf16, 0.0);
+BENCHMARK_CAPTURE(attentionGrad, f32, kF32, 0.0);
+BENCHMARK_CAPTURE(attentionGrad, f32_dropout, kF32, 0.1);
+BENCHMARK_CAPTURE(attentionGrad, bf16, kBf16, 0.0);
+
+void layerNorm(benchmark::State &state, ElementType type) {
+  const TensorView x = of(type, {kBatch, kSequence, kHidden}),
+                   gamma = of(type, {kHidden});
+  runKernel(state, {"layer_norm", "ln", {}, {x, gamma, gamma}, {x}});
+}
+void layerNormGrad(benchmark::State &state, ElementType type) {
+  const TensorView x = of(type, {kBatch, kSequence, kHidden}),
+                   gamma = of(type, {kHidden}), sum = of(kF32, {kHidden});
+  runKernel(state, {"layer_norm_grad", "ln", {}, {x, gamma, x}, {x, sum, sum}});
+}
+void gelu(benchmark::State &state, ElementType type) {
+  const TensorView x = of(type, {kBatch, kSequence, 4 * kHidden});
+  runKernel(
+      state,
+      {"activation", "act", {{"kind", std::string("gelu_tanh")}}, {x}, {x}});
+}
+void geluGrad(benchmark::State &state, ElementType type) {
+  const TensorView x = of(type, {kBatch, kSequence, 4 * kHidden});
+  runKernel(state, {"activation_grad",
+                    "act",
+                    {{"kind", std::string("gelu_tanh")}},
+                    {x, x},
+                    {x}});
+}
+void dropout(benchmark::State &state, ElementType type) {
+  const TensorView x = of(type, {kBatch, kSequence, kHidden});
+  runKernel(state, {"dropout",
+                    "drop",
+                    {{"rate", 0.1}, {"mask", std::string("drop")}},
+                    {x},
+                    {x}});
+}
+void sumExp(benchmark::State &state, ElementType type) {
+  const TensorView logits = of(type, {kBatch, kSequence, kWords}),
+                   tokens = of(kF32, {kBatch, kSequence});
+  runKernel(state, {"vocab_sum_exp",
+                    "loss.sum_exp",
+                    {{"classes", kWords}},
+                    {logits, tokens},
+                    {tokens}});
+}
+void lossGrad(benchmark::State &state, ElementType type) {
+  const TensorView logits = of(type, {kBatch, kSequence, kWords}),
+                   tokens = of(kF32, {kBatch, kSequence});
+  runKernel(state, {"cross_entropy_grad",
+                    "loss",
+                    {{"classes", kWords}},
+                    {logits, tokens, tokens, of(ElementType::i32, tokens.shape),
+                     of(kF32, {})},
+                    {logits}});
+}
+void embeddingGrad(benchmark::State &state, ElementType type) {
+  runKernel(state, {"embedding_grad",
+                    "wte",
+                    {},
+                    {of(ElementType::i32, {kBatch, kSequence}),
+                     of(type, {kBatch, kSequence, kHidden})},
+                    {of(kF32, {kWords, kHidden})}});
+}
+void adamw(benchmark::State &state, ElementType type) {
+  const TensorView state32 = of(kF32, {kWords, kHidden});
+  runKernel(state,
+            {"adamw",
+             "wte",
+             {{"decay", std::int64_t{1}}},
+             {state32},
+             {of(type, state32.shape), state32, state32, state32}},
+            /*readsResults=*/true);
+}
+void accumulate(benchmark::State &state) {
+  const TensorView x = of(kF32, {kWords, kHidden});
+  runKernel(state, {"accumulate", "wte", {}, {x}, {x}}, /*readsResults=*/true);
+}
+
+#define MTPLAN_BOTH(name)                                                      \
+  BENCHMARK_CAPTURE(name, f32, kF32);                                          \
+  BENCHMARK_CAPTURE(name, bf16, kBf16);
+MTPLAN_BOTH(layerNorm)
+MTPLAN_BOTH(layerNormGrad)
+MTPLAN_BOTH(gelu)
+MTPLAN_BOTH(geluGrad)
+MTPLAN_BOTH(dropout)
+MTPLAN_BOTH(sumExp)
+MTPLAN_BOTH(lossGrad)
+MTPLAN_BOTH(embeddingGrad)
+MTPLAN_BOTH(adamw)
+BENCHMARK(accumulate);
+#undef MTPLAN_BOTH
+
+} // namespace
