@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <type_traits>
 
 #include "runtime/backend/element.h"
+#include "runtime/communicator/half.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -17,14 +19,12 @@ constexpr std::int64_t kBlock = 1024;
 // What an element is summed as, and back.
 double widened(double value) { return value; }
 float widened(float value) { return value; }
-float widened(F16 value) { return toFloat(value); }
 float widened(Bf16 value) { return toFloat(value); }
 std::uint32_t widened(std::int32_t value) {
   return static_cast<std::uint32_t>(value);
 }
 void round(double from, double &to) { to = from; }
 void round(float from, float &to) { to = from; }
-void round(float from, F16 &to) { to = toF16(from); }
 void round(float from, Bf16 &to) { to = toBf16(from); }
 void round(std::uint32_t from, std::int32_t &to) {
   to = static_cast<std::int32_t>(from);
@@ -63,6 +63,20 @@ void reduceBlock(std::span<const void *const> sources, T *output,
     round(so[i], output[i]);
 }
 
+/// Halves are widened and rounded a block at a time.
+template <typename Operation>
+void reduceHalves(std::span<const void *const> sources, F16 *output,
+                  std::int64_t first, std::int64_t count) {
+  std::array<float, kBlock> so, next;
+  widen(static_cast<const F16 *>(sources[0]) + first, so.data(), count);
+  for (const void *source : sources.subspan(1)) {
+    widen(static_cast<const F16 *>(source) + first, next.data(), count);
+    for (std::int64_t i = 0; i < count; ++i)
+      so[i] = Operation::of(so[i], next[i]);
+  }
+  narrow(so.data(), output, count);
+}
+
 template <typename T, typename Operation>
 void reduceAs(std::span<const void *const> sources,
               std::span<void *const> outputs, std::int64_t first,
@@ -70,9 +84,12 @@ void reduceAs(std::span<const void *const> sources,
   for (const std::int64_t end = first + count; first < end; first += kBlock) {
     const std::int64_t block = std::min(kBlock, end - first);
     T *reduced = static_cast<T *>(outputs[0]) + first;
-    if (sources.size() > 1)
-      reduceBlock<T, Operation>(sources, reduced, first, block);
-    else if (sources[0] != outputs[0])
+    if (sources.size() > 1) {
+      if constexpr (std::is_same_v<T, F16>)
+        reduceHalves<Operation>(sources, reduced, first, block);
+      else
+        reduceBlock<T, Operation>(sources, reduced, first, block);
+    } else if (sources[0] != outputs[0])
       std::memcpy(reduced, static_cast<const T *>(sources[0]) + first,
                   block * sizeof(T));
     for (void *output : outputs.subspan(1))
