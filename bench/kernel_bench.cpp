@@ -1,14 +1,14 @@
 //===- kernel_bench.cpp - What the CPU's kernels take -----------*- C++ -*-===//
 //
-// Kernels of a training step of GPT-2 124M, four samples of 256 tokens: products
-// and attention in FLOP/s, the former beside oneDNN's own matmul of the same
-// size, the rest in bytes/s of what it has to read and write. On one thread, by
-// the time that it had a core; with OMP_NUM_THREADS on as many.
+// Kernels of a training step of GPT-2 124M, four samples of 256 tokens:
+// products and attention in FLOP/s, the former beside oneDNN's own matmul of
+// the same size, the rest in bytes/s of what it has to read and write. On one
+// thread, by the time that it had a core; with OMP_NUM_THREADS on as many.
 //
 //===----------------------------------------------------------------------===//
 
-#include <oneapi/dnnl/dnnl.hpp>
 #include <cstdlib>
+#include <oneapi/dnnl/dnnl.hpp>
 #include <random>
 #include <vector>
 
@@ -131,6 +131,24 @@ void head(benchmark::State &state, ElementType type) {
                     .outputs = {of(type, {kBatch, kSequence, kWords})}});
 }
 
+void headGradient(benchmark::State &state, ElementType type) {
+  runKernel(state, {.kernel = "einsum",
+                    .label = "lm_head.dx",
+                    .settings = {{"equation", std::string("bsv,vh->bsh")}},
+                    .inputs = {of(type, {kBatch, kSequence, kWords}),
+                               of(type, {kWords, kHidden})},
+                    .outputs = {of(type, {kBatch, kSequence, kHidden})}});
+}
+
+void tableGradient(benchmark::State &state, ElementType type) {
+  runKernel(state, {.kernel = "einsum",
+                    .label = "lm_head.dw",
+                    .settings = {{"equation", std::string("bsv,bsh->vh")}},
+                    .inputs = {of(type, {kBatch, kSequence, kWords}),
+                               of(type, {kBatch, kSequence, kHidden})},
+                    .outputs = {of(kF32, {kWords, kHidden})}});
+}
+
 /// oneDNN alone: all rows at once, weights in the order it likes best.
 void bare(benchmark::State &state, dnnl::memory::data_type type, Sizes sizes) {
   omp_set_num_threads(kThreads);
@@ -165,12 +183,16 @@ BENCHMARK_CAPTURE(forward, f32_768x768, kF32, kSquare);
 BENCHMARK_CAPTURE(inputGradient, f32_768x3072, kF32, kUp);
 BENCHMARK_CAPTURE(weightGradient, f32_768x3072, kF32, kUp);
 BENCHMARK_CAPTURE(head, f32, kF32);
+BENCHMARK_CAPTURE(headGradient, f32, kF32);
+BENCHMARK_CAPTURE(tableGradient, f32, kF32);
 BENCHMARK_CAPTURE(bare, bf16_768x3072, dnnl::memory::data_type::bf16, kUp);
 BENCHMARK_CAPTURE(forward, bf16_768x3072, kBf16, kUp);
 BENCHMARK_CAPTURE(forward, bf16_768x768, kBf16, kSquare);
 BENCHMARK_CAPTURE(inputGradient, bf16_768x3072, kBf16, kUp);
 BENCHMARK_CAPTURE(weightGradient, bf16_768x3072, kBf16, kUp);
 BENCHMARK_CAPTURE(head, bf16, kBf16);
+BENCHMARK_CAPTURE(headGradient, bf16, kBf16);
+BENCHMARK_CAPTURE(tableGradient, bf16, kBf16);
 
 //===----------------------------------------------------------------------===//
 // The rest

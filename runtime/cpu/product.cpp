@@ -4,9 +4,12 @@
 // samples are rows, their tiles share the weight's columns, which are brought
 // into oneDNN's order once per run, a panel of columns at a time. Where samples
 // are summed, a tile takes them in turn: the product of each by itself, then
-// its sum with those before.
+// its sum with those before. Tiles are dense, as oneDNN's fastest kernels write
+// nothing else, and copied to where they belong.
 //
 //===----------------------------------------------------------------------===//
+
+#include <algorithm>
 
 #include "runtime/cpu/column_sums.h"
 #include "runtime/cpu/matrix_product.h"
@@ -18,7 +21,8 @@ namespace mtplan::runtime::cpu {
 namespace {
 
 constexpr std::int64_t kTileRows = 256, kTileColumns = 256;
-constexpr std::int64_t kPanel = 16; ///< tiles of columns packed at a time
+/// What packed weights may take; columns are packed as many tiles at a time.
+constexpr std::size_t kPackedBytes = std::size_t{16} << 20;
 
 /// One dimension cut into equal tiles but for the last.
 struct Cut {
@@ -57,8 +61,11 @@ public:
       biasType = spec.inputs[2].type;
       biasSize = shape.n.size;
     }
-    inPlace = shape.summed.empty() && (outType == ElementType::f32 ||
-                                       (brain && outType == ElementType::bf16));
+    tileType = brain && outType == ElementType::bf16 && shape.summed.empty()
+                   ? ElementType::bf16
+                   : ElementType::f32;
+    inPlace = shape.summed.empty() && outType == tileType &&
+              shape.m.c == shape.n.size && columns.tiles == 1;
     orderWeights();
     makeTiles();
     reserve();
@@ -76,9 +83,9 @@ public:
           biasType == ElementType::f32
               ? call.inputs[2]
               : widened(biasType, call.inputs[2], biasSize, memory));
-    for (std::int64_t panel = 0; panel < columns.tiles; panel += kPanel)
-      runPanel(a, b, bias, call.outputs[0], memory, panel,
-               std::min(kPanel, columns.tiles - panel));
+    for (std::int64_t first = 0; first < columns.tiles; first += panel)
+      runPanel(a, b, bias, call.outputs[0], memory, first,
+               std::min(panel, columns.tiles - first));
   }
 
   double flops() const override {
@@ -100,9 +107,13 @@ private:
     }
     // By what is looped over, not how often: oneDNN multiplies otherwise by
     // what is packed, and one sample has to have the bits of one of many.
-    packs = shape.summed.empty() && rows.tiles > 1;
+    const bool fits =
+        static_cast<std::size_t>(shape.k.size * columns.each) * sizeof(float) <=
+        kPackedBytes;
+    packs = rows.tiles > 1;
     for (const LetterStep &step : shape.outer)
-      packs |= shape.summed.empty() && step.b == 0;
+      packs |= step.b == 0;
+    packs &= shape.summed.empty() && fits;
   }
 
   /// Tiles come in up to four sizes: the last row and column may be short.
@@ -118,9 +129,9 @@ private:
                       .aColumn = shape.k.a,
                       .bRow = shape.k.b,
                       .bColumn = shape.n.b,
-                      .cRow = inPlace ? shape.m.c : n,
+                      .cRow = n,
                       .inputs = inType,
-                      .result = inPlace ? outType : ElementType::f32,
+                      .result = tileType,
                       .biased = biasSize > 0,
                       // The order of a packed b may depend on the rows.
                       .packed = packs && !(kind & 1)},
@@ -145,8 +156,12 @@ private:
     for (std::int64_t count : {lhsWidened, rhsWidened, biasSize})
       common += roundUp(static_cast<std::size_t>(count) * sizeof(float),
                         Scratch::kLine);
-    common += packedSize * weights.size() *
-              static_cast<std::size_t>(std::min(kPanel, columns.tiles));
+    const std::size_t column = packedSize * weights.size();
+    panel = columns.tiles;
+    if (column > 0)
+      panel = std::clamp<std::int64_t>(
+          static_cast<std::int64_t>(kPackedBytes / column), 1, panel);
+    common += column * static_cast<std::size_t>(panel);
     // Two tiles: the sum and the next term.
     context->reserve(common, roundUp(scratch, Scratch::kLine) + 2 * tileBytes);
   }
@@ -226,8 +241,14 @@ private:
       if (s > 0)
         addTo(term, m * n, sum);
     }
-    for (std::int64_t r = 0; r < m; ++r)
-      narrow(outType, c, to + r * shape.m.c, n, sum + r * n);
+    for (std::int64_t r = 0; r < m; ++r) {
+      if (tileType == outType)
+        std::memcpy(at(c, outType, to + r * shape.m.c),
+                    at(static_cast<const void *>(sum), tileType, r * n),
+                    static_cast<std::size_t>(n * bytesOf(tileType)));
+      else
+        narrow(outType, c, to + r * shape.m.c, n, sum + r * n);
+    }
   }
 
   const SharedContext context;
@@ -235,11 +256,12 @@ private:
   const Cut rows, columns;
   const std::vector<Place> outer, summed;
   ElementType lhsType, rhsType, outType, biasType = ElementType::f32;
-  ElementType inType;          ///< of what oneDNN sees
-  std::int64_t lhsWidened = 0, ///< elements, if it has to be; else 0
+  ElementType inType, tileType; ///< of what oneDNN reads, and writes
+  std::int64_t lhsWidened = 0,  ///< elements, if it has to be; else 0
       rhsWidened = 0, biasSize = 0;
   bool inPlace = false; ///< tiles are computed where they belong
   bool packs = false;
+  std::int64_t panel = 1;            ///< tiles of columns packed at a time
   std::vector<std::int64_t> weights; ///< where b's different ones begin
   std::vector<std::size_t> weightOf; ///< by outer step
   std::vector<MatrixProduct> tiles;
