@@ -93,6 +93,38 @@ MpiLink::MpiLink(const WorldOptions &itsOptions) : options(itsOptions) {
   if (found)
     highestTag = *highest;
   answers.resize(ranks);
+  int threads = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&threads);
+  if (threads >= MPI_THREAD_SERIALIZED)
+    carrier = std::thread([this] { carry(); });
+}
+
+MpiLink::~MpiLink() {
+  {
+    const std::lock_guard lock(mutex);
+    leaving = true;
+  }
+  ownedCame.notify_one();
+  if (carrier.joinable())
+    carrier.join();
+}
+
+void MpiLink::carry() {
+  std::unique_lock lock(mutex);
+  for (;;) {
+    ownedCame.wait(lock,
+                   [&] { return leaving || (!failed && !owned.empty()); });
+    if (leaving)
+      return;
+    try {
+      advanceOwned();
+    } catch (const CommunicationError &error) {
+      remember(its, error.what()); // for the next call of this rank
+    }
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    lock.lock();
+  }
 }
 
 /// The caller holds the mutex.
@@ -172,6 +204,8 @@ void MpiLink::sendOwned(std::vector<std::byte> message, std::int64_t bytes,
         to);
   owned.push_back(std::move(own));
   advanceOwned();
+  if (!owned.empty())
+    ownedCame.notify_one();
 }
 
 std::vector<std::byte> MpiLink::memory(std::int64_t bytes) {

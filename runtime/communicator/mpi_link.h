@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -22,6 +23,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <mpi.h>
@@ -47,6 +49,8 @@ public:
 
   /// Needs MPI to be initialised.
   explicit MpiLink(const WorldOptions &options);
+  /// Before MPI is finalised.
+  ~MpiLink();
   MpiLink(const MpiLink &) = delete;
   MpiLink &operator=(const MpiLink &) = delete;
 
@@ -108,6 +112,7 @@ private:
 
   bool advance(Requests &requests);
   void advanceOwned();
+  void carry();
   void listen();
   void hear(int from, int tag, const std::string &text);
   void tell(int to, int tag, const std::string &text);
@@ -130,6 +135,12 @@ private:
   std::string why;
 
   std::atomic<bool> failed{false}, ended{false};
+
+  /// MPI moves large messages only while it is called; what is owned is to
+  /// arrive while its sender computes.
+  std::condition_variable ownedCame;
+  bool leaving = false;
+  std::thread carrier;
 };
 
 /// Makes SIGTERM end this rank's patience, so that it says whom it waited for:

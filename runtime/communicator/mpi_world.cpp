@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include <sys/time.h>
@@ -172,17 +173,17 @@ void runUnderMpi(const WorldOptions &options,
                  const std::function<void(World &)> &body) {
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
-  MpiLink link(options);
-  if (link.size() == 1 && isUnderMpi())
+  std::optional<MpiLink> link(options);
+  if (link->size() == 1 && isUnderMpi())
     endAll(options, 0,
            "was started as one of several processes, but MPI knows of one: "
            "start them with this MPI's mpirun, or with srun --mpi=pmix");
   listenForTermination();
   std::string why;
   try {
-    MpiWorld world(link);
+    MpiWorld world(*link);
     body(world);
-    link.throwIfFailed();
+    link->throwIfFailed();
     world.end();
   } catch (const std::exception &error) {
     why = error.what();
@@ -190,9 +191,10 @@ void runUnderMpi(const WorldOptions &options,
     why = "an exception without words";
   }
   if (!why.empty()) {
-    link.fail(why);
-    endAll(options, link.rank(), why);
+    link->fail(why);
+    endAll(options, link->rank(), why);
   }
+  link.reset();
   MPI_Finalize();
 }
 
