@@ -307,6 +307,9 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"/stages/0/schedule/1", "[1, 0]",
               "/stages/0/schedule: program 1 (\"h.forward\") runs 2 copies for "
               "micro-batch 1 and 1 copies, or others, for micro-batch 0"},
+        Break{"/stages/0/schedule/1", "[1, 0, 1, 2]",
+              "/stages/0/schedule: program 1 (\"h.forward\") runs 2 copies for "
+              "micro-batch 1 and 2 copies, or others, for micro-batch 0"},
         Break{"/stages/0/apply/1", nullptr,
               "/stages/0/programs/9: \"apply wte.weight\" is never run"}));
 
@@ -347,6 +350,31 @@ TEST(PlanCheck, TellsAllFaults) {
   plan.stages[1].parameters[0].label = "h";
   std::vector<std::string> faults = checkPlan(plan);
   EXPECT_EQ(faults.size(), 3U) << testing::PrintToString(faults);
+}
+
+// On streams of their own: who reads first must have read before another
+// writes.
+TEST(PlanCheck, WritersWaitForReaders) {
+  Plan plan = twoReplicas();
+  Program &backward = plan.stages[0].programs[1];
+  Instruction clear = kernelCall("clear", "zeros", {}, {},
+                                 {backward.instructions[0].inputs[0]});
+  clear.stream = 1;
+  backward.instructions.push_back(clear);
+  EXPECT_THAT(checkPlan(plan),
+              testing::ElementsAre(StartsWith(
+                  "/stages/0/programs/1/instructions/2/waits: must lead to "
+                  "instruction 0 (\"fc.dw\"), which reads the same bytes on "
+                  "stream 0")));
+  // Instruction 1 follows instruction 0 on its stream.
+  backward.instructions[2].waits = {1};
+  EXPECT_THAT(checkPlan(plan), IsEmpty());
+  // A third stream waits for the second, which waits for the first.
+  plan.streams.emplace_back("third");
+  clear.waits = {2};
+  clear.stream = 2;
+  backward.instructions.push_back(clear);
+  EXPECT_THAT(checkPlan(plan), IsEmpty());
 }
 
 // What a file cannot say, and a program can.
