@@ -426,7 +426,7 @@ inline Plan randomPlan(std::uint64_t seed) {
   };
   PipelineSize size;
   size.pp = among({1, 2, 3, 4});
-  size.dp = among({1, 2});
+  size.dp = among({1, 2, 4});
   size.tp = among({1, 2, 4});
   size.layers = among({1, 2, 3});
   size.microBatches = among({1, 2, 3, 5});

@@ -117,6 +117,10 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"/stages/0/arenas/1/size", "2048",
               "/stages/0/buffers/11: ends at byte 2064 of arena 1 "
               "(optimizer), which has 2048 bytes"},
+        // The last slot counts, too.
+        Break{"/stages/0/arenas/3/size", "1792",
+              "/stages/0/buffers/13: ends at byte 1800 of arena 3 "
+              "(activations), which has 1792 bytes"},
         Break{"/stages/0/arenas/5/class", "\"workspace\"",
               "/stages/0/arenas/5/class: workspace is the class of arena 4"},
         Break{"/stages/0/buffers/12/entry_stride", "0",

@@ -288,6 +288,10 @@ TEST(PlanJson, NamesThePointerOfAFault) {
       {R"("subscripts": "bi,bo->io")", R"("subscripts": [1])",
        "/stages/0/programs/1/instructions/0/settings/subscripts: must be a "
        "whole number, a number with a point, or a string, got an array"},
+      {R"("decay": 1)", R"("decay": 18446744073709551615)",
+       "/stages/0/programs/3/instructions/0/settings/decay: must be a whole "
+       "number from -9223372036854775808 to 9223372036854775807, got "
+       "18446744073709551615"},
       {R"("schedule": [[0,0])", R"("schedule": [[0])",
        "/stages/0/schedule/0: must have 2 to 5 numbers"},
       {R"("schedule": [[0,0])", R"("schedule": [[0,0,0,1,0])",
