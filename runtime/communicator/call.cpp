@@ -136,7 +136,7 @@ int placeIn(const GroupName &group, int rank, int size) {
 }
 
 void checkTransfer(const std::string &label, std::int64_t bytes, int peer,
-                   int size) {
+                   int channel, int size) {
   if (peer < 0 || peer >= size)
     throw CommunicationError(quoted(label) + ": no rank " +
                              std::to_string(peer) + " among " +
@@ -144,6 +144,10 @@ void checkTransfer(const std::string &label, std::int64_t bytes, int peer,
   if (bytes < 0)
     throw CommunicationError(quoted(label) + ": a message of " +
                              std::to_string(bytes) + " bytes");
+  if (channel < 0)
+    throw CommunicationError(quoted(label) + ": no channel " +
+                             std::to_string(channel) +
+                             "; the first is channel 0");
 }
 
 void checkCall(const Call &call, const GroupName &group) {

@@ -83,9 +83,10 @@ std::string wordsOfReceive(const std::string &label, std::int64_t bytes,
 /// twice, and `rank` among them. Returns the place of `rank`.
 int placeIn(const GroupName &group, int rank, int size);
 
-/// Throws CommunicationError unless there is such a peer and bytes >= 0.
+/// Throws CommunicationError unless there is such a peer, bytes >= 0 and
+/// channel >= 0.
 void checkTransfer(const std::string &label, std::int64_t bytes, int peer,
-                   int size);
+                   int channel, int size);
 
 /// Throws CommunicationError unless sizes are >= 0 and there is such a root.
 void checkCall(const Call &call, const GroupName &group);

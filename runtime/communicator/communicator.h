@@ -44,7 +44,8 @@ struct Pieces {
 
 /// One rank's end of a group. All ranks of a group make the same calls in the
 /// same order. Buffers do not overlap, but for allReduce, where they may be the
-/// same.
+/// same. A rank may use several groups from several threads, each from one at a
+/// time. Once a call has thrown, the group is of no more use.
 class Communicator {
 public:
   virtual ~Communicator() = default;
@@ -84,7 +85,7 @@ public:
 
   /// Taken as buffered: returns once `data` may be changed, whether or not the
   /// other has asked for it. Messages of one channel between two ranks arrive
-  /// in order.
+  /// in order. Channels are from 0.
   virtual void send(const std::string &label, const void *data,
                     std::int64_t bytes, int to, int channel) = 0;
   virtual void receive(const std::string &label, void *data, std::int64_t bytes,
@@ -115,7 +116,8 @@ void runOnThreads(int ranks, const WorldOptions &options,
 bool isUnderMpi();
 
 /// Runs `body` on this process, one rank of MPI_COMM_WORLD. Call once. If it
-/// fails the process ends with what it said, and so do the others.
+/// fails the process ends with what it said, and so do the others. A rank that
+/// has ended waits for the others as long as they take.
 void runUnderMpi(const WorldOptions &options,
                  const std::function<void(World &)> &body);
 

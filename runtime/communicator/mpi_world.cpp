@@ -62,7 +62,7 @@ private:
   }
 
   void checkChannel(const std::string &label, int channel) const {
-    if (channel < 0 || channel >= link.channels())
+    if (channel >= link.channels())
       throw CommunicationError('"' + label + "\": no channel " +
                                std::to_string(channel) + "; there are " +
                                std::to_string(link.channels()) + ", from 0");
@@ -83,7 +83,7 @@ std::int64_t inlined(std::int64_t bytes) {
 
 void MpiWorld::send(const std::string &label, const void *data,
                     std::int64_t bytes, int to, int channel) {
-  checkTransfer(label, bytes, to, size());
+  checkTransfer(label, bytes, to, channel, size());
   checkChannel(label, channel);
   const TransferHeader header = {HeaderText(label), bytes};
   const char *from = static_cast<const char *>(data);
@@ -103,7 +103,7 @@ void MpiWorld::send(const std::string &label, const void *data,
 
 void MpiWorld::receive(const std::string &label, void *data, std::int64_t bytes,
                        int from, int channel) {
-  checkTransfer(label, bytes, from, size());
+  checkTransfer(label, bytes, from, channel, size());
   checkChannel(label, channel);
   const auto what = [&] { return wordsOfReceive(label, bytes, from, channel); };
   std::vector<char> first(kHeaderBytes + kInlineBytes);

@@ -59,14 +59,14 @@ public:
 
   void send(const std::string &label, const void *data, std::int64_t bytes,
             int to, int channel) override {
-    checkTransfer(label, bytes, to, size());
+    checkTransfer(label, bytes, to, channel, size());
     process.hub.throwIfFailed();
     process.mailboxes[to]->send(label, data, bytes, its, channel);
   }
 
   void receive(const std::string &label, void *data, std::int64_t bytes,
                int from, int channel) override {
-    checkTransfer(label, bytes, from, size());
+    checkTransfer(label, bytes, from, channel, size());
     process.mailboxes[its]->receive(label, data, bytes, from, channel);
   }
 

@@ -321,6 +321,7 @@ TEST(CommunicatorFailure, GroupsAreOfRanksThatThereAre) {
     float x = 0;
     EXPECT_THROW(world.send("s", &x, 4, 1, 0), CommunicationError);
     EXPECT_THROW(world.receive("s", &x, 4, -1, 0), CommunicationError);
+    EXPECT_THROW(world.send("s", &x, 4, 0, -1), CommunicationError);
     EXPECT_THROW(world.group("g", {0})->broadcast("b", &x, kOne, 1),
                  CommunicationError);
   });
