@@ -79,12 +79,12 @@ template <Activation Kind, typename R> MTPLAN_INLINE R slopeOf(R x) {
 // x, y and z, the operands at i, and k, the constant.
 #define MTPLAN_LOOP(name, R, expression)                                       \
   MTPLAN_CLONES void name(const Pieces<R> &p) {                                \
-    const R *a = p.in[0];                                                      \
-    const R *b = p.in[1], *c = p.in[2];                                        \
-    R *o = p.out[0];                                                           \
-    [[maybe_unused]] const R k = p.factor;                                     \
+    const auto *a = p.in[0];                                                   \
+    const auto *b = p.in[1], *c = p.in[2];                                     \
+    auto *o = p.out[0];                                                        \
+    [[maybe_unused]] const auto k = p.factor;                                  \
     _Pragma("omp simd") for (std::int64_t i = 0; i < p.count; ++i) {           \
-      [[maybe_unused]] const R x = a[i], y = b[i], z = c[i];                   \
+      [[maybe_unused]] const auto x = a[i], y = b[i], z = c[i];                \
       o[i] = (expression);                                                     \
     }                                                                          \
   }

@@ -83,6 +83,8 @@ public:
     std::vector<Bytes> results = outputs;
     std::vector<const void *> from;
     std::vector<void *> to;
+    from.reserve(inputs.size());
+    to.reserve(results.size());
     for (const Bytes &bytes : inputs)
       from.push_back(bytes.data());
     for (Bytes &bytes : results)
@@ -93,6 +95,7 @@ public:
   std::vector<Doubles> run(Backend &backend) const {
     const std::vector<Bytes> results = runBytes(backend);
     std::vector<Doubles> all;
+    all.reserve(results.size());
     for (std::size_t i = 0; i < results.size(); ++i)
       all.push_back(widened(spec.outputs[i], results[i]));
     return all;
