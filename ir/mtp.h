@@ -38,6 +38,20 @@ inline constexpr llvm::StringLiteral kStagesAttrName = "mtp.stages";
 inline constexpr llvm::StringLiteral kStageAxis = "pp";
 /// Layers of the model, for the scale of `residual` initialisation.
 inline constexpr llvm::StringLiteral kLayersAttrName = "mtp.layers";
+/// By stage, what it does in order, three numbers a task: 0 forward or 1
+/// backward, the chunk of the model, the micro-batch.
+inline constexpr llvm::StringLiteral kTasksAttrName = "mtp.tasks";
+/// Per step.
+inline constexpr llvm::StringLiteral kMicroBatchesAttrName =
+    "mtp.micro_batches";
+/// Of an operation: where its results lie; of a segment or a backward half, its
+/// arguments; of mtp.accumulate, the accumulator; of mtp.store, the parameter.
+inline constexpr llvm::StringLiteral kPlacesAttrName = "mtp.places";
+/// Of mtp.adamw: the parameter, both moments and, if there is one, the master.
+inline constexpr llvm::StringLiteral kStateAttrName = "mtp.state";
+/// Of an operation of the update: the copies of its parameter's segment that it
+/// runs for, the first counted from the segment's first, and how many.
+inline constexpr llvm::StringLiteral kCopiesAttrName = "mtp.copies";
 } // namespace mtplan::ir
 
 #include "ir/mtp_dialect.h.inc"

@@ -1,4 +1,4 @@
-//===- mtp_attrs.cpp - Text and soundness of meshes, layouts, strategies --===//
+//===- mtp_attrs.cpp - Text and soundness of the attributes ---------------===//
 
 #include <limits>
 
@@ -221,6 +221,33 @@ StringRef StrategyAttr::factorOf(StringRef axis) const {
     if (known.getValue() == axis)
       return factor.getValue();
   return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Place
+//===----------------------------------------------------------------------===//
+
+// Checks, in this order:
+// - size, entries and slots are at least 1, offset and strides at least 0;
+// - entries do not overlap, nor do slots.
+LogicalResult PlaceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                StringRef, int64_t offset, int64_t size,
+                                int64_t entries, int64_t entryStride,
+                                int64_t slots, int64_t slotStride, int64_t,
+                                int64_t, Type) {
+  if (size < 1 || entries < 1 || slots < 1)
+    return emitError() << "needs at least one byte, entry and slot, got "
+                       << size << ", " << entries << " and " << slots;
+  if (offset < 0 || entryStride < 0 || slotStride < 0)
+    return emitError() << "has a negative offset or stride: " << offset << ", "
+                       << entryStride << ", " << slotStride;
+  if (entries > 1 && entryStride < size)
+    return emitError() << "has entries of " << size << " bytes every "
+                       << entryStride;
+  if (slots > 1 && slotStride < (entries - 1) * entryStride + size)
+    return emitError() << "has slots of " << (entries - 1) * entryStride + size
+                       << " bytes every " << slotStride;
+  return success();
 }
 
 } // namespace mtplan::ir

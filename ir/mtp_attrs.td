@@ -94,4 +94,35 @@ def Mtp_StrategyAttr : Mtp_Attr<"Strategy", "strategy"> {
   }];
 }
 
+def Mtp_PlaceAttr : Mtp_Attr<"Place", "place"> {
+  let summary = "Where in a rank's memory a tensor lies";
+  let description = [{
+    A region of an arena, an array by copy of a segment and by micro-batch in
+    flight: what belongs to copy c, counted from the segment's first, and to
+    micro-batch m starts at `offset + ((entry + c * step) % entries) *
+    entry_stride + (m % slots) * slot_stride`. `type` is that of the elements,
+    which may be wider than the tensor's: gradients are summed so.
+
+    Example: what 12 copies save of two micro-batches in flight.
+
+    ```mlir
+    #mtp.place<arena = "activations", offset = 0, size = 8192, entries = 12,
+               entry_stride = 8192, slots = 2, slot_stride = 98304, entry = 0,
+               step = 1, type = bf16>
+    ```
+
+    Constraints:
+    - `size`, `entries` and `slots` are at least 1, offset and strides at least
+      0;
+    - entries do not overlap, nor do slots.
+  }];
+  let parameters = (ins StringRefParameter<"name of the arena">:$arena,
+                        "int64_t":$offset, "int64_t":$size, "int64_t":$entries,
+                        "int64_t":$entry_stride, "int64_t":$slots,
+                        "int64_t":$slot_stride, "int64_t":$entry,
+                        "int64_t":$step, "::mlir::Type":$type);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 #endif // MTPLAN_IR_MTP_ATTRS

@@ -225,6 +225,41 @@ def VerifyStagesPass : Pass<"mtp-verify-stages", "mlir::ModuleOp"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Partitioned, with tasks -> placed
+//===----------------------------------------------------------------------===//
+
+def PlaceMemoryPass : Pass<"mtp-place-memory", "mlir::ModuleOp"> {
+  let summary = "Gives every tensor of every stage its place in memory";
+  let description = [{
+    Writes `mtp.places` and `mtp.state`. What lives within one program shares a
+    workspace by turns, assigned best fit, the largest first; what backward reads
+    of forward has a slot for every micro-batch that is in flight by `mtp.tasks`;
+    what a copy hands on lies where the next one looks for it.
+
+    Before and after, in part:
+
+    ```mlir
+    %y = mtp.add "h.*.add" (%x, %z) : tensor<4x8xf32>
+    %y = mtp.add "h.*.add" (%x, %z) {mtp.places = [#mtp.place<arena = "workspace",
+        offset = 256, size = 128, entries = 2, entry_stride = 256, slots = 1,
+        slot_stride = 0, entry = 1, step = 1, type = f32>]} : tensor<4x8xf32>
+    ```
+
+    In which order a stage works is not its job.
+  }];
+  let options = [
+    Option<"gradientBytes", "gradient-bytes", "int", "0",
+           "of an accumulator's element, where the gradient's is narrower: 4, or "
+           "0 for the gradient's own">
+  ];
+  let statistics = [
+    Statistic<"used", "workspace-used", "bytes of all workspaces">,
+    Statistic<"peak", "workspace-peak", "bytes that live at once in them">
+  ];
+  let dependentDialects = ["mtplan::ir::MtpDialect"];
+}
+
+//===----------------------------------------------------------------------===//
 // Any stage before partitioned
 //===----------------------------------------------------------------------===//
 

@@ -3,8 +3,8 @@
 // The judge of every rewriting of a step: a program, logical or partitioned,
 // is executed on one rank or on all of them, and two executions are compared
 // (compare.h). Initial parameters, data and dropout masks are functions of the
-// *global* element (runtime/random/draws.h), so that two programs which mean the same compute
-// the same, but for rounding.
+// *global* element (runtime/random/draws.h), so that two programs which mean
+// the same compute the same, but for rounding.
 //
 //===----------------------------------------------------------------------===//
 

@@ -23,9 +23,13 @@ public:
   /// Fills the spans of `call` for `rank`; the tensors are there already.
   void place(KernelCall &call, const MeshView &mesh, std::int64_t rank) const;
 
-private:
-  /// Per tensor and dimension, the axes that split it, major first.
+  /// Per tensor and dimension, the axes that split it, major first. Empty:
+  /// everything is whole.
   using TensorAxes = std::vector<std::vector<llvm::SmallVector<int, 2>>>;
+  const TensorAxes &operandAxes() const { return operands; }
+  const TensorAxes &resultAxes() const { return results; }
+
+private:
   TensorAxes operands, results;
 };
 

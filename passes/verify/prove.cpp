@@ -11,6 +11,7 @@
 #include "passes/layout/planner_op.h"
 #include "passes/passes.h"
 #include "passes/schedule/stages.h"
+#include "passes/schedule/tasks.h"
 #include "passes/verify/resize.h"
 
 using namespace mlir;
@@ -131,30 +132,6 @@ void compareCensus(const std::map<ir::CollectiveKey, std::int64_t> &wanted,
               .str());
 }
 
-// The tasks of a schedule by the chunks of the model. Gradients of weights are
-// made with those of inputs, which nobody else waits for.
-std::vector<std::vector<ir::StageTask>>
-orderOf(ModuleOp partitioned, planner::ScheduleKind kind, int microBatches) {
-  auto stages = static_cast<int>(stagesOf(partitioned));
-  uint64_t last = 0;
-  for (auto segment : partitioned.getOps<ir::SegmentOp>())
-    last = segment.getChunk().value_or(0);
-  planner::ScheduleShape shape{
-      kind, stages, static_cast<int>(last + 1) / stages, microBatches};
-  std::vector<std::vector<ir::StageTask>> order;
-  for (const std::vector<planner::Task> &tasks : planner::scheduleOf(shape)) {
-    auto stage = static_cast<int>(order.size());
-    std::vector<ir::StageTask> &own = order.emplace_back();
-    for (const planner::Task &task : tasks)
-      if (task.kind != planner::TaskKind::weightGradient)
-        own.push_back({task.kind == planner::TaskKind::forward
-                           ? ir::Phase::forward
-                           : ir::Phase::backward,
-                       task.chunk * stages + stage, task.microBatch});
-  }
-  return order;
-}
-
 // Cuts the segments of `model` where those of `planned` are, so that both keep
 // the same copies when they are shrunk.
 void cutLike(ModuleOp model, ModuleOp planned) {
@@ -207,7 +184,7 @@ Proof compare(ProofPair &pair, const ProofOptions &options) {
   run.afterCollective = options.afterCollective;
   if (options.schedule)
     run.order =
-        orderOf(*pair.partitioned, *options.schedule, options.microBatches);
+        tasksOf(*pair.partitioned, *options.schedule, options.microBatches);
   auto partitioned = ir::interpret(*pair.partitioned, run);
   if (failed(logical) || failed(partitioned)) {
     proof.worstError = std::numeric_limits<double>::infinity();

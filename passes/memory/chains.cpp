@@ -1,0 +1,209 @@
+//===- chains.cpp - What copies hand on -----------------------------------===//
+//
+// What a copy of a segment is handed lies in one entry of an array, and what it
+// hands on in the next, so that one program serves all copies. Segments of a
+// chunk that follow each other go on where the one before ended. What backward
+// reads of it stays, an entry a copy; else two entries by turns are enough. A
+// value that is handed on as it came keeps its entry.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/IR/Builders.h"
+
+#include "passes/memory/stage_places.h"
+
+using namespace mlir;
+
+namespace mtplan::passes {
+
+static Type elementOf(Type type) {
+  return llvm::cast<RankedTensorType>(type).getElementType();
+}
+
+// Every value handed on is its own: not an argument that moves to another
+// position, nor the same value twice, nor one that belongs to a parameter.
+static void separate(Block &block, ir::YieldOp yield, StringRef name) {
+  llvm::DenseMap<Value, int> seen;
+  for (OpOperand &operand : yield->getOpOperands()) {
+    Value value = operand.get();
+    auto argument = llvm::dyn_cast<BlockArgument>(value);
+    bool stays = argument && argument.getOwner() == &block &&
+                 argument.getArgNumber() == operand.getOperandNumber();
+    bool ownMade = value.getDefiningOp() && value.getParentBlock() == &block &&
+                   !value.getDefiningOp<ir::ParameterOp>();
+    if (seen[value]++ == 0 && (stays || ownMade))
+      continue;
+    OpBuilder builder(yield);
+    auto copy = builder.create<ir::ScaleOp>(
+        yield.getLoc(), value.getType(),
+        builder.getStringAttr(name + ".handed_on." +
+                              Twine(operand.getOperandNumber())),
+        value, builder.getF64FloatAttr(1.0));
+    operand.set(copy->getResult(0));
+  }
+}
+
+// `before` are the links of what the neighbour was handed itself.
+StagePlaces::Link StagePlaces::linkTo(Value handed, std::size_t position,
+                                      const std::vector<Link> &before,
+                                      int64_t repeat, Block &block, Type type) {
+  if (handed) {
+    auto argument = llvm::dyn_cast<BlockArgument>(handed);
+    if (argument && argument.getOwner() == &block)
+      return before[position];
+    if (repeat > 1) {
+      Link next = before[position];
+      next.entry += repeat;
+      return next;
+    }
+  }
+  chains.push_back({type});
+  return {chains.size() - 1, 0, 0};
+}
+
+LogicalResult StagePlaces::followForward(std::vector<ir::SegmentOp> &chunk) {
+  std::vector<Link> before;
+  for (std::size_t j = 0; j < chunk.size(); ++j) {
+    ir::SegmentOp segment = chunk[j];
+    Block &block = segment.getBlock();
+    auto repeat = static_cast<int64_t>(segment.getRepeat());
+    ir::SegmentOp previous = j > 0 ? chunk[j - 1] : nullptr;
+    separate(block, segment.getYield(), segment.getSymName());
+    std::vector<Link> own;
+    for (BlockArgument argument : block.getArguments()) {
+      std::size_t i = argument.getArgNumber();
+      Value handed = previous && i < previous.getYield().getNumOperands()
+                         ? previous.getYield().getOperand(i)
+                         : Value();
+      Link link =
+          linkTo(handed, i, before,
+                 previous ? static_cast<int64_t>(previous.getRepeat()) : 1,
+                 previous ? previous.getBlock() : block, argument.getType());
+      bool stays = i < segment.getYield().getNumOperands() &&
+                   segment.getYield().getOperand(i) == argument;
+      link.step = repeat > 1 && !stays ? 1 : 0;
+      Chain &chain = chains[link.chain];
+      chain.entries =
+          std::max(chain.entries, link.entry + (link.step > 0 ? repeat : 1));
+      chain.saved |= isSaved(argument);
+      links[argument] = link;
+      own.push_back(link);
+      // What was made for it lies there.
+      if (handed && !llvm::isa<BlockArgument>(handed)) {
+        Link made = link;
+        if (previous.getRepeat() > 1) {
+          made = before[i];
+          made.entry += 1;
+          made.step = 1;
+        } else {
+          made.step = 0;
+        }
+        links[handed] = made;
+        chain.saved |= isSaved(handed);
+      }
+    }
+    before = std::move(own);
+  }
+  if (!chunk.empty())
+    handToItself(chunk.back().getYield(), before,
+                 static_cast<int64_t>(chunk.back().getRepeat()), 1);
+  return success();
+}
+
+// Copies of a segment that nobody follows hand on to each other all the same.
+void StagePlaces::handToItself(ir::YieldOp yield,
+                               const std::vector<Link> &before, int64_t repeat,
+                               int64_t step) {
+  for (std::size_t i = 0; repeat > 1 && i < yield.getNumOperands(); ++i) {
+    Value handed = yield.getOperand(i);
+    if (llvm::isa<BlockArgument>(handed))
+      continue;
+    Chain &chain = chains[before[i].chain];
+    chain.entries = std::max(chain.entries, before[i].entry + repeat + 1);
+    chain.saved |= isSaved(handed);
+    links[handed] = {before[i].chain, before[i].entry + (step > 0 ? 1 : repeat),
+                     step};
+  }
+}
+
+// The same the other way. The last copy is visited first: entries go up while
+// the number of the copy goes down.
+LogicalResult StagePlaces::followBackward(std::vector<ir::SegmentOp> &chunk) {
+  std::vector<Link> before; // of copy 0, visited first
+  ir::SegmentOp previous;
+  for (ir::SegmentOp segment : llvm::reverse(chunk)) {
+    ir::BackwardOp backward = segment.getBackward();
+    if (!backward)
+      return success();
+    Block &block = backward.getBlock();
+    auto repeat = static_cast<int64_t>(segment.getRepeat());
+    separate(block, backward.getYield(), segment.getSymName());
+    std::vector<Link> own;
+    for (BlockArgument argument : block.getArguments()) {
+      std::size_t i = argument.getArgNumber();
+      ir::BackwardOp giver = previous ? previous.getBackward() : nullptr;
+      Value handed = giver && i < giver.getYield().getNumOperands()
+                         ? giver.getYield().getOperand(i)
+                         : Value();
+      Link link =
+          linkTo(handed, i, before,
+                 previous ? static_cast<int64_t>(previous.getRepeat()) : 1,
+                 giver ? giver.getBlock() : block, argument.getType());
+      bool stays = i < backward.getYield().getNumOperands() &&
+                   backward.getYield().getOperand(i) == argument;
+      bool moves = repeat > 1 && !stays;
+      Chain &chain = chains[link.chain];
+      chain.entries =
+          std::max(chain.entries, link.entry + (moves ? repeat : 1));
+      own.push_back(link);
+      links[argument] = {link.chain, link.entry + (moves ? repeat - 1 : 0),
+                         moves ? -1 : 0};
+      if (handed && !llvm::isa<BlockArgument>(handed)) {
+        auto others = static_cast<int64_t>(previous.getRepeat());
+        links[handed] = others > 1
+                            ? Link{link.chain, before[i].entry + others, -1}
+                            : Link{link.chain, link.entry, 0};
+      }
+    }
+    before = std::move(own);
+    previous = segment;
+  }
+  if (previous)
+    handToItself(previous.getBackward().getYield(), before,
+                 static_cast<int64_t>(previous.getRepeat()), -1);
+  return success();
+}
+
+ir::PlaceAttr StagePlaces::placeOf(const Link &link) {
+  const Chain &chain = chains[link.chain];
+  return placeIn(chain.array, link.entry, link.step, elementOf(chain.type));
+}
+
+LogicalResult StagePlaces::placeChains(int64_t chunk) {
+  std::vector<ir::SegmentOp> segments;
+  for (ir::SegmentOp segment : contents.segments)
+    if (static_cast<int64_t>(segment.getChunk().value_or(0)) == chunk)
+      segments.push_back(segment);
+  for (bool forward : {true, false}) {
+    links.clear();
+    chains.clear();
+    if (failed(forward ? followForward(segments) : followBackward(segments)))
+      return failure();
+    // A stage is in one chunk at a time, and goes one way.
+    int64_t start = ends["workspace"];
+    for (Chain &chain : chains) {
+      int64_t size = bytesOf(chain.type, elementOf(chain.type));
+      chain.array = chain.saved ? allocate("activations", size, chain.entries,
+                                           slotsOf(chunk))
+                                : allocate("workspace", size,
+                                           std::min<int64_t>(chain.entries, 2));
+    }
+    handedEnd = std::max(handedEnd, ends["workspace"]);
+    ends["workspace"] = start;
+    for (auto &[value, link] : links)
+      places[value] = placeOf(link);
+  }
+  return success();
+}
+
+} // namespace mtplan::passes

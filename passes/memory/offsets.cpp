@@ -1,0 +1,60 @@
+//===- offsets.cpp - Offsets for values that live by turns ----------------===//
+
+#include "passes/memory/offsets.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace mtplan::passes {
+
+Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
+                      std::int64_t alignment) {
+  Offsets result;
+  result.at.assign(lifetimes.size(), 0);
+  std::vector<std::size_t> order(lifetimes.size()), placed;
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return lifetimes[a].bytes > lifetimes[b].bytes;
+  });
+  for (std::size_t one : order) {
+    const Lifetime &life = lifetimes[one];
+    const std::int64_t bytes = roundedUp(life.bytes, alignment);
+    std::vector<std::pair<std::int64_t, std::int64_t>> taken; // start, end
+    for (std::size_t other : placed)
+      if (lifetimes[other].first <= life.last &&
+          life.first <= lifetimes[other].last)
+        taken.emplace_back(result.at[other],
+                           result.at[other] +
+                               roundedUp(lifetimes[other].bytes, alignment));
+    std::ranges::sort(taken);
+    std::int64_t end = 0, best = -1, tightest = 0;
+    for (auto [start, stop] : taken) {
+      const std::int64_t gap = start - end;
+      if (gap >= bytes && (best < 0 || gap < tightest)) {
+        best = end;
+        tightest = gap;
+      }
+      end = std::max(end, stop);
+    }
+    result.at[one] = best < 0 ? end : best;
+    result.total = std::max(result.total, result.at[one] + bytes);
+    placed.push_back(one);
+  }
+  return result;
+}
+
+std::int64_t peakOf(const std::vector<Lifetime> &lifetimes,
+                    std::int64_t alignment) {
+  std::map<std::int64_t, std::int64_t> change;
+  for (const Lifetime &life : lifetimes) {
+    change[life.first] += roundedUp(life.bytes, alignment);
+    change[life.last + 1] -= roundedUp(life.bytes, alignment);
+  }
+  std::int64_t alive = 0, peak = 0;
+  for (auto [moment, bytes] : change)
+    peak = std::max(peak, alive += bytes);
+  return peak;
+}
+
+} // namespace mtplan::passes

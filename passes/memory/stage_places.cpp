@@ -1,0 +1,235 @@
+//===- stage_places.cpp - Where everything of a stage lies ----------------===//
+
+#include "passes/memory/stage_places.h"
+
+#include <set>
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+
+namespace mtplan::passes {
+
+bool isSaved(Value value) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    auto backward = user->getParentOfType<ir::BackwardOp>();
+    return backward &&
+           !backward->isAncestor(value.getParentBlock()->getParentOp());
+  });
+}
+
+int64_t bytesOf(Type type, Type element) {
+  return std::max<int64_t>(
+             1, llvm::cast<RankedTensorType>(type).getNumElements()) *
+         element.getIntOrFloatBitWidth() / 8;
+}
+
+static Type elementOf(Value value) {
+  return llvm::cast<RankedTensorType>(value.getType()).getElementType();
+}
+
+StagePlaces::Array StagePlaces::allocate(StringRef arena, int64_t size,
+                                         int64_t entries, int64_t slots) {
+  Array array;
+  array.arena = arena;
+  array.size = size;
+  array.entries = entries;
+  array.stride = entries > 1 ? roundedUp(size, kAlignment) : 0;
+  array.slots = slots;
+  int64_t all = roundedUp(size, kAlignment) * entries;
+  array.slotStride = slots > 1 ? all : 0;
+  int64_t &end = ends[arena.str()];
+  array.offset = end;
+  end += all * slots;
+  return array;
+}
+
+ir::PlaceAttr StagePlaces::placeIn(const Array &array, int64_t entry,
+                                   int64_t step, Type element) const {
+  return ir::PlaceAttr::get(element.getContext(), array.arena, array.offset,
+                            array.size, array.entries, array.stride,
+                            array.slots, array.slotStride, entry, step,
+                            element);
+}
+
+StagePlaces::LabelKey StagePlaces::keyOf(ir::SegmentOp segment,
+                                         StringAttr label) const {
+  bool ofCopies = label.getValue().contains('*');
+  return {ofCopies ? segment.getOperation() : nullptr, label.str()};
+}
+
+// One array for all that `label` means in `segment`, or in the stage.
+ir::PlaceAttr StagePlaces::placeOfLabel(std::map<LabelKey, Array> &arrays,
+                                        StringRef arena, ir::SegmentOp segment,
+                                        StringAttr label, Type type,
+                                        Type element) {
+  LabelKey key = keyOf(segment, label);
+  auto copies = key.first ? static_cast<int64_t>(segment.getRepeat()) : 1;
+  auto found = arrays.find(key);
+  if (found == arrays.end())
+    found = arrays.emplace(key, allocate(arena, bytesOf(type, element), copies))
+                .first;
+  return placeIn(found->second, 0, copies > 1 ? 1 : 0, element);
+}
+
+Type StagePlaces::accumulated(Type element) const {
+  bool narrow = llvm::isa<FloatType>(element) && wider &&
+                element.getIntOrFloatBitWidth() < wider.getIntOrFloatBitWidth();
+  return narrow ? wider : element;
+}
+
+void StagePlaces::placeLabels(ir::SegmentOp segment) {
+  std::set<std::string> trained;
+  segment.walk([&](ir::ParameterOp op) {
+    trained.insert(op.getLabel().str());
+    places[op.getValue()] =
+        placeOfLabel(parameters, "parameters", segment, op.getLabelAttr(),
+                     op.getType(), elementOf(op.getValue()));
+  });
+  segment.walk([&](ir::AccumulateOp op) {
+    bool report = !trained.count(op.getLabel().str());
+    Type element = accumulated(elementOf(op.getValue()));
+    op->setAttr(
+        ir::kPlacesAttrName,
+        ArrayAttr::get(
+            op.getContext(),
+            {placeOfLabel(accumulators, report ? "workspace" : "gradients",
+                          segment, op.getLabelAttr(), op.getValue().getType(),
+                          element)}));
+  });
+}
+
+// Micro-batches, one after the other, that the stage holds what a chunk saves
+// of at most.
+int64_t StagePlaces::slotsOf(int64_t chunk) const {
+  int64_t most = 1;
+  std::set<int64_t> live;
+  for (const ir::StageTask &task : contents.tasks) {
+    if (task.chunk != chunk)
+      continue;
+    if (task.phase == ir::Phase::forward)
+      live.insert(task.microBatch);
+    else
+      live.erase(task.microBatch);
+    if (!live.empty())
+      most = std::max(most, *live.rbegin() - *live.begin() + 1);
+  }
+  return most;
+}
+
+// What backward reads of what forward made, but for what is handed on.
+void StagePlaces::placeSaved(ir::SegmentOp segment) {
+  auto copies = static_cast<int64_t>(segment.getRepeat());
+  int64_t slots = slotsOf(static_cast<int64_t>(segment.getChunk().value_or(0)));
+  for (Operation &op : segment.getBlock())
+    for (Value result : op.getResults())
+      if (!places.count(result) && isSaved(result)) {
+        Type element = elementOf(result);
+        Array array = allocate(
+            "activations", bytesOf(result.getType(), element), copies, slots);
+        places[result] = placeIn(array, 0, copies > 1 ? 1 : 0, element);
+      }
+}
+
+// The rest lives between two operators of a program. A sum may be taken where
+// its operand is, if nobody else reads that.
+void StagePlaces::placeWithin(Block &block) {
+  llvm::DenseMap<Operation *, int64_t> position;
+  for (Operation &op : block)
+    position[&op] = static_cast<int64_t>(position.size());
+  auto rootOf = [&](Value value) {
+    while (auto sum = value.getDefiningOp<ir::AllReduceOp>()) {
+      Value input = sum.getInput();
+      if (places.count(value) || places.count(input) || !input.hasOneUse() ||
+          input.getParentBlock() != &block)
+        break;
+      value = input;
+    }
+    return value;
+  };
+  std::vector<Value> roots;
+  std::vector<Lifetime> lives;
+  llvm::DenseMap<Value, std::size_t> lifeOf;
+  std::vector<std::pair<Value, Value>> sharing;
+  for (Operation &op : block)
+    for (Value result : op.getResults()) {
+      if (places.count(result))
+        continue;
+      Value root = rootOf(result);
+      auto [found, isNew] = lifeOf.try_emplace(root, lives.size());
+      int64_t here = position[&op];
+      if (isNew) {
+        roots.push_back(root);
+        lives.push_back({here, here, bytesOf(root.getType(), elementOf(root))});
+      }
+      Lifetime &life = lives[found->second];
+      life.last = std::max(life.last, here);
+      for (Operation *user : result.getUsers())
+        if (auto known = position.find(user); known != position.end())
+          life.last = std::max(life.last, known->second);
+      if (root != result)
+        sharing.emplace_back(result, root);
+    }
+  Offsets offsets = assignOffsets(lives, kAlignment);
+  int64_t base = ends["workspace"];
+  for (std::size_t i = 0; i < roots.size(); ++i) {
+    Array array;
+    array.arena = "workspace";
+    array.offset = base + offsets.at[i];
+    array.size = lives[i].bytes;
+    places[roots[i]] = placeIn(array, 0, 0, elementOf(roots[i]));
+  }
+  for (auto [result, root] : sharing)
+    places[result] = places[root];
+  workspaces.push_back({offsets.total, peakOf(lives, kAlignment)});
+}
+
+void StagePlaces::write() {
+  auto attribute = [&](ValueRange values) {
+    SmallVector<Attribute> all;
+    for (Value value : values)
+      all.push_back(places.lookup(value));
+    return ArrayAttr::get(contents.segments.front().getContext(), all);
+  };
+  auto ofBlock = [&](Operation *owner, Block &block) {
+    if (block.getNumArguments() > 0)
+      owner->setAttr(ir::kPlacesAttrName, attribute(block.getArguments()));
+    for (Operation &op : block)
+      if (op.getNumResults() > 0)
+        op.setAttr(ir::kPlacesAttrName, attribute(op.getResults()));
+  };
+  for (ir::SegmentOp segment : contents.segments) {
+    ofBlock(segment, segment.getBlock());
+    if (ir::BackwardOp backward = segment.getBackward())
+      ofBlock(backward, backward.getBlock());
+  }
+  if (contents.update)
+    ofBlock(contents.update, contents.update.getBody().front());
+}
+
+LogicalResult StagePlaces::run() {
+  if (contents.segments.empty())
+    return success();
+  std::set<int64_t> chunks;
+  for (ir::SegmentOp segment : contents.segments) {
+    placeLabels(segment);
+    chunks.insert(static_cast<int64_t>(segment.getChunk().value_or(0)));
+  }
+  for (int64_t chunk : chunks)
+    if (failed(placeChains(chunk)))
+      return failure();
+  ends["workspace"] = std::max(ends["workspace"], handedEnd);
+  for (ir::SegmentOp segment : contents.segments)
+    placeSaved(segment);
+  for (ir::SegmentOp segment : contents.segments) {
+    placeWithin(segment.getBlock());
+    if (ir::BackwardOp backward = segment.getBackward())
+      placeWithin(backward.getBlock());
+  }
+  if (failed(placeUpdate()))
+    return failure();
+  write();
+  return success();
+}
+
+} // namespace mtplan::passes

@@ -1,0 +1,141 @@
+//===- stage_places.h - Where everything of a stage lies --------*- C++ -*-===//
+//
+// One arena for each kind of life:
+//
+//   parameters   weights as computed with, by label and copy
+//   optimizer    moments and masters
+//   gradients    accumulators of parameters
+//   activations  what backward reads of forward, for as many micro-batches as
+//                are in flight; once all are through, what the update makes
+//   workspace    what lives within one program, by turns; before it what goes
+//                from one copy to the next, and accumulators of reports
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PASSES_MEMORY_STAGE_PLACES_H
+#define MTPLAN_PASSES_MEMORY_STAGE_PLACES_H
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "llvm/ADT/DenseMap.h"
+
+#include "ir/interpret/interpret.h"
+#include "ir/mtp.h"
+#include "passes/memory/offsets.h"
+
+namespace mtplan::passes {
+
+inline constexpr std::int64_t kAlignment = 256; ///< bytes, of every offset
+
+/// What one stage holds, of a partitioned module.
+struct StageContents {
+  std::vector<ir::SegmentOp> segments; ///< in module order
+  ir::UpdateOp update;                 ///< may be null
+  std::vector<ir::StageTask> tasks;
+};
+
+/// How full the workspaces are: bytes used, and the most that live at once.
+struct Fill {
+  std::int64_t used = 0, peak = 0;
+};
+
+class StagePlaces {
+public:
+  /// \param gradientType  of accumulators of narrower gradients; null: as
+  /// theirs
+  StagePlaces(StageContents stageContents, mlir::Type gradientType)
+      : contents(std::move(stageContents)), wider(gradientType) {}
+
+  /// Writes `mtp.places` and `mtp.state`. Fails, with a diagnostic, where a
+  /// value would have to be in two places.
+  mlir::LogicalResult run();
+
+  const std::vector<Fill> &fills() const { return workspaces; }
+
+private:
+  /// An array in an arena; see PlaceAttr.
+  struct Array {
+    llvm::StringRef arena;
+    std::int64_t offset = 0, size = 0, entries = 1, stride = 0, slots = 1,
+                 slotStride = 0;
+  };
+  /// Of a label without `*` segments do not matter; else an operation.
+  using LabelKey = std::pair<mlir::Operation *, std::string>;
+
+  // Parameters, accumulators; stage_places.cpp.
+  Array allocate(llvm::StringRef arena, std::int64_t size, std::int64_t entries,
+                 std::int64_t slots = 1);
+  ir::PlaceAttr placeIn(const Array &array, std::int64_t entry,
+                        std::int64_t step, mlir::Type element) const;
+  LabelKey keyOf(ir::SegmentOp segment, mlir::StringAttr label) const;
+  ir::PlaceAttr placeOfLabel(std::map<LabelKey, Array> &arrays,
+                             llvm::StringRef arena, ir::SegmentOp segment,
+                             mlir::StringAttr label, mlir::Type type,
+                             mlir::Type element);
+  mlir::Type accumulated(mlir::Type element) const;
+  void placeLabels(ir::SegmentOp segment);
+  void placeSaved(ir::SegmentOp segment);
+  void placeWithin(mlir::Block &block);
+  std::int64_t slotsOf(std::int64_t chunk) const;
+  void write();
+
+  // What copies hand on, chains.cpp.
+  struct Link {
+    std::size_t chain = 0;
+    std::int64_t entry = 0, step = 0;
+  };
+  struct Chain {
+    mlir::Type type;
+    std::int64_t entries = 1;
+    bool saved = false;
+    Array array = {};
+  };
+  mlir::LogicalResult placeChains(std::int64_t chunk);
+  mlir::LogicalResult followForward(std::vector<ir::SegmentOp> &chunk);
+  mlir::LogicalResult followBackward(std::vector<ir::SegmentOp> &chunk);
+  Link linkTo(mlir::Value handed, std::size_t position,
+              const std::vector<Link> &before, std::int64_t repeat,
+              mlir::Block &block, mlir::Type type);
+  void handToItself(ir::YieldOp yield, const std::vector<Link> &before,
+                    std::int64_t repeat, std::int64_t step);
+  ir::PlaceAttr placeOf(const Link &link);
+
+  // The update, update_places.cpp.
+  mlir::LogicalResult placeUpdate();
+  /// Whose parameter it is, and which of its copies are meant.
+  struct Meant {
+    ir::SegmentOp holder;              ///< null: of no copies
+    std::int64_t first = 0, count = 1; ///< counted from the holder's first
+  };
+  mlir::FailureOr<Meant> meantBy(mlir::Operation *op) const;
+  Array allocateCopies(llvm::StringRef arena, std::int64_t &end,
+                       std::int64_t size, const Meant &meant);
+  ir::PlaceAttr placeCopies(const Array &array, const Meant &meant,
+                            mlir::Type element) const;
+  void placeState(ir::AdamwOp op, const Meant &meant);
+  void placeResult(mlir::Operation *op, const Meant &meant,
+                   std::int64_t &workspaceEnd);
+
+  StageContents contents;
+  mlir::Type wider;
+  std::map<std::string, std::int64_t> ends; ///< by arena
+  std::map<LabelKey, Array> parameters, accumulators;
+  std::vector<Chain> chains;
+  llvm::DenseMap<mlir::Value, Link> links; ///< arguments, and what is yielded
+  llvm::DenseMap<mlir::Value, ir::PlaceAttr> places;
+  std::vector<Fill> workspaces;
+  std::int64_t handedEnd = 0; ///< in the workspace: what copies hand on
+  std::int64_t updateEnd = 0; ///< in the arena of activations
+};
+
+/// Whether something of the backward half reads `value` of the forward half.
+bool isSaved(mlir::Value value);
+
+/// Bytes of a tensor whose elements are of `element`.
+std::int64_t bytesOf(mlir::Type type, mlir::Type element);
+
+} // namespace mtplan::passes
+
+#endif // MTPLAN_PASSES_MEMORY_STAGE_PLACES_H

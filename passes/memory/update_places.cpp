@@ -1,0 +1,191 @@
+//===- update_places.cpp - Where an update works --------------------------===//
+//
+// Gradients that are reduced to pieces wait there for the norm of all of them,
+// in the arena of activations, of which none is left. What is made of updated
+// pieces lives in the workspace, one parameter after the other.
+//
+//===----------------------------------------------------------------------===//
+
+#include <utility>
+
+#include "passes/memory/stage_places.h"
+
+using namespace mlir;
+
+namespace mtplan::passes {
+
+static Type elementOf(Value value) {
+  return llvm::cast<RankedTensorType>(value.getType()).getElementType();
+}
+
+// The operation that an operator of the update works on behalf of.
+static Operation *originOf(Operation *op) {
+  while (!op->hasAttr("label") && op->getNumOperands() > 0)
+    op = op->getOperand(0).getDefiningOp();
+  return op;
+}
+
+static bool isUpdated(Operation *op) {
+  while (op && !llvm::isa<ir::AdamwOp>(op))
+    op = op->getNumOperands() > 0 ? op->getOperand(0).getDefiningOp() : nullptr;
+  return op;
+}
+
+// Whether a rank's piece by `fine` is part of its piece by `coarse`.
+static bool isWithin(ir::LayoutAttr fine, ir::LayoutAttr coarse) {
+  return llvm::all_of(
+      llvm::zip_equal(fine.getDims(), coarse.getDims()), [](auto dims) {
+        ArrayRef<Attribute> all = std::get<0>(dims).getValue();
+        ArrayRef<Attribute> first = std::get<1>(dims).getValue();
+        return all.take_front(first.size()) == first;
+      });
+}
+
+FailureOr<StagePlaces::Meant> StagePlaces::meantBy(Operation *op) const {
+  Operation *origin = originOf(op);
+  auto label = origin->getAttrOfType<StringAttr>("label");
+  Meant meant;
+  if (!label.getValue().contains('*'))
+    return meant;
+  auto copies = origin->getAttrOfType<DenseI64ArrayAttr>("copies");
+  for (ir::SegmentOp segment : contents.segments) {
+    auto first = static_cast<int64_t>(segment.getFirst());
+    auto count = static_cast<int64_t>(segment.getRepeat());
+    if (!accumulators.count(keyOf(segment, label)))
+      continue;
+    int64_t from = copies ? copies[0] : first,
+            many = copies ? copies[1] : count;
+    if (from + many <= first || first + count <= from)
+      continue;
+    if (meant.holder || from < first || first + count < from + many)
+      return op->emitOpError("is of copies of several segments; each has to "
+                             "have its own");
+    meant = {segment, from - first, many};
+  }
+  if (!meant.holder)
+    return op->emitOpError("is of copies that no segment of its stage has");
+  return meant;
+}
+
+StagePlaces::Array StagePlaces::allocateCopies(StringRef arena, int64_t &end,
+                                               int64_t size,
+                                               const Meant &meant) {
+  int64_t kept = std::exchange(ends[arena.str()], end);
+  Array array = allocate(arena, size, meant.count);
+  end = std::exchange(ends[arena.str()], kept);
+  return array;
+}
+
+// Copies count from the segment's first: entry 0 is that of the first meant.
+ir::PlaceAttr StagePlaces::placeCopies(const Array &array, const Meant &meant,
+                                       Type element) const {
+  int64_t entry = (meant.count - meant.first % meant.count) % meant.count;
+  return placeIn(array, entry, meant.count > 1 ? 1 : 0, element);
+}
+
+// Moments and master are as wide as single precision at least.
+void StagePlaces::placeState(ir::AdamwOp op, const Meant &meant) {
+  StringAttr label = op.getLabelAttr();
+  ir::SegmentOp holder =
+      meant.holder ? meant.holder : contents.segments.front();
+  const Array &stored = parameters.at(keyOf(holder, label));
+  Type element = elementOf(op.getGradient());
+  Type value = element;
+  ir::LayoutAttr layout;
+  for (ir::SegmentOp segment : contents.segments)
+    segment.walk([&](ir::ParameterOp read) {
+      if (read.getLabelAttr() != label ||
+          keyOf(segment, label) != keyOf(holder, label))
+        return;
+      value = elementOf(read.getValue());
+      layout = read.getLayoutAttr();
+    });
+  Type state = value.isF64() ? value : Float32Type::get(op.getContext());
+  auto copies =
+      keyOf(holder, label).first ? static_cast<int64_t>(holder.getRepeat()) : 1;
+  SmallVector<Attribute> all{placeIn(stored, 0, copies > 1 ? 1 : 0, value)};
+  int64_t size = bytesOf(op.getGradient().getType(), state);
+  // The weight itself is a master where it is as wide and the rank has all of
+  // it that it updates.
+  bool serves = value == state && (!op.getLayout() || !layout ||
+                                   isWithin(*op.getLayout(), layout));
+  for (int i = 0; i < (serves ? 2 : 3); ++i)
+    all.push_back(
+        placeCopies(allocateCopies("optimizer", ends["optimizer"], size, meant),
+                    meant, state));
+  op->setAttr(ir::kStateAttrName, ArrayAttr::get(op.getContext(), all));
+}
+
+void StagePlaces::placeResult(Operation *op, const Meant &meant,
+                              int64_t &workspaceEnd) {
+  Value result = op->getResult(0);
+  ir::SegmentOp holder =
+      meant.holder ? meant.holder : contents.segments.front();
+  if (auto read = llvm::dyn_cast<ir::AccumulatedOp>(op)) {
+    const Array &array = accumulators.at(keyOf(holder, read.getLabelAttr()));
+    places[result] = placeIn(array, 0, array.entries > 1 ? 1 : 0,
+                             accumulated(elementOf(result)));
+    return;
+  }
+  // What is stored is made where it belongs.
+  for (Operation *user : result.getUsers())
+    if (auto store = llvm::dyn_cast<ir::StoreOp>(user)) {
+      const Array &array = parameters.at(keyOf(holder, store.getLabelAttr()));
+      places[result] =
+          placeIn(array, 0, array.entries > 1 ? 1 : 0, elementOf(result));
+      return;
+    }
+  if (isUpdated(op)) {
+    Meant once = meant;
+    once.count = 1;
+    once.first = 0;
+    Type element = elementOf(result);
+    places[result] =
+        placeCopies(allocateCopies("workspace", workspaceEnd,
+                                   bytesOf(result.getType(), element), once),
+                    once, element);
+    return;
+  }
+  ir::PlaceAttr operand = places.lookup(op->getOperand(0));
+  if (llvm::isa<ir::AllReduceOp>(op) && op->getOperand(0).hasOneUse()) {
+    places[result] = operand;
+    return;
+  }
+  places[result] = placeCopies(
+      allocateCopies("activations", updateEnd,
+                     bytesOf(result.getType(), operand.getType()), meant),
+      meant, operand.getType());
+}
+
+LogicalResult StagePlaces::placeUpdate() {
+  if (!contents.update)
+    return success();
+  int64_t workspaceEnd = ends["workspace"];
+  for (Operation &op : contents.update.getBody().front()) {
+    FailureOr<Meant> meant = meantBy(&op);
+    if (failed(meant))
+      return failure();
+    op.setAttr(
+        ir::kCopiesAttrName,
+        DenseI64ArrayAttr::get(op.getContext(), {meant->first, meant->count}));
+    if (llvm::isa<ir::AccumulatedOp>(op))
+      workspaceEnd = ends["workspace"]; // another parameter
+    if (auto adamw = llvm::dyn_cast<ir::AdamwOp>(op))
+      placeState(adamw, *meant);
+    if (auto store = llvm::dyn_cast<ir::StoreOp>(op)) {
+      ir::SegmentOp holder =
+          meant->holder ? meant->holder : contents.segments.front();
+      const Array &array = parameters.at(keyOf(holder, store.getLabelAttr()));
+      store->setAttr(
+          ir::kPlacesAttrName,
+          ArrayAttr::get(store.getContext(),
+                         {placeIn(array, 0, array.entries > 1 ? 1 : 0,
+                                  elementOf(store.getValue()))}));
+    }
+    if (op.getNumResults() > 0)
+      placeResult(&op, *meant, workspaceEnd);
+  }
+  return success();
+}
+
+} // namespace mtplan::passes

@@ -1,0 +1,66 @@
+// RUN: mtplan-opt --mtp-place-memory %s | FileCheck %s
+// RUN: mtplan-opt --mtp-place-memory=gradient-bytes=4 %s | FileCheck %s --check-prefix=WIDE
+
+// Two copies, two micro-batches in flight. What a copy is handed is saved, an
+// entry a copy and a slot a micro-batch; what it hands on is the next entry.
+// CHECK: mtp.segment @h repeat 2
+// CHECK-SAME: mtp.places = [#mtp.place<arena = "activations", offset = 0, size = 128, entries = 3, entry_stride = 256, slots = 2, slot_stride = 768, entry = 0, step = 1, type = bf16>]
+// CHECK: mtp.parameter "h.*.w"
+// CHECK-SAME: #mtp.place<arena = "parameters", offset = 0, size = 128, entries = 2, entry_stride = 256, slots = 1, slot_stride = 0, entry = 0, step = 1, type = bf16>
+// CHECK: mtp.einsum "h.*.fc"
+// CHECK-SAME: #mtp.place<arena = "workspace", offset = 512,
+// CHECK: mtp.add "h.*.add"
+// CHECK-SAME: #mtp.place<arena = "activations", offset = 0, size = 128, entries = 3, entry_stride = 256, slots = 2, slot_stride = 768, entry = 1, step = 1,
+
+// The gradient that comes and the one that goes take turns in two entries, the
+// last copy first; the sum over tp is taken in place.
+// CHECK: mtp.backward
+// CHECK-SAME: #mtp.place<arena = "workspace", offset = {{[0-9]+}}, size = 128, entries = 2, entry_stride = 256, slots = 1, slot_stride = 0, entry = 1, step = -1,
+// CHECK: mtp.einsum "h.*.fc.dx"
+// CHECK-SAME: mtp.places = [#mtp.place<arena = "workspace", offset = 512,{{.*}}mtp.strategy
+// CHECK: mtp.all_reduce
+// CHECK-SAME: mtp.places = [#mtp.place<arena = "workspace", offset = 512,
+// CHECK: mtp.accumulate "h.*.w"
+// CHECK-SAME: #mtp.place<arena = "gradients", offset = 0, size = 128, entries = 2, {{.*}} type = bf16>
+// WIDE: mtp.accumulate "h.*.w"
+// WIDE-SAME: #mtp.place<arena = "gradients", offset = 0, size = 256, entries = 2, {{.*}} type = f32>
+
+// A master, as the weight is narrow, and two moments, in single precision.
+// CHECK: mtp.adamw
+// CHECK-SAME: mtp.state = [#mtp.place<arena = "parameters", {{.*}}>, #mtp.place<arena = "optimizer", offset = 0, size = 256, {{.*}} type = f32>, #mtp.place<arena = "optimizer", offset = 512, {{.*}}>, #mtp.place<arena = "optimizer", offset = 1024, {{.*}}>]
+module attributes {mtp.mesh = #mtp.mesh<"tp" = 2>, mtp.partitioned,
+                   mtp.micro_batches = 2 : i64,
+                   mtp.tasks = [array<i64: 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 0, 1>]} {
+  mtp.segment @in () {
+    %x = mtp.input "x" dims ["batch", "other"] : tensor<8x8xbf16>
+    mtp.backward (%dx : tensor<8x8xbf16>) {
+      mtp.yield
+    }
+    mtp.yield %x : tensor<8x8xbf16>
+  }
+  mtp.segment @h repeat 2 (%x : tensor<8x8xbf16>) {
+    %w = mtp.parameter "h.*.w" : tensor<8x8xbf16>
+    %y = mtp.einsum "h.*.fc" "bi,io->bo"(%x, %w) {mtp.strategy = #mtp.strategy<>} : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+    %z = mtp.add "h.*.add"(%x, %y) {mtp.strategy = #mtp.strategy<>} : tensor<8x8xbf16>
+    mtp.backward (%dz : tensor<8x8xbf16>) {
+      %dx = mtp.einsum "h.*.fc.dx" "bo,io->bi"(%dz, %w) {mtp.strategy = #mtp.strategy<"tp" = "o">} : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+      %sum = mtp.all_reduce %dx over "tp" cause "h.*.fc.dx" : tensor<8x8xbf16>
+      %dw = mtp.einsum "h.*.fc.dw" "bi,bo->io"(%x, %dz) {mtp.strategy = #mtp.strategy<>} : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+      mtp.accumulate "h.*.w", %dw : tensor<8x8xbf16>
+      %both = mtp.add "h.*.add.dx"(%dz, %sum) {mtp.strategy = #mtp.strategy<>} : tensor<8x8xbf16>
+      mtp.yield %both : tensor<8x8xbf16>
+    }
+    mtp.yield %z : tensor<8x8xbf16>
+  }
+  mtp.segment @out (%z : tensor<8x8xbf16>) {
+    mtp.backward () {
+      %dz = mtp.scale "out.dx"(%z) by 0.5 {mtp.strategy = #mtp.strategy<>} : tensor<8x8xbf16>
+      mtp.yield %dz : tensor<8x8xbf16>
+    }
+    mtp.yield
+  }
+  mtp.update {
+    %g = mtp.accumulated "h.*.w" : tensor<8x8xbf16>
+    mtp.adamw "h.*.w", %g {decay} : tensor<8x8xbf16>
+  }
+}

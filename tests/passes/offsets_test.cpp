@@ -1,0 +1,69 @@
+//===- offsets_test.cpp - Offsets for values that live by turns -----------===//
+
+#include <algorithm>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "passes/memory/offsets.h"
+
+namespace mtplan::passes {
+namespace {
+
+TEST(Offsets, ThoseThatDoNotMeetShare) {
+  Offsets offsets = assignOffsets({{0, 1, 100}, {2, 3, 60}, {1, 2, 50}}, 10);
+  EXPECT_EQ(offsets.at, (std::vector<std::int64_t>{0, 0, 100}));
+  EXPECT_EQ(offsets.total, 150);
+  EXPECT_EQ(peakOf({{0, 1, 100}, {2, 3, 60}, {1, 2, 50}}, 10), 150);
+}
+
+TEST(Offsets, TheTightestGapIsTaken) {
+  // At moment 5 gaps of 40 (at 100) and of 20 (at 200) are left.
+  Offsets offsets = assignOffsets({{0, 9, 100},
+                                   {0, 2, 40},
+                                   {0, 9, 60},
+                                   {0, 2, 20},
+                                   {0, 9, 10},
+                                   {5, 6, 20}},
+                                  10);
+  for (std::size_t i = 0; i < 5; ++i)
+    EXPECT_GE(offsets.at[i], 0);
+  EXPECT_EQ(offsets.total, 230);
+  EXPECT_EQ(peakOf({{0, 0, 1}, {0, 0, 11}}, 10), 30); // rounded up, each
+}
+
+// Nothing that lives at one moment overlaps, all is aligned, and no less room
+// would do than what lives at once.
+TEST(Offsets, RandomLivesDoNotOverlap) {
+  std::mt19937_64 random(1);
+  double worst = 0.0;
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Lifetime> lives(1 + random() % 40);
+    for (Lifetime &life : lives) {
+      life.first = static_cast<std::int64_t>(random() % 30);
+      life.last = life.first + static_cast<std::int64_t>(random() % 10);
+      life.bytes = 1 + static_cast<std::int64_t>(random() % 5000);
+    }
+    Offsets offsets = assignOffsets(lives, 256);
+    std::int64_t end = 0;
+    for (std::size_t i = 0; i < lives.size(); ++i) {
+      EXPECT_EQ(offsets.at[i] % 256, 0);
+      end = std::max(end, offsets.at[i] + roundedUp(lives[i].bytes, 256));
+      for (std::size_t j = 0; j < i; ++j) {
+        bool meet =
+            lives[i].first <= lives[j].last && lives[j].first <= lives[i].last;
+        bool overlap = offsets.at[i] < offsets.at[j] + lives[j].bytes &&
+                       offsets.at[j] < offsets.at[i] + lives[i].bytes;
+        ASSERT_FALSE(meet && overlap) << "round " << round;
+      }
+    }
+    EXPECT_EQ(end, offsets.total);
+    EXPECT_GE(offsets.total, peakOf(lives, 256));
+    worst = std::max(worst, double(offsets.total) / double(peakOf(lives, 256)));
+  }
+  RecordProperty("worst", std::to_string(worst));
+  EXPECT_LT(worst, 1.35);
+}
+
+} // namespace
+} // namespace mtplan::passes
