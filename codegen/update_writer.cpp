@@ -1,0 +1,183 @@
+//===- update_writer.cpp - A step's update, before and after the norm -----===//
+
+#include "codegen/stage_writer.h"
+
+using namespace mlir;
+
+namespace mtplan::codegen {
+
+using runtime::Instruction, runtime::KernelCall, runtime::Parameter,
+    runtime::Program, runtime::ScheduleEntry, runtime::Tensor;
+
+namespace {
+
+bool isUpdated(Operation *op) {
+  while (op && !llvm::isa<ir::AdamwOp>(op))
+    op = op->getNumOperands() > 0 ? op->getOperand(0).getDefiningOp() : nullptr;
+  return op;
+}
+
+ArrayRef<int64_t> copiesOf(Operation *op) {
+  return op->getAttrOfType<DenseI64ArrayAttr>(ir::kCopiesAttrName);
+}
+
+} // namespace
+
+// A read of what `op` updates: it lies where the state says.
+ir::ParameterOp StageWriter::readOf(ir::AdamwOp op) {
+  auto state = op->getAttrOfType<ArrayAttr>(ir::kStateAttrName);
+  for (ir::ParameterOp read : reads[op.getLabel().str()]) {
+    FailureOr<ir::PlaceAttr> place = placeOf(read.getValue());
+    if (succeeded(place) && state && *place == state[0])
+      return read;
+  }
+  return {};
+}
+
+LogicalResult StageWriter::writeAdamw(ir::AdamwOp op, Program &program) {
+  auto state = op->getAttrOfType<ArrayAttr>(ir::kStateAttrName);
+  if (!state || state.size() < 3)
+    return op->emitOpError("has no state");
+  std::string label = op.getLabel().str();
+  auto placed = [&](std::size_t i) {
+    return llvm::cast<ir::PlaceAttr>(state[i]);
+  };
+  Type type = op.getGradient().getType();
+  ir::ParameterOp read = readOf(op);
+  if (!read)
+    return op->emitOpError("updates a parameter that its stage does not read");
+  Split stored = splitBy(read.getLayout().value_or(ir::LayoutAttr()));
+  Split owned = op.getLayout() ? splitBy(*op.getLayout()) : stored;
+  Instruction update;
+  update.label = label;
+  update.what = KernelCall{"adamw", settingsOf(op)};
+  if (failed(addTensors(op.getGradient(), {owned}, label, update.inputs)))
+    return failure();
+  Tensor value;
+  if (op.getUpdated()) {
+    FailureOr<ir::PlaceAttr> piece = placeOf(op.getUpdated());
+    if (failed(piece))
+      return failure();
+    value = tensorAt(*piece, type, label, owned);
+    if (state.size() == 3) { // no master: the weight's own piece is one
+      Instruction take;
+      take.label = label;
+      take.what = KernelCall{"piece", {}};
+      take.inputs = {tensorAt(placed(0), read.getType(), label, stored)};
+      take.outputs = {value};
+      program.instructions.push_back(std::move(take));
+    }
+  } else {
+    value = tensorAt(placed(0), type, label, owned);
+  }
+  Tensor first = tensorAt(placed(1), type, label + ".exp_avg", owned);
+  Tensor second = tensorAt(placed(2), type, label + ".exp_avg_sq", owned);
+  Tensor master = value;
+  if (state.size() > 3)
+    master = tensorAt(placed(3), type, label + ".master", owned);
+  update.outputs = {value, master, first, second};
+  program.instructions.push_back(std::move(update));
+  return success();
+}
+
+// Entries of a parameter follow the copies that are meant, not the segment's.
+Tensor StageWriter::fromCopy(Tensor tensor, int64_t first) const {
+  const runtime::Buffer &buffer =
+      stage.buffers[static_cast<std::size_t>(tensor.buffer)];
+  tensor.entry = (tensor.entry + static_cast<int>(first) * tensor.entryStep) %
+                 buffer.entries;
+  return tensor;
+}
+
+LogicalResult StageWriter::addParameter(ir::AdamwOp op) {
+  auto state = op->getAttrOfType<ArrayAttr>(ir::kStateAttrName);
+  std::string label = op.getLabel().str();
+  int64_t first = copiesOf(op)[0];
+  ir::ParameterOp read = readOf(op);
+  if (!read)
+    return op->emitOpError("updates a parameter that its stage does not read");
+  Split stored = splitBy(read.getLayout().value_or(ir::LayoutAttr()));
+  Split owned = op.getLayout() ? splitBy(*op.getLayout()) : stored;
+  auto tensor = [&](std::size_t i, Type type, const char *end, Split split) {
+    return fromCopy(tensorAt(llvm::cast<ir::PlaceAttr>(state[i]), type,
+                             label + end, std::move(split)),
+                    first);
+  };
+  Type piece = op.getGradient().getType();
+  Parameter parameter;
+  parameter.label = label;
+  parameter.init = read.getInit().str();
+  if (op.getLabel().contains('*'))
+    parameter.firstCopy = static_cast<int>(
+        read->getParentOfType<ir::SegmentOp>().getFirst() + first);
+  parameter.copies = static_cast<int>(copiesOf(op)[1]);
+  parameter.value = tensor(0, read.getType(), "", stored);
+  parameter.firstMoment = tensor(1, piece, ".exp_avg", owned);
+  parameter.secondMoment = tensor(2, piece, ".exp_avg_sq", owned);
+  if (state.size() > 3)
+    parameter.master = tensor(3, piece, ".master", owned);
+  FailureOr<ir::PlaceAttr> gradient = placeOf(op.getGradient());
+  if (failed(gradient))
+    return failure();
+  parameter.gradient =
+      fromCopy(tensorAt(*gradient, piece, label + ".grad", owned), first);
+  const std::vector<runtime::Axis> &mesh = names.plan.mesh;
+  for (std::size_t axis = 0; axis < mesh.size(); ++axis) {
+    auto one = static_cast<int>(axis);
+    bool splits = llvm::any_of(
+        owned, [&](const auto &axes) { return llvm::is_contained(axes, one); });
+    if (!splits && mesh[axis].size > 1 && mesh[axis].name != ir::kStageAxis)
+      parameter.alike.push_back(one);
+  }
+  for (auto update : names.module.getOps<ir::UpdateOp>()) {
+    if (static_cast<int64_t>(update.getStage().value_or(0)) >= number)
+      break;
+    if (!op.getLabel().contains('*'))
+      for (auto other : update.getBody().front().getOps<ir::AdamwOp>())
+        parameter.countedElsewhere |= other.getLabel() == op.getLabel();
+  }
+  stage.parameters.push_back(std::move(parameter));
+  return success();
+}
+
+LogicalResult StageWriter::writeUpdate(ir::UpdateOp update) {
+  if (!update)
+    return success();
+  for (bool applies : {false, true}) {
+    std::vector<ScheduleEntry> &entries = applies ? stage.apply : stage.reduce;
+    ArrayRef<int64_t> copies;
+    int open = -1; // program
+    for (Operation &op : update.getBody().front()) {
+      if (isUpdated(&op) != applies)
+        continue;
+      ArrayRef<int64_t> here = copiesOf(&op);
+      if (here.size() != 2)
+        return op.emitOpError("has no '") << ir::kCopiesAttrName << "'";
+      Program written;
+      if (failed(write(&op, written)))
+        return failure();
+      if (written.instructions.empty())
+        continue;
+      if (open < 0 || copies != here) {
+        copies = here;
+        open = static_cast<int>(stage.programs.size());
+        Program program;
+        program.name = std::string("update.") +
+                       (applies ? "apply." : "reduce.") +
+                       std::to_string(entries.size());
+        stage.programs.push_back(std::move(program));
+        entries.push_back(
+            {open, 0, static_cast<int>(here[0]), 1, static_cast<int>(here[1])});
+      }
+      llvm::append_range(
+          stage.programs[static_cast<std::size_t>(open)].instructions,
+          written.instructions);
+    }
+  }
+  for (auto op : update.getBody().front().getOps<ir::AdamwOp>())
+    if (failed(addParameter(op)))
+      return failure();
+  return success();
+}
+
+} // namespace mtplan::codegen
