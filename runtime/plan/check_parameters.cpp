@@ -133,6 +133,17 @@ private:
     });
   }
 
+  // Whether a piece by `fine` is part of the rank's own by `coarse`: the weight
+  // can then be its own master.
+  static bool isWithin(const std::vector<std::vector<int>> &fine,
+                       const std::vector<std::vector<int>> &coarse) {
+    for (std::size_t d = 0; d < coarse.size(); ++d)
+      if (d >= fine.size() || fine[d].size() < coarse[d].size() ||
+          !std::equal(coarse[d].begin(), coarse[d].end(), fine[d].begin()))
+        return false;
+    return true;
+  }
+
   // State is split as the gradient, and all of it is of one global shape.
   void checkShapes(const Parameter &parameter) {
     const Tensor &gradient = parameter.gradient;
@@ -158,7 +169,7 @@ private:
     };
     if (parameter.master)
       alike(*parameter.master, "/master");
-    else if (parameter.value.shape != gradient.shape)
+    else if (!isWithin(splitOf(gradient), splitOf(parameter.value)))
       fail("/master",
            "is missing: the value is " + written(parameter.value.shape) +
                ", the gradient and the state are " + written(gradient.shape));
@@ -185,7 +196,10 @@ private:
     const std::string name = "buffer " + std::to_string(tensor.buffer) +
                              " (\"" + buffer.name + "\")";
     MemoryClass found = stage.arenas[indexed(buffer.arena)].memoryClass;
-    if (found != expected && found != MemoryClass::host)
+    // A gradient that is reduced to a piece waits where activations were.
+    bool waits =
+        expected == MemoryClass::gradients && found == MemoryClass::activations;
+    if (found != expected && found != MemoryClass::host && !waits)
       fail('/' + member + "/buffer",
            name + " is of class " + std::string(wordOf(found)) +
                "; it must be " + std::string(wordOf(expected)) + " or host");

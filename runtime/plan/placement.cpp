@@ -55,9 +55,10 @@ Placement::Placement(const Stage &placed, std::size_t number, Faults &list)
   for (std::size_t b = 0; b < stage.buffers.size(); ++b)
     kept[b] = isKept(stage.arenas[indexed(stage.buffers[b].arena)].memoryClass);
   for (const Parameter &parameter : stage.parameters) {
+    // A gradient is where it is by its arena: a piece that waits for the norm
+    // lies where activations were.
     for (const Tensor *tensor :
-         {&parameter.value, &parameter.gradient, &parameter.firstMoment,
-          &parameter.secondMoment})
+         {&parameter.value, &parameter.firstMoment, &parameter.secondMoment})
       kept[indexed(tensor->buffer)] = true;
     if (parameter.master)
       kept[indexed(parameter.master->buffer)] = true;

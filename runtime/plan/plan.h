@@ -174,6 +174,7 @@ struct Instruction {
 struct Program {
   std::string name;
   std::vector<Instruction> instructions;
+  int firstCopy = 0; ///< number of copy 0 in the model, which names its masks
 };
 
 /// Runs a program for `count` copies of its segment: the first-th, counted

@@ -99,10 +99,12 @@ Parameter readParameter(const Node &node) {
 }
 
 Program readProgram(const Node &node) {
-  static constexpr std::string_view kNames[] = {"name", "instructions"};
+  static constexpr std::string_view kNames[] = {"name", "first_copy",
+                                                "instructions"};
   MemberNodes members(node, kNames);
   Program program;
   program.name = members.need("name").text();
+  program.firstCopy = members.index("first_copy", 0);
   program.instructions = members.need("instructions").list(readInstruction);
   return program;
 }

@@ -190,6 +190,7 @@ std::string instruction(const Instruction &instruction) {
 std::string program(const Program &program) {
   return Members()
       .add("name", program.name)
+      .unless(0, "first_copy", program.firstCopy)
       .with("instructions",
             [&] { return lines(program.instructions, instruction); })
       .close();

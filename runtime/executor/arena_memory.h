@@ -1,0 +1,36 @@
+//===- arena_memory.h - What a rank's arenas lie in -------------*- C++ -*-===//
+
+#ifndef MTPLAN_RUNTIME_EXECUTOR_ARENA_MEMORY_H
+#define MTPLAN_RUNTIME_EXECUTOR_ARENA_MEMORY_H
+
+#include <cstddef>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+
+namespace mtplan::runtime {
+
+/// One allocation per arena of a stage, zeros, aligned to pages. Pages that
+/// nobody touches take no room.
+class ArenaMemory {
+public:
+  /// Throws std::runtime_error with the class and the bytes if there is no
+  /// room.
+  explicit ArenaMemory(const Stage &theStage);
+  ~ArenaMemory();
+  ArenaMemory(const ArenaMemory &) = delete;
+  ArenaMemory &operator=(const ArenaMemory &) = delete;
+
+  /// Where a tensor of copy `copy` and micro-batch `microBatch` starts.
+  std::byte *at(const Tensor &tensor, int copy, int microBatch) const;
+  /// Clears all entries and slots of a buffer.
+  void clear(int buffer) const;
+
+private:
+  const Stage &stage;
+  std::vector<std::byte *> bases;
+};
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_EXECUTOR_ARENA_MEMORY_H

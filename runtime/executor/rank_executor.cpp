@@ -1,0 +1,212 @@
+//===- rank_executor.cpp - One rank runs its part of a plan ---------------===//
+
+#include "runtime/executor/rank_executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+
+#include "runtime/backend/element.h"
+#include "runtime/executor/index_walk.h"
+#include "runtime/executor/task.h"
+
+namespace mtplan::runtime {
+
+namespace {
+
+std::size_t sized(std::int64_t number) {
+  return static_cast<std::size_t>(number);
+}
+
+double seconds() {
+  using Clock = std::chrono::steady_clock;
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
+// By program: the part of a step that it is scheduled in.
+std::vector<std::string> phasesOf(const Stage &stage) {
+  std::vector<std::string> phases(stage.programs.size(), "forward");
+  for (std::size_t p = 0; p < phases.size(); ++p)
+    if (stage.programs[p].name.ends_with(".backward"))
+      phases[p] = "backward";
+  for (const auto *entries : {&stage.reduce, &stage.apply})
+    for (const ScheduleEntry &entry : *entries)
+      phases[sized(entry.program)] = "update";
+  return phases;
+}
+
+} // namespace
+
+RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
+                           Backend &theBackend)
+    : plan(thePlan), world(theWorld), backend(theBackend),
+      where(plan, world.rank()), own(plan.stages[sized(where.stage())]),
+      memory(own) {
+  if (world.size() != plan.ranks)
+    throw std::runtime_error("the plan is for " + std::to_string(plan.ranks) +
+                             " ranks, but " + std::to_string(world.size()) +
+                             " run");
+  for (const Group &group : plan.groups) {
+    groups.emplace_back();
+    for (const std::vector<int> &ranks : group.communicators)
+      if (std::ranges::find(ranks, world.rank()) != ranks.end())
+        groups.back() = world.group(group.name, ranks);
+  }
+  std::vector<int> all(sized(plan.ranks));
+  for (int rank = 0; rank < plan.ranks; ++rank)
+    all[sized(rank)] = rank;
+  everyone = world.group("all", all);
+  for (const Stage &stage : plan.stages)
+    for (const Program &program : stage.programs)
+      for (const Instruction &instruction : program.instructions)
+        if (const auto *report = std::get_if<Report>(&instruction.what);
+            report &&
+            std::ranges::find(reported, report->label) == reported.end())
+          reported.push_back(report->label);
+  std::vector<std::string> phases = phasesOf(own);
+  for (std::size_t p = 0; p < own.programs.size(); ++p) {
+    programs.emplace_back();
+    for (const Instruction &instruction : own.programs[p].instructions)
+      programs.back().push_back(prepare(instruction, phases[p]));
+  }
+  for (const Parameter &parameter : own.parameters) {
+    bool counts = !parameter.countedElsewhere &&
+                  std::ranges::all_of(parameter.alike, [&](int axis) {
+                    return where.placeOn(axis) == 0;
+                  });
+    if (!counts)
+      continue;
+    TensorView sum;
+    sum.type = ElementType::f64;
+    squares.emplace_back(&parameter,
+                         backend.prepare({"square_sum",
+                                          parameter.label,
+                                          {{"counts", std::int64_t{1}}},
+                                          {where.viewOf(parameter.gradient)},
+                                          {sum}}));
+  }
+}
+
+RankExecutor::~RankExecutor() = default;
+
+// The weight and its master come of the same numbers, the master unrounded.
+// Some rows at a time: a whole piece in double precision may be much.
+void RankExecutor::initialise(const InitialValues &initial) {
+  constexpr std::int64_t kMany = 1 << 18;
+  std::vector<double> values;
+  auto fill = [&](const Parameter &parameter, const Tensor &tensor, int copy) {
+    TensorView piece = where.viewOf(tensor);
+    std::byte *data = memory.at(tensor, copy, 0);
+    const std::int64_t rows = piece.shape.empty() ? 1 : piece.shape[0];
+    const std::int64_t row = piece.elements() / rows;
+    const std::int64_t step = std::max<std::int64_t>(1, kMany / row);
+    for (std::int64_t first = 0; first < rows; first += step) {
+      TensorView some = piece;
+      const std::int64_t count = std::min(step, rows - first);
+      if (!some.shape.empty()) {
+        some.shape[0] = count;
+        some.pieces[0].offset += first;
+      }
+      values.assign(sized(count * row), 0.0);
+      initial(parameter, copy, some, values.data());
+      for (std::int64_t i = 0; i < count * row; ++i)
+        writeElement(tensor.type, data, first * row + i, values[sized(i)]);
+    }
+  };
+  for (const Parameter &parameter : own.parameters)
+    for (int copy = 0; copy < parameter.copies; ++copy) {
+      fill(parameter, parameter.value, copy);
+      if (parameter.master)
+        fill(parameter, *parameter.master, copy);
+    }
+}
+
+double RankExecutor::flops() const {
+  double all = 0.0;
+  for (const auto *entries : {&own.schedule, &own.reduce, &own.apply})
+    for (const ScheduleEntry &entry : *entries)
+      for (const std::unique_ptr<Task> &task : programs[sized(entry.program)])
+        all += entry.count * task->flops();
+  return all;
+}
+
+void RankExecutor::run(const ScheduleEntry &entry, const StepInput &input,
+                       StepOutput &output) {
+  const Program &program = own.programs[sized(entry.program)];
+  TaskRun run;
+  run.input = &input;
+  run.output = &output;
+  run.microBatch = entry.microBatch;
+  double before = seconds();
+  for (int i = 0; i < entry.count; ++i) {
+    run.copy = entry.first + i * entry.step;
+    run.moment = {input.seed, input.step, entry.microBatch,
+                  program.firstCopy + run.copy};
+    for (const std::unique_ptr<Task> &task : programs[sized(entry.program)]) {
+      task->run(run);
+      double after = seconds();
+      spent.*(task->account()) += after - before;
+      before = after;
+    }
+  }
+}
+
+double RankExecutor::squaresOfOwn() {
+  double sum = 0.0;
+  for (auto &[parameter, kernel] : squares)
+    for (int copy = 0; copy < parameter->copies; ++copy) {
+      const void *in = memory.at(parameter->gradient, copy, 0);
+      void *out = &sum;
+      kernel->run({&in, &out, {}, nullptr});
+    }
+  return sum;
+}
+
+// The sum of squares of all gradients, and the reports, in one message. All
+// ranks of a stage report the same: the first speaks for it.
+double RankExecutor::agree(StepOutput &output) {
+  std::vector<double> mine{squaresOfOwn()}, all(1 + reported.size());
+  for (const std::string &label : reported) {
+    auto found = output.reports.find(label);
+    bool speaks = world.rank() == own.ranks.front();
+    mine.push_back(speaks && found != output.reports.end() ? found->second
+                                                           : 0.0);
+  }
+  everyone->allReduce(
+      "gradient norm", mine.data(), all.data(),
+      {ElementType::f64, 1, static_cast<std::int64_t>(mine.size())},
+      Reduction::sum);
+  for (std::size_t i = 0; i < reported.size(); ++i)
+    output.reports[reported[i]] = all[1 + i];
+  return all[0];
+}
+
+StepOutput RankExecutor::step(const StepInput &input) {
+  const double start = seconds();
+  StepOutput output;
+  for (int buffer : own.zeroed)
+    memory.clear(buffer);
+  for (const ScheduleEntry &entry : own.schedule)
+    run(entry, input, output);
+  for (const ScheduleEntry &entry : own.reduce)
+    run(entry, input, output);
+  const double squareSum = agree(output);
+  StepInput scaled = input;
+  output.gradientNorm = std::sqrt(squareSum) * input.update.gradientFactor;
+  if (input.rule) {
+    UpdateDecision decision = input.rule->decide(input.step, squareSum);
+    if (!decision.stop.empty())
+      throw std::runtime_error(decision.stop);
+    output.gradientNorm = decision.norm;
+    output.skipped = !decision.update;
+    scaled.update.gradientFactor = decision.factor;
+  }
+  if (!output.skipped)
+    for (const ScheduleEntry &entry : own.apply)
+      run(entry, scaled, output);
+  spent.steps += seconds() - start;
+  return output;
+}
+
+} // namespace mtplan::runtime

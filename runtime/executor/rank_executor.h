@@ -1,0 +1,124 @@
+//===- rank_executor.h - One rank runs its part of a plan -------*- C++ -*-===//
+//
+// Everything is looked up, prepared and allocated when the executor is made; a
+// step then goes through the schedule, instruction by instruction, in the order
+// of the plan. Streams and waits are for devices that have them: here the order
+// of the schedule is one of those that they allow.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_EXECUTOR_RANK_EXECUTOR_H
+#define MTPLAN_RUNTIME_EXECUTOR_RANK_EXECUTOR_H
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "runtime/backend/kernel.h"
+#include "runtime/communicator/communicator.h"
+#include "runtime/executor/arena_memory.h"
+#include "runtime/executor/rank_place.h"
+#include "runtime/executor/step_data.h"
+#include "runtime/training/update_rule.h"
+
+namespace mtplan::runtime {
+
+/// Fills a piece of a copy of a parameter before training.
+using InitialValues =
+    std::function<void(const Parameter &parameter, int copy,
+                       const TensorView &piece, double *values)>;
+
+/// What every rank knows of a step before it runs.
+struct StepInput {
+  StepData *data = nullptr;
+  std::uint64_t seed = 1;
+  std::int64_t step = 1; ///< from 1
+  UpdateNumbers update;  ///< gradientFactor: unread where there is a rule
+  /// Clip, loss scale, and what is done about a norm that is not finite: alike
+  /// on all ranks. Null: every step updates.
+  UpdateRule *rule = nullptr;
+};
+
+/// What every rank knows after it.
+struct StepOutput {
+  std::map<std::string, double> reports; ///< of all stages; copies added up
+  double gradientNorm = 0.0;             ///< of all parameters, before the clip
+  bool skipped = false;                  ///< nothing was updated
+};
+
+/// How often each collective ran, by phase of the program it stands in
+/// ("forward", "backward", "update"), kind and group.
+struct CollectiveCount {
+  std::string phase, kind, group;
+  bool operator==(const CollectiveCount &) const = default;
+  bool operator<(const CollectiveCount &other) const {
+    return std::tie(phase, kind, group) <
+           std::tie(other.phase, other.kind, other.group);
+  }
+};
+
+/// Seconds of all steps so far.
+struct TimeSpent {
+  double kernels = 0.0, collectives = 0.0, transfers = 0.0, data = 0.0,
+         steps = 0.0;
+};
+
+class RankExecutor {
+public:
+  /// All must outlive the executor; every rank of the plan makes one at the
+  /// same time. Throws std::runtime_error for what the backend or the world
+  /// cannot do.
+  RankExecutor(const Plan &thePlan, World &theWorld, Backend &theBackend);
+  ~RankExecutor();
+
+  void initialise(const InitialValues &initial);
+  StepOutput step(const StepInput &input);
+
+  const RankPlace &place() const { return where; }
+  const Stage &stage() const { return own; }
+  /// Data of a tensor of this rank.
+  const std::byte *data(const Tensor &tensor, int copy,
+                        int microBatch = 0) const {
+    return memory.at(tensor, copy, microBatch);
+  }
+  std::byte *data(const Tensor &tensor, int copy, int microBatch = 0) {
+    return memory.at(tensor, copy, microBatch);
+  }
+  const std::map<CollectiveCount, std::int64_t> &collectives() const {
+    return counted;
+  }
+  const TimeSpent &timeSpent() const { return spent; }
+  /// Of the kernels of one step of this rank.
+  double flops() const;
+
+  class Task;
+
+private:
+  std::unique_ptr<Task> prepare(const Instruction &instruction,
+                                const std::string &phase);
+  void run(const ScheduleEntry &entry, const StepInput &input,
+           StepOutput &output);
+  double squaresOfOwn();
+  double agree(StepOutput &output);
+
+  const Plan &plan;
+  World &world;
+  Backend &backend;
+  RankPlace where;
+  const Stage &own;
+  ArenaMemory memory;
+  std::vector<std::unique_ptr<Communicator>> groups; ///< null: not in it
+  std::unique_ptr<Communicator> everyone;
+  std::vector<std::vector<std::unique_ptr<Task>>> programs;
+  std::vector<std::pair<const Parameter *, std::unique_ptr<Kernel>>> squares;
+  std::vector<std::string> reported; ///< by any stage
+  std::map<CollectiveCount, std::int64_t> counted;
+  TimeSpent spent;
+};
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_EXECUTOR_RANK_EXECUTOR_H

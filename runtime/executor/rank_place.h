@@ -1,0 +1,32 @@
+//===- rank_place.h - Where a rank stands in a plan -------------*- C++ -*-===//
+
+#ifndef MTPLAN_RUNTIME_EXECUTOR_RANK_PLACE_H
+#define MTPLAN_RUNTIME_EXECUTOR_RANK_PLACE_H
+
+#include "runtime/backend/kernel.h"
+#include "runtime/plan/plan.h"
+
+namespace mtplan::runtime {
+
+/// A rank's stage, and its places along the axes of the mesh.
+class RankPlace {
+public:
+  /// Throws std::runtime_error if no stage has the rank.
+  RankPlace(const Plan &plan, int rank);
+
+  int stage() const { return stageNumber; }
+  int placeOn(int axis) const { return places[static_cast<std::size_t>(axis)]; }
+  int ranksOn(int axis) const { return sizes[static_cast<std::size_t>(axis)]; }
+  /// The rank at the same place of another stage.
+  int rankOfStage(const Plan &plan, int stage) const;
+  /// What the rank has of the whole tensor.
+  TensorView viewOf(const Tensor &tensor) const;
+
+private:
+  int stageNumber = -1, index = 0; ///< in Stage::ranks
+  std::vector<int> places, sizes;  ///< by axis
+};
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_EXECUTOR_RANK_PLACE_H

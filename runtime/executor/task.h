@@ -1,0 +1,42 @@
+//===- task.h - An instruction that is ready to run -------------*- C++ -*-===//
+
+#ifndef MTPLAN_RUNTIME_EXECUTOR_TASK_H
+#define MTPLAN_RUNTIME_EXECUTOR_TASK_H
+
+#include "runtime/executor/rank_executor.h"
+
+namespace mtplan::runtime {
+
+/// What changes from run to run.
+struct TaskRun {
+  const StepInput *input = nullptr;
+  StepOutput *output = nullptr;
+  Moment moment;
+  int copy = 0, microBatch = 0;
+};
+
+class RankExecutor::Task {
+public:
+  Task(const ArenaMemory &theMemory, const Instruction &theInstruction)
+      : memory(theMemory), instruction(theInstruction) {}
+  virtual ~Task() = default;
+  virtual void run(const TaskRun &run) = 0;
+  /// Where its time goes.
+  virtual double TimeSpent::*account() const = 0;
+  virtual double flops() const { return 0.0; }
+
+protected:
+  const std::byte *input(std::size_t i, const TaskRun &run) const {
+    return memory.at(instruction.inputs[i], run.copy, run.microBatch);
+  }
+  std::byte *output(std::size_t i, const TaskRun &run) const {
+    return memory.at(instruction.outputs[i], run.copy, run.microBatch);
+  }
+
+  const ArenaMemory &memory;
+  const Instruction &instruction;
+};
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_EXECUTOR_TASK_H
