@@ -133,6 +133,8 @@ void addFlags(CLI::App &app, Flags &flags) {
   text("--constraints", flags.constraints,
        "any of the flags above, as JSON (docs/plan-files.md)", "FILE");
   text("--save", flags.save, "also write the plan, to load it again", "FILE");
+  text("-o,--output", flags.output,
+       "also compile the plan, for mtrun to train it", "FOLDER");
   text("--load", flags.load,
        "print the plan that was saved; with --hardware or --scale-network, "
        "price it there",

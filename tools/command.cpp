@@ -14,6 +14,7 @@
 #include "tools/compare.h"
 #include "tools/constraints.h"
 #include "tools/diagnostics.h"
+#include "tools/executable.h"
 #include "tools/explain.h"
 #include "tools/fit_hardware.h"
 #include "tools/foreign.h"
@@ -144,7 +145,9 @@ private:
     return write(request.dot, [&] { return drawing(best); }) &&
            write(request.trace, [&] { return traceTextOf(outcome, errors); }) &&
            write(request.report, [&] { return htmlOf(pageOf(outcome)); }) &&
-           write(request.save, [&] { return savedPlanOf(outcome); });
+           write(request.save, [&] { return savedPlanOf(outcome); }) &&
+           (request.output.empty() ||
+            writeExecutable(*outcome.problem, best, request.output, errors));
   }
 
   int refuse() {

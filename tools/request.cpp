@@ -483,6 +483,7 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
   request.trace = file("--trace", flags.trace);
   request.dot = file("--dot", flags.dot);
   request.save = file("--save", flags.save);
+  request.output = file("-o", flags.output);
   request.load = file("--load", flags.load);
   if (flags.load)
     refuseBesideLoad(flags, reader);

@@ -32,7 +32,7 @@ struct Flags {
   Text stageLayers, microBatch, globalBatch, sequence, layers, precision;
   Text splits, sequenceParallel, top, memoryGib;
   Text objective, maxStepTime, budgetSeconds;
-  Text constraints, importFile, exportKind, load, save;
+  Text constraints, importFile, exportKind, load, save, output;
   Text emit, stage, dot, report, trace;
   std::vector<std::string> pins, compare;
   bool json = false, verify = false, timings = false, explain = false;
@@ -106,6 +106,7 @@ struct PlanRequest {
   std::string machineText, softwareText;
   std::string load;       ///< a saved plan, or empty
   std::string save;       ///< file for the plan, or empty
+  std::string output;     ///< folder for the compiled plan, or empty
   std::string trace;      ///< file, or empty
   std::string dot;        ///< file, or empty
   std::string report;     ///< HTML file, or empty

@@ -213,8 +213,11 @@ std::string headingOf(const Problem &problem, const ScreenStyle &style) {
                   device.name, gibText(device.memory), nodesOf(problem),
                   nodesOf(problem) == 1 ? "" : "s");
   if (auto peak = device.peak(precision))
-    text += fmt::format(", {} at {:.0f} TFLOP/s", nameOf(precision),
-                        peak->value / 1e12);
+    text += peak->value < 1e12
+                ? fmt::format(", {} at {:.0f} GFLOP/s", nameOf(precision),
+                              peak->value / 1e9)
+                : fmt::format(", {} at {:.0f} TFLOP/s", nameOf(precision),
+                              peak->value / 1e12);
   return text + '\n';
 }
 

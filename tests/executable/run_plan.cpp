@@ -1,0 +1,164 @@
+//===- run_plan.cpp - An executable plan run and compared -----------------===//
+
+#include "tests/executable/run_plan.h"
+
+#include <cmath>
+#include <mutex>
+
+#include "runtime/backend/element.h"
+#include "runtime/executor/index_walk.h"
+
+namespace mtplan {
+
+using namespace runtime;
+
+namespace {
+
+std::size_t sized(std::int64_t number) {
+  return static_cast<std::size_t>(number);
+}
+
+void gather(const RankExecutor &rank, const Tensor &tensor, int copy,
+            const std::string &name, double tolerance, Gathered::Whole &whole,
+            std::vector<std::string> &faults) {
+  TensorView view = rank.place().viewOf(tensor);
+  std::int64_t elements = 1;
+  for (const runtime::Span &piece : view.pieces)
+    elements *= piece.global;
+  whole.elements.resize(sized(elements));
+  whole.known.resize(sized(elements));
+  const std::byte *data = rank.data(tensor, copy);
+  forEachElement(view, [&](std::int64_t local, std::int64_t global) {
+    double value = readElement(tensor.type, data, local);
+    double &kept = whole.elements[sized(global)];
+    if (whole.known[sized(global)] &&
+        !(std::abs(kept - value) <= tolerance * (1 + std::abs(value))) &&
+        faults.size() < 10)
+      faults.push_back(name + ": element " + std::to_string(global) + " is " +
+                       std::to_string(value) + " on one rank and " +
+                       std::to_string(kept) + " on another");
+    kept = value;
+    whole.known[sized(global)] = true;
+  });
+}
+
+} // namespace
+
+Gathered runPlan(const Plan &plan, const ir::RunOptions &options,
+                 MakeBackend makeBackend, double tolerance) {
+  Gathered all;
+  std::mutex mutex;
+  runOnThreads(plan.ranks, {}, [&](World &world) {
+    std::unique_ptr<Backend> backend = makeBackend();
+    RankExecutor rank(plan, world, *backend);
+    rank.initialise([&](const Parameter &parameter, int copy,
+                        const TensorView &piece, double *values) {
+      bool ofCopies = parameter.label.find('*') != std::string::npos;
+      Stream stream =
+          Stream::ofParameter(options.seed, parameter.label,
+                              ofCopies ? parameter.firstCopy + copy : 0);
+      forEachElement(piece, [&](std::int64_t local, std::int64_t global) {
+        values[local] = initialValue(stream, parameter.init, global);
+      });
+    });
+    DrawnData data = drawnDataOf(plan, options.seed, options.step);
+    StepInput input;
+    input.data = &data;
+    input.seed = options.seed;
+    input.step = options.step;
+    input.update.learningRate = options.adam.learningRate;
+    input.update.beta1 = options.adam.beta1;
+    input.update.beta2 = options.adam.beta2;
+    input.update.epsilon = options.adam.epsilon;
+    input.update.weightDecay = options.adam.decay;
+    StepOutput output = rank.step(input);
+    std::scoped_lock lock(mutex);
+    all.gradientNorm = output.gradientNorm;
+    for (const auto &[name, value] : output.reports)
+      all.reports[name] = value;
+    for (const auto &[key, count] : rank.collectives())
+      all.collectives[key] += count;
+    for (const Parameter &parameter : rank.stage().parameters)
+      for (int copy = 0; copy < parameter.copies; ++copy) {
+        bool ofCopies = parameter.label.find('*') != std::string::npos;
+        ir::TensorKey key{parameter.label,
+                          ofCopies ? parameter.firstCopy + copy : 0};
+        gather(rank, parameter.gradient, copy, "gradient of " + key.name(),
+               tolerance, all.gradients[key], all.faults);
+        gather(rank, parameter.value, copy, key.name(), tolerance,
+               all.parameters[key], all.faults);
+      }
+  });
+  return all;
+}
+
+namespace {
+
+struct Worst {
+  double difference = 0.0;
+  std::string name;
+
+  void see(double expected, double got, double scale, const std::string &what) {
+    double apart = std::abs(expected - got) / std::max(scale, 1e-30);
+    if (apart <= difference)
+      return;
+    difference = std::isfinite(apart) ? apart : HUGE_VAL;
+    name = what;
+  }
+};
+
+void compare(const std::map<ir::TensorKey, Gathered::Whole> &ran,
+             const ir::TensorTable &expected, const char *kind, Worst &worst) {
+  // What is zero but for rounding is held to the largest of its kind.
+  double largest = 0.0;
+  for (const auto &[key, tensor] : expected)
+    for (double element : tensor.ranks.front().data)
+      largest = std::max(largest, std::abs(element));
+  for (const auto &[key, tensor] : expected) {
+    const std::vector<double> &elements = tensor.ranks.front().data;
+    auto found = ran.find(key);
+    if (found == ran.end() ||
+        found->second.elements.size() != elements.size()) {
+      worst.see(0.0, HUGE_VAL, 1.0,
+                std::string(kind) + key.name() + " is not there");
+      continue;
+    }
+    double scale = 1e-3 * largest;
+    for (double element : elements)
+      scale = std::max(scale, std::abs(element));
+    for (std::size_t i = 0; i < elements.size(); ++i)
+      worst.see(elements[i],
+                found->second.known[i] ? found->second.elements[i] : NAN, scale,
+                kind + key.name() + " element " + std::to_string(i));
+  }
+  for (const auto &[key, whole] : ran)
+    if (!expected.contains(key))
+      worst.see(0.0, HUGE_VAL, 1.0, kind + key.name() + " is not the model's");
+}
+
+} // namespace
+
+double worstDifference(const Gathered &ran, const ir::RunResult &expected,
+                       std::string &name) {
+  Worst worst;
+  compare(ran.gradients, expected.gradients, "gradient of ", worst);
+  compare(ran.parameters, expected.parameters, "", worst);
+  for (const auto &[key, tensor] : expected.results) {
+    auto found = ran.reports.find(key.label);
+    double value = tensor.ranks.front().data.front();
+    // With a `*` the reports of all copies add up.
+    if (key.label.find('*') == std::string::npos)
+      worst.see(value, found == ran.reports.end() ? NAN : found->second,
+                std::abs(value), "result " + key.label);
+  }
+  double squares = 0.0;
+  for (const auto &[key, tensor] : expected.gradients)
+    for (double element : tensor.ranks.front().data)
+      squares += element * element;
+  worst.see(std::sqrt(squares), ran.gradientNorm, std::sqrt(squares),
+            "the norm of all gradients");
+  name = worst.name;
+  return worst.difference;
+}
+
+} // namespace mtplan

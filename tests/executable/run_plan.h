@@ -1,0 +1,43 @@
+//===- run_plan.h - An executable plan run and compared ---------*- C++ -*-===//
+
+#ifndef MTPLAN_TESTS_EXECUTABLE_RUN_PLAN_H
+#define MTPLAN_TESTS_EXECUTABLE_RUN_PLAN_H
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/interpret/interpret.h"
+#include "runtime/executor/rank_executor.h"
+
+namespace mtplan {
+
+/// What all ranks of a run hold after a step, put together by name. Ranks that
+/// hold the same element must agree on it to `tolerance`.
+struct Gathered {
+  struct Whole {
+    std::vector<double> elements;
+    std::vector<bool> known;
+  };
+  std::map<ir::TensorKey, Whole> gradients, parameters;
+  std::map<std::string, double> reports;
+  std::map<runtime::CollectiveCount, std::int64_t> collectives;
+  double gradientNorm = 0.0;
+  std::vector<std::string> faults;
+};
+
+using MakeBackend = std::unique_ptr<runtime::Backend> (*)();
+
+/// Runs one step of `plan` on threads, with the interpreter's data, weights and
+/// masks, and its optimizer.
+Gathered runPlan(const runtime::Plan &plan, const ir::RunOptions &options,
+                 MakeBackend makeBackend, double tolerance);
+
+/// The largest difference of any gradient, parameter or report, relative to the
+/// largest element of its tensor; which, in `name`.
+double worstDifference(const Gathered &ran, const ir::RunResult &expected,
+                       std::string &name);
+
+} // namespace mtplan
+
+#endif // MTPLAN_TESTS_EXECUTABLE_RUN_PLAN_H

@@ -1,0 +1,26 @@
+//===- executable.h - A plan, compiled --------------------------*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_EXECUTABLE_H
+#define MTPLAN_TOOLS_EXECUTABLE_H
+
+#include <optional>
+
+#include "runtime/plan/plan.h"
+#include "tools/pipeline.h"
+
+namespace mtplan::tools {
+
+/// The last passes and codegen. Nothing, with errors, if a gate objects.
+std::optional<runtime::Plan>
+executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
+             std::vector<std::string> &errors);
+
+/// Writes `folder`/plan.json for mtrun; makes the folder.
+bool writeExecutable(const Problem &problem,
+                     const planner::PlannedCandidate &candidate,
+                     const std::string &folder,
+                     std::vector<std::string> &errors);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_EXECUTABLE_H
