@@ -7,10 +7,15 @@
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-demo: setup ## build, then plan GPT-2 8.3B for eight GPUs
-	@scripts/build.sh release mtplan
+demo: setup ## build, plan GPT-2 8.3B for eight GPUs, train a tiny GPT-2
+	@scripts/build.sh release mtplan mtrun
 	@build/release/bin/mtplan examples/gpt2-8.3b.json --gpus 8 \
 	  --hardware dgx-2h
+	@build/release/bin/mtplan examples/tiny-gpt2.json --gpus 4 \
+	  --hardware cpu --dp 2 --tp 2 --global-batch 32 --micro-batch 8 \
+	  -o build/demo >/dev/null
+	@build/release/bin/mtrun build/demo --data examples/data/opticks.txt \
+	  --steps 200 --every 20
 
 test: setup ## build and run every test but the heavy ones
 	@scripts/build.sh release
