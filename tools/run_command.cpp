@@ -33,7 +33,6 @@ constexpr int kDone = 0, kFailed = 1, kBadInput = 2;
 
 struct RunFlags {
   std::string folder, data, format, metrics, decay = "cosine";
-  std::string backend = "cpu";
   TrainOptions train;
   std::int64_t every = 10;
   int threads = 0;

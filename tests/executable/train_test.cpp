@@ -1,0 +1,174 @@
+//===- train_test.cpp - What a person types, to a falling loss ------------===//
+//
+// mtplan -o, then mtrun, on a text: the CPU kernels in single precision. What
+// is equal to the bit, and what but for rounding, is said in the README.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/tools/command_testing.h"
+#include "tools/run_command.h"
+
+namespace mtplan::tools {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kText =
+    std::string(MTPLAN_SOURCE_DIR) + "/examples/data/opticks.txt";
+
+class Folder {
+public:
+  Folder() {
+    static int count = 0;
+    path = std::filesystem::temp_directory_path() /
+           ("mtplan-train-" + std::to_string(getpid()) + "-" +
+            std::to_string(count++));
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  Folder(const Folder &) = delete;
+  Folder &operator=(const Folder &) = delete;
+  std::string operator/(const char *name) const {
+    return (path / name).string();
+  }
+
+private:
+  std::filesystem::path path;
+};
+
+struct Trained {
+  int code = -1;
+  std::string out, err;
+  std::vector<double> losses, norms; ///< by step
+};
+
+double numberAfter(const std::string &line, const std::string &key) {
+  return std::strtod(line.c_str() + line.find(key) + key.size(), nullptr);
+}
+
+Trained train(const std::string &model, std::vector<std::string> flags,
+              const std::vector<std::string> &more = {"--data", kText}) {
+  Folder folder;
+  std::vector<std::string> plan{examplePath(model), "--hardware", "cpu",
+                                "--global-batch",   "8",          "-o",
+                                folder / "run"};
+  plan.insert(plan.end(), flags.begin(), flags.end());
+  Ran planned(plan);
+  EXPECT_EQ(planned.code, 0) << planned.err;
+  std::vector<std::string> run{folder / "run", "--steps", "6",
+                               "--threads",    "1",       "--metrics",
+                               folder / "log"};
+  run.insert(run.end(), more.begin(), more.end());
+  std::ostringstream out, err;
+  Trained trained;
+  trained.code = runTraining(run, out, err);
+  trained.out = out.str();
+  trained.err = err.str();
+  std::ifstream log(folder / "log");
+  for (std::string line; std::getline(log, line);) {
+    trained.losses.push_back(numberAfter(line, "\"loss\": "));
+    trained.norms.push_back(numberAfter(line, "\"gradient_norm\": "));
+  }
+  return trained;
+}
+
+void expectClose(const Trained &one, const Trained &other) {
+  ASSERT_EQ(one.losses.size(), 6U) << one.err;
+  ASSERT_EQ(other.losses.size(), 6U) << other.err;
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_NEAR(one.losses[i], other.losses[i], 1e-5) << "step " << i + 1;
+    EXPECT_NEAR(one.norms[i], other.norms[i], 1e-5) << "step " << i + 1;
+  }
+}
+
+void expectEqual(const Trained &one, const Trained &other) {
+  EXPECT_EQ(one.losses.size(), 6U) << one.err;
+  EXPECT_EQ(one.losses, other.losses);
+  EXPECT_EQ(one.norms, other.norms);
+}
+
+const std::vector<std::string> kOneRank{"--gpus", "1", "--micro-batch", "2"};
+
+TEST(Train, TheLossFalls) {
+  Trained ran = train("tiny-gpt2", kOneRank);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  ASSERT_EQ(ran.losses.size(), 6U);
+  // Of 500 tokens none is known better than another.
+  EXPECT_NEAR(ran.losses[0], std::log(500.0), 0.1);
+  EXPECT_LT(ran.losses[5], ran.losses[0] - 0.3);
+  EXPECT_THAT(ran.out, HasSubstr("tiny-gpt2 on 1 thread rank: 8 samples"));
+  EXPECT_THAT(ran.out, HasSubstr("step 6/6"));
+}
+
+TEST(Train, EveryLayoutTrainsTheSame) {
+  Trained alone = train("tiny-gpt2", kOneRank);
+  for (const std::vector<std::string> &flags :
+       std::vector<std::vector<std::string>>{
+           {"--gpus", "4", "--dp", "2", "--tp", "2", "--micro-batch", "2"},
+           {"--gpus", "2", "--pp", "2", "--micro-batch", "2"},
+           {"--gpus", "2", "--pp", "2", "--schedule", "gpipe", "--micro-batch",
+            "2"},
+           {"--gpus", "2", "--cp", "2", "--dp", "1", "--tp", "1",
+            "--micro-batch", "2"},
+           {"--gpus", "4", "--dp", "4", "--zero", "1", "--micro-batch", "1"},
+           {"--gpus", "4", "--dp", "4", "--zero", "3", "--recompute", "full",
+            "--micro-batch", "2"}}) {
+    SCOPED_TRACE(testing::PrintToString(flags));
+    expectClose(alone, train("tiny-gpt2", flags));
+  }
+}
+
+TEST(Train, TheSameBitsAgain) {
+  Trained once = train("tiny-gpt2", kOneRank);
+  expectEqual(once, train("tiny-gpt2", kOneRank));
+  for (const char *what : {"full", "selective"}) {
+    std::vector<std::string> flags = kOneRank;
+    flags.insert(flags.end(), {"--recompute", what});
+    expectEqual(once, train("tiny-gpt2", flags));
+  }
+  std::vector<std::string> stages{"--gpus",        "2", "--pp",       "2",
+                                  "--micro-batch", "2", "--schedule", "1f1b"};
+  Trained inTurn = train("tiny-gpt2", stages);
+  stages.back() = "zero-bubble";
+  expectEqual(inTurn, train("tiny-gpt2", stages));
+}
+
+TEST(Train, EveryFamilyOfTokens) {
+  for (const char *model :
+       {"tiny-bert", "tiny-llama", "tiny-gptj", "tiny-mixtral", "tiny-t5"}) {
+    SCOPED_TRACE(model);
+    Trained ran = train(
+        model, {"--gpus", "4", "--dp", "2", "--tp", "2", "--micro-batch", "2"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    ASSERT_EQ(ran.losses.size(), 6U);
+    EXPECT_LT(ran.losses[5], ran.losses[0]);
+  }
+}
+
+TEST(Train, SaysWhatIsWrong) {
+  Trained images = train("tiny-vit", {"--gpus", "1"});
+  EXPECT_NE(images.code, 0);
+  EXPECT_THAT(images.err, HasSubstr("trained on 'patches'"));
+  EXPECT_THAT(images.err, HasSubstr("--data synthetic"));
+  EXPECT_EQ(train("tiny-vit", {"--gpus", "1"}, {"--data", "synthetic"}).code,
+            0);
+  std::ostringstream out, err;
+  EXPECT_EQ(runTraining({"/nowhere", "--data", kText}, out, err), 2);
+  EXPECT_THAT(err.str(), HasSubstr("/nowhere"));
+  Trained decay =
+      train("tiny-gpt2", kOneRank, {"--data", kText, "--lr-decay", "sideways"});
+  EXPECT_EQ(decay.code, 2);
+  EXPECT_THAT(decay.err, HasSubstr("--lr-decay sideways"));
+}
+
+} // namespace
+} // namespace mtplan::tools
