@@ -13,7 +13,6 @@ namespace mtplan::planner {
 namespace {
 
 using testing::ElementsAre;
-using testing::EndsWith;
 using testing::IsEmpty;
 
 Parallelism replicas(int dp, int ep, int zeroStage) {

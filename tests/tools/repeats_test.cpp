@@ -61,7 +61,7 @@ TEST_P(Repeats, SayNothing) {
   EXPECT_EQ(read.out, once.out);
   std::set<std::string> plans;
   Json alternatives = Json::parse(typed.out)["alternatives"];
-  for (Json plan : alternatives)
+  for (const Json &plan : alternatives)
     EXPECT_TRUE(plans.insert(plan.dump()).second) << plan;
 }
 

@@ -119,10 +119,12 @@ private:
       const std::string name = node.is_object()
                                    ? member.key()
                                    : std::to_string(member - node.begin());
+      std::string below = path;
+      below.append("/").append(name);
       if (member->is_structured())
-        visit(*member, path + '/' + name);
+        visit(*member, below);
       else if (member->is_number_integer())
-        change(*member, path + '/' + name);
+        change(*member, below);
     }
   }
 
