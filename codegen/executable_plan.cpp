@@ -10,10 +10,6 @@ namespace mtplan::codegen {
 
 namespace {
 
-int64_t stageOf(ir::SegmentOp segment, int64_t stages) {
-  return static_cast<int64_t>(segment.getChunk().value_or(0)) % stages;
-}
-
 // Samples and positions of a step, read off the data.
 void readExtents(ModuleOp module, const ir::MeshView &mesh,
                  runtime::Plan &plan) {
@@ -59,7 +55,7 @@ FailureOr<runtime::Plan> executablePlanOf(ModuleOp placed,
   for (int64_t stage = 0; stage < stages; ++stage) {
     std::vector<ir::SegmentOp> segments;
     for (auto segment : placed.getOps<ir::SegmentOp>())
-      if (stageOf(segment, stages) == stage)
+      if (segment.getStage().value_or(0) == stage)
         segments.push_back(segment);
     ir::UpdateOp update;
     for (auto one : placed.getOps<ir::UpdateOp>())

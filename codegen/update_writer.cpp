@@ -1,6 +1,7 @@
 //===- update_writer.cpp - A step's update, before and after the norm -----===//
 
 #include "codegen/stage_writer.h"
+#include "ir/update_chain.h"
 
 using namespace mlir;
 
@@ -10,12 +11,6 @@ using runtime::Instruction, runtime::KernelCall, runtime::Parameter,
     runtime::Program, runtime::ScheduleEntry, runtime::Tensor;
 
 namespace {
-
-bool isUpdated(Operation *op) {
-  while (op && !llvm::isa<ir::AdamwOp>(op))
-    op = op->getNumOperands() > 0 ? op->getOperand(0).getDefiningOp() : nullptr;
-  return op;
-}
 
 ArrayRef<int64_t> copiesOf(Operation *op) {
   return op->getAttrOfType<DenseI64ArrayAttr>(ir::kCopiesAttrName);
@@ -148,7 +143,7 @@ LogicalResult StageWriter::writeUpdate(ir::UpdateOp update) {
     ArrayRef<int64_t> copies;
     int open = -1; // program
     for (Operation &op : update.getBody().front()) {
-      if (isUpdated(&op) != applies)
+      if (ir::isUpdated(&op) != applies)
         continue;
       ArrayRef<int64_t> here = copiesOf(&op);
       if (here.size() != 2)

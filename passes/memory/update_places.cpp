@@ -8,6 +8,7 @@
 
 #include <utility>
 
+#include "ir/update_chain.h"
 #include "passes/memory/stage_places.h"
 
 using namespace mlir;
@@ -22,12 +23,6 @@ static Type elementOf(Value value) {
 static Operation *originOf(Operation *op) {
   while (!op->hasAttr("label") && op->getNumOperands() > 0)
     op = op->getOperand(0).getDefiningOp();
-  return op;
-}
-
-static bool isUpdated(Operation *op) {
-  while (op && !llvm::isa<ir::AdamwOp>(op))
-    op = op->getNumOperands() > 0 ? op->getOperand(0).getDefiningOp() : nullptr;
   return op;
 }
 
@@ -135,7 +130,7 @@ void StagePlaces::placeResult(Operation *op, const Meant &meant,
           placeIn(array, 0, array.entries > 1 ? 1 : 0, elementOf(result));
       return;
     }
-  if (isUpdated(op)) {
+  if (ir::isUpdated(op)) {
     Meant once = meant;
     once.count = 1;
     once.first = 0;

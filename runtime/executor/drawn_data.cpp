@@ -9,20 +9,26 @@
 
 namespace mtplan::runtime {
 
+double DrawnData::count() {
+  double number = 0.0;
+  for (int batch = 0; batch < microBatches; ++batch) {
+    Stream stream = Stream::ofData({seed, step, batch, 0}, kTargetsLabel);
+    for (std::int64_t i = 0; i < targets; ++i)
+      number += targetValue(stream, i, limit) >= 0 ? 1.0 : 0.0;
+  }
+  return std::max(number, 1.0);
+}
+
 void DrawnData::fill(const Input &input, int microBatch, const TensorView &view,
                      void *out) {
   if (input.label == kCountLabel) {
     if (targets == 0)
       throw std::runtime_error("the plan asks for the number of targets, but "
                                "has no input of that name");
-    double count = 0.0;
-    for (int batch = 0; batch < microBatches; ++batch) {
-      Stream stream = Stream::ofData({seed, step, batch, 0}, kTargetsLabel);
-      for (std::int64_t i = 0; i < targets; ++i)
-        count += targetValue(stream, i, limit) >= 0 ? 1.0 : 0.0;
-    }
+    if (!counted)
+      counted = count();
     for (std::int64_t i = 0; i < view.elements(); ++i)
-      writeElement(view.type, out, i, std::max(count, 1.0));
+      writeElement(view.type, out, i, *counted);
     return;
   }
   Stream stream = Stream::ofData({seed, step, microBatch, 0}, input.label);

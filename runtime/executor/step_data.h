@@ -3,6 +3,8 @@
 #ifndef MTPLAN_RUNTIME_EXECUTOR_STEP_DATA_H
 #define MTPLAN_RUNTIME_EXECUTOR_STEP_DATA_H
 
+#include <optional>
+
 #include "runtime/backend/kernel.h"
 #include "runtime/plan/plan.h"
 
@@ -32,6 +34,9 @@ public:
             void *out) override;
 
 private:
+  double count();
+
+  std::optional<double> counted; ///< targets of the step
   std::uint64_t seed;
   std::int64_t step;
   int microBatches;

@@ -7,6 +7,7 @@
 #include "runtime/backend/element.h"
 #include "runtime/executor/index_walk.h"
 #include "runtime/executor/task.h"
+#include "runtime/plan/plan_words.h"
 
 namespace mtplan::runtime {
 
@@ -23,24 +24,6 @@ std::int64_t product(const std::vector<std::int64_t> &shape, std::size_t from,
     all *= shape[d];
   return all;
 }
-
-const char *wordOf(CollectiveKind kind) {
-  switch (kind) {
-  case CollectiveKind::allReduce:
-    return "all_reduce";
-  case CollectiveKind::allGather:
-    return "all_gather";
-  case CollectiveKind::reduceScatter:
-    return "reduce_scatter";
-  case CollectiveKind::allToAll:
-    return "all_to_all";
-  }
-  return "?";
-}
-
-} // namespace
-
-namespace {
 
 using Task = RankExecutor::Task;
 
@@ -277,7 +260,7 @@ RankExecutor::prepare(const Instruction &instruction,
       throw fault("the rank is not in the group of its collective");
     return std::make_unique<CollectiveTask>(
         memory, instruction, *group,
-        counted[{phase, wordOf(call->kind),
+        counted[{phase, std::string(wordOf(call->kind)),
                  plan.groups[sized(call->group)].name}]);
   }
   if (const auto *transfer = std::get_if<Transfer>(&instruction.what))

@@ -17,13 +17,13 @@ TimeSpent train(const Plan &plan, World &world, Backend &backend,
   Initialisation how{options.seed, options.deviation, plan.layers};
   rank.initialise([&](const Parameter &parameter, int copy,
                       const TensorView &piece, double *values) {
-    bool ofCopies = parameter.label.find('*') != std::string::npos;
-    fillInitial(how, parameter.label, ofCopies ? parameter.firstCopy + copy : 0,
+    fillInitial(how, parameter.label, parameter.firstCopy + copy,
                 parameter.init, piece, values);
   });
   UpdateRuleSettings settings;
   settings.clip = options.clipNorm;
   UpdateRule rule(settings);
+  const double modelFlops = rank.flops() * plan.ranks;
   using Clock = std::chrono::steady_clock;
   for (std::int64_t step = 1; step <= options.steps; ++step) {
     auto start = Clock::now();
@@ -53,7 +53,7 @@ TimeSpent train(const Plan &plan, World &world, Backend &backend,
     record.tokens = plan.globalBatch * plan.sequence;
     record.seconds =
         std::chrono::duration<double>(Clock::now() - start).count();
-    record.modelFlops = rank.flops() * plan.ranks;
+    record.modelFlops = modelFlops;
     record.ranks = plan.ranks;
     record.memoryBytes = processMemory().peak;
     seen(record);

@@ -67,10 +67,7 @@ TEST_P(ExecutablePlan, ComputesWhatTheModelDoes) {
     family.layers = 4;
   const bool hasExperts = family.splits.contains("expert");
   const int layers = planner::layersOf(Step(family, 1, 1).graph);
-  std::uint64_t salt = 7;
-  for (char letter : family.example)
-    salt = salt * 31 + static_cast<unsigned char>(letter);
-  Dice dice(salt);
+  Dice dice = diceOf(family, 7);
   for (int i = 0; i < runs; ++i) {
     Drawn drawn = draw(dice, hasExperts, layers);
     SCOPED_TRACE(textOf(drawn));

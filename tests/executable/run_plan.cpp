@@ -53,10 +53,8 @@ Gathered runPlan(const Plan &plan, const ir::RunOptions &options,
     RankExecutor rank(plan, world, *backend);
     rank.initialise([&](const Parameter &parameter, int copy,
                         const TensorView &piece, double *values) {
-      bool ofCopies = parameter.label.find('*') != std::string::npos;
-      Stream stream =
-          Stream::ofParameter(options.seed, parameter.label,
-                              ofCopies ? parameter.firstCopy + copy : 0);
+      Stream stream = Stream::ofParameter(options.seed, parameter.label,
+                                          parameter.firstCopy + copy);
       forEachElement(piece, [&](std::int64_t local, std::int64_t global) {
         values[local] = initialValue(stream, parameter.init, global);
       });
@@ -80,9 +78,7 @@ Gathered runPlan(const Plan &plan, const ir::RunOptions &options,
       all.collectives[key] += count;
     for (const Parameter &parameter : rank.stage().parameters)
       for (int copy = 0; copy < parameter.copies; ++copy) {
-        bool ofCopies = parameter.label.find('*') != std::string::npos;
-        ir::TensorKey key{parameter.label,
-                          ofCopies ? parameter.firstCopy + copy : 0};
+        ir::TensorKey key{parameter.label, parameter.firstCopy + copy};
         gather(rank, parameter.gradient, copy, "gradient of " + key.name(),
                tolerance, all.gradients[key], all.faults);
         gather(rank, parameter.value, copy, key.name(), tolerance,

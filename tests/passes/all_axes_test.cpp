@@ -68,10 +68,7 @@ TEST_P(AllAxes, RandomPlansHold) {
     family.layers = 4;
   const bool hasExperts = family.splits.contains("expert");
   const int layers = planner::layersOf(Step(family, 1, 1).graph);
-  std::uint64_t salt = 0;
-  for (char letter : family.example)
-    salt = salt * 31 + static_cast<unsigned char>(letter);
-  Dice dice(salt);
+  Dice dice = diceOf(family, 0);
   Count tried;
   double worst = 0.0;
   for (int i = 0; i < proofs; ++i) {

@@ -49,6 +49,13 @@ private:
   std::mt19937_64 random;
 };
 
+/// Of each family its own.
+inline Dice diceOf(const Family &family, std::uint64_t salt) {
+  for (char letter : family.example)
+    salt = salt * 31 + static_cast<unsigned char>(letter);
+  return Dice(salt);
+}
+
 // Factors of two dealt out until `most` ranks are reached.
 inline void drawMesh(Dice &dice, bool hasExperts, Parallelism &how) {
   int ranks = 2 << dice.below(4);
