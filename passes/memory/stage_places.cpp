@@ -179,8 +179,11 @@ void StagePlaces::placeWithin(Block &block) {
     array.size = lives[i].bytes;
     places[roots[i]] = placeIn(array, 0, 0, elementOf(roots[i]));
   }
-  for (auto [result, root] : sharing)
-    places[result] = places[root];
+  for (auto [result, root] : sharing) {
+    // A copy first: making room for the one moves the other.
+    ir::PlaceAttr shared = places.lookup(root);
+    places[result] = shared;
+  }
   workspaces.push_back({offsets.total, peakOf(lives, kAlignment)});
 }
 
