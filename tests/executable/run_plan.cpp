@@ -14,6 +14,9 @@ using namespace runtime;
 
 namespace {
 
+constexpr const char *kGradient = "gradient of ", *kFirst = "first moment of ",
+                     *kSecond = "second moment of ";
+
 std::size_t sized(std::int64_t number) {
   return static_cast<std::size_t>(number);
 }
@@ -45,7 +48,7 @@ void gather(const RankExecutor &rank, const Tensor &tensor, int copy,
 } // namespace
 
 Gathered runPlan(const Plan &plan, const ir::RunOptions &options,
-                 MakeBackend makeBackend, double tolerance) {
+                 MakeBackend makeBackend, double tolerance, int steps) {
   Gathered all;
   std::mutex mutex;
   runOnThreads(plan.ranks, {}, [&](World &world) {
@@ -59,17 +62,21 @@ Gathered runPlan(const Plan &plan, const ir::RunOptions &options,
         values[local] = initialValue(stream, parameter.init, global);
       });
     });
-    DrawnData data = drawnDataOf(plan, options.seed, options.step);
-    StepInput input;
-    input.data = &data;
-    input.seed = options.seed;
-    input.step = options.step;
-    input.update.learningRate = options.adam.learningRate;
-    input.update.beta1 = options.adam.beta1;
-    input.update.beta2 = options.adam.beta2;
-    input.update.epsilon = options.adam.epsilon;
-    input.update.weightDecay = options.adam.decay;
-    StepOutput output = rank.step(input);
+    StepOutput output;
+    for (int step = 0; step < steps; ++step) {
+      DrawnData data = drawnDataOf(plan, options.seed, options.step + step);
+      StepInput input;
+      input.data = &data;
+      input.seed = options.seed;
+      input.step = options.step + step;
+      input.update.learningRate = options.adam.learningRate;
+      input.update.beta1 = options.adam.beta1;
+      input.update.beta2 = options.adam.beta2;
+      input.update.epsilon = options.adam.epsilon;
+      input.update.weightDecay = options.adam.decay;
+      input.update.step = 1 + step;
+      output = rank.step(input);
+    }
     std::scoped_lock lock(mutex);
     all.gradientNorm = output.gradientNorm;
     for (const auto &[name, value] : output.reports)
@@ -79,10 +86,15 @@ Gathered runPlan(const Plan &plan, const ir::RunOptions &options,
     for (const Parameter &parameter : rank.stage().parameters)
       for (int copy = 0; copy < parameter.copies; ++copy) {
         ir::TensorKey key{parameter.label, parameter.firstCopy + copy};
-        gather(rank, parameter.gradient, copy, "gradient of " + key.name(),
-               tolerance, all.gradients[key], all.faults);
-        gather(rank, parameter.value, copy, key.name(), tolerance,
-               all.parameters[key], all.faults);
+        auto keep = [&](const Tensor &tensor, const char *kind,
+                        Gathered::Table &table) {
+          gather(rank, tensor, copy, kind + key.name(), tolerance, table[key],
+                 all.faults);
+        };
+        keep(parameter.gradient, kGradient, all.gradients);
+        keep(parameter.value, "", all.parameters);
+        keep(parameter.firstMoment, kFirst, all.firstMoments);
+        keep(parameter.secondMoment, kSecond, all.secondMoments);
       }
   });
   return all;
@@ -103,15 +115,31 @@ struct Worst {
   }
 };
 
-void compare(const std::map<ir::TensorKey, Gathered::Whole> &ran,
-             const ir::TensorTable &expected, const char *kind, Worst &worst) {
+using Elements = std::map<ir::TensorKey, const std::vector<double> *>;
+
+Elements elementsOf(const ir::TensorTable &table) {
+  Elements all;
+  for (const auto &[key, tensor] : table)
+    all[key] = &tensor.ranks.front().data;
+  return all;
+}
+
+Elements elementsOf(const Gathered::Table &table) {
+  Elements all;
+  for (const auto &[key, whole] : table)
+    all[key] = &whole.elements;
+  return all;
+}
+
+void compare(const Gathered::Table &ran, const Elements &expected,
+             const char *kind, Worst &worst) {
   // What is zero but for rounding is held to the largest of its kind.
   double largest = 0.0;
-  for (const auto &[key, tensor] : expected)
-    for (double element : tensor.ranks.front().data)
+  for (const auto &[key, elements] : expected)
+    for (double element : *elements)
       largest = std::max(largest, std::abs(element));
-  for (const auto &[key, tensor] : expected) {
-    const std::vector<double> &elements = tensor.ranks.front().data;
+  for (const auto &[key, wanted] : expected) {
+    const std::vector<double> &elements = *wanted;
     auto found = ran.find(key);
     if (found == ran.end() ||
         found->second.elements.size() != elements.size()) {
@@ -137,8 +165,8 @@ void compare(const std::map<ir::TensorKey, Gathered::Whole> &ran,
 double worstDifference(const Gathered &ran, const ir::RunResult &expected,
                        std::string &name) {
   Worst worst;
-  compare(ran.gradients, expected.gradients, "gradient of ", worst);
-  compare(ran.parameters, expected.parameters, "", worst);
+  compare(ran.gradients, elementsOf(expected.gradients), kGradient, worst);
+  compare(ran.parameters, elementsOf(expected.parameters), "", worst);
   for (const auto &[key, tensor] : expected.results) {
     auto found = ran.reports.find(key.label);
     double value = tensor.ranks.front().data.front();
@@ -152,6 +180,25 @@ double worstDifference(const Gathered &ran, const ir::RunResult &expected,
     for (double element : tensor.ranks.front().data)
       squares += element * element;
   worst.see(std::sqrt(squares), ran.gradientNorm, std::sqrt(squares),
+            "the norm of all gradients");
+  name = worst.name;
+  return worst.difference;
+}
+
+double worstDifference(const Gathered &ran, const Gathered &expected,
+                       std::string &name) {
+  Worst worst;
+  compare(ran.gradients, elementsOf(expected.gradients), kGradient, worst);
+  compare(ran.parameters, elementsOf(expected.parameters), "", worst);
+  compare(ran.firstMoments, elementsOf(expected.firstMoments), kFirst, worst);
+  compare(ran.secondMoments, elementsOf(expected.secondMoments), kSecond,
+          worst);
+  for (const auto &[label, value] : expected.reports) {
+    auto found = ran.reports.find(label);
+    worst.see(value, found == ran.reports.end() ? NAN : found->second,
+              std::abs(value), "result " + label);
+  }
+  worst.see(expected.gradientNorm, ran.gradientNorm, expected.gradientNorm,
             "the norm of all gradients");
   name = worst.name;
   return worst.difference;

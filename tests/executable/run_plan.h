@@ -12,30 +12,33 @@
 
 namespace mtplan {
 
-/// What all ranks of a run hold after a step, put together by name. Ranks that
-/// hold the same element must agree on it to `tolerance`.
+/// What all ranks of a run hold after its last step, put together by name.
+/// Ranks that hold the same element must agree on it to `tolerance`.
 struct Gathered {
   struct Whole {
     std::vector<double> elements;
     std::vector<bool> known;
   };
-  std::map<ir::TensorKey, Whole> gradients, parameters;
-  std::map<std::string, double> reports;
-  std::map<runtime::CollectiveCount, std::int64_t> collectives;
+  using Table = std::map<ir::TensorKey, Whole>;
+  Table gradients, parameters, firstMoments, secondMoments;
+  std::map<std::string, double> reports; ///< of the last step
+  std::map<runtime::CollectiveCount, std::int64_t> collectives; ///< of all
   double gradientNorm = 0.0;
   std::vector<std::string> faults;
 };
 
 using MakeBackend = std::unique_ptr<runtime::Backend> (*)();
 
-/// Runs one step of `plan` on threads, with the interpreter's data, weights and
-/// masks, and its optimizer.
+/// Runs steps of `plan` on threads, from `options.step` on, with the
+/// interpreter's data, weights and masks, and its optimizer.
 Gathered runPlan(const runtime::Plan &plan, const ir::RunOptions &options,
-                 MakeBackend makeBackend, double tolerance);
+                 MakeBackend makeBackend, double tolerance, int steps = 1);
 
-/// The largest difference of any gradient, parameter or report, relative to the
-/// largest element of its tensor; which, in `name`.
+/// The largest difference of any gradient, parameter, moment or report,
+/// relative to the largest element of its tensor; which, in `name`.
 double worstDifference(const Gathered &ran, const ir::RunResult &expected,
+                       std::string &name);
+double worstDifference(const Gathered &ran, const Gathered &expected,
                        std::string &name);
 
 } // namespace mtplan
