@@ -64,6 +64,35 @@ bool usesSequenceSplit(const PlanFacts &facts, const PlannedCandidate &plan) {
   return false;
 }
 
+// A weight that several stages hold is summed and gathered in each of them.
+std::vector<planner::LedgerEntry>
+collectivesOf(const PlanFacts &facts, const PlannedCandidate &candidate) {
+  std::vector<planner::LedgerEntry> all;
+  for (int stage = 0; stage < candidate.how.pp; ++stage) {
+    std::vector<planner::SegmentPlan> plans;
+    for (std::size_t part = 0; part < candidate.parts.size(); ++part)
+      if (static_cast<int>(part) % candidate.how.pp == stage)
+        plans.insert(plans.end(), candidate.parts[part].begin(),
+                     candidate.parts[part].end());
+    for (planner::LedgerEntry &entry :
+         planner::ledgerOf(facts.graph, plans, facts.setting)) {
+      auto known = std::ranges::find_if(all, [&](const auto &other) {
+        return entry.kind == other.kind && entry.axis == other.axis &&
+               entry.bytes == other.bytes && entry.phase == other.phase &&
+               entry.cause == other.cause && entry.segment == other.segment;
+      });
+      if (known == all.end()) {
+        all.push_back(std::move(entry));
+        continue;
+      }
+      known->perMicroBatch += entry.perMicroBatch;
+      known->perStep += entry.perStep;
+    }
+  }
+  std::ranges::stable_sort(all, {}, &planner::LedgerEntry::phase);
+  return all;
+}
+
 } // namespace
 
 PlanFacts factsOf(const Problem &problem, const PlannedCandidate &candidate) {
@@ -74,8 +103,7 @@ PlanFacts factsOf(const Problem &problem, const PlannedCandidate &candidate) {
                                    candidate.how.microBatch * candidate.how.dp);
   for (const planner::SegmentPlan &plan : candidate.plans())
     facts.runs.push_back(runOf(facts, plan));
-  facts.collectives =
-      planner::ledgerOf(facts.graph, candidate.plans(), facts.setting);
+  facts.collectives = collectivesOf(facts, candidate);
   double step = candidate.time.step.value;
   facts.tokensPerSecond = static_cast<double>(options.globalBatch) *
                           static_cast<double>(facts.graph.sequence) / step;

@@ -179,6 +179,29 @@ ir::PlaceAttr StagePlaces::placeOf(const Link &link) {
   return placeIn(chain.array, link.entry, link.step, elementOf(chain.type));
 }
 
+// While a program runs, of all that is handed on only what it takes and gives
+// is there: until it is read last, and from when it is made. Copies do so by
+// turns, so that for them all of it is.
+void StagePlaces::keepHanded(Block &block, int64_t start) {
+  std::vector<Handed> &handed = handedIn[&block];
+  auto keep = [&](Value value) {
+    auto found = links.find(value);
+    if (found == links.end() || chains[found->second.chain].saved)
+      return;
+    const Array &array = chains[found->second.chain].array;
+    const Link &link = found->second;
+    const int64_t entry = roundedUp(array.size, kAlignment);
+    if (link.step != 0)
+      handed.push_back({Value(), array.offset - start, entry * array.entries});
+    else
+      handed.push_back(
+          {value, array.offset - start + link.entry % array.entries * entry,
+           entry});
+  };
+  llvm::for_each(block.getArguments(), keep);
+  llvm::for_each(block.getTerminator()->getOperands(), keep);
+}
+
 LogicalResult StagePlaces::placeChains(int64_t chunk) {
   std::vector<ir::SegmentOp> segments;
   for (ir::SegmentOp segment : contents.segments)
@@ -198,10 +221,14 @@ LogicalResult StagePlaces::placeChains(int64_t chunk) {
                                 : allocate("workspace", size,
                                            std::min<int64_t>(chain.entries, 2));
     }
-    handedEnd = std::max(handedEnd, ends["workspace"]);
     ends["workspace"] = start;
     for (auto &[value, link] : links)
       places[value] = placeOf(link);
+    for (ir::SegmentOp segment : segments) {
+      ir::BackwardOp backward = segment.getBackward();
+      if (forward || backward)
+        keepHanded(forward ? segment.getBlock() : backward.getBlock(), start);
+    }
   }
   return success();
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 namespace mtplan::passes {
 
@@ -12,8 +11,16 @@ Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
                       std::int64_t alignment) {
   Offsets result;
   result.at.assign(lifetimes.size(), 0);
-  std::vector<std::size_t> order(lifetimes.size()), placed;
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order, placed;
+  for (std::size_t one = 0; one < lifetimes.size(); ++one) {
+    const Lifetime &life = lifetimes[one];
+    (life.fixedAt < 0 ? order : placed).push_back(one);
+    if (life.fixedAt < 0)
+      continue;
+    result.at[one] = life.fixedAt;
+    result.total =
+        std::max(result.total, life.fixedAt + roundedUp(life.bytes, alignment));
+  }
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     return lifetimes[a].bytes > lifetimes[b].bytes;
   });

@@ -11,7 +11,8 @@ namespace mtplan::passes {
 /// Bytes needed from one moment to another, both included.
 struct Lifetime {
   std::int64_t first = 0, last = 0;
-  std::int64_t bytes = 0; ///< > 0
+  std::int64_t bytes = 0;    ///< > 0
+  std::int64_t fixedAt = -1; ///< where it lies already; -1: nowhere yet
 };
 
 struct Offsets {

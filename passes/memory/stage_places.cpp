@@ -170,6 +170,19 @@ void StagePlaces::placeWithin(Block &block) {
       if (root != result)
         sharing.emplace_back(result, root);
     }
+  const auto end = static_cast<int64_t>(position.size()) - 1;
+  for (const Handed &handed : handedIn[&block]) {
+    Lifetime life{0, end, handed.bytes, handed.offset};
+    if (handed.value) {
+      Operation *maker = handed.value.getDefiningOp();
+      life.first = maker ? position.at(maker) : 0;
+      life.last = life.first;
+      for (Operation *user : handed.value.getUsers())
+        if (auto known = position.find(user); known != position.end())
+          life.last = std::max(life.last, known->second);
+    }
+    lives.push_back(life);
+  }
   Offsets offsets = assignOffsets(lives, kAlignment);
   int64_t base = ends["workspace"];
   for (std::size_t i = 0; i < roots.size(); ++i) {
@@ -221,7 +234,6 @@ LogicalResult StagePlaces::run() {
   for (int64_t chunk : chunks)
     if (failed(placeChains(chunk)))
       return failure();
-  ends["workspace"] = std::max(ends["workspace"], handedEnd);
   for (ir::SegmentOp segment : contents.segments)
     placeSaved(segment);
   for (ir::SegmentOp segment : contents.segments) {

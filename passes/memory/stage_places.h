@@ -7,8 +7,9 @@
 //   gradients    accumulators of parameters
 //   activations  what backward reads of forward, for as many micro-batches as
 //                are in flight; once all are through, what the update makes
-//   workspace    what lives within one program, by turns; before it what goes
-//                from one copy to the next, and accumulators of reports
+//   workspace    accumulators of reports; then by turns what goes from one copy
+//                to the next and, where a program leaves room beside what it
+//                takes and gives, what lives within that program
 //
 //===----------------------------------------------------------------------===//
 
@@ -92,6 +93,11 @@ private:
     bool saved = false;
     Array array = {};
   };
+  /// A part of the workspace that a program finds taken, from its start.
+  struct Handed {
+    mlir::Value value; ///< while it lives; null: all the while
+    std::int64_t offset = 0, bytes = 0;
+  };
   mlir::LogicalResult placeChains(std::int64_t chunk);
   mlir::LogicalResult followForward(std::vector<ir::SegmentOp> &chunk);
   mlir::LogicalResult followBackward(std::vector<ir::SegmentOp> &chunk);
@@ -100,6 +106,7 @@ private:
               mlir::Block &block, mlir::Type type);
   void handToItself(ir::YieldOp yield, const std::vector<Link> &before,
                     std::int64_t repeat, std::int64_t step);
+  void keepHanded(mlir::Block &block, std::int64_t start);
   ir::PlaceAttr placeOf(const Link &link);
 
   // The update, update_places.cpp.
@@ -125,8 +132,8 @@ private:
   std::vector<Chain> chains;
   llvm::DenseMap<mlir::Value, Link> links; ///< arguments, and what is yielded
   llvm::DenseMap<mlir::Value, ir::PlaceAttr> places;
+  std::map<mlir::Block *, std::vector<Handed>> handedIn;
   std::vector<Fill> workspaces;
-  std::int64_t handedEnd = 0; ///< in the workspace: what copies hand on
   std::int64_t updateEnd = 0; ///< in the arena of activations
 };
 

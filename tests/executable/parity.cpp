@@ -12,12 +12,6 @@
 
 namespace mtplan {
 
-namespace runtime {
-void PrintTo(const CollectiveCount &count, std::ostream *out) {
-  *out << count.phase << " " << count.kind << " over " << count.group;
-}
-} // namespace runtime
-
 namespace {
 
 using passes::Drawn;

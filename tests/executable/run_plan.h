@@ -4,6 +4,7 @@
 #define MTPLAN_TESTS_EXECUTABLE_RUN_PLAN_H
 
 #include <map>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,12 @@
 #include "runtime/executor/rank_executor.h"
 
 namespace mtplan {
+
+namespace runtime {
+inline void PrintTo(const CollectiveCount &count, std::ostream *out) {
+  *out << count.phase << " " << count.kind << " over " << count.group;
+}
+} // namespace runtime
 
 /// What all ranks of a run hold after its last step, put together by name.
 /// Ranks that hold the same element must agree on it to `tolerance`.

@@ -2,13 +2,14 @@
 // RUN: mtplan-opt --mtp-place-memory=gradient-bytes=4 %s | FileCheck %s --check-prefix=WIDE
 
 // Two copies, two micro-batches in flight. What a copy is handed is saved, an
-// entry a copy and a slot a micro-batch; what it hands on is the next entry.
+// entry a copy and a slot a micro-batch; what it hands on is the next entry. The
+// workspace is all the program's: no gradient is on its way.
 // CHECK: mtp.segment @h repeat 2
 // CHECK-SAME: mtp.places = [#mtp.place<arena = "activations", offset = 0, size = 128, entries = 3, entry_stride = 256, slots = 2, slot_stride = 768, entry = 0, step = 1, type = bf16>]
 // CHECK: mtp.parameter "h.*.w"
 // CHECK-SAME: #mtp.place<arena = "parameters", offset = 0, size = 128, entries = 2, entry_stride = 256, slots = 1, slot_stride = 0, entry = 0, step = 1, type = bf16>
 // CHECK: mtp.einsum "h.*.fc"
-// CHECK-SAME: #mtp.place<arena = "workspace", offset = 512,
+// CHECK-SAME: #mtp.place<arena = "workspace", offset = 0,
 // CHECK: mtp.add "h.*.add"
 // CHECK-SAME: #mtp.place<arena = "activations", offset = 0, size = 128, entries = 3, entry_stride = 256, slots = 2, slot_stride = 768, entry = 1, step = 1,
 

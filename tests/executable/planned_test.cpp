@@ -1,0 +1,135 @@
+//===- planned_test.cpp - A run does what its plan announced --------------===//
+//
+// MEM and CENSUS: what the planner says of the plan it chose, against what the
+// compiled plan allocates and, run, sends. State is equal to the byte, and what
+// is saved for backward but for what a stage hands to the next.
+//
+//===----------------------------------------------------------------------===//
+
+#include <gtest/gtest.h>
+
+#include "planner/search/given_plan.h"
+#include "runtime/plan/memory_use.h"
+#include "tests/executable/run_plan.h"
+#include "tests/tools/planning.h"
+#include "tools/executable.h"
+#include "tools/facts.h"
+
+namespace mtplan::tools {
+namespace {
+
+using planner::Choices, planner::Recompute, planner::ScheduleKind;
+using runtime::CollectiveCount, runtime::MemoryClass;
+
+struct Layout {
+  std::string model;
+  int dp = 1, tp = 1, pp = 1, cp = 1, ep = 1, zero = 0;
+  Recompute recompute = Recompute::none;
+  ScheduleKind schedule = ScheduleKind::oneForwardOneBackward;
+  planner::Precision precision = planner::Precision::fp32;
+};
+
+void PrintTo(const Layout &layout, std::ostream *out) {
+  *out << layout.model << " dp " << layout.dp << " tp " << layout.tp << " pp "
+       << layout.pp << " cp " << layout.cp << " ep " << layout.ep << " zero "
+       << layout.zero << " recompute " << planner::nameOf(layout.recompute)
+       << " " << planner::nameOf(layout.schedule) << " "
+       << planner::nameOf(layout.precision);
+}
+
+class Planned : public ::testing::TestWithParam<Layout> {
+protected:
+  void SetUp() override {
+    const Layout &layout = GetParam();
+    PlanRequest request = exampleRequest(layout.model, layout.tp);
+    request.hardware = "cpu";
+    request.gpus = layout.dp * layout.tp * layout.pp * layout.cp;
+    request.dp = layout.dp;
+    request.pp = Choices<int>{{layout.pp}};
+    request.cp = Choices<int>{{layout.cp}};
+    request.ep = Choices<int>{{layout.ep}};
+    request.zeroStage = Choices<int>{{layout.zero}};
+    request.recompute = Choices<Recompute>{{layout.recompute}};
+    request.schedule = Choices<ScheduleKind>{{layout.schedule}};
+    request.precision = layout.precision;
+    request.microBatch = 2;
+    request.globalBatch = 8 * layout.dp;
+    outcome = planned(request);
+    std::vector<std::string> errors;
+    std::optional<runtime::Plan> compiled =
+        executableOf(*outcome.problem, *outcome.best(), errors);
+    ASSERT_TRUE(compiled) << testing::PrintToString(errors);
+    plan = *compiled;
+  }
+
+  PlanOutcome outcome;
+  runtime::Plan plan;
+};
+
+TEST_P(Planned, TakesTheMemoryThatWasAnnounced) {
+  const planner::PlannedCandidate &best = *outcome.best();
+  PlanFacts facts = factsOf(*outcome.problem, best);
+  std::vector<planner::MemoryUse> announced =
+      planner::memoryByStage(facts.graph, best.parts, facts.setting, best.how);
+  ASSERT_EQ(plan.stages.size(), announced.size());
+  for (std::size_t stage = 0; stage < announced.size(); ++stage) {
+    SCOPED_TRACE("stage " + std::to_string(stage));
+    auto bytes = runtime::bytesInBuffers(plan.stages[stage]);
+    auto of = [&](MemoryClass memoryClass) {
+      return static_cast<double>(bytes[memoryClass]);
+    };
+    const planner::MemoryUse &said = announced[stage];
+    EXPECT_EQ(of(MemoryClass::parameters), said.parameters.value);
+    EXPECT_EQ(of(MemoryClass::gradients), said.gradients.value);
+    EXPECT_EQ(of(MemoryClass::optimizer), said.optimizer.value);
+    EXPECT_NEAR(of(MemoryClass::activations), said.activations.value,
+                0.05 * said.activations.value);
+    EXPECT_LE(of(MemoryClass::workspace), said.workspace.value);
+  }
+}
+
+TEST_P(Planned, SendsWhatWasAnnounced) {
+  std::map<CollectiveCount, std::int64_t> announced;
+  PlanFacts facts = factsOf(*outcome.problem, *outcome.best());
+  for (const planner::LedgerEntry &entry : facts.collectives) {
+    const std::string &axis =
+        facts.setting.mesh.axes[static_cast<std::size_t>(entry.axis)].name;
+    announced[{planner::nameOf(entry.phase), planner::nameOf(entry.kind),
+               axis}] += entry.perStep;
+  }
+  // First and last stage add up the gradients of a weight that both have.
+  if (plan.stages.size() > 1)
+    for (const planner::Parameter &parameter : facts.graph.parameters)
+      if (parameter.shared)
+        announced[{"update", "all_reduce", "pp"}] += 2;
+  ir::RunOptions options;
+  Gathered ran = runPlan(plan, options, runtime::makeReferenceBackend, 1e-6);
+  std::map<CollectiveCount, std::int64_t> counted;
+  for (const auto &[key, count] : ran.collectives)
+    if (key.kind != "send" && key.kind != "receive")
+      counted[{key.phase, key.kind,
+               key.group.substr(0, key.group.find(' '))}] += count;
+  for (auto &[key, count] : counted)
+    count /= plan.ranks / static_cast<int>(plan.stages.size());
+  EXPECT_EQ(announced, counted);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, Planned,
+    ::testing::Values(
+        Layout{"tiny-gpt2"}, Layout{"tiny-gpt2", 2, 2},
+        Layout{"tiny-gpt2", 4, 1, 1, 1, 1, 1},
+        Layout{"tiny-gpt2", 2, 1, 1, 1, 1, 2},
+        Layout{"tiny-gpt2", 4, 1, 1, 1, 1, 3}, Layout{"tiny-gpt2", 1, 1, 2},
+        Layout{"tiny-gpt2", 2, 2, 2},
+        Layout{"tiny-gpt2", 1, 1, 2, 1, 1, 0, Recompute::full,
+               ScheduleKind::gpipe},
+        Layout{"tiny-gpt2", 1, 1, 1, 2},
+        Layout{"tiny-llama", 1, 2, 1, 1, 1, 0, Recompute::full},
+        Layout{"tiny-llama", 1, 2, 1, 1, 1, 0, Recompute::selective},
+        Layout{"tiny-mixtral", 4, 1, 1, 1, 2}, Layout{"tiny-t5", 1, 2},
+        Layout{"tiny-bert", 2, 2, 1, 1, 1, 1, Recompute::none,
+               ScheduleKind::oneForwardOneBackward, planner::Precision::bf16}));
+
+} // namespace
+} // namespace mtplan::tools
