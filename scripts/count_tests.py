@@ -3,8 +3,9 @@
 
 <reports>/ctest.xml names what ctest ran. An entry that wrote
 <reports>/cases/<entry>.xml (GoogleTest, lit) counts as its cases, any other as
-one. An entry that failed, or could not be run, though its report shows no
-failure adds one failure, so a failed run never counts as passed.
+one; as skipped if it said so itself, by the code it ended with. An entry that
+failed, or could not be run, though its report shows no failure adds one
+failure, so a failed run never counts as passed.
 """
 
 import pathlib
@@ -22,10 +23,18 @@ def outcome(case):
     return "passed"
 
 
+def verdict_of(entry):
+    """The same of one <testcase> of ctest, whose 'notrun' may mean a failure."""
+    skipped = entry.find("skipped")
+    if skipped is not None and "SKIP_RETURN_CODE" in skipped.get("message", ""):
+        return "skipped"
+    return "passed" if entry.get("status") == "run" else "failed"
+
+
 def count(reports):
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     for entry in xml.parse(reports / "ctest.xml").iter("testcase"):
-        verdict = "passed" if entry.get("status") == "run" else "failed"
+        verdict = verdict_of(entry)
         detail = reports / "cases" / (entry.get("name") + ".xml")
         try:
             cases = [outcome(c) for c in xml.parse(detail).iter("testcase")]

@@ -2,12 +2,9 @@
 
 #include "tests/executable/parity.h"
 
-#include "codegen/executable_plan.h"
 #include "passes/memory/element_type.h"
 #include "passes/schedule/tasks.h"
 #include "passes/verify/prove.h"
-#include "runtime/plan/plan_check.h"
-#include "runtime/plan/plan_json.h"
 #include "tests/executable/run_plan.h"
 
 namespace mtplan {
@@ -21,22 +18,6 @@ constexpr int kSteps = 5;
 
 std::unique_ptr<runtime::Backend> makeOneThread() {
   return runtime::makeCpuBackend(1);
-}
-
-// Written and read back: what runs is what stands in the file.
-runtime::Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
-                       int microBatches) {
-  passes::writeTasks(step, schedule, microBatches);
-  mlir::PassManager manager(step.getContext());
-  manager.addPass(passes::createPlaceMemoryPass());
-  if (mlir::failed(manager.run(step)))
-    throw std::runtime_error("no places");
-  mlir::FailureOr<runtime::Plan> plan = codegen::executablePlanOf(step, "any");
-  if (mlir::failed(plan))
-    throw std::runtime_error("no plan");
-  runtime::Plan read = runtime::parsePlan(runtime::planText(*plan));
-  EXPECT_EQ(runtime::checkPlan(read), std::vector<std::string>());
-  return read;
 }
 
 // The model as the program of one rank that has all of it.

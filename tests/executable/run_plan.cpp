@@ -5,8 +5,17 @@
 #include <cmath>
 #include <mutex>
 
+#include <gtest/gtest.h>
+
+#include "mlir/Pass/PassManager.h"
+
+#include "codegen/executable_plan.h"
+#include "passes/passes.h"
+#include "passes/schedule/tasks.h"
 #include "runtime/backend/element.h"
 #include "runtime/executor/index_walk.h"
+#include "runtime/plan/plan_check.h"
+#include "runtime/plan/plan_json.h"
 
 namespace mtplan {
 
@@ -19,6 +28,23 @@ constexpr const char *kGradient = "gradient of ", *kFirst = "first moment of ",
 
 std::size_t sized(std::int64_t number) {
   return static_cast<std::size_t>(number);
+}
+
+} // namespace
+
+Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
+              int microBatches) {
+  passes::writeTasks(step, schedule, microBatches);
+  mlir::PassManager manager(step.getContext());
+  manager.addPass(passes::createPlaceMemoryPass());
+  if (mlir::failed(manager.run(step)))
+    throw std::runtime_error("no places");
+  mlir::FailureOr<Plan> plan = codegen::executablePlanOf(step, "any");
+  if (mlir::failed(plan))
+    throw std::runtime_error("no plan");
+  Plan read = parsePlan(planText(*plan));
+  EXPECT_EQ(checkPlan(read), std::vector<std::string>());
+  return read;
 }
 
 void gather(const RankExecutor &rank, const Tensor &tensor, int copy,
@@ -44,8 +70,6 @@ void gather(const RankExecutor &rank, const Tensor &tensor, int copy,
     whole.known[sized(global)] = true;
   });
 }
-
-} // namespace
 
 Gathered runPlan(const Plan &plan, const ir::RunOptions &options,
                  MakeBackend makeBackend, double tolerance, int steps) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/interpret/interpret.h"
+#include "planner/simulate/schedule.h"
 #include "runtime/executor/rank_executor.h"
 
 namespace mtplan {
@@ -33,6 +34,17 @@ struct Gathered {
   double gradientNorm = 0.0;
   std::vector<std::string> faults;
 };
+
+/// A partitioned step with places, as a plan, checked, written and read back:
+/// what runs is what stands in the file. Throws std::runtime_error.
+runtime::Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
+                       int microBatches);
+
+/// Adds what a rank has of one copy of a tensor to `whole`. Where another rank
+/// has put something else, by more than `tolerance`, `faults` say so.
+void gather(const runtime::RankExecutor &rank, const runtime::Tensor &tensor,
+            int copy, const std::string &name, double tolerance,
+            Gathered::Whole &whole, std::vector<std::string> &faults);
 
 using MakeBackend = std::unique_ptr<runtime::Backend> (*)();
 

@@ -1,0 +1,154 @@
+//===- torch_golden.cpp - A training that PyTorch did ---------------------===//
+
+#include "tests/executable/torch_golden.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <mutex>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/executor/index_walk.h"
+#include "runtime/executor/sample_data.h"
+
+namespace mtplan {
+
+namespace {
+
+using Json = nlohmann::json;
+
+runtime::TrainOptions trainingOf(const Json &how) {
+  runtime::TrainOptions options;
+  options.beta1 = how.at("beta1");
+  options.beta2 = how.at("beta2");
+  options.epsilon = how.at("epsilon");
+  options.weightDecay = how.at("weight_decay");
+  options.clipNorm = how.at("clip");
+  runtime::LearningRate &rate = options.learningRate;
+  rate.decay = runtime::decayNamed(how.at("decay").get<std::string>()).value();
+  rate.peak = how.at("peak");
+  rate.floor = how.at("floor");
+  rate.warmup = how.at("warmup");
+  rate.end = how.at("end");
+  return options;
+}
+
+std::shared_ptr<const runtime::StepSamples> samplesOf(const Json &step) {
+  auto samples = std::make_shared<runtime::StepSamples>();
+  samples->ids = step.at("ids").get<std::vector<std::int32_t>>();
+  samples->targets = step.at("targets").get<std::vector<std::int32_t>>();
+  if (step.contains("types"))
+    samples->types = step.at("types").get<std::vector<std::int32_t>>();
+  samples->count = std::ranges::count_if(
+      samples->targets, [](std::int32_t target) { return target >= 0; });
+  return samples;
+}
+
+} // namespace
+
+Golden readGolden(const std::string &name) {
+  const std::string folder = std::string(MTPLAN_SOURCE_DIR) + "/tests/parity/";
+  Golden golden;
+  golden.model = folder + name + ".json";
+  const Json file =
+      Json::parse(std::ifstream(folder + "goldens/" + name + ".json"));
+  golden.globalBatch = file.at("global_batch");
+  golden.sequence = file.at("sequence");
+  golden.how = trainingOf(file.at("training"));
+  for (const Json &step : file.at("steps")) {
+    golden.samples.push_back(samplesOf(step));
+    for (const char *number : {"rate", "loss", "norm"})
+      golden.numbers[number].push_back(step.at(number));
+  }
+  golden.how.steps = static_cast<std::int64_t>(golden.samples.size());
+  for (const auto &[label, columns] : file.at("parameters").items()) {
+    golden.initial[label] = columns.at("initial").get<std::vector<double>>();
+    for (const char *column : {"gradient", "final"})
+      golden.numbers[std::string(column) + " " + label] =
+          columns.at(column).get<std::vector<double>>();
+  }
+  return golden;
+}
+
+namespace {
+
+std::string nameOf(const runtime::Parameter &parameter, int copy) {
+  return ir::TensorKey{parameter.label, parameter.firstCopy + copy}.name();
+}
+
+/// What all ranks put together.
+struct Shared {
+  const Golden &golden;
+  double tolerance;
+  std::mutex mutex;
+  std::map<std::string, Gathered::Whole> wholes;
+  TorchRun run;
+};
+
+void keep(const runtime::RankExecutor &rank, const std::string &what,
+          runtime::Tensor runtime::Parameter::*tensor, Shared &shared) {
+  std::scoped_lock lock(shared.mutex);
+  for (const runtime::Parameter &parameter : rank.stage().parameters)
+    for (int copy = 0; copy < parameter.copies; ++copy) {
+      std::string name = what + nameOf(parameter, copy);
+      gather(rank, parameter.*tensor, copy, name, shared.tolerance,
+             shared.wholes[name], shared.run.faults);
+    }
+}
+
+void trainRank(runtime::RankExecutor &rank, bool reports, Shared &shared) {
+  const Golden &golden = shared.golden;
+  rank.initialise([&](const runtime::Parameter &parameter, int copy,
+                      const runtime::TensorView &piece, double *values) {
+    const std::vector<double> &all = golden.initial.at(nameOf(parameter, copy));
+    runtime::forEachElement(
+        piece, [&](std::int64_t local, std::int64_t global) {
+          values[local] = all.at(static_cast<std::size_t>(global));
+        });
+  });
+  const runtime::TrainOptions &how = golden.how;
+  runtime::UpdateRuleSettings settings;
+  settings.clip = how.clipNorm;
+  runtime::UpdateRule rule(settings);
+  for (std::int64_t step = 1; step <= how.steps; ++step) {
+    runtime::SampleData data(
+        golden.samples[static_cast<std::size_t>(step - 1)]);
+    const double rate = learningRateAt(how.learningRate, step);
+    runtime::StepInput input;
+    input.data = &data;
+    input.step = step;
+    input.rule = &rule;
+    input.update = {rate, how.beta1, how.beta2, how.epsilon, how.weightDecay,
+                    step, 1.0};
+    runtime::StepOutput output = rank.step(input);
+    if (step == 1)
+      keep(rank, "gradient ", &runtime::Parameter::gradient, shared);
+    if (!reports)
+      continue;
+    Numbers &numbers = shared.run.numbers;
+    numbers["rate"].push_back(rate);
+    numbers["loss"].push_back(output.reports.at("loss"));
+    numbers["norm"].push_back(output.gradientNorm);
+  }
+  keep(rank, "final ", &runtime::Parameter::value, shared);
+}
+
+} // namespace
+
+TorchRun train(const runtime::Plan &plan, const Golden &golden,
+               MakeBackend makeBackend, double tolerance) {
+  Shared shared{golden, tolerance, {}, {}, {}};
+  runtime::runOnThreads(plan.ranks, {}, [&](runtime::World &world) {
+    std::unique_ptr<runtime::Backend> backend = makeBackend();
+    runtime::RankExecutor rank(plan, world, *backend);
+    trainRank(rank, world.rank() == 0, shared);
+  });
+  for (const auto &[name, whole] : shared.wholes)
+    for (std::size_t i = 0; i < whole.elements.size(); ++i)
+      shared.run.numbers[name].push_back(whole.known[i] ? whole.elements[i]
+                                                        : NAN);
+  return shared.run;
+}
+
+} // namespace mtplan

@@ -1,0 +1,187 @@
+//===- torch_test.cpp - What PyTorch computes, whatever the plan ----------===//
+//
+// Three tiny models, trained for ten steps: planned and compiled as a person
+// would, run on a thread a rank, and held to what PyTorch made in float64
+// (tests/parity): learning rate, loss and gradient norm of every step, every
+// gradient of the first, every parameter after the last.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cmath>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "passes/memory/element_type.h"
+#include "tests/executable/torch_golden.h"
+#include "tools/command.h"
+#include "tools/pipeline.h"
+
+namespace mtplan {
+namespace {
+
+using runtime::ElementType;
+
+/// How the command is asked for a plan, and for how many ranks.
+struct Layout {
+  std::string name;
+  std::vector<std::string> flags;
+};
+
+const std::vector<Layout> &layouts() {
+  static const std::vector<Layout> kAll = {
+      {"one rank", {"--gpus", "1", "--micro-batch", "8"}},
+      {"one rank, four micro-batches", {"--gpus", "1", "--micro-batch", "2"}},
+      {"dp 2 tp 2",
+       {"--gpus", "4", "--dp", "2", "--tp", "2", "--micro-batch", "2"}},
+      {"tp 2, Megatron's splits",
+       {"--gpus", "2", "--tp", "2", "--micro-batch", "4", "--splits",
+        "column,row,head,vocab"}},
+      {"pp 2",
+       {"--gpus", "2", "--dp", "1", "--tp", "1", "--pp", "2", "--micro-batch",
+        "2"}},
+      {"pp 2 tp 2 zero-bubble, all recomputed",
+       {"--gpus", "4", "--dp", "1", "--tp", "2", "--pp", "2", "--schedule",
+        "zero-bubble", "--recompute", "full", "--micro-batch", "1"}},
+      {"cp 2",
+       {"--gpus", "2", "--dp", "1", "--tp", "1", "--cp", "2", "--micro-batch",
+        "4"}},
+      {"zero 1",
+       {"--gpus", "2", "--dp", "2", "--tp", "1", "--zero", "1", "--micro-batch",
+        "2"}},
+      {"zero 3",
+       {"--gpus", "4", "--dp", "4", "--tp", "1", "--zero", "3", "--micro-batch",
+        "1"}},
+  };
+  return kAll;
+}
+
+/// As `mtplan -o` compiles, but in another precision.
+std::optional<runtime::Plan> planned(const Golden &golden, const Layout &layout,
+                                     ElementType precision) {
+  std::vector<std::string> arguments{golden.model,
+                                     "--hardware",
+                                     "cpu",
+                                     "--seq",
+                                     std::to_string(golden.sequence),
+                                     "--global-batch",
+                                     std::to_string(golden.globalBatch)};
+  arguments.insert(arguments.end(), layout.flags.begin(), layout.flags.end());
+  std::ostringstream out;
+  int code = 0;
+  auto flags = tools::parseArguments(arguments, out, out, code);
+  std::vector<std::string> errors;
+  if (!flags) {
+    ADD_FAILURE() << out.str();
+    return std::nullopt;
+  }
+  tools::PlanRequest request = tools::readFlags(*flags, errors);
+  tools::PlanOutcome outcome = tools::plan(request, errors);
+  EXPECT_EQ(outcome.errors, std::vector<std::string>());
+  if (!outcome.best())
+    return std::nullopt;
+  const tools::Problem &problem = *outcome.problem;
+  const planner::Parallelism &how = outcome.best()->how;
+  auto module = tools::moduleOf(problem, tools::Stage::partitioned,
+                                outcome.best(), errors);
+  EXPECT_EQ(errors, std::vector<std::string>());
+  if (!module)
+    return std::nullopt;
+  mlir::Builder builder(problem.context.get());
+  passes::setElementType(*module, precision == ElementType::f64
+                                      ? mlir::FloatType(builder.getF64Type())
+                                      : mlir::FloatType(builder.getF32Type()));
+  return compiled(*module, how.schedule, static_cast<int>(how.microBatches()));
+}
+
+double largestOf(const std::vector<double> &numbers) {
+  double largest = 0.0;
+  for (double number : numbers)
+    largest = std::max(largest, std::abs(number));
+  return largest;
+}
+
+/// Relative to the largest of a tensor.
+struct Bounds {
+  double gradients; ///< of the first step
+  double training;  ///< numbers of all steps, parameters after the last
+  /// A bias of all keys is not seen by softmax: its gradient is rounding, which
+  /// AdamW divides by little more. In single precision it goes anywhere.
+  bool blind;
+};
+
+void expectWithin(const Bounds &bounds, const Golden &golden,
+                  const TorchRun &run) {
+  EXPECT_EQ(run.faults, std::vector<std::string>());
+  EXPECT_EQ(run.numbers.size(), golden.numbers.size());
+  const std::string gradient = "gradient ", final = "final ";
+  double largestGradient = 0.0;
+  for (const auto &[name, expected] : golden.numbers)
+    if (name.starts_with(gradient))
+      largestGradient = std::max(largestGradient, largestOf(expected));
+  auto isBlind = [&](const std::string &label) {
+    return largestOf(golden.numbers.at(gradient + label)) <
+           1e-12 * largestGradient;
+  };
+  for (const auto &[name, expected] : golden.numbers) {
+    auto found = run.numbers.find(name);
+    ASSERT_NE(found, run.numbers.end()) << name;
+    ASSERT_EQ(found->second.size(), expected.size()) << name;
+    double scale = largestOf(expected);
+    if (name.starts_with(gradient) && isBlind(name.substr(gradient.size())))
+      scale = largestGradient;
+    if (name.starts_with(final) && isBlind(name.substr(final.size())) &&
+        !bounds.blind)
+      continue;
+    double apart = 0.0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      double difference = std::abs(expected[i] - found->second[i]) / scale;
+      if (!(difference <= apart))
+        apart = std::isfinite(difference) ? difference : HUGE_VAL;
+    }
+    EXPECT_LE(apart,
+              name.starts_with(gradient) ? bounds.gradients : bounds.training)
+        << name;
+  }
+}
+
+std::unique_ptr<runtime::Backend> makeOneThread() {
+  return runtime::makeCpuBackend(1);
+}
+
+class Torch : public ::testing::TestWithParam<const char *> {
+protected:
+  void expectEqual(ElementType precision, MakeBackend makeBackend,
+                   const Bounds &bounds) {
+    Golden golden = readGolden(GetParam());
+    for (const Layout &layout : layouts()) {
+      SCOPED_TRACE(layout.name);
+      auto plan = planned(golden, layout, precision);
+      ASSERT_TRUE(plan);
+      expectWithin(bounds, golden,
+                   train(*plan, golden, makeBackend, bounds.training));
+    }
+  }
+};
+
+TEST_P(Torch, PlainKernels) {
+  expectEqual(ElementType::f64, runtime::makeReferenceBackend,
+              {1e-8, 1e-8, true});
+}
+
+TEST_P(Torch, CpuKernels) {
+  expectEqual(ElementType::f64, makeOneThread, {1e-8, 1e-8, true});
+}
+
+TEST_P(Torch, CpuKernelsInSinglePrecision) {
+  expectEqual(ElementType::f32, makeOneThread, {1e-5, 1e-4, false});
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Torch,
+                         ::testing::Values("gpt2", "bert", "llama"),
+                         [](const auto &each) {
+                           return std::string(each.param);
+                         });
+
+} // namespace
+} // namespace mtplan
