@@ -24,6 +24,9 @@ constexpr milliseconds kAnswerTime{300};
 /// What is left to a process between SIGTERM and SIGKILL is a second.
 constexpr milliseconds kPatienceWhenTerminated{400};
 constexpr milliseconds kAnswerTimeWhenTerminated{100};
+/// A rank that nobody keeps waiting goes on for so long, in which others say
+/// whom they wait for.
+constexpr milliseconds kTimeWhenTerminated{600};
 
 volatile std::sig_atomic_t terminated = 0;
 
@@ -299,8 +302,24 @@ std::string MpiLink::ownDoing() const {
   return {};
 }
 
+/// Also of a rank that waits for nobody long enough to lose its patience.
+void MpiLink::obeyTermination() {
+  if (!terminated)
+    return;
+  const auto now = Clock::now().time_since_epoch();
+  Clock::rep first = 0;
+  if (terminatedAt.compare_exchange_strong(first, now.count()) ||
+      now - Clock::duration(first) < kTimeWhenTerminated)
+    return;
+  const std::string reason = "told to end by SIGTERM";
+  fail(reason);
+  throw CommunicationError(reason);
+}
+
 void MpiLink::await(Requests &requests,
                     const std::function<std::string()> &what) {
+  if (!ended)
+    obeyTermination();
   const Wait wait{requests, what};
   struct Shown {
     MpiLink &link;

@@ -110,6 +110,7 @@ private:
     std::vector<std::byte> message;
   };
 
+  void obeyTermination();
   bool advance(Requests &requests);
   void advanceOwned();
   void carry();
@@ -135,6 +136,7 @@ private:
   std::string why;
 
   std::atomic<bool> failed{false}, ended{false};
+  std::atomic<Clock::rep> terminatedAt{0}; ///< when this rank saw it; 0: not
 
   /// MPI moves large messages only while it is called; what is owned is to
   /// arrive while its sender computes.
@@ -144,7 +146,8 @@ private:
 };
 
 /// Makes SIGTERM end this rank's patience, so that it says whom it waited for:
-/// launchers send it to all when one has died, and soon after SIGKILL.
+/// launchers send it to all when one has died, and soon after SIGKILL. A rank
+/// that waits for nobody ends soon after, too.
 void listenForTermination();
 
 } // namespace mtplan::runtime

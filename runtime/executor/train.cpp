@@ -22,6 +22,7 @@ TimeSpent train(const Plan &plan, World &world, Backend &backend,
   });
   UpdateRuleSettings settings;
   settings.clip = options.clipNorm;
+  settings.skipNonFinite = options.skipNonFinite;
   UpdateRule rule(settings);
   const double modelFlops = rank.flops() * plan.ranks;
   using Clock = std::chrono::steady_clock;

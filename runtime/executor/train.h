@@ -17,8 +17,9 @@ struct TrainOptions {
   std::uint64_t seed = 1234;
   LearningRate learningRate;
   double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weightDecay = 0.1;
-  double clipNorm = 1.0;   ///< 0: no clip
-  double deviation = 0.02; ///< of initial weights
+  double clipNorm = 1.0;      ///< 0: no clip
+  bool skipNonFinite = false; ///< gradients that are no numbers: skip, not stop
+  double deviation = 0.02;    ///< of initial weights
 };
 
 /// Data of a step; called by every rank, for steps 1, 2, ...

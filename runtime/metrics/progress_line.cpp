@@ -15,6 +15,11 @@ template <typename... Ts> std::string print(const char *format, Ts... values) {
   return text.data();
 }
 
+/// The sign of what is no number says nothing.
+double unsignedNan(double value) {
+  return std::isnan(value) ? std::fabs(value) : value;
+}
+
 /// Three digits and k, M, G or T.
 std::string scaled(double value) {
   constexpr std::array<const char *, 5> kUnits = {"", "k", "M", "G", "T"};
@@ -57,8 +62,8 @@ std::string progressLine(const StepRecord &record) {
   const std::string steps = std::to_string(record.steps);
   std::string line = print("step %*lld/%s", static_cast<int>(steps.size()),
                            static_cast<long long>(record.step), steps.c_str());
-  line += print("  loss %.4f", record.loss);
-  line += print("  norm %.3f", record.gradientNorm);
+  line += print("  loss %.4f", unsignedNan(record.loss));
+  line += print("  norm %.3f", unsignedNan(record.gradientNorm));
   line += print("  lr %.2e", record.learningRate);
   if (record.lossScale)
     line += print("  scale %.6g", *record.lossScale);

@@ -25,10 +25,6 @@ namespace mtplan::runtime {
 /// \throws PlanError
 nlohmann::ordered_json parseStrictly(const std::string &text);
 
-/// Of `candidates`, which are not empty, the one most like `word`.
-std::string_view nearestTo(std::string_view word,
-                           std::span<const std::string_view> candidates);
-
 /// One token of a JSON pointer, escaped.
 std::string pointerToken(std::string_view key);
 

@@ -3,6 +3,7 @@
 #include "runtime/training/update_rule.h"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 #include "runtime/training/gradient_factor.h"
@@ -11,6 +12,8 @@ namespace mtplan::runtime {
 namespace {
 
 std::string number(double value) {
+  if (std::isnan(value)) // whose sign says nothing
+    return "nan";
   std::array<char, 32> text;
   std::snprintf(text.data(), text.size(), "%g", value);
   return text.data();

@@ -1,0 +1,197 @@
+//===- run_process.cpp - mtrun as processes, watched by a test ------------===//
+
+#include "tests/executable/run_process.h"
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/tools/command_testing.h"
+
+namespace mtplan {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr auto kMostToWrite = std::chrono::minutes(2);
+constexpr auto kMostToEnd = std::chrono::minutes(3);
+
+// Number `field` of /proc/<process>/stat, from 1; those behind the name only.
+long statOf(const std::string &process, int field) {
+  std::string text = contentOf("/proc/" + process + "/stat");
+  const std::size_t name = text.rfind(')');
+  if (name == std::string::npos)
+    return -1;
+  std::istringstream rest(text.substr(name + 2));
+  std::string word;
+  for (int i = 3; i <= field; ++i)
+    rest >> word;
+  return std::strtol(word.c_str(), nullptr, 10);
+}
+
+bool isDead(const std::string &process) {
+  const std::string text = contentOf("/proc/" + process + "/stat");
+  const std::size_t name = text.rfind(')');
+  return name == std::string::npos || text[name + 2] == 'Z';
+}
+
+} // namespace
+
+std::vector<std::string> Ended::lines(const std::string &start) const {
+  std::vector<std::string> found;
+  std::istringstream all(out);
+  for (std::string line; std::getline(all, line);)
+    if (line.starts_with(start))
+      found.push_back(line.substr(start.size()));
+  return found;
+}
+
+std::string Ended::said(int rank) const {
+  const auto all = lines("rank " + std::to_string(rank) + ": ");
+  return all.empty() ? "" : all.back();
+}
+
+RunProcess::RunProcess(const std::vector<std::string> &command) {
+  static std::atomic<int> count = 0;
+  file = (std::filesystem::temp_directory_path() /
+          ("mtrun-out-" + std::to_string(getpid()) + "-" +
+           std::to_string(count++)))
+             .string();
+  std::vector<char *> words;
+  for (const std::string &word : command)
+    words.push_back(const_cast<char *>(word.c_str()));
+  words.push_back(nullptr);
+  session = fork();
+  if (session != 0)
+    return;
+  setsid();
+  const int out = open(file.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+  dup2(out, STDOUT_FILENO);
+  dup2(out, STDERR_FILENO);
+  // Built with sanitizers, mtrun would answer for MPI's own leaks.
+  setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
+  execvp(words[0], words.data());
+  _exit(127);
+}
+
+RunProcess::~RunProcess() {
+  for (pid_t process : left())
+    kill(process, SIGKILL);
+  if (!ended) {
+    kill(session, SIGKILL);
+    waitpid(session, &status, 0);
+  }
+  std::filesystem::remove(file);
+}
+
+std::string RunProcess::written() const { return contentOf(file); }
+
+bool RunProcess::hasEnded() {
+  if (!ended && waitpid(session, &status, WNOHANG) == session)
+    ended = true;
+  return ended;
+}
+
+bool RunProcess::writes(const std::string &text) {
+  const auto until = Clock::now() + kMostToWrite;
+  while (written().find(text) == std::string::npos) {
+    if (hasEnded() || Clock::now() > until)
+      return written().find(text) != std::string::npos;
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return true;
+}
+
+pid_t RunProcess::processOf(int rank) const {
+  const std::string wanted = "OMPI_COMM_WORLD_RANK=" + std::to_string(rank);
+  for (pid_t process : left()) {
+    std::istringstream all(
+        contentOf("/proc/" + std::to_string(process) + "/environ"));
+    for (std::string one; std::getline(all, one, '\0');)
+      if (one == wanted)
+        return process;
+  }
+  return -1;
+}
+
+Ended RunProcess::end() {
+  const auto until = Clock::now() + kMostToEnd;
+  while (!hasEnded() && Clock::now() < until)
+    std::this_thread::sleep_for(milliseconds(5));
+  if (!ended)
+    return {-1, written() + "\nhad to be killed"};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+          written()};
+}
+
+std::vector<pid_t> RunProcess::left() const {
+  std::vector<pid_t> found;
+  for (const auto &entry : std::filesystem::directory_iterator(
+           "/proc",
+           std::filesystem::directory_options::skip_permission_denied)) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") == std::string::npos &&
+        statOf(name, 6) == session && !isDead(name))
+      found.push_back(static_cast<pid_t>(std::stol(name)));
+  }
+  return found;
+}
+
+std::vector<std::string> underMpi(int ranks,
+                                  const std::vector<std::string> &arguments) {
+  if (std::string(MTPLAN_WITH_MPI).empty() ||
+      std::system("command -v mpirun >/dev/null 2>&1") != 0)
+    return {};
+  std::vector<std::string> command{
+      "mpirun", "--oversubscribe",     "--allow-run-as-root", "--quiet",
+      "-np",    std::to_string(ranks), MTPLAN_MTRUN};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+TestFolder::TestFolder() {
+  static std::atomic<int> count = 0;
+  path = (std::filesystem::temp_directory_path() /
+          ("mtrun-test-" + std::to_string(getpid()) + "-" +
+           std::to_string(count++)))
+             .string();
+  std::filesystem::create_directories(path);
+}
+
+TestFolder::~TestFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
+std::string compileExample(const std::string &model, const std::string &folder,
+                           std::vector<std::string> flags) {
+  std::vector<std::string> arguments{tools::examplePath(model),
+                                     "--hardware",
+                                     "cpu",
+                                     "--global-batch",
+                                     "8",
+                                     "--micro-batch",
+                                     "2",
+                                     "-o",
+                                     folder};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  return tools::Ran(arguments).err;
+}
+
+std::string contentOf(const std::string &file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+} // namespace mtplan

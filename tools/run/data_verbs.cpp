@@ -1,0 +1,52 @@
+//===- data_verbs.cpp - `mtrun data ...` ----------------------------------===//
+
+#include "tools/run/data_verbs.h"
+
+#include <CLI/CLI.hpp>
+
+#include "runtime/data/data_command.h"
+#include "tools/run/run_flags.h"
+
+namespace mtplan::tools {
+
+using namespace runtime;
+
+CLI::App *describeData(CLI::App &app, DataFlags &flags) {
+  CLI::App *data = app.add_subcommand("data", "looks at files of tokens");
+  data->require_subcommand(1);
+  auto verb = [&](const char *name, const char *what) {
+    CLI::App *one = data->add_subcommand(name, what);
+    one->add_option("FILE", flags.file)->required()->type_name("");
+    one->add_option("--format", flags.format, tokenFormatNames())
+        ->type_name("WORD");
+    return one;
+  };
+  verb("info", "format, sizes and checksums")
+      ->add_option("--sequence", flags.sequence,
+                   "positions of a sample: also says how many samples")
+      ->type_name("N");
+  verb("check", "reads every token")
+      ->add_option("--vocabulary", flags.vocabulary,
+                   "that tokens must be below")
+      ->type_name("N");
+  verb("convert", "writes it as Megatron-LM's .bin and .idx")
+      ->add_option("TO", flags.to)
+      ->required()
+      ->type_name("");
+  return data;
+}
+
+std::string runData(const CLI::App &data, const DataFlags &flags) {
+  std::optional<TokenFormat> format;
+  if (!flags.format.empty() && !(format = tokenFormatNamed(flags.format)))
+    throw BadInput("--format " + flags.format + ": must be one of " +
+                   tokenFormatNames());
+  const std::string verb = data.get_subcommands().front()->get_name();
+  if (verb == "info")
+    return dataInfo(flags.file, format, flags.sequence);
+  if (verb == "check")
+    return dataCheck(flags.file, format, flags.vocabulary);
+  return dataConvert(flags.file, format, flags.to, {});
+}
+
+} // namespace mtplan::tools

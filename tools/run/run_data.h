@@ -1,0 +1,44 @@
+//===- run_data.h - Where a run's samples come from -------------*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_RUN_RUN_DATA_H
+#define MTPLAN_TOOLS_RUN_RUN_DATA_H
+
+#include <memory>
+
+#include "runtime/communicator/communicator.h"
+#include "runtime/data/prefetcher.h"
+#include "runtime/executor/step_data.h"
+#include "tools/run/run_flags.h"
+
+namespace mtplan::tools {
+
+class RunData {
+public:
+  /// \param takers  ranks of this process
+  /// \throws DataError, BadInput
+  RunData(const runtime::Plan &thePlan, const RunFlags &theFlags, int takers);
+
+  /// Steps count from 1. For the ranks of this process.
+  std::unique_ptr<runtime::StepData> trained(std::int64_t step,
+                                             runtime::World &world);
+
+  /// Lets go all who wait for data: the run has failed.
+  void stop();
+
+  /// To compare with what other processes read.
+  const std::string &fingerprint() const { return print; }
+
+private:
+  std::shared_ptr<const runtime::Dataset>
+  open(const std::string &path, const runtime::Objective &objective,
+       std::int64_t samples);
+
+  const runtime::Plan &plan;
+  const RunFlags &flags;
+  std::string print;
+  std::unique_ptr<runtime::Prefetcher> prefetcher; ///< null: synthetic
+};
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_RUN_RUN_DATA_H

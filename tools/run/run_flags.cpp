@@ -1,0 +1,210 @@
+//===- run_flags.cpp - The options of `mtrun` -----------------------------===//
+
+#include "tools/run/run_flags.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "runtime/data/token_file.h"
+#include "runtime/plan/nearest_word.h"
+
+namespace mtplan::tools {
+
+using namespace runtime;
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kDecays = {
+    "constant", "linear", "cosine", "inverse-square-root", "wsd"};
+constexpr std::array<std::string_view, 2> kOnNan = {"stop", "skip"};
+
+/// Collects what is wrong.
+class Judge {
+public:
+  void number(bool good, const char *option, double value, const char *must) {
+    if (!good)
+      say(fmt::format("{} {}: must be {}", option, value, must));
+  }
+  void word(const char *option, const std::string &word,
+            std::span<const std::string_view> words) {
+    if (std::ranges::find(words, word) != words.end())
+      return;
+    std::string all;
+    for (std::size_t i = 0; i < words.size(); ++i)
+      all += (i == 0                  ? ""
+              : i + 1 == words.size() ? " or "
+                                      : ", ") +
+             std::string(words[i]);
+    say(fmt::format("{} {}: must be {}; nearest is {}", option, word, all,
+                    nearestTo(word, words)));
+  }
+  void say(const std::string &what) {
+    text += (text.empty() ? "" : "\n") + what;
+  }
+
+  std::string text;
+};
+
+bool above(double value, double least) {
+  return std::isfinite(value) && value > least;
+}
+bool atLeast(double value, double least) {
+  return std::isfinite(value) && value >= least;
+}
+
+// What is wrong with the text of a number; "" if nothing.
+template <typename T> std::string misread(const std::string &typed, const T &) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return "";
+  } else {
+    using Number = decltype([] {
+      if constexpr (std::is_arithmetic_v<T>)
+        return T();
+      else
+        return typename T::value_type();
+    }());
+    Number number;
+    return CLI::detail::lexical_cast(typed, number) &&
+                   !(std::is_unsigned_v<Number> && typed.starts_with('-'))
+               ? ""
+               : typed +
+                     std::string(std::is_integral_v<Number>
+                                     ? " is not a whole number"
+                                     : " is not a number") +
+                     (std::is_unsigned_v<Number> ? ", 0 or more" : "");
+  }
+}
+
+void judgeFormat(Judge &judge, const std::string &format) {
+  if (format.empty() || tokenFormatNamed(format))
+    return;
+  const std::string names = tokenFormatNames();
+  std::vector<std::string_view> words;
+  for (std::size_t from = 0; from < names.size();) {
+    const std::size_t end = std::min(names.find(", ", from), names.size());
+    words.push_back(std::string_view(names).substr(from, end - from));
+    from = end + 2;
+  }
+  judge.word("--format", format, words);
+}
+
+} // namespace
+
+void describe(CLI::App &app, RunFlags &flags) {
+  const TrainOptions &train = flags.train;
+  auto add = [&](const char *group, const char *name, auto &to,
+                 const std::string &what, const char *type) {
+    app.add_option(name, to, what)
+        ->type_name(type)
+        ->group(group)
+        ->check([&to](const std::string &typed) { return misread(typed, to); });
+  };
+  app.add_option("FOLDER", flags.folder,
+                 "what `mtplan -o` wrote: a folder, or its plan.json")
+      ->type_name("");
+  const char *data = "What is trained on";
+  add(data, "--data", flags.data,
+      "text, Megatron-LM .bin/.idx, llm.c .bin, raw tokens; or synthetic",
+      "FILE");
+  add(data, "--format", flags.format,
+      "of it, where name and content do not tell: " + tokenFormatNames(),
+      "WORD");
+  add(data, "--steps", flags.train.steps,
+      fmt::format("to train (default {})", train.steps), "N");
+  const char *how = "How";
+  add(how, "--lr", flags.rate,
+      fmt::format("peak learning rate (default {})", flags.rate), "RATE");
+  add(how, "--lr-decay", flags.decay,
+      "constant, linear, cosine (default), inverse-square-root or wsd", "WORD");
+  add(how, "--lr-floor", flags.floorShare,
+      fmt::format("where it ends, as a share of the peak (default {})",
+                  flags.floorShare),
+      "SHARE");
+  add(how, "--warmup", flags.warmup, "steps until the peak (default: a tenth)",
+      "N");
+  add(how, "--weight-decay", flags.train.weightDecay,
+      fmt::format("of matrices (default {})", train.weightDecay), "X");
+  add(how, "--clip", flags.train.clipNorm,
+      fmt::format("norm that all gradients are cut to; 0: none (default {})",
+                  train.clipNorm),
+      "NORM");
+  add(how, "--on-nan", flags.onNan,
+      "gradients that are no numbers: stop (default), or skip the step",
+      "WORD");
+  add(how, "--seed", flags.train.seed,
+      fmt::format("of weights, order and masks (default {})", train.seed), "N");
+  const char *watch = "What is shown";
+  add(watch, "--every", flags.every,
+      fmt::format("steps between lines (default {})", flags.every), "N");
+  add(watch, "--metrics", flags.metrics, "every step as a line of JSON",
+      "FILE");
+  add(watch, "--tensorboard", flags.tensorboard,
+      "the same as events for TensorBoard", "FOLDER");
+  const char *ranks = "Ranks";
+  add(ranks, "--threads", flags.threads,
+      "of each rank (default: the cores shared out)", "N");
+  add(ranks, "--patience", flags.patience,
+      fmt::format("seconds that a rank may keep others waiting before the run "
+                  "ends (default {})",
+                  flags.patience),
+      "SECONDS");
+}
+
+void resolve(RunFlags &flags) {
+  Judge judge;
+  TrainOptions &train = flags.train;
+  judge.number(train.steps >= 1, "--steps", static_cast<double>(train.steps),
+               "1 or more");
+  judge.number(above(flags.rate, 0.0), "--lr", flags.rate, "above 0");
+  judge.number(atLeast(flags.floorShare, 0.0) && flags.floorShare <= 1.0,
+               "--lr-floor", flags.floorShare, "a share, 0 to 1");
+  if (flags.warmup)
+    judge.number(*flags.warmup >= 0, "--warmup",
+                 static_cast<double>(*flags.warmup), "0 or more");
+  judge.number(atLeast(train.weightDecay, 0.0), "--weight-decay",
+               train.weightDecay, "0 or more");
+  judge.number(atLeast(train.clipNorm, 0.0), "--clip", train.clipNorm,
+               "0 (none) or more");
+  judge.number(flags.every >= 1, "--every", static_cast<double>(flags.every),
+               "1 or more");
+  if (flags.threads)
+    judge.number(*flags.threads >= 1, "--threads", *flags.threads, "1 or more");
+  judge.number(flags.patience >= 0.1 && flags.patience <= 1e6, "--patience",
+               flags.patience, "0.1 to 1000000 seconds");
+  judge.word("--lr-decay", flags.decay, kDecays);
+  judge.word("--on-nan", flags.onNan, kOnNan);
+  judgeFormat(judge, flags.format);
+  if (!judge.text.empty())
+    throw BadInput(judge.text);
+
+  train.skipNonFinite = flags.onNan == "skip";
+  LearningRate &rate = train.learningRate;
+  rate.decay = *decayNamed(flags.decay);
+  rate.peak = flags.rate;
+  rate.floor = flags.rate * flags.floorShare;
+  rate.warmup = flags.warmup.value_or(train.steps / 10);
+  rate.end = std::max(train.steps, rate.warmup + 1);
+  rate.annealing = std::max<std::int64_t>(1, (rate.end - rate.warmup) / 5);
+  if (std::string fault = faultOf(rate); !fault.empty())
+    throw BadInput(fault);
+}
+
+std::string optionsText(const RunFlags &flags) {
+  const TrainOptions &train = flags.train;
+  const LearningRate &rate = train.learningRate;
+  return fmt::format(
+      "steps {} seed {} lr {} {} {} {} {} {} adam {} {} {} {} clip {} skip {} "
+      "deviation {}",
+      train.steps, train.seed, static_cast<int>(rate.decay), rate.peak,
+      rate.floor, rate.warmup, rate.end, rate.annealing, train.beta1,
+      train.beta2, train.epsilon, train.weightDecay, train.clipNorm,
+      train.skipNonFinite, train.deviation);
+}
+
+} // namespace mtplan::tools

@@ -1,0 +1,85 @@
+//===- run_watch.cpp - What is seen of a run ------------------------------===//
+
+#include "tools/run/run_watch.h"
+
+#include <chrono>
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "runtime/metrics/progress_line.h"
+
+namespace mtplan::tools {
+
+using namespace runtime;
+
+namespace {
+
+double wallTime() {
+  using Clock = std::chrono::system_clock;
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
+std::string ranksText(const Plan &plan, bool processes) {
+  std::string text =
+      fmt::format("{} {} rank{}", plan.ranks, processes ? "process" : "thread",
+                  plan.ranks == 1 ? "" : "s");
+  std::string between = " (";
+  for (const Axis &axis : plan.mesh)
+    if (axis.size > 1) {
+      text += between + axis.name + " " + std::to_string(axis.size);
+      between = " x ";
+    }
+  return text + (plan.ranks > 1 ? ")" : "");
+}
+
+// Seconds of a rank, by what it did.
+std::string accountOf(const TimeSpent &spent) {
+  auto share = [&](double seconds) {
+    return spent.steps > 0 ? 100.0 * seconds / spent.steps : 0.0;
+  };
+  double other = spent.steps - spent.kernels - spent.collectives -
+                 spent.transfers - spent.data;
+  return fmt::format("rank 0: {:.1f} s in steps: kernels {:.1f} %, collectives "
+                     "{:.1f} %, messages {:.1f} %, data {:.1f} %, the rest "
+                     "{:.1f} %\n",
+                     spent.steps, share(spent.kernels),
+                     share(spent.collectives), share(spent.transfers),
+                     share(spent.data), share(other));
+}
+
+} // namespace
+
+RunWatch::RunWatch(const RunFlags &theFlags, std::ostream &o, std::ostream &e)
+    : flags(theFlags), out(o), err(e) {
+  try {
+    log.emplace(RunLogOptions{flags.metrics, flags.tensorboard, 0});
+  } catch (const std::runtime_error &error) {
+    throw BadInput(error.what());
+  }
+}
+
+void RunWatch::begin(const Plan &plan, bool processes) {
+  out << fmt::format("{} on {}: {} samples of {} positions a step\n",
+                     plan.model, ranksText(plan, processes), plan.globalBatch,
+                     plan.sequence)
+      << std::flush;
+}
+
+void RunWatch::see(const StepRecord &record) {
+  for (const std::string &warning : log->write(record, wallTime()))
+    err << "warning: " << warning << '\n' << std::flush;
+  if (record.step == 1 || record.step % flags.every == 0 ||
+      record.step == record.steps || record.validationLoss)
+    out << progressLine(record) << '\n' << std::flush;
+}
+
+void RunWatch::end(const TimeSpent &spent) {
+  out << accountOf(spent) << std::flush;
+  for (const std::string &problem : log->problems())
+    err << "warning: " << problem << '\n';
+  if (!out)
+    err << "warning: what was to be shown could not all be written\n";
+}
+
+} // namespace mtplan::tools

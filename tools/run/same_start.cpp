@@ -1,0 +1,72 @@
+//===- same_start.cpp - Whether all ranks start alike ---------------------===//
+
+#include "tools/run/same_start.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "runtime/communicator/call.h"
+#include "runtime/data/sha256.h"
+
+namespace mtplan::tools {
+
+using namespace runtime;
+
+namespace {
+
+std::string digestOf(const std::string &content) {
+  Sha256 sum;
+  sum.add(content.data(), content.size());
+  return sum.finish();
+}
+
+// By rank.
+std::vector<std::string> gather(Communicator &all, const std::string &label,
+                                const std::string &mine) {
+  std::vector<char> every(mine.size() * static_cast<std::size_t>(all.size()));
+  all.allGather(
+      label, mine.data(), every.data(),
+      {ElementType::i32, 1,
+       static_cast<std::int64_t>(mine.size() / sizeof(std::int32_t))});
+  std::vector<std::string> apart;
+  for (std::size_t at = 0; at < every.size(); at += mine.size())
+    apart.emplace_back(every.data() + at, mine.size());
+  return apart;
+}
+
+} // namespace
+
+void agreeOnStart(World &world, const std::vector<StartPart> &parts) {
+  std::vector<int> ranks(static_cast<std::size_t>(world.size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::unique_ptr<Communicator> all = world.group("start", ranks);
+  for (const StartPart &part : parts) {
+    const std::vector<std::string> digests =
+        gather(*all, part.what, digestOf(part.content));
+    std::map<std::string, std::vector<int>> sides;
+    for (int rank : ranks)
+      sides[digests[static_cast<std::size_t>(rank)]].push_back(rank);
+    if (sides.size() == 1)
+      continue;
+    // Of equally many the side of the lowest rank is right.
+    const std::vector<int> *most = nullptr;
+    for (const auto &[digest, side] : sides)
+      if (!most || side.size() > most->size() ||
+          (side.size() == most->size() && side.front() < most->front()))
+        most = &side;
+    std::vector<int> others;
+    for (int rank : ranks)
+      if (!std::ranges::binary_search(*most, rank))
+        others.push_back(rank);
+    throw CommunicationError(
+        fmt::format("{} {} not started with the {} of {}: all need the same",
+                    wordsOf(others), others.size() == 1 ? "was" : "were",
+                    part.what, wordsOf(*most)));
+  }
+}
+
+} // namespace mtplan::tools

@@ -1,0 +1,113 @@
+//===- training.cpp - `mtrun FOLDER` --------------------------------------===//
+
+#include "tools/run/training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "runtime/plan/plan_check.h"
+#include "runtime/plan/plan_json.h"
+#include "tools/run/run_data.h"
+#include "tools/run/run_watch.h"
+#include "tools/run/same_start.h"
+
+namespace mtplan::tools {
+
+using namespace runtime;
+
+namespace {
+
+class Training {
+public:
+  Training(RunFlags theFlags, std::ostream &o, std::ostream &e)
+      : flags(std::move(theFlags)), out(o), err(e) {}
+
+  // A process that finds something wrong before it has met the others would
+  // leave them waiting for it: so it looks when it has.
+  void run() {
+    WorldOptions options;
+    options.patience = std::chrono::milliseconds(
+        static_cast<std::int64_t>(std::llround(1000.0 * flags.patience)));
+    if (isUnderMpi()) {
+      processes = true;
+      runUnderMpi(options, [&](World &world) {
+        prepare(1, world.rank() == 0);
+        train(world);
+      });
+    } else {
+      readPlan();
+      prepare(plan.ranks, true);
+      runOnThreads(plan.ranks, options, [&](World &world) { train(world); });
+    }
+  }
+
+private:
+  void readPlan() {
+    std::filesystem::path file = flags.folder;
+    if (std::filesystem::is_directory(file))
+      file /= "plan.json";
+    plan = readPlanFile(file);
+    std::string text;
+    for (const std::string &fault : checkPlan(plan))
+      text += (text.empty() ? "" : "\n") + file.string() + ": " + fault;
+    if (!text.empty())
+      throw BadInput(text);
+  }
+
+  void prepare(int ranksHere, bool leads) {
+    if (processes)
+      readPlan();
+    data.emplace(plan, flags, ranksHere);
+    if (leads)
+      watch.emplace(flags, out, err);
+  }
+
+  void train(World &world) {
+    if (processes)
+      agreeOnStart(world, {{"plan", planText(plan)},
+                           {"options", optionsText(flags)},
+                           {"data", data->fingerprint()}});
+    if (world.size() != plan.ranks)
+      throw BadInput(fmt::format("the plan is for {} ranks, but {} {} started: "
+                                 "mpirun -np {} mtrun {}",
+                                 plan.ranks, world.size(),
+                                 world.size() == 1 ? "was" : "were", plan.ranks,
+                                 flags.folder));
+    const bool leads = world.rank() == 0;
+    if (leads)
+      watch->begin(plan, processes);
+    const int cores = static_cast<int>(std::thread::hardware_concurrency());
+    auto backend =
+        makeCpuBackend(flags.threads.value_or(std::max(1, cores / plan.ranks)));
+    try {
+      TimeSpent spent = runtime::train(
+          plan, world, *backend, flags.train,
+          [&](std::int64_t step) { return data->trained(step, world); },
+          [&](const StepRecord &record) { watch->see(record); });
+      if (leads)
+        watch->end(spent);
+    } catch (...) {
+      data->stop();
+      throw;
+    }
+  }
+
+  RunFlags flags;
+  std::ostream &out, &err;
+  bool processes = false;
+  Plan plan;
+  std::optional<RunData> data;
+  std::optional<RunWatch> watch; ///< of rank 0
+};
+
+} // namespace
+
+void trainPlan(RunFlags flags, std::ostream &out, std::ostream &err) {
+  Training(std::move(flags), out, err).run();
+}
+
+} // namespace mtplan::tools
