@@ -175,9 +175,12 @@ void bare(benchmark::State &state, dnnl::memory::data_type type, Sizes sizes) {
       benchmark::Counter::kIsRate);
 }
 
-constexpr Sizes kUp{kHidden, 4 * kHidden}, kSquare{kHidden, kHidden};
+constexpr Sizes kUp{kHidden, 4 * kHidden}, kDown{4 * kHidden, kHidden},
+    kSquare{kHidden, kHidden};
 
+BENCHMARK_CAPTURE(bare, f32_768x768, dnnl::memory::data_type::f32, kSquare);
 BENCHMARK_CAPTURE(bare, f32_768x3072, dnnl::memory::data_type::f32, kUp);
+BENCHMARK_CAPTURE(bare, f32_3072x768, dnnl::memory::data_type::f32, kDown);
 BENCHMARK_CAPTURE(forward, f32_768x3072, kF32, kUp);
 BENCHMARK_CAPTURE(forward, f32_768x768, kF32, kSquare);
 BENCHMARK_CAPTURE(inputGradient, f32_768x3072, kF32, kUp);
@@ -185,7 +188,9 @@ BENCHMARK_CAPTURE(weightGradient, f32_768x3072, kF32, kUp);
 BENCHMARK_CAPTURE(head, f32, kF32);
 BENCHMARK_CAPTURE(headGradient, f32, kF32);
 BENCHMARK_CAPTURE(tableGradient, f32, kF32);
+BENCHMARK_CAPTURE(bare, bf16_768x768, dnnl::memory::data_type::bf16, kSquare);
 BENCHMARK_CAPTURE(bare, bf16_768x3072, dnnl::memory::data_type::bf16, kUp);
+BENCHMARK_CAPTURE(bare, bf16_3072x768, dnnl::memory::data_type::bf16, kDown);
 BENCHMARK_CAPTURE(forward, bf16_768x3072, kBf16, kUp);
 BENCHMARK_CAPTURE(forward, bf16_768x768, kBf16, kSquare);
 BENCHMARK_CAPTURE(inputGradient, bf16_768x3072, kBf16, kUp);

@@ -12,11 +12,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <new>
 
 #include <omp.h>
+
+#include "runtime/cpu/workers.h"
 
 namespace mtplan::runtime::cpu {
 
@@ -50,7 +51,8 @@ constexpr std::size_t roundUp(std::size_t value, std::size_t unit) {
 
 class Context {
 public:
-  explicit Context(int threadCount) : threads(std::max(1, threadCount)) {}
+  explicit Context(int threadCount)
+      : threads(std::max(1, threadCount)), workers(threads) {}
 
   /// Of a kernel, when it is prepared: what all threads share, and what each
   /// has for itself.
@@ -76,18 +78,7 @@ public:
         work(task, 0);
       return;
     }
-    std::exception_ptr failure;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (std::int64_t task = 0; task < tasks; ++task) {
-      try {
-        work(task, omp_get_thread_num());
-      } catch (...) {
-#pragma omp critical(mtplan_failure)
-        failure = std::current_exception();
-      }
-    }
-    if (failure)
-      std::rethrow_exception(failure);
+    workers.run(static_cast<std::uint32_t>(tasks), work);
   }
 
   /// Calls `work(first, count, thread)` for pieces of a range.
@@ -102,6 +93,7 @@ public:
   const int threads;
 
 private:
+  Workers workers;
   Scratch common, own;
   std::size_t stride = 0;
 };

@@ -1,0 +1,67 @@
+//===- workers.h - A rank's threads -----------------------------*- C++ -*-===//
+//
+// Kernels of a step follow each other within microseconds, so threads that have
+// nothing to do look for work for a while before they sleep. Whoever runs a
+// kernel works, too, and waits for tasks that others have begun, not for the
+// others: with another program on their cores, what they have not begun is
+// done without them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CPU_WORKERS_H
+#define MTPLAN_RUNTIME_CPU_WORKERS_H
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace mtplan::runtime::cpu {
+
+class Workers {
+public:
+  /// \param threads  with the caller's, >= 1
+  explicit Workers(int threads);
+  ~Workers();
+  Workers(const Workers &) = delete;
+  Workers &operator=(const Workers &) = delete;
+
+  /// Calls `work(task, thread)` once for every task in [0, tasks), in any
+  /// order, and returns when all are done. Throws what one of them threw. Of
+  /// one thread at a time.
+  template <typename Work> void run(std::uint32_t tasks, Work &&work) {
+    using Plain = std::remove_reference_t<Work>;
+    runAll({[](void *what, std::int64_t task, int thread) {
+              (*static_cast<Plain *>(what))(task, thread);
+            },
+            const_cast<std::remove_const_t<Plain> *>(&work), tasks});
+  }
+
+private:
+  struct Job {
+    void (*call)(void *what, std::int64_t task, int thread) = nullptr;
+    void *what = nullptr;
+    std::uint32_t tasks = 0;
+  };
+  void runAll(const Job &theJob);
+  bool takeOne(int thread);
+  void serve(int thread);
+
+  Job job;
+  /// Number of the job, and of its tasks that nobody has taken: who takes one
+  /// may read the job, which then stays until that task is done.
+  std::atomic<std::uint64_t> open{0};
+  std::atomic<std::uint32_t> undone{0};
+  std::atomic<std::uint32_t> jobs{0}; ///< so far; what sleepers wait on
+  std::atomic<bool> stops{false};
+  std::atomic<bool> failed{false};
+  std::exception_ptr failure;
+  std::vector<std::thread> others;
+};
+
+} // namespace mtplan::runtime::cpu
+
+#endif // MTPLAN_RUNTIME_CPU_WORKERS_H
