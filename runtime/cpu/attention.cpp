@@ -73,7 +73,8 @@ public:
   }
 
   void run(const Invocation &call) override {
-    const Mask mask(Stream::ofMask(call.moment, all.mask), all.rate);
+    const Mask mask(Stream::ofMask(call.moment, all.mask),
+                    rateAt(call.moment, all.rate));
     context->forEach(all.batch * all.heads, [&](std::int64_t task, int thread) {
       runHead(call, mask, task / all.heads, task % all.heads,
               context->ofThread<R>(thread));
@@ -134,7 +135,7 @@ private:
         const R correction = exponentiate(row, count, largest[r], total[r]);
         if (correction != R(1))
           scaleRow(result + r * all.padded, all.padded, correction);
-        if (all.rate > 0.0) {
+        if (mask.drops()) {
           mask.fill(all.maskRow(call.moment, b, head, first + r) + from, count,
                     factors);
           for (std::int64_t k = 0; k < count; ++k)

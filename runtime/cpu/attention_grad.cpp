@@ -47,7 +47,8 @@ public:
   }
 
   void run(const Invocation &call) override {
-    const Mask mask(Stream::ofMask(call.moment, all.mask), all.rate);
+    const Mask mask(Stream::ofMask(call.moment, all.mask),
+                    rateAt(call.moment, all.rate));
     context->forEach(
         all.batch * all.keyHeads, [&](std::int64_t task, int thread) {
           runShared(call, mask, task / all.keyHeads, task % all.keyHeads,

@@ -40,7 +40,8 @@ public:
   }
 
   void run(const Invocation &call) override {
-    const Mask mask(Stream::ofMask(call.moment, name), rate);
+    const Mask mask(Stream::ofMask(call.moment, name),
+                    rateAt(call.moment, rate));
     const std::int64_t piece = std::max<std::int64_t>(1, kTask / width);
     context->forRange(
         rows, piece, [&](std::int64_t first, std::int64_t count, int thread) {
@@ -75,7 +76,10 @@ private:
       const std::int64_t count = std::min(kChunk, width - h);
       const std::int64_t element = row * width + h;
       R *kept = buffer;
-      mask.fill(start + h, count, kept);
+      if (mask.drops())
+        mask.fill(start + h, count, kept);
+      else
+        std::fill_n(kept, count, R(1));
       R *result = target(to, call.outputs[0], element, buffer + 2 * kChunk);
       multiplyInto(widen(from, call.inputs[0], element, count, buffer + kChunk),
                    kept, count, result);

@@ -10,7 +10,10 @@ namespace mtplan::runtime::cpu {
 /// What maskValue gives for `count` elements from `first` on.
 class Mask {
 public:
+  /// \param rate  0: all are kept
   Mask(const Stream &theStream, double rate);
+
+  bool drops() const { return limit > 0; }
 
   void fill(std::int64_t first, std::int64_t count, float *to) const;
   void fill(std::int64_t first, std::int64_t count, double *to) const;

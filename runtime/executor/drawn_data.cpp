@@ -10,13 +10,16 @@
 namespace mtplan::runtime {
 
 double DrawnData::count() {
+  if (counted)
+    return *counted;
   double number = 0.0;
   for (int batch = 0; batch < microBatches; ++batch) {
     Stream stream = Stream::ofData({seed, step, batch, 0}, kTargetsLabel);
     for (std::int64_t i = 0; i < targets; ++i)
       number += targetValue(stream, i, limit) >= 0 ? 1.0 : 0.0;
   }
-  return std::max(number, 1.0);
+  counted = std::max(number, 1.0);
+  return *counted;
 }
 
 void DrawnData::fill(const Input &input, int microBatch, const TensorView &view,
@@ -25,10 +28,8 @@ void DrawnData::fill(const Input &input, int microBatch, const TensorView &view,
     if (targets == 0)
       throw std::runtime_error("the plan asks for the number of targets, but "
                                "has no input of that name");
-    if (!counted)
-      counted = count();
     for (std::int64_t i = 0; i < view.elements(); ++i)
-      writeElement(view.type, out, i, *counted);
+      writeElement(view.type, out, i, count());
     return;
   }
   Stream stream = Stream::ofData({seed, step, microBatch, 0}, input.label);

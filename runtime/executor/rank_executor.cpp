@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <set>
 #include <stdexcept>
 
 #include "runtime/backend/element.h"
@@ -70,6 +71,7 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
     for (const Instruction &instruction : own.programs[p].instructions)
       programs.back().push_back(prepare(instruction, phases[p]));
   }
+  findReporting();
   for (const Parameter &parameter : own.parameters) {
     bool counts = !parameter.countedElsewhere &&
                   std::ranges::all_of(parameter.alike, [&](int axis) {
@@ -134,6 +136,7 @@ double RankExecutor::flops() const {
 void RankExecutor::run(const ScheduleEntry &entry, const StepInput &input,
                        StepOutput &output) {
   const Program &program = own.programs[sized(entry.program)];
+  const auto &tasks = programs[sized(entry.program)];
   TaskRun run;
   run.input = &input;
   run.output = &output;
@@ -142,14 +145,96 @@ void RankExecutor::run(const ScheduleEntry &entry, const StepInput &input,
   for (int i = 0; i < entry.count; ++i) {
     run.copy = entry.first + i * entry.step;
     run.moment = {input.seed, input.step, entry.microBatch,
-                  program.firstCopy + run.copy};
-    for (const std::unique_ptr<Task> &task : programs[sized(entry.program)]) {
-      task->run(run);
+                  program.firstCopy + run.copy, true};
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      tasks[t]->run(run);
       double after = seconds();
-      spent.*(task->account()) += after - before;
+      tasks[t]->seconds += after - before;
+      if (input.trace)
+        input.trace->push_back({entry.program, static_cast<std::int32_t>(t),
+                                run.copy, entry.microBatch, before, after});
       before = after;
     }
   }
+}
+
+// What an evaluation needs of the programs: all of those that go forward, and
+// of those that reduce what reports are made of.
+void RankExecutor::findReporting() {
+  reporting.resize(programs.size());
+  const std::vector<std::string> phases = phasesOf(own);
+  for (std::size_t p = 0; p < programs.size(); ++p)
+    if (phases[p] == "forward")
+      for (const std::unique_ptr<Task> &task : programs[p])
+        reporting[p].push_back(task.get());
+  std::set<int> wanted; // buffers
+  std::set<int> seen;
+  for (std::size_t e = own.reduce.size(); e-- > 0;) {
+    const int p = own.reduce[e].program;
+    if (!seen.insert(p).second)
+      continue;
+    const std::vector<Instruction> &all = own.programs[sized(p)].instructions;
+    std::vector<Task *> &tasks = reporting[sized(p)];
+    for (std::size_t i = all.size(); i-- > 0;) {
+      if (!std::holds_alternative<Report>(all[i].what) &&
+          std::ranges::none_of(all[i].outputs, [&](const Tensor &tensor) {
+            return wanted.contains(tensor.buffer);
+          }))
+        continue;
+      for (const Tensor &tensor : all[i].inputs)
+        wanted.insert(tensor.buffer);
+      tasks.insert(tasks.begin(), programs[sized(p)][i].get());
+    }
+  }
+}
+
+void RankExecutor::runSome(const ScheduleEntry &entry,
+                           const std::vector<Task *> &tasks,
+                           const StepInput &input, StepOutput &output) {
+  TaskRun run;
+  run.input = &input;
+  run.output = &output;
+  run.microBatch = entry.microBatch;
+  for (int i = 0; i < entry.count; ++i) {
+    run.copy = entry.first + i * entry.step;
+    run.moment = {input.seed, input.step, entry.microBatch,
+                  own.programs[sized(entry.program)].firstCopy + run.copy,
+                  false};
+    for (Task *task : tasks)
+      task->run(run);
+  }
+}
+
+std::map<std::string, double> RankExecutor::evaluate(const StepInput &input) {
+  const std::map<CollectiveCount, std::int64_t> before = counted;
+  StepOutput output;
+  for (int buffer : own.zeroed)
+    memory.clear(buffer);
+  for (const auto *entries : {&own.schedule, &own.reduce})
+    for (const ScheduleEntry &entry : *entries)
+      runSome(entry, reporting[sized(entry.program)], input, output);
+  agree(output, 0.0);
+  for (auto &[what, times] : counted)
+    times = before.at(what);
+  return output.reports;
+}
+
+TimeSpent RankExecutor::timeSpent() const {
+  TimeSpent spent;
+  for (const auto &tasks : programs)
+    for (const std::unique_ptr<Task> &task : tasks)
+      spent.*(task->account()) += task->seconds;
+  spent.steps = secondsOfSteps;
+  return spent;
+}
+
+std::vector<InstructionTime> RankExecutor::instructionTimes() const {
+  std::vector<InstructionTime> times;
+  for (std::size_t p = 0; p < programs.size(); ++p)
+    for (std::size_t i = 0; i < programs[p].size(); ++i)
+      times.push_back(
+          {&own.programs[p].instructions[i], programs[p][i]->seconds});
+  return times;
 }
 
 double RankExecutor::squaresOfOwn() {
@@ -165,8 +250,8 @@ double RankExecutor::squaresOfOwn() {
 
 // The sum of squares of all gradients, and the reports, in one message. All
 // ranks of a stage report the same: the first speaks for it.
-double RankExecutor::agree(StepOutput &output) {
-  std::vector<double> mine{squaresOfOwn()}, all(1 + reported.size());
+double RankExecutor::agree(StepOutput &output, double squareSum) {
+  std::vector<double> mine{squareSum}, all(1 + reported.size());
   for (const std::string &label : reported) {
     auto found = output.reports.find(label);
     bool speaks = world.rank() == own.ranks.front();
@@ -191,7 +276,7 @@ StepOutput RankExecutor::step(const StepInput &input) {
     run(entry, input, output);
   for (const ScheduleEntry &entry : own.reduce)
     run(entry, input, output);
-  const double squareSum = agree(output);
+  const double squareSum = agree(output, squaresOfOwn());
   StepInput scaled = input;
   output.gradientNorm = std::sqrt(squareSum) * input.update.gradientFactor;
   if (input.rule) {
@@ -205,7 +290,7 @@ StepOutput RankExecutor::step(const StepInput &input) {
   if (!output.skipped)
     for (const ScheduleEntry &entry : own.apply)
       run(entry, scaled, output);
-  spent.steps += seconds() - start;
+  secondsOfSteps += seconds() - start;
   return output;
 }
 

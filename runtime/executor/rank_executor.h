@@ -31,12 +31,28 @@ using InitialValues =
     std::function<void(const Parameter &parameter, int copy,
                        const TensorView &piece, double *values)>;
 
+/// One run of an instruction of the rank's stage.
+struct InstructionRun {
+  std::int32_t program = 0, instruction = 0;
+  std::int32_t copy = 0; ///< within the segment
+  std::int32_t microBatch = 0;
+  double start = 0.0, end = 0.0; ///< seconds of this process's clock
+};
+
+/// What an instruction of the rank's stage took in all steps so far.
+struct InstructionTime {
+  const Instruction *instruction = nullptr;
+  double seconds = 0.0;
+};
+
 /// What every rank knows of a step before it runs.
 struct StepInput {
   StepData *data = nullptr;
   std::uint64_t seed = 1;
   std::int64_t step = 1; ///< from 1
   UpdateNumbers update;  ///< gradientFactor: unread where there is a rule
+  /// Where to note when each instruction ran; null: nowhere.
+  std::vector<InstructionRun> *trace = nullptr;
   /// Clip, loss scale, and what is done about a norm that is not finite: alike
   /// on all ranks. Null: every step updates.
   UpdateRule *rule = nullptr;
@@ -60,7 +76,8 @@ struct CollectiveCount {
   }
 };
 
-/// Seconds of all steps so far.
+/// Seconds of all steps so far. Of `steps` the norm of all gradients and what
+/// is between instructions are in nothing else.
 struct TimeSpent {
   double kernels = 0.0, collectives = 0.0, transfers = 0.0, data = 0.0,
          steps = 0.0;
@@ -76,6 +93,9 @@ public:
 
   void initialise(const InitialValues &initial);
   StepOutput step(const StepInput &input);
+  /// The reports of a step that only goes forward. Nothing is dropped, and
+  /// nothing that training keeps from step to step is changed or counted.
+  std::map<std::string, double> evaluate(const StepInput &input);
 
   const RankPlace &place() const { return where; }
   const Stage &stage() const { return own; }
@@ -90,7 +110,9 @@ public:
   const std::map<CollectiveCount, std::int64_t> &collectives() const {
     return counted;
   }
-  const TimeSpent &timeSpent() const { return spent; }
+  TimeSpent timeSpent() const;
+  /// In the order of the stage's programs.
+  std::vector<InstructionTime> instructionTimes() const;
   /// Of the kernels of one step of this rank.
   double flops() const;
 
@@ -99,10 +121,13 @@ public:
 private:
   std::unique_ptr<Task> prepare(const Instruction &instruction,
                                 const std::string &phase);
+  void findReporting();
   void run(const ScheduleEntry &entry, const StepInput &input,
            StepOutput &output);
+  void runSome(const ScheduleEntry &entry, const std::vector<Task *> &tasks,
+               const StepInput &input, StepOutput &output);
   double squaresOfOwn();
-  double agree(StepOutput &output);
+  double agree(StepOutput &output, double squareSum);
 
   const Plan &plan;
   World &world;
@@ -113,10 +138,12 @@ private:
   std::vector<std::unique_ptr<Communicator>> groups; ///< null: not in it
   std::unique_ptr<Communicator> everyone;
   std::vector<std::vector<std::unique_ptr<Task>>> programs;
+  /// By program: what an evaluation runs of it.
+  std::vector<std::vector<Task *>> reporting;
   std::vector<std::pair<const Parameter *, std::unique_ptr<Kernel>>> squares;
   std::vector<std::string> reported; ///< by any stage
   std::map<CollectiveCount, std::int64_t> counted;
-  TimeSpent spent;
+  double secondsOfSteps = 0.0;
 };
 
 } // namespace mtplan::runtime

@@ -11,13 +11,15 @@
 
 namespace mtplan::runtime {
 
+double SampleData::count() {
+  return static_cast<double>(std::max<std::int64_t>(samples->count, 1));
+}
+
 void SampleData::fill(const Input &input, int microBatch,
                       const TensorView &view, void *out) {
   if (input.label == kCountLabel) {
-    const auto count =
-        static_cast<double>(std::max<std::int64_t>(samples->count, 1));
     for (std::int64_t i = 0; i < view.elements(); ++i)
-      writeElement(view.type, out, i, count);
+      writeElement(view.type, out, i, count());
     return;
   }
   const std::vector<std::int32_t> &all =

@@ -18,6 +18,7 @@ public:
       : samples(std::move(theSamples)) {}
   void fill(const Input &input, int microBatch, const TensorView &view,
             void *out) override;
+  double count() override;
 
 private:
   std::shared_ptr<const StepSamples> samples;

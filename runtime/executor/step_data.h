@@ -18,6 +18,8 @@ public:
   /// micro-batch. Throws std::runtime_error if there is no such input.
   virtual void fill(const Input &input, int microBatch, const TensorView &view,
                     void *out) = 0;
+  /// What the input "count" says: targets in the whole step, at least 1.
+  virtual double count() = 0;
 };
 
 /// Drawn, not read: the data of ir/interpret, by the same draws.
@@ -32,10 +34,9 @@ public:
         targets(wholeTargets), limit(targetLimit) {}
   void fill(const Input &input, int microBatch, const TensorView &view,
             void *out) override;
+  double count() override;
 
 private:
-  double count();
-
   std::optional<double> counted; ///< targets of the step
   std::uint64_t seed;
   std::int64_t step;

@@ -25,6 +25,8 @@ public:
   virtual double TimeSpent::*account() const = 0;
   virtual double flops() const { return 0.0; }
 
+  double seconds = 0.0; ///< of all runs in steps
+
 protected:
   const std::byte *input(std::size_t i, const TaskRun &run) const {
     return memory.at(instruction.inputs[i], run.copy, run.microBatch);

@@ -10,56 +10,140 @@
 
 namespace mtplan::runtime {
 
-TimeSpent train(const Plan &plan, World &world, Backend &backend,
-                const TrainOptions &options, const DataOfStep &data,
-                const std::function<void(const StepRecord &)> &seen) {
-  RankExecutor rank(plan, world, backend);
-  Initialisation how{options.seed, options.deviation, plan.layers};
-  rank.initialise([&](const Parameter &parameter, int copy,
-                      const TensorView &piece, double *values) {
-    fillInitial(how, parameter.label, parameter.firstCopy + copy,
-                parameter.init, piece, values);
-  });
-  UpdateRuleSettings settings;
-  settings.clip = options.clipNorm;
-  settings.skipNonFinite = options.skipNonFinite;
-  UpdateRule rule(settings);
-  const double modelFlops = rank.flops() * plan.ranks;
+namespace {
+
+double now() {
   using Clock = std::chrono::steady_clock;
-  for (std::int64_t step = 1; step <= options.steps; ++step) {
-    auto start = Clock::now();
-    std::unique_ptr<StepData> inputs = data(step);
-    StepInput input;
-    input.data = inputs.get();
-    input.seed = options.seed;
-    input.step = step;
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
+class Training {
+public:
+  Training(const Plan &thePlan, World &theWorld, Backend &backend,
+           const TrainOptions &theOptions, const TrainData &theData)
+      : plan(thePlan), world(theWorld), options(theOptions), data(theData),
+        rank(plan, world, backend), rule(ruleOf(options)),
+        flops(rank.flops() * plan.ranks) {
+    Initialisation how{options.seed, options.deviation, plan.layers};
+    rank.initialise([&](const Parameter &parameter, int copy,
+                        const TensorView &piece, double *values) {
+      fillInitial(how, parameter.label, parameter.firstCopy + copy,
+                  parameter.init, piece, values);
+    });
+  }
+
+  StepRecord step(std::int64_t number) {
+    const bool traced = number == options.traceStep;
+    if (traced)
+      world.barrier("the traced step");
+    const double start = now();
+    std::unique_ptr<StepData> inputs = data.trained(number);
+    StepInput input = inputOf(*inputs, number);
     input.rule = &rule;
-    input.update = {learningRateAt(options.learningRate, step),
+    input.update = {learningRateAt(options.learningRate, number),
                     options.beta1,
                     options.beta2,
                     options.epsilon,
                     options.weightDecay,
-                    step,
+                    number,
                     1.0};
+    if (traced)
+      input.trace = &times.trace;
     StepOutput output = rank.step(input);
-    if (world.rank() != 0)
-      continue;
     StepRecord record;
-    record.step = step;
+    record.seconds = now() - start;
+    if (traced)
+      endTrace(start, record.seconds);
+    if (number == 1)
+      first = rank.instructionTimes();
+    if (number > 1 || options.steps == 1)
+      times.seconds += record.seconds;
+    if (options.validateEvery > 0 &&
+        (number % options.validateEvery == 0 || number == options.steps))
+      record.validationLoss = validate();
+    record.step = number;
     record.steps = options.steps;
     record.loss = output.reports["loss"];
     record.gradientNorm = output.gradientNorm;
     record.learningRate = input.update.learningRate;
     record.skipped = output.skipped;
     record.tokens = plan.globalBatch * plan.sequence;
-    record.seconds =
-        std::chrono::duration<double>(Clock::now() - start).count();
-    record.modelFlops = modelFlops;
+    record.modelFlops = flops;
     record.ranks = plan.ranks;
     record.memoryBytes = processMemory().peak;
-    seen(record);
+    return record;
   }
-  return rank.timeSpent();
+
+  TrainTimes end() {
+    times.spent = rank.timeSpent();
+    times.instructions = rank.instructionTimes();
+    times.steps = options.steps;
+    if (options.steps > 1) {
+      --times.steps;
+      for (std::size_t i = 0; i < first.size(); ++i)
+        times.instructions[i].seconds -= first[i].seconds;
+    }
+    return std::move(times);
+  }
+
+private:
+  static UpdateRule ruleOf(const TrainOptions &options) {
+    UpdateRuleSettings settings;
+    settings.clip = options.clipNorm;
+    settings.skipNonFinite = options.skipNonFinite;
+    return UpdateRule(settings);
+  }
+
+  StepInput inputOf(StepData &inputs, std::int64_t number) const {
+    StepInput input;
+    input.data = &inputs;
+    input.seed = options.seed;
+    input.step = number;
+    return input;
+  }
+
+  void endTrace(double start, double seconds) {
+    times.traceSeconds = seconds;
+    for (InstructionRun &run : times.trace) {
+      run.start -= start;
+      run.end -= start;
+    }
+  }
+
+  // Steps weigh as much as they have targets.
+  double validate() {
+    double sum = 0.0, targets = 0.0;
+    for (std::int64_t step = 1; step <= options.validationSteps; ++step) {
+      std::unique_ptr<StepData> inputs = data.validated(step);
+      sum += rank.evaluate(inputOf(*inputs, step))["loss"] * inputs->count();
+      targets += inputs->count();
+    }
+    return sum / targets;
+  }
+
+  const Plan &plan;
+  World &world;
+  const TrainOptions &options;
+  const TrainData &data;
+  RankExecutor rank;
+  UpdateRule rule;
+  const double flops;
+  std::vector<InstructionTime> first; ///< step
+  TrainTimes times;
+};
+
+} // namespace
+
+TrainTimes train(const Plan &plan, World &world, Backend &backend,
+                 const TrainOptions &options, const TrainData &data,
+                 const std::function<void(const StepRecord &)> &seen) {
+  Training training(plan, world, backend, options, data);
+  for (std::int64_t step = 1; step <= options.steps; ++step) {
+    const StepRecord record = training.step(step);
+    if (world.rank() == 0)
+      seen(record);
+  }
+  return training.end();
 }
 
 } // namespace mtplan::runtime

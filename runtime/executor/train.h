@@ -20,16 +20,36 @@ struct TrainOptions {
   double clipNorm = 1.0;      ///< 0: no clip
   bool skipNonFinite = false; ///< gradients that are no numbers: skip, not stop
   double deviation = 0.02;    ///< of initial weights
+  /// Steps from one validation to the next; also after the last. 0: none.
+  std::int64_t validateEvery = 0;
+  std::int64_t validationSteps = 1; ///< whose losses are averaged, by targets
+  std::int64_t traceStep = 0;       ///< of which to keep a trace; 0: none
 };
 
-/// Data of a step; called by every rank, for steps 1, 2, ...
+/// Called by every rank, for steps 1, 2, ...
 using DataOfStep = std::function<std::unique_ptr<StepData>(std::int64_t step)>;
 
+struct TrainData {
+  DataOfStep trained;
+  DataOfStep validated; ///< from 1 again in each validation
+};
+
+/// What a rank knows of its run.
+struct TrainTimes {
+  TimeSpent spent;
+  /// Of all steps but the first, which finds everything cold; of that if there
+  /// is no other.
+  std::vector<InstructionTime> instructions;
+  double seconds = 0.0; ///< of those steps
+  std::int64_t steps = 0;
+  std::vector<InstructionRun> trace; ///< seconds since all ranks began the step
+  double traceSeconds = 0.0;
+};
+
 /// Trains this rank's part. `seen` is called after every step on rank 0.
-/// Returns where the rank's time went.
-TimeSpent train(const Plan &plan, World &world, Backend &backend,
-                const TrainOptions &options, const DataOfStep &data,
-                const std::function<void(const StepRecord &)> &seen);
+TrainTimes train(const Plan &plan, World &world, Backend &backend,
+                 const TrainOptions &options, const TrainData &data,
+                 const std::function<void(const StepRecord &)> &seen);
 
 } // namespace mtplan::runtime
 

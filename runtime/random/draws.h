@@ -42,7 +42,13 @@ struct Moment {
   std::int64_t step = 0;
   std::int64_t microBatch = 0;
   std::int64_t copy = 0; ///< of the segment
+  bool drops = true;     ///< false: masks keep all, as in validation
 };
+
+/// The share of elements that a mask of `rate` drops at this moment.
+inline double rateAt(const Moment &moment, double rate) {
+  return moment.drops ? rate : 0.0;
+}
 
 /// One sequence of random numbers, addressed by element.
 class Stream {

@@ -24,7 +24,8 @@ public:
         keyHeads(call.inShape(1)[2] / width), keys(call.inShape(1)[1]),
         causal(call.spec.integer("causal", 0) != 0),
         scale(call.spec.number("scale", 1.0)),
-        rate(call.spec.number("rate", 0.0)), moment(call.moment),
+        rate(rateAt(call.moment, call.spec.number("rate", 0.0))),
+        moment(call.moment),
         stream(Stream::ofMask(call.moment, call.spec.text("mask", ""))) {}
 
   template <typename Visit> void forEachRow(Visit &&visit) const {

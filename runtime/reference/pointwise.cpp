@@ -79,7 +79,7 @@ void scale(Call &call) {
 }
 
 void dropout(Call &call) {
-  const double rate = call.spec.number("rate", 0.0);
+  const double rate = rateAt(call.moment, call.spec.number("rate", 0.0));
   const Stream stream = Stream::ofMask(call.moment, call.spec.text("mask", ""));
   const std::vector<std::int64_t> &shape = call.outShape(0);
   std::int64_t whole = 1; // elements of all ranks

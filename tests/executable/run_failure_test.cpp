@@ -260,14 +260,14 @@ TEST_F(RunFailure, AThreadThatGivesUpEndsAll) {
       auto backend = makeCpuBackend(1);
       TrainOptions options;
       options.steps = 1000000;
-      train(
-          plan, world, *backend, options,
-          [&](std::int64_t step) -> std::unique_ptr<StepData> {
-            if (step == 3 && world.rank() == 1)
-              throw std::runtime_error("rank 1 has no step 3");
-            return std::make_unique<DrawnData>(drawnDataOf(plan, 1, step));
-          },
-          [&](const StepRecord &record) { latest = record.step; });
+      train(plan, world, *backend, options,
+            {[&](std::int64_t step) -> std::unique_ptr<StepData> {
+               if (step == 3 && world.rank() == 1)
+                 throw std::runtime_error("rank 1 has no step 3");
+               return std::make_unique<DrawnData>(drawnDataOf(plan, 1, step));
+             },
+             {}},
+            [&](const StepRecord &record) { latest = record.step; });
     });
   };
   EXPECT_THAT(

@@ -14,6 +14,8 @@ using namespace runtime;
 
 namespace {
 
+constexpr const char *kSynthetic = "synthetic";
+
 // The first samples, and how many there are.
 std::string printOf(const Dataset &dataset, std::int64_t sequence) {
   std::string print = fmt::format("{} samples:", dataset.samplesPerEpoch());
@@ -30,9 +32,14 @@ std::string printOf(const Dataset &dataset, std::int64_t sequence) {
 } // namespace
 
 RunData::RunData(const Plan &thePlan, const RunFlags &theFlags, int takers)
-    : plan(thePlan), flags(theFlags) {
-  if (flags.data == "synthetic") {
-    print = "synthetic";
+    : plan(thePlan), flags(theFlags), validSteps(flags.train.validationSteps) {
+  openTrained(takers);
+  openValidated();
+}
+
+void RunData::openTrained(int takers) {
+  if (flags.data == kSynthetic) {
+    print += kSynthetic;
     return;
   }
   const Objective objective = objectiveOf(plan, flags.train.seed);
@@ -42,6 +49,20 @@ RunData::RunData(const Plan &thePlan, const RunFlags &theFlags, int takers)
   prefetcher = std::make_unique<Prefetcher>(
       [reader](std::int64_t step) { return reader->read(step); }, 0,
       flags.train.steps, takers);
+}
+
+void RunData::openValidated() {
+  if (flags.valid.empty() || flags.valid == kSynthetic) {
+    print += flags.valid;
+    return;
+  }
+  const Objective objective = objectiveOf(plan, flags.train.seed);
+  std::shared_ptr<const Dataset> dataset =
+      open(flags.valid, objective, validSteps * plan.globalBatch);
+  validSteps = std::clamp<std::int64_t>(
+      dataset->samplesPerEpoch() / plan.globalBatch, 1, validSteps);
+  validReader = std::make_unique<StepReader>(dataset, objective, plan.sequence,
+                                             plan.globalBatch);
 }
 
 std::shared_ptr<const Dataset> RunData::open(const std::string &path,
@@ -67,6 +88,19 @@ std::unique_ptr<StepData> RunData::trained(std::int64_t step, World &world) {
   std::shared_ptr<const StepSamples> samples = prefetcher->take(step - 1);
   if (!samples) // another rank has failed, and says so
     world.barrier("the end of the run");
+  return std::make_unique<SampleData>(std::move(samples));
+}
+
+std::unique_ptr<StepData> RunData::validated(std::int64_t step) {
+  if (!validReader) // of another seed than what is trained on
+    return std::make_unique<DrawnData>(
+        drawnDataOf(plan, ~flags.train.seed, step));
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const StepSamples> samples = shared[step].lock();
+  if (!samples) {
+    samples = std::make_shared<StepSamples>(validReader->read(step - 1));
+    shared[step] = samples;
+  }
   return std::make_unique<SampleData>(std::move(samples));
 }
 

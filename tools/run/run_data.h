@@ -3,7 +3,9 @@
 #ifndef MTPLAN_TOOLS_RUN_RUN_DATA_H
 #define MTPLAN_TOOLS_RUN_RUN_DATA_H
 
+#include <map>
 #include <memory>
+#include <mutex>
 
 #include "runtime/communicator/communicator.h"
 #include "runtime/data/prefetcher.h"
@@ -22,6 +24,11 @@ public:
   std::unique_ptr<runtime::StepData> trained(std::int64_t step,
                                              runtime::World &world);
 
+  /// Of what is not trained on; steps from 1, in any order.
+  std::unique_ptr<runtime::StepData> validated(std::int64_t step);
+  /// As many as were asked for, but none with a sample for a second time.
+  std::int64_t validationSteps() const { return validSteps; }
+
   /// Lets go all who wait for data: the run has failed.
   void stop();
 
@@ -29,6 +36,8 @@ public:
   const std::string &fingerprint() const { return print; }
 
 private:
+  void openTrained(int takers);
+  void openValidated();
   std::shared_ptr<const runtime::Dataset>
   open(const std::string &path, const runtime::Objective &objective,
        std::int64_t samples);
@@ -37,6 +46,12 @@ private:
   const RunFlags &flags;
   std::string print;
   std::unique_ptr<runtime::Prefetcher> prefetcher; ///< null: synthetic
+
+  std::int64_t validSteps;
+  std::unique_ptr<runtime::StepReader> validReader; ///< null: synthetic, none
+  std::mutex mutex;
+  /// Ranks of one process take the same steps at about the same time.
+  std::map<std::int64_t, std::weak_ptr<const runtime::StepSamples>> shared;
 };
 
 } // namespace mtplan::tools

@@ -20,6 +20,7 @@ using namespace runtime;
 
 namespace {
 
+constexpr std::int64_t kEvalEvery = 100, kEvalSteps = 10;
 constexpr std::array<std::string_view, 5> kDecays = {
     "constant", "linear", "cosine", "inverse-square-root", "wsd"};
 constexpr std::array<std::string_view, 2> kOnNan = {"stop", "skip"};
@@ -117,6 +118,16 @@ void describe(CLI::App &app, RunFlags &flags) {
       "WORD");
   add(data, "--steps", flags.train.steps,
       fmt::format("to train (default {})", train.steps), "N");
+  add(data, "--valid", flags.valid,
+      "not trained on: its loss and perplexity, with nothing dropped", "FILE");
+  add(data, "--eval-every", flags.evalEvery,
+      fmt::format("steps from one validation to the next; also after the last "
+                  "(default {})",
+                  kEvalEvery),
+      "N");
+  add(data, "--eval-steps", flags.evalSteps,
+      fmt::format("global batches of a validation (default {})", kEvalSteps),
+      "N");
   const char *how = "How";
   add(how, "--lr", flags.rate,
       fmt::format("peak learning rate (default {})", flags.rate), "RATE");
@@ -173,6 +184,15 @@ void resolve(RunFlags &flags) {
                "0 (none) or more");
   judge.number(flags.every >= 1, "--every", static_cast<double>(flags.every),
                "1 or more");
+  for (const auto &[option, value] :
+       {std::pair("--eval-every", flags.evalEvery),
+        std::pair("--eval-steps", flags.evalSteps)}) {
+    if (!value)
+      continue;
+    judge.number(*value >= 1, option, static_cast<double>(*value), "1 or more");
+    if (flags.valid.empty())
+      judge.say(fmt::format("{} {}: needs --valid FILE", option, *value));
+  }
   if (flags.threads)
     judge.number(*flags.threads >= 1, "--threads", *flags.threads, "1 or more");
   judge.number(flags.patience >= 0.1 && flags.patience <= 1e6, "--patience",
@@ -183,6 +203,10 @@ void resolve(RunFlags &flags) {
   if (!judge.text.empty())
     throw BadInput(judge.text);
 
+  if (!flags.valid.empty()) {
+    train.validateEvery = flags.evalEvery.value_or(kEvalEvery);
+    train.validationSteps = flags.evalSteps.value_or(kEvalSteps);
+  }
   train.skipNonFinite = flags.onNan == "skip";
   LearningRate &rate = train.learningRate;
   rate.decay = *decayNamed(flags.decay);
@@ -200,11 +224,12 @@ std::string optionsText(const RunFlags &flags) {
   const LearningRate &rate = train.learningRate;
   return fmt::format(
       "steps {} seed {} lr {} {} {} {} {} {} adam {} {} {} {} clip {} skip {} "
-      "deviation {}",
+      "deviation {} validation {} {} trace {}",
       train.steps, train.seed, static_cast<int>(rate.decay), rate.peak,
       rate.floor, rate.warmup, rate.end, rate.annealing, train.beta1,
       train.beta2, train.epsilon, train.weightDecay, train.clipNorm,
-      train.skipNonFinite, train.deviation);
+      train.skipNonFinite, train.deviation, train.validateEvery,
+      train.validationSteps, train.traceStep);
 }
 
 } // namespace mtplan::tools

@@ -24,12 +24,13 @@ struct BadInput : std::runtime_error {
 
 struct RunFlags {
   std::string folder;
-  std::string data, format;
+  std::string data, format, valid;
   runtime::TrainOptions train;
   std::string decay = "cosine", onNan = "stop";
   double rate = 1e-3, floorShare = 0.1;
   std::optional<std::int64_t> warmup; ///< none: a tenth of the steps
   std::int64_t every = 10;
+  std::optional<std::int64_t> evalEvery, evalSteps; ///< none: 100, 10
   std::string metrics, tensorboard;
   std::optional<int> threads; ///< none: the cores shared out
   double patience = 8.0;      ///< seconds

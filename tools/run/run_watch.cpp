@@ -59,11 +59,17 @@ RunWatch::RunWatch(const RunFlags &theFlags, std::ostream &o, std::ostream &e)
   }
 }
 
-void RunWatch::begin(const Plan &plan, bool processes) {
+void RunWatch::begin(const Plan &plan, bool processes,
+                     const TrainOptions &train) {
   out << fmt::format("{} on {}: {} samples of {} positions a step\n",
                      plan.model, ranksText(plan, processes), plan.globalBatch,
-                     plan.sequence)
-      << std::flush;
+                     plan.sequence);
+  if (train.validateEvery > 0)
+    out << fmt::format("validation every {} steps and after the last, on {} "
+                       "samples of {}\n",
+                       train.validateEvery,
+                       train.validationSteps * plan.globalBatch, flags.valid);
+  out << std::flush;
 }
 
 void RunWatch::see(const StepRecord &record) {
@@ -74,8 +80,8 @@ void RunWatch::see(const StepRecord &record) {
     out << progressLine(record) << '\n' << std::flush;
 }
 
-void RunWatch::end(const TimeSpent &spent) {
-  out << accountOf(spent) << std::flush;
+void RunWatch::end(const TrainTimes &times) {
+  out << accountOf(times.spent) << std::flush;
   for (const std::string &problem : log->problems())
     err << "warning: " << problem << '\n';
   if (!out)

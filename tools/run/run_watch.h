@@ -5,7 +5,7 @@
 
 #include <iosfwd>
 
-#include "runtime/executor/rank_executor.h"
+#include "runtime/executor/train.h"
 #include "runtime/metrics/run_log.h"
 #include "tools/run/run_flags.h"
 
@@ -17,9 +17,10 @@ public:
   /// \throws BadInput if something cannot be written from the start
   RunWatch(const RunFlags &theFlags, std::ostream &o, std::ostream &e);
 
-  void begin(const runtime::Plan &plan, bool processes);
+  void begin(const runtime::Plan &plan, bool processes,
+             const runtime::TrainOptions &train);
   void see(const runtime::StepRecord &record);
-  void end(const runtime::TimeSpent &spent);
+  void end(const runtime::TrainTimes &times);
 
 private:
   const RunFlags &flags;

@@ -62,6 +62,7 @@ private:
     if (processes)
       readPlan();
     data.emplace(plan, flags, ranksHere);
+    flags.train.validationSteps = data->validationSteps();
     if (leads)
       watch.emplace(flags, out, err);
   }
@@ -69,8 +70,8 @@ private:
   void train(World &world) {
     if (processes)
       agreeOnStart(world, {{"plan", planText(plan)},
-                           {"options", optionsText(flags)},
-                           {"data", data->fingerprint()}});
+                           {"data", data->fingerprint()},
+                           {"options", optionsText(flags)}});
     if (world.size() != plan.ranks)
       throw BadInput(fmt::format("the plan is for {} ranks, but {} {} started: "
                                  "mpirun -np {} mtrun {}",
@@ -79,17 +80,18 @@ private:
                                  flags.folder));
     const bool leads = world.rank() == 0;
     if (leads)
-      watch->begin(plan, processes);
+      watch->begin(plan, processes, flags.train);
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
     auto backend =
         makeCpuBackend(flags.threads.value_or(std::max(1, cores / plan.ranks)));
     try {
-      TimeSpent spent = runtime::train(
+      TrainTimes times = runtime::train(
           plan, world, *backend, flags.train,
-          [&](std::int64_t step) { return data->trained(step, world); },
+          {[&](std::int64_t step) { return data->trained(step, world); },
+           [&](std::int64_t step) { return data->validated(step); }},
           [&](const StepRecord &record) { watch->see(record); });
       if (leads)
-        watch->end(spent);
+        watch->end(times);
     } catch (...) {
       data->stop();
       throw;

@@ -199,6 +199,26 @@ TEST_P(Conformance, TakesSamplesOneByOne) {
   EXPECT_GT(sums, 50);
 }
 
+TEST_P(Conformance, DropsNothingWhenNothingIsToBeDropped) {
+  std::set<std::string> kernels;
+  for (ElementType type : kTypes)
+    for (Case one : catalog(type, 5)) {
+      if (one.spec.number("rate", 0.0) == 0.0)
+        continue;
+      const std::vector<Bytes> dropping = one.runBytes(*backend);
+      one.moment.drops = false;
+      const std::vector<Bytes> kept = one.runBytes(*backend);
+      for (Setting &setting : one.spec.settings)
+        if (setting.name == "rate")
+          setting.value = 0.0;
+      EXPECT_EQ(kept, one.runBytes(*backend)) << titleOf(one);
+      EXPECT_NE(kept, dropping) << titleOf(one);
+      kernels.insert(one.spec.kernel);
+    }
+  EXPECT_EQ(kernels,
+            (std::set<std::string>{"attention", "attention_grad", "dropout"}));
+}
+
 TEST_P(Conformance, UpdatesAParameterThatIsItsOwnMaster) {
   const TensorView view{ElementType::f32, {3000}, {}};
   const Case apart = Case("adamw")
