@@ -2,8 +2,6 @@
 
 #include "passes/memory/stage_places.h"
 
-#include <set>
-
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -24,8 +22,15 @@ int64_t bytesOf(Type type, Type element) {
          element.getIntOrFloatBitWidth() / 8;
 }
 
-static Type elementOf(Value value) {
-  return llvm::cast<RankedTensorType>(value.getType()).getElementType();
+// What is only reported is as wide as the sum of it.
+Type StagePlaces::keptAs(Value value) const {
+  Type element = llvm::cast<RankedTensorType>(value.getType()).getElementType();
+  bool reported = !value.use_empty() &&
+                  llvm::all_of(value.getUsers(), [&](Operation *user) {
+                    auto sum = llvm::dyn_cast<ir::AccumulateOp>(user);
+                    return sum && !trained.count(sum.getLabel().str());
+                  });
+  return reported ? Float64Type::get(element.getContext()) : element;
 }
 
 StagePlaces::Array StagePlaces::allocate(StringRef arena, int64_t size,
@@ -72,23 +77,25 @@ ir::PlaceAttr StagePlaces::placeOfLabel(std::map<LabelKey, Array> &arrays,
   return placeIn(found->second, 0, copies > 1 ? 1 : 0, element);
 }
 
-Type StagePlaces::accumulated(Type element) const {
+// Reports are numbers that were rounded to single precision: added up in double
+// precision they come out alike in every order of micro-batches.
+Type StagePlaces::accumulated(StringRef label, Type element) const {
+  if (!trained.count(label.str()))
+    return Float64Type::get(element.getContext());
   bool narrow = llvm::isa<FloatType>(element) && wider &&
                 element.getIntOrFloatBitWidth() < wider.getIntOrFloatBitWidth();
   return narrow ? wider : element;
 }
 
 void StagePlaces::placeLabels(ir::SegmentOp segment) {
-  std::set<std::string> trained;
   segment.walk([&](ir::ParameterOp op) {
-    trained.insert(op.getLabel().str());
     places[op.getValue()] =
         placeOfLabel(parameters, "parameters", segment, op.getLabelAttr(),
-                     op.getType(), elementOf(op.getValue()));
+                     op.getType(), keptAs(op.getValue()));
   });
   segment.walk([&](ir::AccumulateOp op) {
     bool report = !trained.count(op.getLabel().str());
-    Type element = accumulated(elementOf(op.getValue()));
+    Type element = accumulated(op.getLabel(), keptAs(op.getValue()));
     op->setAttr(
         ir::kPlacesAttrName,
         ArrayAttr::get(
@@ -124,7 +131,7 @@ void StagePlaces::placeSaved(ir::SegmentOp segment) {
   for (Operation &op : segment.getBlock())
     for (Value result : op.getResults())
       if (!places.count(result) && isSaved(result)) {
-        Type element = elementOf(result);
+        Type element = keptAs(result);
         Array array = allocate(
             "activations", bytesOf(result.getType(), element), copies, slots);
         places[result] = placeIn(array, 0, copies > 1 ? 1 : 0, element);
@@ -160,7 +167,7 @@ void StagePlaces::placeWithin(Block &block) {
       int64_t here = position[&op];
       if (isNew) {
         roots.push_back(root);
-        lives.push_back({here, here, bytesOf(root.getType(), elementOf(root))});
+        lives.push_back({here, here, bytesOf(root.getType(), keptAs(root))});
       }
       Lifetime &life = lives[found->second];
       life.last = std::max(life.last, here);
@@ -190,7 +197,7 @@ void StagePlaces::placeWithin(Block &block) {
     array.arena = "workspace";
     array.offset = base + offsets.at[i];
     array.size = lives[i].bytes;
-    places[roots[i]] = placeIn(array, 0, 0, elementOf(roots[i]));
+    places[roots[i]] = placeIn(array, 0, 0, keptAs(roots[i]));
   }
   for (auto [result, root] : sharing) {
     // A copy first: making room for the one moves the other.
@@ -226,6 +233,9 @@ void StagePlaces::write() {
 LogicalResult StagePlaces::run() {
   if (contents.segments.empty())
     return success();
+  for (ir::SegmentOp segment : contents.segments)
+    segment.walk(
+        [&](ir::ParameterOp op) { trained.insert(op.getLabel().str()); });
   std::set<int64_t> chunks;
   for (ir::SegmentOp segment : contents.segments) {
     placeLabels(segment);

@@ -17,6 +17,7 @@
 #define MTPLAN_PASSES_MEMORY_STAGE_PLACES_H
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,7 +76,8 @@ private:
                              llvm::StringRef arena, ir::SegmentOp segment,
                              mlir::StringAttr label, mlir::Type type,
                              mlir::Type element);
-  mlir::Type accumulated(mlir::Type element) const;
+  mlir::Type keptAs(mlir::Value value) const;
+  mlir::Type accumulated(mlir::StringRef label, mlir::Type element) const;
   void placeLabels(ir::SegmentOp segment);
   void placeSaved(ir::SegmentOp segment);
   void placeWithin(mlir::Block &block);
@@ -127,6 +129,7 @@ private:
 
   StageContents contents;
   mlir::Type wider;
+  std::set<std::string> trained; ///< labels of parameters; others are reports
   std::map<std::string, std::int64_t> ends; ///< by arena
   std::map<LabelKey, Array> parameters, accumulators;
   std::vector<Chain> chains;

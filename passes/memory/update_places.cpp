@@ -15,10 +15,6 @@ using namespace mlir;
 
 namespace mtplan::passes {
 
-static Type elementOf(Value value) {
-  return llvm::cast<RankedTensorType>(value.getType()).getElementType();
-}
-
 // The operation that an operator of the update works on behalf of.
 static Operation *originOf(Operation *op) {
   while (!op->hasAttr("label") && op->getNumOperands() > 0)
@@ -84,7 +80,7 @@ void StagePlaces::placeState(ir::AdamwOp op, const Meant &meant) {
   ir::SegmentOp holder =
       meant.holder ? meant.holder : contents.segments.front();
   const Array &stored = parameters.at(keyOf(holder, label));
-  Type element = elementOf(op.getGradient());
+  Type element = keptAs(op.getGradient());
   Type value = element;
   ir::LayoutAttr layout;
   for (ir::SegmentOp segment : contents.segments)
@@ -92,7 +88,7 @@ void StagePlaces::placeState(ir::AdamwOp op, const Meant &meant) {
       if (read.getLabelAttr() != label ||
           keyOf(segment, label) != keyOf(holder, label))
         return;
-      value = elementOf(read.getValue());
+      value = keptAs(read.getValue());
       layout = read.getLayoutAttr();
     });
   Type state = value.isF64() ? value : Float32Type::get(op.getContext());
@@ -119,7 +115,7 @@ void StagePlaces::placeResult(Operation *op, const Meant &meant,
   if (auto read = llvm::dyn_cast<ir::AccumulatedOp>(op)) {
     const Array &array = accumulators.at(keyOf(holder, read.getLabelAttr()));
     places[result] = placeIn(array, 0, array.entries > 1 ? 1 : 0,
-                             accumulated(elementOf(result)));
+                             accumulated(read.getLabel(), keptAs(result)));
     return;
   }
   // What is stored is made where it belongs.
@@ -127,14 +123,14 @@ void StagePlaces::placeResult(Operation *op, const Meant &meant,
     if (auto store = llvm::dyn_cast<ir::StoreOp>(user)) {
       const Array &array = parameters.at(keyOf(holder, store.getLabelAttr()));
       places[result] =
-          placeIn(array, 0, array.entries > 1 ? 1 : 0, elementOf(result));
+          placeIn(array, 0, array.entries > 1 ? 1 : 0, keptAs(result));
       return;
     }
   if (ir::isUpdated(op)) {
     Meant once = meant;
     once.count = 1;
     once.first = 0;
-    Type element = elementOf(result);
+    Type element = keptAs(result);
     places[result] =
         placeCopies(allocateCopies("workspace", workspaceEnd,
                                    bytesOf(result.getType(), element), once),
@@ -175,7 +171,7 @@ LogicalResult StagePlaces::placeUpdate() {
           ir::kPlacesAttrName,
           ArrayAttr::get(store.getContext(),
                          {placeIn(array, 0, array.entries > 1 ? 1 : 0,
-                                  elementOf(store.getValue()))}));
+                                  keptAs(store.getValue()))}));
     }
     if (op.getNumResults() > 0)
       placeResult(&op, *meant, workspaceEnd);

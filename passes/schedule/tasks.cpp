@@ -18,6 +18,13 @@ tasksOf(ModuleOp partitioned, planner::ScheduleKind kind, int microBatches) {
     last = segment.getChunk().value_or(0);
   planner::ScheduleShape shape{
       kind, stages, static_cast<int>(last + 1) / stages, microBatches};
+  // GPipe goes back through micro-batches in the reverse of the order in which
+  // they came. The last comes first: then backward adds gradients up in the
+  // order of every other schedule, to the same bits.
+  auto numberOf = [&](int microBatch) {
+    return kind == planner::ScheduleKind::gpipe ? microBatches - 1 - microBatch
+                                                : microBatch;
+  };
   std::vector<std::vector<ir::StageTask>> order;
   for (const std::vector<planner::Task> &tasks : planner::scheduleOf(shape)) {
     auto stage = static_cast<int>(order.size());
@@ -27,7 +34,7 @@ tasksOf(ModuleOp partitioned, planner::ScheduleKind kind, int microBatches) {
         own.push_back({task.kind == planner::TaskKind::forward
                            ? ir::Phase::forward
                            : ir::Phase::backward,
-                       task.chunk * stages + stage, task.microBatch});
+                       task.chunk * stages + stage, numberOf(task.microBatch)});
   }
   return order;
 }

@@ -56,7 +56,7 @@ const std::map<std::string, std::string> &signatures() {
       {"slice", ""},
       {"softmax", "*->*"},
       {"softmax_grad", "*,*->*"},
-      {"square_sum", "*->"},
+      {"square_sum", "*->p"},
       {"sum", ""},
       {"swiglu", "*,*->*"},
       {"swiglu_grad", "*,*,*->*,*"},

@@ -188,9 +188,10 @@ public:
     const std::vector<std::int64_t> &shape = spec.inputs[0].shape;
     const std::int64_t samples = shape.empty() ? 1 : shape[0];
     const std::int64_t tokens = spec.inputs[0].elements() / samples;
-    const bool wide = spec.outputs[0].type == ElementType::f64;
-    const auto rounded = [wide](double value) {
-      return wide ? value : static_cast<double>(static_cast<float>(value));
+    const auto rounded = [](ElementType like, double value) {
+      return like == ElementType::f64
+                 ? value
+                 : static_cast<double>(static_cast<float>(value));
     };
     double loss = 0.0;
     for (std::int64_t b = 0; b < samples; ++b) {
@@ -198,7 +199,8 @@ public:
       for (std::int64_t t = b * tokens; t < (b + 1) * tokens; ++t)
         if (number(3, t) >= 0)
           sum += std::log(number(1, t)) + number(0, t) - number(2, t);
-      loss = rounded(loss + rounded(sum / number(4, 0)));
+      const double term = rounded(spec.inputs[0].type, sum / number(4, 0));
+      loss = rounded(spec.outputs[0].type, loss + term);
     }
     writeElement(spec.outputs[0].type, call.outputs[0], 0, loss);
   }

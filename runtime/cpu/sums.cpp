@@ -1,5 +1,9 @@
 //===- sums.cpp - Sums over samples and over all --------------------------===//
 
+#include <array>
+#include <type_traits>
+
+#include "runtime/backend/long_sum.h"
 #include "runtime/cpu/column_sums.h"
 #include "runtime/cpu/simd.h"
 
@@ -18,24 +22,26 @@ MTPLAN_CLONES void addTo(const double *from, std::int64_t count, double *to) {
   addToAny(from, count, to);
 }
 
-/// Squares in double precision: what is added up may be a million of them.
+/// As LongSum does, in so many sums beside each other.
+constexpr std::int64_t kLanes = 16;
 template <typename R>
-MTPLAN_INLINE double squaresAny(const R *from, std::int64_t count) {
-  double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto value = static_cast<double>(from[i]);
-    sum += value * value;
+MTPLAN_INLINE void squaresAny(const R *from, std::int64_t count, double *sums,
+                              double *lost) {
+  for (std::int64_t i = 0; i + kLanes <= count; i += kLanes) {
+#pragma omp simd
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      const auto value = static_cast<double>(from[i + lane]);
+      const double square = value * value;
+      const double next = sums[lane] + square, taken = next - sums[lane];
+      lost[lane] += (sums[lane] - (next - taken)) + (square - taken);
+      sums[lane] = next;
+    }
   }
-  return sum;
 }
-MTPLAN_CLONES double squares(const float *from, std::int64_t count) {
-  return squaresAny(from, count);
+MTPLAN_CLONES void squares(const float *from, std::int64_t count, double *sums,
+                           double *lost) {
+  squaresAny(from, count, sums, lost);
 }
-MTPLAN_CLONES double squares(const double *from, std::int64_t count) {
-  return squaresAny(from, count);
-}
-
 namespace {
 
 /// `sum`: down to the trailing dimensions.
@@ -74,41 +80,58 @@ private:
   ColumnSums<R> sums;
 };
 
+/// Squares of floats are doubles without rounding; those of doubles are not,
+/// and are taken one by one.
 template <typename R> class SquareSum : public Kernel {
 public:
   SquareSum(const KernelSpec &spec, SharedContext theContext)
       : context(std::move(theContext)), from(spec.inputs[0].type),
-        to(spec.outputs[0].type), total(spec.inputs[0].elements()),
+        total(spec.inputs[0].elements()),
         counts(spec.integer("counts", 1) != 0) {
     context->reserve(static_cast<std::size_t>((total + kTask - 1) / kTask) *
-                         sizeof(double),
+                         sizeof(LongSum),
                      kChunk * sizeof(R));
   }
 
   void run(const Invocation &call) override {
     if (!counts)
       return;
-    auto *parts = context->shared<double>();
+    auto *parts = context->shared<LongSum>();
     context->forRange(
         total, kTask, [&](std::int64_t first, std::int64_t count, int thread) {
-          double sum = 0.0;
+          LongSum sum;
           for (std::int64_t i = first; i < first + count; i += kChunk) {
             const std::int64_t piece = std::min(kChunk, first + count - i);
-            sum += squares(widen(from, call.inputs[0], i, piece,
-                                 context->ofThread<R>(thread)),
-                           piece);
+            addSquares(widen(from, call.inputs[0], i, piece,
+                             context->ofThread<R>(thread)),
+                       piece, sum);
           }
           parts[first / kTask] = sum;
         });
-    double sum = readElement(to, call.outputs[0], 0);
+    auto *out = static_cast<double *>(call.outputs[0]);
+    LongSum sum{out[0], out[1]};
     for (std::int64_t i = 0; i < (total + kTask - 1) / kTask; ++i)
-      sum += parts[i];
-    writeElement(to, call.outputs[0], 0, sum);
+      sum.add(parts[i]);
+    out[0] = sum.sum;
+    out[1] = sum.lost;
   }
 
 private:
+  static void addSquares(const R *values, std::int64_t count, LongSum &sum) {
+    std::int64_t first = 0;
+    if constexpr (std::is_same_v<R, float>) {
+      std::array<double, kLanes> sums{}, lost{};
+      squares(values, count, sums.data(), lost.data());
+      for (std::size_t lane = 0; lane < sums.size(); ++lane)
+        sum.add(LongSum{sums[lane], lost[lane]});
+      first = count / kLanes * kLanes;
+    }
+    for (std::int64_t i = first; i < count; ++i)
+      sum.addSquare(static_cast<double>(values[i]));
+  }
+
   const SharedContext context;
-  const ElementType from, to;
+  const ElementType from;
   const std::int64_t total;
   const bool counts;
 };

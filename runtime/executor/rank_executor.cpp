@@ -3,6 +3,7 @@
 #include "runtime/executor/rank_executor.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <set>
@@ -81,6 +82,7 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
       continue;
     TensorView sum;
     sum.type = ElementType::f64;
+    sum.shape = {2};
     squares.emplace_back(&parameter,
                          backend.prepare({"square_sum",
                                           parameter.label,
@@ -213,7 +215,7 @@ std::map<std::string, double> RankExecutor::evaluate(const StepInput &input) {
   for (const auto *entries : {&own.schedule, &own.reduce})
     for (const ScheduleEntry &entry : *entries)
       runSome(entry, reporting[sized(entry.program)], input, output);
-  agree(output, 0.0);
+  agree(output, {});
   for (auto &[what, times] : counted)
     times = before.at(what);
   return output.reports;
@@ -237,34 +239,40 @@ std::vector<InstructionTime> RankExecutor::instructionTimes() const {
   return times;
 }
 
-double RankExecutor::squaresOfOwn() {
-  double sum = 0.0;
+LongSum RankExecutor::squaresOfOwn() {
+  std::array<double, 2> sum{};
   for (auto &[parameter, kernel] : squares)
     for (int copy = 0; copy < parameter->copies; ++copy) {
       const void *in = memory.at(parameter->gradient, copy, 0);
-      void *out = &sum;
+      void *out = sum.data();
       kernel->run({&in, &out, {}, nullptr});
     }
-  return sum;
+  return {sum[0], sum[1]};
 }
 
 // The sum of squares of all gradients, and the reports, in one message. All
 // ranks of a stage report the same: the first speaks for it.
-double RankExecutor::agree(StepOutput &output, double squareSum) {
-  std::vector<double> mine{squareSum}, all(1 + reported.size());
+double RankExecutor::agree(StepOutput &output, const LongSum &norm) {
+  std::vector<double> mine{norm.sum, norm.lost};
   for (const std::string &label : reported) {
     auto found = output.reports.find(label);
-    bool speaks = world.rank() == own.ranks.front();
+    bool speaks = world.rank() == stage().ranks.front();
     mine.push_back(speaks && found != output.reports.end() ? found->second
                                                            : 0.0);
   }
-  everyone->allReduce(
+  std::vector<double> all(mine.size() * sized(plan.ranks));
+  everyone->allGather(
       "gradient norm", mine.data(), all.data(),
-      {ElementType::f64, 1, static_cast<std::int64_t>(mine.size())},
-      Reduction::sum);
+      {ElementType::f64, 1, static_cast<std::int64_t>(mine.size())});
+  std::vector<LongSum> sums(1 + reported.size());
+  for (std::size_t at = 0; at < all.size(); at += mine.size()) {
+    sums[0].add(LongSum{all[at], all[at + 1]});
+    for (std::size_t i = 1; i < sums.size(); ++i)
+      sums[i].add(all[at + 1 + i]);
+  }
   for (std::size_t i = 0; i < reported.size(); ++i)
-    output.reports[reported[i]] = all[1 + i];
-  return all[0];
+    output.reports[reported[i]] = sums[1 + i].value();
+  return sums[0].value();
 }
 
 StepOutput RankExecutor::step(const StepInput &input) {

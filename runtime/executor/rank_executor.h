@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "runtime/backend/kernel.h"
+#include "runtime/backend/long_sum.h"
 #include "runtime/communicator/communicator.h"
 #include "runtime/executor/arena_memory.h"
 #include "runtime/executor/rank_place.h"
@@ -126,8 +127,8 @@ private:
            StepOutput &output);
   void runSome(const ScheduleEntry &entry, const std::vector<Task *> &tasks,
                const StepInput &input, StepOutput &output);
-  double squaresOfOwn();
-  double agree(StepOutput &output, double squareSum);
+  LongSum squaresOfOwn();
+  double agree(StepOutput &output, const LongSum &norm);
 
   const Plan &plan;
   World &world;

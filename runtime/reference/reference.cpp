@@ -2,20 +2,25 @@
 
 #include "runtime/reference/reference.h"
 
+#include <algorithm>
+
 #include "runtime/backend/element.h"
 
 namespace mtplan::runtime {
 namespace reference {
 
 void Call::addSample(std::size_t output, Doubles &term) {
-  const ElementType type = spec.outputs[output].type;
-  const auto rounded = [type](double value) {
-    return type == ElementType::f64
-               ? value
-               : static_cast<double>(static_cast<float>(value));
+  const auto isWide = [](const TensorView &view) {
+    return view.type == ElementType::f64;
   };
+  const auto rounded = [](bool wide, double value) {
+    return wide ? value : static_cast<double>(static_cast<float>(value));
+  };
+  const bool wide = std::ranges::any_of(spec.inputs, isWide);
   for (std::size_t i = 0; i < term.size(); ++i) {
-    out[output][i] = rounded(out[output][i] + rounded(term[i]));
+    const double own = rounded(wide, term[i]);
+    out[output][i] =
+        rounded(isWide(spec.outputs[output]), out[output][i] + own);
     term[i] = 0.0;
   }
 }

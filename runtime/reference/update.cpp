@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "runtime/backend/long_sum.h"
 #include "runtime/reference/reference.h"
 
 namespace mtplan::runtime::reference {
@@ -31,9 +32,11 @@ void mask(Call &call) {
 }
 
 void squareSum(Call &call) {
+  LongSum sum{call.out[0][0], call.out[0][1]};
   if (call.spec.integer("counts", 1) != 0)
     for (double value : call.in[0])
-      call.out[0][0] += value * value;
+      sum.addSquare(value);
+  call.out[0] = {sum.sum, sum.lost};
 }
 
 /// With decoupled decay (Loshchilov and Hutter 2019).
