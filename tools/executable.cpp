@@ -11,6 +11,8 @@
 #include "passes/schedule/tasks.h"
 #include "runtime/plan/plan_json.h"
 #include "tools/diagnostics.h"
+#include "tools/predicted_step.h"
+#include "tools/text_file.h"
 
 namespace mtplan::tools {
 
@@ -66,7 +68,8 @@ bool writeExecutable(const Problem &problem,
     errors.emplace_back(error.what());
     return false;
   }
-  return true;
+  return writeTextFile(std::filesystem::path(folder) / kPredictionFile,
+                       textOf(predictionOf(problem, candidate)), errors);
 }
 
 } // namespace mtplan::tools

@@ -15,7 +15,8 @@ std::optional<runtime::Plan>
 executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
              std::vector<std::string> &errors);
 
-/// Writes `folder`/plan.json for mtrun; makes the folder.
+/// Writes `folder`/plan.json for mtrun, and predicted.json, what it is to take;
+/// makes the folder.
 bool writeExecutable(const Problem &problem,
                      const planner::PlannedCandidate &candidate,
                      const std::string &folder,

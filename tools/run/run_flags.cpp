@@ -28,7 +28,8 @@ constexpr std::array<std::string_view, 2> kOnNan = {"stop", "skip"};
 /// Collects what is wrong.
 class Judge {
 public:
-  void number(bool good, const char *option, double value, const char *must) {
+  void number(bool good, const char *option, double value,
+              const std::string &must) {
     if (!good)
       say(fmt::format("{} {}: must be {}", option, value, must));
   }
@@ -157,6 +158,11 @@ void describe(CLI::App &app, RunFlags &flags) {
       "FILE");
   add(watch, "--tensorboard", flags.tensorboard,
       "the same as events for TensorBoard", "FOLDER");
+  add(watch, "--trace", flags.trace,
+      "what ran when on every rank in one step, beside what was predicted, for "
+      "Perfetto",
+      "FILE");
+  add(watch, "--trace-step", flags.traceStep, "which (default: the last)", "N");
   const char *ranks = "Ranks";
   add(ranks, "--threads", flags.threads,
       "of each rank (default: the cores shared out)", "N");
@@ -193,6 +199,14 @@ void resolve(RunFlags &flags) {
     if (flags.valid.empty())
       judge.say(fmt::format("{} {}: needs --valid FILE", option, *value));
   }
+  if (flags.traceStep) {
+    judge.number(*flags.traceStep >= 1 && *flags.traceStep <= train.steps,
+                 "--trace-step", static_cast<double>(*flags.traceStep),
+                 fmt::format("1 to {}, the last step", train.steps));
+    if (flags.trace.empty())
+      judge.say(
+          fmt::format("--trace-step {}: needs --trace FILE", *flags.traceStep));
+  }
   if (flags.threads)
     judge.number(*flags.threads >= 1, "--threads", *flags.threads, "1 or more");
   judge.number(flags.patience >= 0.1 && flags.patience <= 1e6, "--patience",
@@ -207,6 +221,8 @@ void resolve(RunFlags &flags) {
     train.validateEvery = flags.evalEvery.value_or(kEvalEvery);
     train.validationSteps = flags.evalSteps.value_or(kEvalSteps);
   }
+  if (!flags.trace.empty())
+    train.traceStep = flags.traceStep.value_or(train.steps);
   train.skipNonFinite = flags.onNan == "skip";
   LearningRate &rate = train.learningRate;
   rate.decay = *decayNamed(flags.decay);

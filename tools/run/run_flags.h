@@ -31,9 +31,10 @@ struct RunFlags {
   std::optional<std::int64_t> warmup; ///< none: a tenth of the steps
   std::int64_t every = 10;
   std::optional<std::int64_t> evalEvery, evalSteps; ///< none: 100, 10
-  std::string metrics, tensorboard;
-  std::optional<int> threads; ///< none: the cores shared out
-  double patience = 8.0;      ///< seconds
+  std::string metrics, tensorboard, trace;
+  std::optional<std::int64_t> traceStep; ///< none: the last
+  std::optional<int> threads;            ///< none: the cores shared out
+  double patience = 8.0;                 ///< seconds
 };
 
 /// Adds the options to `app`; parsing fills `flags`.

@@ -3,11 +3,15 @@
 #include "tools/run/run_watch.h"
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <ostream>
 
 #include <fmt/format.h>
 
 #include "runtime/metrics/progress_line.h"
+#include "tools/run/run_trace.h"
 
 namespace mtplan::tools {
 
@@ -54,8 +58,27 @@ RunWatch::RunWatch(const RunFlags &theFlags, std::ostream &o, std::ostream &e)
     : flags(theFlags), out(o), err(e) {
   try {
     log.emplace(RunLogOptions{flags.metrics, flags.tensorboard, 0});
+    if (!flags.trace.empty())
+      trace.emplace(flags.trace, LogFile::Mode::replace);
   } catch (const std::runtime_error &error) {
     throw BadInput(error.what());
+  }
+  readPrediction();
+}
+
+// A run is worth more than what it is compared with.
+void RunWatch::readPrediction() {
+  std::filesystem::path file = flags.folder;
+  file = (std::filesystem::is_directory(file) ? file : file.parent_path()) /
+         kPredictionFile;
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream)
+    return;
+  try {
+    prediction = parsePrediction({std::istreambuf_iterator<char>(stream), {}});
+  } catch (const std::runtime_error &error) {
+    err << "warning: " << file.string() << ": " << error.what()
+        << "; nothing is compared with it\n";
   }
 }
 
@@ -80,8 +103,19 @@ void RunWatch::see(const StepRecord &record) {
     out << progressLine(record) << '\n' << std::flush;
 }
 
-void RunWatch::end(const TrainTimes &times) {
-  out << accountOf(times.spent) << std::flush;
+void RunWatch::end(const Plan &plan, const TrainTimes &rank0,
+                   const MeanTimes &means, const Traces &traces) {
+  const Prediction *predicted = prediction ? &*prediction : nullptr;
+  out << accountOf(rank0.spent) << tableOf(means, predicted) << std::flush;
+  if (trace) {
+    std::vector<std::string> faults;
+    trace->write(writeChromeTrace(
+        runTraceOf(plan, traces, flags.train.traceStep, predicted), faults));
+    for (const std::string &fault : faults)
+      err << "warning: " << flags.trace << ": " << fault << '\n';
+    if (const std::string problem = trace->problem(); !problem.empty())
+      err << "warning: " << problem << '\n';
+  }
   for (const std::string &problem : log->problems())
     err << "warning: " << problem << '\n';
   if (!out)

@@ -7,7 +7,9 @@
 
 #include "runtime/executor/train.h"
 #include "runtime/metrics/run_log.h"
+#include "tools/run/prediction.h"
 #include "tools/run/run_flags.h"
+#include "tools/run/run_times.h"
 
 namespace mtplan::tools {
 
@@ -20,12 +22,19 @@ public:
   void begin(const runtime::Plan &plan, bool processes,
              const runtime::TrainOptions &train);
   void see(const runtime::StepRecord &record);
-  void end(const runtime::TrainTimes &times);
+  /// \param rank0   times of rank 0
+  /// \param traces  by rank; empty: there was none to keep
+  void end(const runtime::Plan &plan, const runtime::TrainTimes &rank0,
+           const MeanTimes &means, const Traces &traces);
 
 private:
+  void readPrediction();
+
   const RunFlags &flags;
   std::ostream &out, &err;
   std::optional<runtime::RunLog> log;
+  std::optional<runtime::LogFile> trace;
+  std::optional<Prediction> prediction; ///< none: mtplan left none
 };
 
 } // namespace mtplan::tools

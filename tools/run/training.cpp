@@ -90,8 +90,12 @@ private:
           {[&](std::int64_t step) { return data->trained(step, world); },
            [&](std::int64_t step) { return data->validated(step); }},
           [&](const StepRecord &record) { watch->see(record); });
+      const MeanTimes means = meanTimesOf(world, plan, times);
+      Traces traces;
+      if (flags.train.traceStep > 0)
+        traces = gatherTraces(world, times.trace);
       if (leads)
-        watch->end(times);
+        watch->end(plan, times, means, traces);
     } catch (...) {
       data->stop();
       throw;

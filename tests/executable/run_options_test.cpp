@@ -1,0 +1,170 @@
+//===- run_options_test.cpp - What mtrun says of its options --------------===//
+
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/executable/run_process.h"
+#include "tools/run_command.h"
+
+namespace mtplan {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kText =
+    std::string(MTPLAN_SOURCE_DIR) + "/examples/data/opticks.txt";
+
+struct Ran {
+  int code = -1;
+  std::string out, err;
+};
+
+Ran run(const std::vector<std::string> &arguments) {
+  std::ostringstream out, err;
+  Ran ran;
+  ran.code = tools::runTraining(arguments, out, err);
+  ran.out = out.str();
+  ran.err = err.str();
+  return ran;
+}
+
+TEST(RunOptions, SayWhatIsWrongAndWhatWouldDo) {
+  const std::map<std::vector<std::string>, std::string> cases = {
+      {{"--steps", "0"}, "error: --steps 0: must be 1 or more\n"},
+      {{"--lr", "-1"}, "error: --lr -1: must be above 0\n"},
+      {{"--lr", "nan"}, "error: --lr nan: must be above 0\n"},
+      {{"--lr-floor", "1.5"},
+       "error: --lr-floor 1.5: must be a share, 0 to 1\n"},
+      {{"--lr-decay", "cosin"},
+       "error: --lr-decay cosin: must be constant, linear, cosine, "
+       "inverse-square-root or wsd; nearest is cosine\n"},
+      {{"--warmup", "-2"}, "error: --warmup -2: must be 0 or more\n"},
+      {{"--weight-decay", "-0.1"},
+       "error: --weight-decay -0.1: must be 0 or more\n"},
+      {{"--clip", "-1"}, "error: --clip -1: must be 0 (none) or more\n"},
+      {{"--on-nan", "ignore"},
+       "error: --on-nan ignore: must be stop or skip; nearest is stop\n"},
+      {{"--every", "0"}, "error: --every 0: must be 1 or more\n"},
+      {{"--threads", "0"}, "error: --threads 0: must be 1 or more\n"},
+      {{"--patience", "0"},
+       "error: --patience 0: must be 0.1 to 1000000 seconds\n"},
+      {{"--format", "megatro"},
+       "error: --format megatro: must be text, megatron, llm.c, uint16 or "
+       "uint32; nearest is megatron\n"},
+      {{"--eval-every", "3"}, "error: --eval-every 3: needs --valid FILE\n"},
+      {{"--valid", kText, "--eval-steps", "0"},
+       "error: --eval-steps 0: must be 1 or more\n"},
+      {{"--trace-step", "3"}, "error: --trace-step 3: needs --trace FILE\n"},
+      {{"--trace", "t.json", "--trace-step", "7", "--steps", "5"},
+       "error: --trace-step 7: must be 1 to 5, the last step\n"},
+      {{"--steps", "0", "--every", "0"},
+       "error: --steps 0: must be 1 or more\nerror: --every 0: must be 1 or "
+       "more\n"},
+      {{"--stps", "5"},
+       "error: --stps: no such option; nearest is --steps\nerror: 5: what is "
+       "this for? One folder is trained, and every option takes one value\n"},
+  };
+  for (const auto &[flags, words] : cases) {
+    std::vector<std::string> arguments{"run", "--data", kText};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.code, 2) << words;
+    EXPECT_EQ(ran.err, words);
+    EXPECT_EQ(ran.out, "");
+  }
+}
+
+TEST(RunOptions, SayWhatIsNoNumber) {
+  const std::map<std::vector<std::string>, std::string> cases = {
+      {{"--steps", "many"}, "--steps: many is not a whole number"},
+      {{"--threads", "1.5"}, "--threads: 1.5 is not a whole number"},
+      {{"--lr", "fast"}, "--lr: fast is not a number"},
+      {{"--seed", "-1"}, "--seed: -1 is not a whole number, 0 or more"},
+      {{"--eval-every", "x"}, "--eval-every: x is not a whole number"},
+  };
+  for (const auto &[flags, words] : cases) {
+    std::vector<std::string> arguments{"run", "--data", kText};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_THAT(ran.err, HasSubstr(words));
+  }
+}
+
+TEST(RunOptions, SayWhatIsMissing) {
+  for (const std::vector<std::string> &arguments :
+       std::vector<std::vector<std::string>>{{}, {"run"}, {"--data", kText}}) {
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.err, "error: a folder and --data are needed: mtrun run "
+                       "--data text.txt\n");
+  }
+  EXPECT_THAT(run({"/nowhere", "--data", kText}).err,
+              HasSubstr("error: /nowhere: "));
+  TestFolder folder;
+  ASSERT_EQ(compileExample("tiny-gpt2", folder / "run", {"--gpus", "1"}), "");
+  for (const char *option : {"--data", "--valid"}) {
+    std::vector<std::string> arguments{folder / "run", option,
+                                       folder / "gone.txt"};
+    if (std::string(option) == "--valid")
+      arguments.insert(arguments.end(), {"--data", kText});
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_THAT(ran.err, HasSubstr("gone.txt"));
+  }
+}
+
+TEST(RunOptions, HelpNamesAllOfThem) {
+  const Ran ran = run({"--help"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.err, "");
+  for (const char *option : {"--data FILE",
+                             "--format WORD",
+                             "--steps N",
+                             "--valid FILE",
+                             "--eval-every N",
+                             "--eval-steps N",
+                             "--lr RATE",
+                             "--lr-decay WORD",
+                             "--lr-floor SHARE",
+                             "--warmup N",
+                             "--weight-decay X",
+                             "--clip NORM",
+                             "--on-nan WORD",
+                             "--seed N",
+                             "--every N",
+                             "--metrics FILE",
+                             "--tensorboard FOLDER",
+                             "--trace FILE",
+                             "--trace-step N",
+                             "--threads N",
+                             "--patience SECONDS",
+                             "mpirun -np 4 mtrun",
+                             "Exit status: 0 done"})
+    EXPECT_THAT(ran.out, HasSubstr(option));
+  EXPECT_THAT(run({"data", "--help"}).out, HasSubstr("convert"));
+}
+
+TEST(RunOptions, EventsGoToAFolderThatIsMade) {
+  TestFolder folder;
+  ASSERT_EQ(compileExample("tiny-gpt2", folder / "run", {"--gpus", "1"}), "");
+  const Ran ran = run({folder / "run", "--data", kText, "--steps", "2",
+                       "--threads", "1", "--tensorboard", folder / "a/b"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  std::size_t files = 0;
+  for (const auto &entry :
+       std::filesystem::directory_iterator(folder / "a/b")) {
+    ++files;
+    const std::string name = entry.path().filename();
+    EXPECT_TRUE(name.starts_with("events.out.tfevents.")) << name;
+    EXPECT_THAT(contentOf(entry.path()), HasSubstr("loss"));
+  }
+  EXPECT_EQ(files, 1U);
+}
+
+} // namespace
+} // namespace mtplan
