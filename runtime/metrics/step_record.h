@@ -22,7 +22,7 @@ struct StepRecord {
   double modelFlops = 0.0;         ///< of the step, all ranks; 0: unknown
   int ranks = 1;
   double peakFlops = 0.0;       ///< of one rank, flop/s; 0: unknown
-  std::int64_t memoryBytes = 0; ///< of the rank with most; 0: unknown
+  std::int64_t memoryBytes = 0; ///< of a process, the most so far; 0: unknown
   std::optional<double> validationLoss;
 
   /// All ranks together.

@@ -2,13 +2,12 @@
 
 #include "tools/run/training.h"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <thread>
 
 #include <fmt/format.h>
 
+#include "runtime/communicator/cores.h"
 #include "runtime/plan/plan_check.h"
 #include "runtime/plan/plan_json.h"
 #include "tools/run/run_data.h"
@@ -81,9 +80,8 @@ private:
     const bool leads = world.rank() == 0;
     if (leads)
       watch->begin(plan, processes, flags.train);
-    const int cores = static_cast<int>(std::thread::hardware_concurrency());
     auto backend =
-        makeCpuBackend(flags.threads.value_or(std::max(1, cores / plan.ranks)));
+        makeCpuBackend(flags.threads.value_or(coresOfRank(plan.ranks)));
     try {
       TrainTimes times = runtime::train(
           plan, world, *backend, flags.train,

@@ -1,0 +1,18 @@
+//===- cores.h - Cores for each rank ----------------------------*- C++ -*-===//
+
+#ifndef MTPLAN_RUNTIME_COMMUNICATOR_CORES_H
+#define MTPLAN_RUNTIME_COMMUNICATOR_CORES_H
+
+namespace mtplan::runtime {
+
+/// How many ranks of a run of `ranks` are on this host, as the launcher says;
+/// all of them if none says anything else.
+int ranksOfHost(int ranks);
+
+/// The cores of this host shared out among its ranks, but no more than this
+/// process may use, and at least one.
+int coresOfRank(int ranks);
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_COMMUNICATOR_CORES_H
