@@ -59,6 +59,8 @@ public:
   std::unique_ptr<Problem> run() {
     bool haveMachine = loadMachine();
     loadSoftware();
+    if (haveMachine)
+      widenGradients();
     bool haveModel = loadModel();
     bool haveOptions = haveModel && (haveMachine || request.gpus);
     if (haveOptions) {
@@ -138,6 +140,20 @@ private:
     } catch (const planner::SoftwareError &error) {
       addLines(error.what(), request.software, errors);
     }
+  }
+
+  // What is run, not only priced, adds gradients up in single precision.
+  void widenGradients() {
+    planner::ParameterTraffic &traffic = problem->software.parameters;
+    constexpr double kSingle = 4.0;
+    if (request.output.empty() || !request.software.empty() ||
+        precision == planner::Precision::fp32 || traffic.gradient >= kSingle)
+      return;
+    problem->notes.push_back(fmt::format(
+        "-o: gradients are kept and sent in fp32, {:g} bytes each where plans "
+        "without -o have {:g}; give --software to have what it has",
+        kSingle, traffic.gradient));
+    traffic.gradient = traffic.accumulation = kSingle;
   }
 
   bool loadModel() {

@@ -215,7 +215,7 @@ std::map<std::string, double> RankExecutor::evaluate(const StepInput &input) {
   for (const auto *entries : {&own.schedule, &own.reduce})
     for (const ScheduleEntry &entry : *entries)
       runSome(entry, reporting[sized(entry.program)], input, output);
-  agree(output, {});
+  agree(output, {}, 1.0);
   for (auto &[what, times] : counted)
     times = before.at(what);
   return output.reports;
@@ -251,8 +251,10 @@ LongSum RankExecutor::squaresOfOwn() {
 }
 
 // The sum of squares of all gradients, and the reports, in one message. All
-// ranks of a stage report the same: the first speaks for it.
-double RankExecutor::agree(StepOutput &output, const LongSum &norm) {
+// ranks of a stage report the same: the first speaks for it. Scales are powers
+// of two, as a rule: then reports are as without.
+double RankExecutor::agree(StepOutput &output, const LongSum &norm,
+                           double scale) {
   std::vector<double> mine{norm.sum, norm.lost};
   for (const std::string &label : reported) {
     auto found = output.reports.find(label);
@@ -271,7 +273,7 @@ double RankExecutor::agree(StepOutput &output, const LongSum &norm) {
       sums[i].add(all[at + 1 + i]);
   }
   for (std::size_t i = 0; i < reported.size(); ++i)
-    output.reports[reported[i]] = sums[1 + i].value();
+    output.reports[reported[i]] = sums[1 + i].value() / scale;
   return sums[0].value();
 }
 
@@ -284,7 +286,7 @@ StepOutput RankExecutor::step(const StepInput &input) {
     run(entry, input, output);
   for (const ScheduleEntry &entry : own.reduce)
     run(entry, input, output);
-  const double squareSum = agree(output, squaresOfOwn());
+  const double squareSum = agree(output, squaresOfOwn(), input.lossScale);
   StepInput scaled = input;
   output.gradientNorm = std::sqrt(squareSum) * input.update.gradientFactor;
   if (input.rule) {

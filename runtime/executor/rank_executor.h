@@ -52,6 +52,8 @@ struct StepInput {
   std::uint64_t seed = 1;
   std::int64_t step = 1; ///< from 1
   UpdateNumbers update;  ///< gradientFactor: unread where there is a rule
+  /// Of the loss, and so of all gradients; reports are without it.
+  double lossScale = 1.0;
   /// Where to note when each instruction ran; null: nowhere.
   std::vector<InstructionRun> *trace = nullptr;
   /// Clip, loss scale, and what is done about a norm that is not finite: alike
@@ -128,7 +130,7 @@ private:
   void runSome(const ScheduleEntry &entry, const std::vector<Task *> &tasks,
                const StepInput &input, StepOutput &output);
   LongSum squaresOfOwn();
-  double agree(StepOutput &output, const LongSum &norm);
+  double agree(StepOutput &output, const LongSum &norm, double scale);
 
   const Plan &plan;
   World &world;

@@ -8,6 +8,7 @@
 #include "runtime/executor/index_walk.h"
 #include "runtime/executor/task.h"
 #include "runtime/plan/plan_words.h"
+#include "runtime/random/draws.h"
 
 namespace mtplan::runtime {
 
@@ -211,8 +212,14 @@ public:
             const RankPlace &where)
       : Task(theMemory, what), view(where.viewOf(what.outputs[0])) {}
   void run(const TaskRun &run) override {
-    run.input->data->fill(std::get<Input>(instruction.what), run.microBatch,
-                          view, output(0, run));
+    const auto &what = std::get<Input>(instruction.what);
+    std::byte *out = output(0, run);
+    run.input->data->fill(what, run.microBatch, view, out);
+    // Losses are sums over this number: a part of it is a multiple of them.
+    if (what.label == kCountLabel && run.input->lossScale != 1.0)
+      for (std::int64_t i = 0; i < view.elements(); ++i)
+        writeElement(view.type, out, i,
+                     readElement(view.type, out, i) / run.input->lossScale);
   }
   double TimeSpent::*account() const override { return &TimeSpent::data; }
 

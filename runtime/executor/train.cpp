@@ -40,16 +40,20 @@ public:
     std::unique_ptr<StepData> inputs = data.trained(number);
     StepInput input = inputOf(*inputs, number);
     input.rule = &rule;
-    input.update = {learningRateAt(options.learningRate, number),
+    input.lossScale = rule.lossScale();
+    // As in Megatron-LM a skipped step counts neither for moments nor for the
+    // schedule.
+    input.update = {learningRateAt(options.learningRate, updates + 1),
                     options.beta1,
                     options.beta2,
                     options.epsilon,
                     options.weightDecay,
-                    number,
+                    updates + 1,
                     1.0};
     if (traced)
       input.trace = &times.trace;
     StepOutput output = rank.step(input);
+    updates += output.skipped ? 0 : 1;
     StepRecord record;
     record.seconds = now() - start;
     if (traced)
@@ -66,6 +70,8 @@ public:
     record.loss = output.reports["loss"];
     record.gradientNorm = output.gradientNorm;
     record.learningRate = input.update.learningRate;
+    if (options.scaler)
+      record.lossScale = input.lossScale;
     record.skipped = output.skipped;
     record.tokens = plan.globalBatch * plan.sequence;
     record.modelFlops = flops;
@@ -89,6 +95,7 @@ public:
 private:
   static UpdateRule ruleOf(const TrainOptions &options) {
     UpdateRuleSettings settings;
+    settings.scaler = options.scaler;
     settings.clip = options.clipNorm;
     settings.skipNonFinite = options.skipNonFinite;
     return UpdateRule(settings);
@@ -128,6 +135,7 @@ private:
   RankExecutor rank;
   UpdateRule rule;
   const double flops;
+  std::int64_t updates = 0;           ///< steps that were not skipped
   std::vector<InstructionTime> first; ///< step
   TrainTimes times;
 };

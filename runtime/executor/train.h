@@ -5,10 +5,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "runtime/executor/rank_executor.h"
 #include "runtime/metrics/step_record.h"
 #include "runtime/training/learning_rate.h"
+#include "runtime/training/loss_scaler.h"
 
 namespace mtplan::runtime {
 
@@ -19,7 +21,8 @@ struct TrainOptions {
   double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weightDecay = 0.1;
   double clipNorm = 1.0;      ///< 0: no clip
   bool skipNonFinite = false; ///< gradients that are no numbers: skip, not stop
-  double deviation = 0.02;    ///< of initial weights
+  std::optional<LossScalerSettings> scaler; ///< for training in fp16
+  double deviation = 0.02;                  ///< of initial weights
   /// Steps from one validation to the next; also after the last. 0: none.
   std::int64_t validateEvery = 0;
   std::int64_t validationSteps = 1; ///< whose losses are averaged, by targets

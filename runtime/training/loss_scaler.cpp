@@ -66,6 +66,14 @@ std::string faultOf(const LossScalerSettings &settings) {
   return "";
 }
 
+LossScalerSettings fixedLossScale(double scale) {
+  constexpr int kNever = std::numeric_limits<int>::max();
+  LossScalerSettings settings;
+  settings.initial = settings.floor = scale;
+  settings.window = settings.hysteresis = kNever;
+  return settings;
+}
+
 std::optional<LossScalerSettings> lossScalerNamed(std::string_view name) {
   for (const auto &[each, settings] : kPresets)
     if (each == name)

@@ -65,6 +65,9 @@ private:
 /// What is wrong with them; "" if nothing.
 std::string faultOf(const LossScalerSettings &settings);
 
+/// A scale that stays: steps that overflow are skipped all the same.
+LossScalerSettings fixedLossScale(double scale);
+
 /// Of "megatron", "deepspeed", "torch", "bmtrain" (which has no default scale;
 /// its documentation's example begins at 1024) or "nvidia" (the training guide
 /// on mixed precision).

@@ -59,10 +59,10 @@ std::map<CollectiveCount, std::int64_t> ofOneRank(const Gathered &ran,
 
 template <typename Expected>
 void expectWithin(const Gathered &ran, const Expected &expected, double bound,
-                  const char *what) {
+                  const char *what, double least = 1e-3) {
   EXPECT_EQ(ran.faults, std::vector<std::string>()) << what;
   std::string worst;
-  double difference = worstDifference(ran, expected, worst);
+  double difference = worstDifference(ran, expected, worst, least);
   EXPECT_LE(difference, bound) << what << ": " << worst;
 }
 
@@ -112,10 +112,11 @@ void expectParity(const passes::Family &family, const Drawn &drawn) {
   auto expectRounding = [&](const auto &exact, int steps, double tolerance,
                             double bound, const char *what) {
     std::string unread;
-    double own =
-        worstDifference(run(single, makeOneThread, 0.0, steps), exact, unread);
+    constexpr double kLeast = 1e-2;
+    double own = worstDifference(run(single, makeOneThread, 0.0, steps), exact,
+                                 unread, kLeast);
     expectWithin(run(fast, makeOneThread, tolerance, steps), exact,
-                 std::max(bound, 4.0 * own), what);
+                 std::max(bound, 4.0 * own), what, kLeast);
     EXPECT_LE(own, 20.0 * bound) << what << " of one rank: " << unread;
   };
   expectRounding(*expected, 1, 1e-6, 1e-5, "fp32, one step");

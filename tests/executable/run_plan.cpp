@@ -156,8 +156,7 @@ Elements elementsOf(const Gathered::Table &table) {
 }
 
 void compare(const Gathered::Table &ran, const Elements &expected,
-             const char *kind, Worst &worst) {
-  // What is zero but for rounding is held to the largest of its kind.
+             const char *kind, double least, Worst &worst) {
   double largest = 0.0;
   for (const auto &[key, elements] : expected)
     for (double element : *elements)
@@ -171,7 +170,7 @@ void compare(const Gathered::Table &ran, const Elements &expected,
                 std::string(kind) + key.name() + " is not there");
       continue;
     }
-    double scale = 1e-3 * largest;
+    double scale = least * largest;
     for (double element : elements)
       scale = std::max(scale, std::abs(element));
     for (std::size_t i = 0; i < elements.size(); ++i)
@@ -187,10 +186,11 @@ void compare(const Gathered::Table &ran, const Elements &expected,
 } // namespace
 
 double worstDifference(const Gathered &ran, const ir::RunResult &expected,
-                       std::string &name) {
+                       std::string &name, double least) {
   Worst worst;
-  compare(ran.gradients, elementsOf(expected.gradients), kGradient, worst);
-  compare(ran.parameters, elementsOf(expected.parameters), "", worst);
+  compare(ran.gradients, elementsOf(expected.gradients), kGradient, least,
+          worst);
+  compare(ran.parameters, elementsOf(expected.parameters), "", least, worst);
   for (const auto &[key, tensor] : expected.results) {
     auto found = ran.reports.find(key.label);
     double value = tensor.ranks.front().data.front();
@@ -210,12 +210,14 @@ double worstDifference(const Gathered &ran, const ir::RunResult &expected,
 }
 
 double worstDifference(const Gathered &ran, const Gathered &expected,
-                       std::string &name) {
+                       std::string &name, double least) {
   Worst worst;
-  compare(ran.gradients, elementsOf(expected.gradients), kGradient, worst);
-  compare(ran.parameters, elementsOf(expected.parameters), "", worst);
-  compare(ran.firstMoments, elementsOf(expected.firstMoments), kFirst, worst);
-  compare(ran.secondMoments, elementsOf(expected.secondMoments), kSecond,
+  compare(ran.gradients, elementsOf(expected.gradients), kGradient, least,
+          worst);
+  compare(ran.parameters, elementsOf(expected.parameters), "", least, worst);
+  compare(ran.firstMoments, elementsOf(expected.firstMoments), kFirst, least,
+          worst);
+  compare(ran.secondMoments, elementsOf(expected.secondMoments), kSecond, least,
           worst);
   for (const auto &[label, value] : expected.reports) {
     auto found = ran.reports.find(label);

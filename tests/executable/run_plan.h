@@ -55,10 +55,14 @@ Gathered runPlan(const runtime::Plan &plan, const ir::RunOptions &options,
 
 /// The largest difference of any gradient, parameter, moment or report,
 /// relative to the largest element of its tensor; which, in `name`.
+/// \param least  share of the largest element of all gradients (parameters,
+/// ...)
+///               that a tensor's largest counts as at least: that of a bias of
+///               keys is zero but for what rounding leaves of a sum
 double worstDifference(const Gathered &ran, const ir::RunResult &expected,
-                       std::string &name);
+                       std::string &name, double least = 1e-3);
 double worstDifference(const Gathered &ran, const Gathered &expected,
-                       std::string &name);
+                       std::string &name, double least = 1e-3);
 
 } // namespace mtplan
 

@@ -168,6 +168,46 @@ TEST(Train, TheSameBitsInAnyPipeline) {
               ran("tiny-llama", "--gpus 1 --micro-batch 1"));
 }
 
+// Sixteen bits: weights and activations, with masters, moments and sums of
+// gradients in single precision.
+TEST(Train, SixteenBitsStayClose) {
+  const std::vector<std::string> layout{"--gpus",        "2", "--tp", "2",
+                                        "--micro-batch", "2"};
+  Trained single = train("tiny-gpt2", layout);
+  for (const char *precision : {"bf16", "fp16"}) {
+    SCOPED_TRACE(precision);
+    std::vector<std::string> flags = layout;
+    flags.insert(flags.end(), {"--precision", precision});
+    Trained narrow =
+        train("tiny-gpt2", flags, {"--data", kText, "--loss-scale", "1024"});
+    ASSERT_EQ(narrow.losses.size(), 6U) << narrow.err;
+    for (std::size_t i = 0; i < 6; ++i)
+      EXPECT_NEAR(narrow.losses[i], single.losses[i], 0.02) << "step " << i + 1;
+  }
+}
+
+// A scale that is a power of two changes nothing but what would round to zero;
+// one that overflows is halved until it fits, and its steps do not count.
+TEST(Train, LossScales) {
+  const std::vector<std::string> half{
+      "--gpus", "2", "--dp", "2", "--micro-batch", "2", "--precision", "fp16"};
+  auto scaled = [&](const char *scale) {
+    return train("tiny-gpt2", half, {"--data", kText, "--loss-scale", scale});
+  };
+  Trained one = scaled("64"), other = scaled("128");
+  ASSERT_EQ(one.losses.size(), 6U) << one.err;
+  for (std::size_t i = 0; i < 6; ++i)
+    EXPECT_NEAR(one.losses[i], other.losses[i], 1e-4);
+  Trained high = scaled("megatron"); // begins at 2^32
+  ASSERT_EQ(high.losses.size(), 6U) << high.err;
+  EXPECT_DOUBLE_EQ(high.losses[0], one.losses[0]);
+  EXPECT_THAT(high.out, HasSubstr("scale"));
+  Trained wrong = scaled("megaton");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("nearest is megatron"));
+  EXPECT_EQ(scaled("-1").code, 2);
+}
+
 TEST(Train, EveryFamilyOfTokens) {
   for (const char *model :
        {"tiny-bert", "tiny-llama", "tiny-gptj", "tiny-mixtral", "tiny-t5"}) {

@@ -23,6 +23,8 @@ namespace {
 constexpr std::int64_t kEvalEvery = 100, kEvalSteps = 10;
 constexpr std::array<std::string_view, 5> kDecays = {
     "constant", "linear", "cosine", "inverse-square-root", "wsd"};
+constexpr std::array<std::string_view, 7> kLossScales = {
+    "auto", "none", "megatron", "deepspeed", "torch", "bmtrain", "nvidia"};
 constexpr std::array<std::string_view, 2> kOnNan = {"stop", "skip"};
 
 /// Collects what is wrong.
@@ -96,6 +98,20 @@ void judgeFormat(Judge &judge, const std::string &format) {
   judge.word("--format", format, words);
 }
 
+void readLossScale(Judge &judge, RunFlags &flags) {
+  std::optional<LossScalerSettings> &scaler = flags.train.scaler;
+  scaler = lossScalerNamed(flags.lossScale);
+  double number = 0.0;
+  if (scaler || flags.lossScale == "auto" || flags.lossScale == "none")
+    return;
+  if (!CLI::detail::lexical_cast(flags.lossScale, number))
+    return judge.word("--loss-scale", flags.lossScale, kLossScales);
+  constexpr double kMost = 0x1p127;
+  judge.number(above(number, 0.0) && number <= kMost, "--loss-scale", number,
+               "above 0 and at most 2^127");
+  scaler = fixedLossScale(number);
+}
+
 } // namespace
 
 void describe(CLI::App &app, RunFlags &flags) {
@@ -146,6 +162,11 @@ void describe(CLI::App &app, RunFlags &flags) {
       fmt::format("norm that all gradients are cut to; 0: none (default {})",
                   train.clipNorm),
       "NORM");
+  add(how, "--loss-scale", flags.lossScale,
+      "for fp16: as megatron, deepspeed, torch, bmtrain or nvidia grow and "
+      "shrink it, a number that stays, none, or auto: torch where the plan "
+      "computes in fp16 (default)",
+      "WORD");
   add(how, "--on-nan", flags.onNan,
       "gradients that are no numbers: stop (default), or skip the step",
       "WORD");
@@ -213,6 +234,7 @@ void resolve(RunFlags &flags) {
                flags.patience, "0.1 to 1000000 seconds");
   judge.word("--lr-decay", flags.decay, kDecays);
   judge.word("--on-nan", flags.onNan, kOnNan);
+  readLossScale(judge, flags);
   judgeFormat(judge, flags.format);
   if (!judge.text.empty())
     throw BadInput(judge.text);
@@ -235,17 +257,28 @@ void resolve(RunFlags &flags) {
     throw BadInput(fault);
 }
 
+void suit(RunFlags &flags, const Plan &plan) {
+  const bool half = std::ranges::any_of(plan.stages, [](const Stage &stage) {
+    return std::ranges::any_of(stage.parameters, [](const Parameter &one) {
+      return one.value.type == ElementType::f16;
+    });
+  });
+  if (half && flags.lossScale == "auto")
+    flags.train.scaler = lossScalerNamed("torch");
+}
+
 std::string optionsText(const RunFlags &flags) {
   const TrainOptions &train = flags.train;
   const LearningRate &rate = train.learningRate;
   return fmt::format(
       "steps {} seed {} lr {} {} {} {} {} {} adam {} {} {} {} clip {} skip {} "
-      "deviation {} validation {} {} trace {}",
+      "deviation {} validation {} {} trace {} scale {}",
       train.steps, train.seed, static_cast<int>(rate.decay), rate.peak,
       rate.floor, rate.warmup, rate.end, rate.annealing, train.beta1,
       train.beta2, train.epsilon, train.weightDecay, train.clipNorm,
       train.skipNonFinite, train.deviation, train.validateEvery,
-      train.validationSteps, train.traceStep);
+      train.validationSteps, train.traceStep,
+      train.scaler ? flags.lossScale : "none");
 }
 
 } // namespace mtplan::tools

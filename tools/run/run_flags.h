@@ -27,6 +27,7 @@ struct RunFlags {
   std::string data, format, valid;
   runtime::TrainOptions train;
   std::string decay = "cosine", onNan = "stop";
+  std::string lossScale = "auto"; ///< whose presets, a number, none, or auto
   double rate = 1e-3, floorShare = 0.1;
   std::optional<std::int64_t> warmup; ///< none: a tenth of the steps
   std::int64_t every = 10;
@@ -43,6 +44,10 @@ void describe(CLI::App &app, RunFlags &flags);
 /// Words become what they stand for.
 /// \throws BadInput with all that is wrong
 void resolve(RunFlags &flags);
+
+/// Of what is left to it, what `plan` needs: a loss scale where it computes in
+/// fp16.
+void suit(RunFlags &flags, const runtime::Plan &plan);
 
 /// Everything in which ranks must agree beside plan and data.
 std::string optionsText(const RunFlags &flags);

@@ -55,6 +55,7 @@ private:
       text += (text.empty() ? "" : "\n") + file.string() + ": " + fault;
     if (!text.empty())
       throw BadInput(text);
+    suit(flags, plan);
   }
 
   void prepare(int ranksHere, bool leads) {
