@@ -6,11 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "planner/search/given_plan.h"
 #include "runtime/plan/memory_use.h"
+#include "runtime/plan/plan_json.h"
 #include "tests/executable/run_plan.h"
+#include "tests/executable/run_process.h"
+#include "tests/tools/command_testing.h"
 #include "tests/tools/planning.h"
 #include "tools/executable.h"
 #include "tools/facts.h"
@@ -130,6 +135,35 @@ INSTANTIATE_TEST_SUITE_P(
         Layout{"tiny-mixtral", 4, 1, 1, 1, 2}, Layout{"tiny-t5", 1, 2},
         Layout{"tiny-bert", 2, 2, 1, 1, 1, 1, Recompute::none,
                ScheduleKind::oneForwardOneBackward, planner::Precision::bf16}));
+
+// What the process takes beside its arenas, for the program, its libraries,
+// packed weights and the data: a constant. Pages that nothing touched are not
+// there, such as the padding of a vocabulary.
+TEST(PlannedProcess, TakesWhatItsArenasTake) {
+  TestFolder folder;
+  Ran planned({examplePath("gpt2-1.2b"), "--hardware", "cpu", "--gpus", "1",
+               "--layers", "1", "--seq", "64", "--global-batch", "1",
+               "--micro-batch", "1", "-o", folder / "run"});
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  runtime::Plan plan = runtime::readPlanFile(folder / "run/plan.json");
+  double arenas = 0.0;
+  for (const runtime::Stage &stage : plan.stages)
+    for (const runtime::Arena &arena : stage.arenas)
+      arenas += static_cast<double>(arena.size) *
+                static_cast<double>(stage.ranks.size());
+  RunProcess run({MTPLAN_MTRUN, folder / "run", "--data", "synthetic",
+                  "--steps", "1", "--metrics", folder / "log"});
+  EXPECT_EQ(run.end().code, 0);
+  std::ifstream log(folder / "log");
+  std::string line;
+  std::getline(log, line);
+  const std::string key = "\"memory_bytes\": ";
+  ASSERT_NE(line.find(key), std::string::npos) << line;
+  double resident = std::stod(line.substr(line.find(key) + key.size()));
+  constexpr double kBeside = 96e6; // bytes
+  EXPECT_GT(arenas, 1.9e9);
+  EXPECT_NEAR(resident, arenas + kBeside / 2, 0.1 * arenas + kBeside / 2);
+}
 
 } // namespace
 } // namespace mtplan::tools
