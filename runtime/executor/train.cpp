@@ -3,6 +3,7 @@
 #include "runtime/executor/train.h"
 
 #include <chrono>
+#include <numeric>
 #include <string>
 
 #include "runtime/metrics/process_memory.h"
@@ -23,7 +24,7 @@ public:
            const TrainOptions &theOptions, const TrainData &theData)
       : plan(thePlan), world(theWorld), options(theOptions), data(theData),
         rank(plan, world, backend), rule(ruleOf(options)),
-        flops(rank.flops() * plan.ranks) {
+        flops(sumOfAll(rank.flops())) {
     Initialisation how{options.seed, options.deviation, plan.layers};
     rank.initialise([&](const Parameter &parameter, int copy,
                         const TensorView &piece, double *values) {
@@ -76,6 +77,7 @@ public:
     record.tokens = plan.globalBatch * plan.sequence;
     record.modelFlops = flops;
     record.ranks = plan.ranks;
+    record.peakFlops = options.peakFlops;
     record.memoryBytes = processMemory().peak;
     return record;
   }
@@ -99,6 +101,16 @@ private:
     settings.clip = options.clipNorm;
     settings.skipNonFinite = options.skipNonFinite;
     return UpdateRule(settings);
+  }
+
+  double sumOfAll(double mine) {
+    std::vector<int> ranks(static_cast<std::size_t>(world.size()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    double sum = 0.0;
+    world.group("flops", ranks)
+        ->allReduce("flops of a step", &mine, &sum, {ElementType::f64, 1, 1},
+                    Reduction::sum);
+    return sum;
   }
 
   StepInput inputOf(StepData &inputs, std::int64_t number) const {

@@ -27,6 +27,7 @@ struct TrainOptions {
   std::int64_t validateEvery = 0;
   std::int64_t validationSteps = 1; ///< whose losses are averaged, by targets
   std::int64_t traceStep = 0;       ///< of which to keep a trace; 0: none
+  double peakFlops = 0.0;           ///< of this rank, flop/s; 0: unknown
 };
 
 /// Called by every rank, for steps 1, 2, ...

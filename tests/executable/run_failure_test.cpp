@@ -133,6 +133,16 @@ TEST_F(RunFailureMpi, AKilledStageIsNamed) {
   EXPECT_THAT(ended.said(0), HasSubstr("rank 1 did not come to")) << ended.out;
 }
 
+TEST_F(RunFailureMpi, ALauncherThatIsKilledLeavesNobody) {
+  RunProcess run(underMpi(
+      4, arguments("dp2tp2", {"--steps", "10000000", "--every", "5"})));
+  ASSERT_TRUE(run.writes("step        5/")) << run.end().out;
+  EXPECT_EQ(run.left().size(), 5U);
+  run.signal(SIGKILL);
+  EXPECT_EQ(run.end().code, 128 + SIGKILL);
+  expectNobodyLeft(run);
+}
+
 TEST_F(RunFailureMpi, ARankThatIsToldToEndEndsAll) {
   const Ended ended = runUntil("dp2tp2", 4, SIGTERM, 2);
   EXPECT_THAT(ended.said(2), HasSubstr("told to end by SIGTERM")) << ended.out;

@@ -125,6 +125,8 @@ pid_t RunProcess::processOf(int rank) const {
   return -1;
 }
 
+void RunProcess::signal(int number) const { kill(session, number); }
+
 Ended RunProcess::end() {
   const auto until = Clock::now() + kMostToEnd;
   while (!hasEnded() && Clock::now() < until)

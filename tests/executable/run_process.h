@@ -35,6 +35,8 @@ public:
   bool writes(const std::string &text);
   /// The process that Open MPI made this rank; -1: there is none.
   pid_t processOf(int rank) const;
+  /// To what was started itself.
+  void signal(int number) const;
   /// Waits; after three minutes the command is killed.
   Ended end();
   /// Processes of its session that are there, this moment.

@@ -185,6 +185,24 @@ TEST(RunTimes, ClassesAddUpToThePredictedStep) {
   }
 }
 
+TEST(RunTimes, FlopsAreThoseOfAllRanks) {
+  // The same model on one rank and on two stages, of which one has the head.
+  const auto flopsOf = [](const std::vector<std::string> &flags) {
+    TestFolder folder;
+    EXPECT_EQ(compileExample("tiny-gpt2", folder / "run", flags), "");
+    EXPECT_EQ(run({folder / "run", "--metrics", folder / "log.jsonl"}).code, 0);
+    std::ifstream log(folder / "log.jsonl");
+    std::string line;
+    std::getline(log, line);
+    const json step = json::parse(line);
+    EXPECT_GT(step["share_of_peak"].get<double>(), 0.0);
+    return step["flops_per_rank"].get<double>() * step["seconds"].get<double>();
+  };
+  const double one = flopsOf({"--gpus", "1"});
+  EXPECT_NEAR(flopsOf({"--gpus", "2", "--pp", "2"}), one / 2, 1e-6 * one);
+  EXPECT_NEAR(flopsOf({"--gpus", "2", "--dp", "2"}), one / 2, 1e-6 * one);
+}
+
 TEST(RunTimes, TheTableSetsThemSideBySide) {
   TestFolder folder;
   ASSERT_EQ(compileExample("tiny-gpt2", folder / "run",

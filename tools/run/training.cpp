@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "runtime/communicator/cores.h"
+#include "runtime/executor/product_peak.h"
 #include "runtime/plan/plan_check.h"
 #include "runtime/plan/plan_json.h"
 #include "tools/run/run_data.h"
@@ -84,8 +85,10 @@ private:
     auto backend =
         makeCpuBackend(flags.threads.value_or(coresOfRank(plan.ranks)));
     try {
+      TrainOptions options = flags.train;
+      options.peakFlops = productPeak(plan, world, *backend);
       TrainTimes times = runtime::train(
-          plan, world, *backend, flags.train,
+          plan, world, *backend, options,
           {[&](std::int64_t step) { return data->trained(step, world); },
            [&](std::int64_t step) { return data->validated(step); }},
           [&](const StepRecord &record) { watch->see(record); });
