@@ -4,8 +4,9 @@
 // samples are rows, their tiles share the weight's columns, which are brought
 // into oneDNN's order once per run, a panel of columns at a time. Where samples
 // are summed, a tile takes them in turn: the product of each by itself, then
-// its sum with those before. Tiles are dense, as oneDNN's fastest kernels write
-// nothing else, and copied to where they belong.
+// its sum with those before. There, rows are columns of a in memory: a task
+// transposes them once for some tiles side by side. Tiles are dense, as
+// oneDNN's fastest kernels write nothing else, and copied to where they belong.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,12 +16,16 @@
 #include "runtime/cpu/matrix_product.h"
 #include "runtime/cpu/product_double.h"
 #include "runtime/cpu/product_shape.h"
+#include "runtime/cpu/transpose.h"
 
 namespace mtplan::runtime::cpu {
 
 namespace {
 
 constexpr std::int64_t kTileRows = 256, kTileColumns = 256;
+/// Where samples are summed; and tiles side by side that share a's: their sums
+/// stay in the second level of the cache.
+constexpr std::int64_t kSummedRows = 128, kTogether = 4;
 /// What packed weights may take; columns are packed as many tiles at a time.
 constexpr std::size_t kPackedBytes = std::size_t{16} << 20;
 
@@ -45,8 +50,10 @@ public:
   Product(const KernelSpec &spec, const ProductShape &theShape,
           SharedContext theContext)
       : context(std::move(theContext)), shape(theShape),
-        rows(shape.m.size, kTileRows), columns(shape.n.size, kTileColumns),
-        outer(placesOf(shape.outer)), summed(placesOf(shape.summed)) {
+        rows(shape.m.size, shape.summed.empty() ? kTileRows : kSummedRows),
+        columns(shape.n.size, kTileColumns), outer(placesOf(shape.outer)),
+        summed(placesOf(shape.summed)),
+        transposes(!shape.summed.empty() && shape.m.a == 1 && shape.k.a > 1) {
     const TensorView &lhs = spec.inputs[shape.lhs],
                      &rhs = spec.inputs[shape.rhs];
     lhsType = lhs.type;
@@ -95,16 +102,17 @@ public:
   }
 
 private:
-  /// Which packed weight each outer step takes.
+  /// Which packed weight each step takes.
   void orderWeights() {
-    for (const Place &place : outer) {
-      std::size_t i = 0;
-      while (i < weights.size() && weights[i] != place.b)
-        ++i;
-      if (i == weights.size())
-        weights.push_back(place.b);
-      weightOf.push_back(i);
-    }
+    for (const Place &place : outer)
+      for (const Place &term : summed) {
+        std::size_t i = 0;
+        while (i < weights.size() && weights[i] != place.b + term.b)
+          ++i;
+        if (i == weights.size())
+          weights.push_back(place.b + term.b);
+        weightOf.push_back(i);
+      }
     // By what is looped over, not how often: oneDNN multiplies otherwise by
     // what is packed, and one sample has to have the bits of one of many.
     const bool fits =
@@ -113,7 +121,7 @@ private:
     packs = rows.tiles > 1;
     for (const LetterStep &step : shape.outer)
       packs |= step.b == 0;
-    packs &= shape.summed.empty() && fits;
+    packs &= fits;
   }
 
   /// Tiles come in up to four sizes: the last row and column may be short.
@@ -125,8 +133,8 @@ private:
           MatrixShape{.m = m,
                       .n = n,
                       .k = shape.k.size,
-                      .aRow = shape.m.a,
-                      .aColumn = shape.k.a,
+                      .aRow = transposes ? shape.k.size : shape.m.a,
+                      .aColumn = transposes ? 1 : shape.k.a,
                       .bRow = shape.k.b,
                       .bColumn = shape.n.b,
                       .cRow = n,
@@ -149,9 +157,11 @@ private:
       packedSize =
           std::max(packedSize, roundUp(tile.packedBytes(), Scratch::kLine));
     }
-    tileBytes = inPlace ? 0
-                        : static_cast<std::size_t>(rows.each * columns.each) *
-                              sizeof(float);
+    tileBytes =
+        inPlace ? 0
+                : roundUp(static_cast<std::size_t>(rows.each * columns.each) *
+                              sizeof(float),
+                          Scratch::kLine);
     std::size_t common = 0;
     for (std::int64_t count : {lhsWidened, rhsWidened, biasSize})
       common += roundUp(static_cast<std::size_t>(count) * sizeof(float),
@@ -162,8 +172,21 @@ private:
       panel = std::clamp<std::int64_t>(
           static_cast<std::int64_t>(kPackedBytes / column), 1, panel);
     common += column * static_cast<std::size_t>(panel);
-    // Two tiles: the sum and the next term.
-    context->reserve(common, roundUp(scratch, Scratch::kLine) + 2 * tileBytes);
+    // With many threads, rather more tasks than fewer transpositions.
+    if (!shape.summed.empty())
+      together = std::clamp<std::int64_t>(
+          static_cast<std::int64_t>(outer.size()) * rows.tiles * columns.tiles /
+              (4 * context->threads),
+          1, kTogether);
+    transposedBytes =
+        transposes ? roundUp(static_cast<std::size_t>(rows.each * shape.k.size *
+                                                      bytesOf(inType)),
+                             Scratch::kLine)
+                   : 0;
+    // The sums, and the next term.
+    context->reserve(common,
+                     roundUp(scratch, Scratch::kLine) + transposedBytes +
+                         static_cast<std::size_t>(together + 1) * tileBytes);
   }
 
   /// A whole operand as floats, at the start of `memory`, which moves on.
@@ -198,56 +221,87 @@ private:
                 bAt(b, weights[static_cast<std::size_t>(task / count)], column),
                 packed + static_cast<std::size_t>(task) * packedSize);
           });
-    const auto places = static_cast<std::int64_t>(outer.size());
-    context->forEach(places * rows.tiles * count, [&](std::int64_t task,
-                                                      int thread) {
-      const std::int64_t column = first + task % count;
-      const std::int64_t row = task / count % rows.tiles;
-      const auto place = static_cast<std::size_t>(task / count / rows.tiles);
-      const std::byte *ready =
-          packs ? packed + (weightOf[place] * static_cast<std::size_t>(count) +
-                            static_cast<std::size_t>(column - first)) *
-                               packedSize
-                : nullptr;
-      runTile(a, b, ready, bias, c, outer[place], row, column, thread);
-    });
+    const std::int64_t groups = (count + together - 1) / together;
+    context->forEach(
+        static_cast<std::int64_t>(outer.size()) * rows.tiles * groups,
+        [&](std::int64_t task, int thread) {
+          const std::int64_t column = task % groups * together;
+          runTiles({a, b, packs ? packed : nullptr, bias, c, first, count},
+                   static_cast<std::size_t>(task / groups / rows.tiles),
+                   task / groups % rows.tiles, column,
+                   std::min(together, count - column), thread);
+        });
   }
 
-  void runTile(const void *a, const void *b, const std::byte *ready,
-               const float *bias, void *c, const Place &place, std::int64_t row,
-               std::int64_t column, int thread) const {
-    const MatrixProduct &tile = tileAt(row, column);
-    if (rows.isLast(row))
-      ready = nullptr;
-    const float *tileBias = bias ? bias + columns.first(column) : nullptr;
-    const auto aAt = [&](std::int64_t term) {
-      return at(a, inType, place.a + term + rows.first(row) * shape.m.a);
-    };
-    const std::int64_t to =
-        place.c + rows.first(row) * shape.m.c + columns.first(column);
-    auto *own = context->ofThread<float>(thread);
-    std::byte *scratch = context->ofThread<std::byte>(thread) + 2 * tileBytes;
-    if (inPlace) {
-      tile.run(thread, aAt(0), ready ? ready : bAt(b, place.b, column),
-               tileBias, at(c, outType, to), scratch);
-      return;
+  /// Operands, the result, and which columns of b are packed.
+  struct Panel {
+    const void *a, *b;
+    const std::byte *packed; ///< null: none
+    const float *bias;
+    void *c;
+    std::int64_t first, count;
+
+    const float *biasAt(std::int64_t column) const {
+      return bias ? bias + column : nullptr;
     }
-    const std::int64_t m = rows.size(row), n = columns.size(column);
-    float *sum = own, *term = own + tileBytes / sizeof(float);
+  };
+
+  /// Tiles side by side. \param from  the first one's column in the panel
+  void runTiles(const Panel &all, std::size_t place, std::int64_t row,
+                std::int64_t from, std::int64_t count, int thread) const {
+    auto *sums = context->ofThread<std::byte>(thread);
+    std::byte *term = sums + static_cast<std::size_t>(together) * tileBytes;
+    std::byte *transposed = term + tileBytes;
+    std::byte *scratch = transposed + transposedBytes;
+    const std::int64_t m = rows.size(row);
+    const std::int64_t to = outer[place].c + rows.first(row) * shape.m.c;
     for (std::size_t s = 0; s < summed.size(); ++s) {
-      tile.run(thread, aAt(summed[s].a),
-               ready ? ready : bAt(b, place.b + summed[s].b, column), tileBias,
-               s == 0 ? sum : term, scratch);
-      if (s > 0)
-        addTo(term, m * n, sum);
+      const void *left =
+          at(all.a, inType,
+             outer[place].a + summed[s].a + rows.first(row) * shape.m.a);
+      if (transposes) {
+        transpose(inType, left, shape.k.a, shape.k.size, m, transposed);
+        left = transposed;
+      }
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t column = all.first + from + i;
+        const void *right =
+            all.packed && !rows.isLast(row)
+                ? all.packed + (weightOf[place * summed.size() + s] *
+                                    static_cast<std::size_t>(all.count) +
+                                static_cast<std::size_t>(from + i)) *
+                                   packedSize
+                : bAt(all.b, outer[place].b + summed[s].b, column);
+        std::byte *sum = sums + static_cast<std::size_t>(i) * tileBytes;
+        void *into = s == 0 ? sum : term;
+        if (inPlace)
+          into = at(all.c, outType, to + columns.first(column));
+        tileAt(row, column)
+            .run(thread, left, right, all.biasAt(columns.first(column)), into,
+                 scratch);
+        if (s > 0)
+          addTo(reinterpret_cast<const float *>(term), m * columns.size(column),
+                reinterpret_cast<float *>(sum));
+      }
     }
-    for (std::int64_t r = 0; r < m; ++r) {
+    if (!inPlace)
+      for (std::int64_t i = 0; i < count; ++i)
+        putTile(sums + static_cast<std::size_t>(i) * tileBytes, all.c, to, m,
+                all.first + from + i);
+  }
+
+  /// Copies a tile of m rows to where its result's rows begin, at `to`.
+  void putTile(const std::byte *tile, void *c, std::int64_t to, std::int64_t m,
+               std::int64_t column) const {
+    const std::int64_t n = columns.size(column);
+    to += columns.first(column);
+    for (std::int64_t r = 0; r < m; ++r, to += shape.m.c) {
       if (tileType == outType)
-        std::memcpy(at(c, outType, to + r * shape.m.c),
-                    at(static_cast<const void *>(sum), tileType, r * n),
+        std::memcpy(at(c, outType, to), at(tile, tileType, r * n),
                     static_cast<std::size_t>(n * bytesOf(tileType)));
       else
-        narrow(outType, c, to + r * shape.m.c, n, sum + r * n);
+        narrow(outType, c, to, n,
+               reinterpret_cast<const float *>(tile) + r * n);
     }
   }
 
@@ -255,6 +309,7 @@ private:
   const ProductShape shape;
   const Cut rows, columns;
   const std::vector<Place> outer, summed;
+  const bool transposes; ///< a's tiles, before they are multiplied
   ElementType lhsType, rhsType, outType, biasType = ElementType::f32;
   ElementType inType, tileType; ///< of what oneDNN reads, and writes
   std::int64_t lhsWidened = 0,  ///< elements, if it has to be; else 0
@@ -262,10 +317,11 @@ private:
   bool inPlace = false; ///< tiles are computed where they belong
   bool packs = false;
   std::int64_t panel = 1;            ///< tiles of columns packed at a time
+  std::int64_t together = 1;         ///< tiles side by side of one task
   std::vector<std::int64_t> weights; ///< where b's different ones begin
-  std::vector<std::size_t> weightOf; ///< by outer step
+  std::vector<std::size_t> weightOf; ///< by outer step and term
   std::vector<MatrixProduct> tiles;
-  std::size_t packedSize = 0, tileBytes = 0;
+  std::size_t packedSize = 0, tileBytes = 0, transposedBytes = 0;
 };
 
 } // namespace

@@ -50,44 +50,93 @@ MTPLAN_INLINE void block(std::int64_t k, const R *a, std::int64_t aRow,
       *reinterpret_cast<V *>(c + r * cStride + v * kWide) = sums[r][v];
 }
 
-template <int Vectors, typename R>
+/// All rows of some columns, `Rows` at a time.
+template <int Rows, int Vectors, typename R>
 MTPLAN_INLINE void column(std::int64_t m, std::int64_t k, Left<R> a, const R *b,
                           std::int64_t bStride, R *c, std::int64_t cStride) {
   std::int64_t row = 0;
-  for (; row + 4 <= m; row += 4)
-    block<4, Vectors>(k, a.data + row * a.rowStride, a.rowStride,
-                      a.columnStride, b, bStride, c + row * cStride, cStride);
+  for (; row + Rows <= m; row += Rows)
+    block<Rows, Vectors>(k, a.data + row * a.rowStride, a.rowStride,
+                         a.columnStride, b, bStride, c + row * cStride,
+                         cStride);
+  if constexpr (Rows > 2)
+    for (; row + 2 <= m; row += 2)
+      block<2, Vectors>(k, a.data + row * a.rowStride, a.rowStride,
+                        a.columnStride, b, bStride, c + row * cStride, cStride);
   for (; row < m; ++row)
     block<1, Vectors>(k, a.data + row * a.rowStride, a.rowStride,
                       a.columnStride, b, bStride, c + row * cStride, cStride);
 }
 
-template <typename R>
-MTPLAN_INLINE void
-multiplyAddAny(std::int64_t m, std::int64_t n, std::int64_t k, Left<R> a,
-               const R *b, std::int64_t bStride, R *c, std::int64_t cStride) {
+template <typename R> struct Product {
+  std::int64_t m, n, k;
+  Left<R> a;
+  const R *b;
+  std::int64_t bStride;
+  R *c;
+  std::int64_t cStride;
+};
+
+template <int Rows, int Vectors, typename R>
+MTPLAN_INLINE void multiplyAddAny(const Product<R> &p) {
   constexpr std::int64_t kWide = 64 / sizeof(R);
   std::int64_t j = 0;
-  for (; j + 2 * kWide <= n; j += 2 * kWide)
-    column<2>(m, k, a, b + j, bStride, c + j, cStride);
-  for (; j < n; j += kWide)
-    column<1>(m, k, a, b + j, bStride, c + j, cStride);
+  for (; j + Vectors * kWide <= p.n; j += Vectors * kWide)
+    column<Rows, Vectors>(p.m, p.k, p.a, p.b + j, p.bStride, p.c + j,
+                          p.cStride);
+  for (; j < p.n; j += kWide)
+    column<Rows, 1>(p.m, p.k, p.a, p.b + j, p.bStride, p.c + j, p.cStride);
+}
+
+// A block is as large as the registers: 32 of 64 bytes, 16 of 32 or 16 of 16.
+// One that is too small waits for what it reads, and for its own sums.
+#if defined(__x86_64__)
+template <typename R>
+__attribute__((target("arch=x86-64-v4"))) void onV4(const Product<R> &p) {
+  multiplyAddAny<6, 4>(p);
+}
+template <typename R>
+__attribute__((target("arch=x86-64-v3"))) void onV3(const Product<R> &p) {
+  multiplyAddAny<6, 1>(p);
+}
+#endif
+template <typename R> void onAny(const Product<R> &p) {
+  multiplyAddAny<2, 1>(p);
+}
+
+template <typename R> auto best() {
+#if defined(__x86_64__)
+  const bool v3 =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  if (v3 && __builtin_cpu_supports("avx512f") &&
+      __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512cd") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    return onV4<R>;
+  if (v3)
+    return onV3<R>;
+#endif
+  return onAny<R>;
+}
+
+template <typename R> void multiplyAddBest(const Product<R> &p) {
+  static const auto kBest = best<R>();
+  kBest(p);
 }
 
 } // namespace
 
-MTPLAN_CLONES void multiplyAdd(std::int64_t m, std::int64_t n, std::int64_t k,
-                               Left<float> a, const float *b,
-                               std::int64_t bStride, float *c,
-                               std::int64_t cStride) {
-  multiplyAddAny(m, n, k, a, b, bStride, c, cStride);
+void multiplyAdd(std::int64_t m, std::int64_t n, std::int64_t k, Left<float> a,
+                 const float *b, std::int64_t bStride, float *c,
+                 std::int64_t cStride) {
+  multiplyAddBest<float>({m, n, k, a, b, bStride, c, cStride});
 }
 
-MTPLAN_CLONES void multiplyAdd(std::int64_t m, std::int64_t n, std::int64_t k,
-                               Left<double> a, const double *b,
-                               std::int64_t bStride, double *c,
-                               std::int64_t cStride) {
-  multiplyAddAny(m, n, k, a, b, bStride, c, cStride);
+void multiplyAdd(std::int64_t m, std::int64_t n, std::int64_t k, Left<double> a,
+                 const double *b, std::int64_t bStride, double *c,
+                 std::int64_t cStride) {
+  multiplyAddBest<double>({m, n, k, a, b, bStride, c, cStride});
 }
 
 } // namespace mtplan::runtime::cpu

@@ -226,6 +226,7 @@ TimeSpent RankExecutor::timeSpent() const {
   for (const auto &tasks : programs)
     for (const std::unique_ptr<Task> &task : tasks)
       spent.*(task->account()) += task->seconds;
+  spent.kernels += secondsOfSquares;
   spent.steps = secondsOfSteps;
   return spent;
 }
@@ -240,6 +241,7 @@ std::vector<InstructionTime> RankExecutor::instructionTimes() const {
 }
 
 LongSum RankExecutor::squaresOfOwn() {
+  const double start = seconds();
   std::array<double, 2> sum{};
   for (auto &[parameter, kernel] : squares)
     for (int copy = 0; copy < parameter->copies; ++copy) {
@@ -247,6 +249,7 @@ LongSum RankExecutor::squaresOfOwn() {
       void *out = sum.data();
       kernel->run({&in, &out, {}, nullptr});
     }
+  secondsOfSquares += seconds() - start;
   return {sum[0], sum[1]};
 }
 

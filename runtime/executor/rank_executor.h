@@ -146,7 +146,7 @@ private:
   std::vector<std::pair<const Parameter *, std::unique_ptr<Kernel>>> squares;
   std::vector<std::string> reported; ///< by any stage
   std::map<CollectiveCount, std::int64_t> counted;
-  double secondsOfSteps = 0.0;
+  double secondsOfSteps = 0.0, secondsOfSquares = 0.0;
 };
 
 } // namespace mtplan::runtime

@@ -72,6 +72,7 @@ void Writer::products() {
   // More than a tile of rows, of columns and of panels of them.
   product("bsi,io->bso", {kB, 300, 20}, {20, 530}, of({kB, 300, 530}), true);
   product("bsi,bso->io", {kB, 30, 300}, {kB, 30, 270}, summed({300, 270}));
+  product("bsi,bso->io", {kB, 5, 300}, {kB, 5, 1300}, summed({300, 1300}));
   product("bi,io->bo", {kB, 30}, {30, 4200}, of({kB, 4200}));
   // Classifiers, and experts.
   product("bi,io->bo", {kB, 30}, {30, 7}, of({kB, 7}), true);
