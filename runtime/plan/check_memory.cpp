@@ -6,13 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <set>
+#include <tuple>
 
 #include "runtime/plan/placement.h"
 #include "runtime/plan/plan_words.h"
-#include "runtime/plan/program_order.h"
 
 namespace mtplan::runtime {
 
@@ -53,7 +51,7 @@ bool isAllReduce(const Instruction &instruction) {
 class StageMemory {
 public:
   StageMemory(const Plan &whole, std::size_t number, Faults &list)
-      : plan(whole), stage(whole.stages[number]), s(number), faults(list),
+      : stage(whole.stages[number]), s(number), faults(list),
         placement(stage, s, list) {}
 
   void check() {
@@ -61,7 +59,6 @@ public:
       return;
     values.resize(placement.pieces());
     start();
-    std::vector<bool> seen(stage.programs.size(), false);
     std::vector<Phase> phases = phasesOf(stage);
     for (std::size_t k = 0; k < phases.size(); ++k) {
       now.phase = static_cast<int>(k);
@@ -70,16 +67,9 @@ public:
         now.entry = e;
         now.program = indexed(entry.program);
         now.microBatch = entry.microBatch;
-        // Each run meets itself alike.
-        std::optional<ProgramOrder> order;
-        if (!seen[now.program])
-          order.emplace(stage.programs[now.program], plan.streams.size());
-        seen[now.program] = true;
         for (int i = 0; i < entry.count; ++i) {
           now.copy = entry.first + i * entry.step;
           run();
-          if (order)
-            checkStreams(*order);
         }
       }
     }
@@ -164,10 +154,6 @@ private:
                    what + ", for copy " + std::to_string(copy) + " of " +
                        std::to_string(stage.parameters[i].copies));
     });
-  }
-
-  const Instruction &instruction() const {
-    return stage.programs[now.program].instructions[now.instruction];
   }
 
   // Once an operand: what is wrong in one run is wrong in many.
@@ -321,58 +307,6 @@ private:
     }
   }
 
-  // Of two that touch the same bytes, one of them writing, the later waits.
-  void checkStreams(const ProgramOrder &order) {
-    struct Users { // the last of each stream; it follows those before
-      std::map<int, std::size_t> readers, writers;
-    };
-    const Program &program = stage.programs[now.program];
-    std::map<std::size_t, Users> users; // by piece
-    for (now.instruction = 0; now.instruction < program.instructions.size();
-         ++now.instruction) {
-      const Instruction &what = instruction();
-      auto meet = [&](std::size_t piece, bool writes) {
-        auto found = users.find(piece);
-        if (found == users.end())
-          return;
-        for (auto [stream, writer] : found->second.writers)
-          mustFollow(order, writer, "writes");
-        if (writes)
-          for (auto [stream, reader] : found->second.readers)
-            mustFollow(order, reader, "reads");
-      };
-      auto use = [&](const std::vector<Tensor> &tensors, bool writes) {
-        for (const Tensor &tensor : tensors) {
-          if (entryOf(tensor) < 0)
-            continue; // told
-          meet(pieceOf(tensor), writes);
-          for (std::size_t other : placement.overlaps(pieceOf(tensor)))
-            meet(other, writes);
-        }
-      };
-      use(what.inputs, false);
-      use(what.outputs, true);
-      for (const Tensor &tensor : what.inputs)
-        if (entryOf(tensor) >= 0)
-          users[pieceOf(tensor)].readers[what.stream] = now.instruction;
-      for (const Tensor &tensor : what.outputs)
-        if (entryOf(tensor) >= 0)
-          users[pieceOf(tensor)].writers[what.stream] = now.instruction;
-    }
-  }
-
-  void mustFollow(const ProgramOrder &order, std::size_t early,
-                  const char *does) {
-    if (order.follows(now.instruction, early))
-      return;
-    const Instruction &other = stage.programs[now.program].instructions[early];
-    fail("/waits", "must lead to instruction " + std::to_string(early) +
-                       " (\"" + other.label + "\"), which " + does +
-                       " the same bytes on stream " +
-                       std::to_string(other.stream));
-  }
-
-  const Plan &plan;
   const Stage &stage;
   std::size_t s;
   Faults &faults;

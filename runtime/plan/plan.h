@@ -27,7 +27,7 @@
 
 namespace mtplan::runtime {
 
-inline constexpr int kPlanVersion = 2;
+inline constexpr int kPlanVersion = 3;
 inline constexpr std::int64_t kAlignment = 256; ///< bytes, of every offset
 
 //===----------------------------------------------------------------------===//
@@ -154,8 +154,9 @@ struct Report {
   std::string label; ///< "loss", ...
 };
 
-/// One thing a rank does. Instructions with the same stream run in order;
-/// otherwise only `waits` orders them.
+/// One thing a rank does. Within a run of its program, instructions with the
+/// same stream run in order; others are ordered by `waits` alone. The order of
+/// the program is one of those that are left.
 struct Instruction {
   std::string label; ///< of the operator it came from, "h.*.mlp.fc1"
   std::variant<KernelCall, Collective, Transfer, Input, Report> what;
@@ -178,8 +179,10 @@ struct Program {
 };
 
 /// Runs a program for `count` copies of its segment: the first-th, counted
-/// within the segment, then every `step`-th. All of an entry's instructions
-/// follow all of the entry before on the same stream.
+/// within the segment, then every `step`-th. A run is that of one copy. Between
+/// runs all streams join: what a run does follows all that the run before it
+/// does, of whichever entry. For buffers are used by turns, and nothing else
+/// says who has done with them.
 struct ScheduleEntry {
   int program = 0;    ///< of Stage::programs
   int microBatch = 0; ///< >= 0 and < Plan::microBatches

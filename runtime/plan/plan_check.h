@@ -12,16 +12,18 @@
 //     nothing;
 //   - with the schedule followed from the first instruction to the last, no
 //     value is read before it was written, after another took its place, or as
-//     that of another copy or micro-batch; on different streams of a program
-//     `waits` keep apart who must not meet;
+//     that of another copy or micro-batch;
+//   - in every run of a program, of two instructions on different streams that
+//     touch the same bytes, one writing, the later follows the earlier by
+//     streams and `waits`; so do calls of one group and messages of one
+//     channel;
 //   - every program of `schedule` runs alike for every micro-batch;
 //   - sends and receives of a channel, and the calls of a group by all stages
 //     that have a part in it, agree in number, order, label, shape and type;
 //   - all stages come to an end if each does one thing at a time. Streams only
 //     take waits away: what ends so ends with them.
 //
-// Between two runs of programs, whatever touches the same bytes is taken to
-// keep its order, whichever its streams.
+// Between two runs all streams join: within one, two instructions may meet.
 //
 //===----------------------------------------------------------------------===//
 

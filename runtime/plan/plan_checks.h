@@ -1,7 +1,7 @@
 //===- plan_checks.h - The parts of the check -------------------*- C++ -*-===//
 //
 // checkRanges first: the others index with what it has seen. checkSchedule and
-// checkCalls next: the last two follow what they have seen.
+// checkCalls next: the last three follow what they have seen.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +23,8 @@ void checkCalls(const Plan &plan, Faults &faults);
 void checkParameters(const Plan &plan, Faults &faults);
 /// What is read is what was written.
 void checkMemory(const Plan &plan, Faults &faults);
+/// Streams of a program meet only where one has waited for the other.
+void checkStreams(const Plan &plan, Faults &faults);
 /// What stages say to each other.
 void checkMessages(const Plan &plan, Faults &faults);
 

@@ -124,7 +124,7 @@ Plan everyMember() {
 }
 
 const char *const kEveryMember =
-    R"json({"version": 2,
+    R"json({"version": 3,
 "model": "m",
 "ranks": 4,
 "mesh": [{"name": "dp", "size": 2}, {"name": "tp", "size": 2}],
@@ -246,9 +246,9 @@ struct Fault {
 
 TEST(PlanJson, NamesThePointerOfAFault) {
   const std::vector<Fault> faults = {
-      {R"("version": 2)", R"("version": 1)",
-       "/version: is 1, but this program reads version 2"},
-      {R"("version": 2,)", "", "/version: is missing"},
+      {R"("version": 3)", R"("version": 2)",
+       "/version: is 2, but this program reads version 3"},
+      {R"("version": 3,)", "", "/version: is missing"},
       {R"("ranks": 2)", R"("ranks": "2")",
        "/ranks: must be a whole number from 1 to 1048576, got \"2\""},
       {R"("ranks": 2)", R"("ranks": 2.0)", "/ranks: must be a whole number"},
@@ -361,9 +361,9 @@ TEST_F(PlanFile, SaysWhatCannotBeReadOrWritten) {
     EXPECT_THAT(error.what(), StartsWith(missing.string() +
                                          ": cannot be written: No such file"));
   }
-  std::ofstream(folder / "bad.json") << "{\"version\": 3}";
+  std::ofstream(folder / "bad.json") << "{\"version\": 4}";
   EXPECT_THAT(faultOfReading(folder / "bad.json"),
-              StartsWith((folder / "bad.json").string() + ": /version: is 3"));
+              StartsWith((folder / "bad.json").string() + ": /version: is 4"));
 }
 
 // What cannot be written leaves the old file as it was.
