@@ -3,6 +3,7 @@
 #include "codegen/executable_plan.h"
 
 #include "codegen/stage_writer.h"
+#include "codegen/streams.h"
 
 using namespace mlir;
 
@@ -45,7 +46,6 @@ FailureOr<runtime::Plan> executablePlanOf(ModuleOp placed,
   plan.ranks = static_cast<int>(mesh.ranks());
   for (auto [name, size] : llvm::zip_equal(mesh.getNames(), mesh.getSizes()))
     plan.mesh.push_back({name.str(), static_cast<int>(size)});
-  plan.streams = {"compute"};
   plan.microBatches = static_cast<int>(microBatches.getInt());
   if (auto layers = placed->getAttrOfType<IntegerAttr>(ir::kLayersAttrName))
     plan.layers = layers.getInt();
@@ -68,6 +68,7 @@ FailureOr<runtime::Plan> executablePlanOf(ModuleOp placed,
       return failure();
     plan.stages.push_back(std::move(writer.stage));
   }
+  assignStreams(plan);
   return plan;
 }
 
