@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "runtime/backend/element.h"
+#include "runtime/plan/plan_words.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -20,6 +21,8 @@ const char *nameOf(CallKind kind) {
     return "reduce-scatter";
   case CallKind::allToAll:
     return "all-to-all";
+  case CallKind::reduce:
+    return "reduce";
   case CallKind::broadcast:
     return "broadcast";
   case CallKind::barrier:
@@ -50,8 +53,11 @@ std::string wordsOf(const Call &call) {
     return words;
   words += " of " + std::to_string(call.pieces.outer) + " x " +
            std::to_string(call.pieces.inner) + ' ' + nameOf(call.pieces.type);
-  if (call.kind == CallKind::allReduce || call.kind == CallKind::reduceScatter)
-    words += call.reduction == Reduction::sum ? ", sum" : ", max";
+  if (call.kind == CallKind::allReduce ||
+      call.kind == CallKind::reduceScatter || call.kind == CallKind::reduce)
+    words += ", " + std::string(wordOf(call.reduction));
+  if (call.kind == CallKind::reduce)
+    words += " to place " + std::to_string(call.root);
   if (call.kind == CallKind::broadcast)
     words += " from place " + std::to_string(call.root);
   return words;

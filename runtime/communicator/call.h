@@ -23,6 +23,7 @@ enum class CallKind {
   allGather,
   reduceScatter,
   allToAll,
+  reduce,
   broadcast,
   barrier
 };

@@ -55,6 +55,9 @@ public:
   /// outer * inner elements in and out.
   virtual void allReduce(const std::string &label, const void *in, void *out,
                          Pieces pieces, Reduction reduction) = 0;
+  /// The same, to place `root` alone; the others' `out` is not touched.
+  virtual void reduce(const std::string &label, const void *in, void *out,
+                      Pieces pieces, Reduction reduction, int root) = 0;
   /// [outer][inner] in, [outer][size][inner] out.
   virtual void allGather(const std::string &label, const void *in, void *out,
                          Pieces pieces) = 0;

@@ -128,7 +128,21 @@ void MpiGroup::exchange(const Call &call, const RowsOf &from,
 
 void MpiGroup::allReduce(const std::string &label, const void *in, void *out,
                          Pieces pieces, Reduction reduction) {
-  const Call call = {CallKind::allReduce, label, pieces, reduction};
+  reduceTo({CallKind::allReduce, label, pieces, reduction}, in, out,
+           [](int) { return true; });
+}
+
+void MpiGroup::reduce(const std::string &label, const void *in, void *out,
+                      Pieces pieces, Reduction reduction, int root) {
+  reduceTo({CallKind::reduce, label, pieces, reduction, root}, in, out,
+           [root](int place) { return place == root; });
+}
+
+/// Everybody reduces a share, and sends it to those that get the result.
+void MpiGroup::reduceTo(const Call &call, const void *in, void *out,
+                        const std::function<bool(int place)> &gets) {
+  const Pieces pieces = call.pieces;
+  const Reduction reduction = call.reduction;
   const std::int64_t width = bytesOf(pieces.type), all = bytesOfPieces(pieces);
   const bool little = all <= kInlineBytes;
   enter(call, [&](int) { return rowsAt(in, 0, 1, little ? all : 0, 0); });
@@ -136,14 +150,15 @@ void MpiGroup::allReduce(const std::string &label, const void *in, void *out,
   if (little) {
     for (int q = 0; q < size(); ++q)
       sources[q] = q == its ? in : inlinedFrom(q);
-    reduceInOrder(pieces.type, reduction, sources, {&out, 1}, 0, all / width);
+    if (gets(its))
+      reduceInOrder(pieces.type, reduction, sources, {&out, 1}, 0, all / width);
     return;
   }
   forEachRun(pieces, size(), [&](std::int64_t first, std::int64_t count) {
     const std::int64_t offset = first * width;
     const Share mine = shareOf(count, its, size());
     const std::int64_t bytes = mine.count * width;
-    scratch.resize(bytes * size());
+    scratch.resize(bytes * (size() + 1));
     const auto shareIn = [&](const void *buffer, int q) {
       const Share share = shareOf(count, q, size());
       return rowsAt(buffer, offset + share.first * width, 1,
@@ -155,13 +170,15 @@ void MpiGroup::allReduce(const std::string &label, const void *in, void *out,
     for (int q = 0; q < size(); ++q)
       sources[q] =
           q == its ? shareIn(in, its).base : scratch.data() + q * bytes;
-    void *const result = shareIn(out, its).base;
+    void *const result =
+        gets(its) ? shareIn(out, its).base : scratch.data() + bytes * size();
     if (mine.count > 0)
       reduceInOrder(pieces.type, reduction, sources, {&result, 1}, 0,
                     mine.count);
     exchange(
-        call, [&](int) { return shareIn(out, its); },
-        [&](int q) { return shareIn(out, q); });
+        call,
+        [&](int q) { return rowsAt(result, 0, 1, gets(q) ? bytes : 0, 0); },
+        [&](int q) { return gets(its) ? shareIn(out, q) : Rows(); });
   });
 }
 

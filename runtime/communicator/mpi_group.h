@@ -32,6 +32,8 @@ public:
 
   void allReduce(const std::string &label, const void *in, void *out,
                  Pieces pieces, Reduction reduction) override;
+  void reduce(const std::string &label, const void *in, void *out,
+              Pieces pieces, Reduction reduction, int root) override;
   void allGather(const std::string &label, const void *in, void *out,
                  Pieces pieces) override;
   void reduceScatter(const std::string &label, const void *in, void *out,
@@ -48,6 +50,8 @@ private:
 
   void enter(const Call &call, const RowsOf &inlined);
   const char *inlinedFrom(int place) const;
+  void reduceTo(const Call &call, const void *in, void *out,
+                const std::function<bool(int place)> &gets);
   void exchange(const Call &call, const RowsOf &from, const RowsOf &to);
 
   MpiLink &link;

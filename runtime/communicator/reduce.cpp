@@ -45,6 +45,21 @@ struct Max {
   }
 };
 
+/// As NCCL's: a sum, divided before it is rounded; integers toward zero.
+struct Avg : Sum {};
+
+template <typename Operation, typename T>
+void finish(std::array<T, kBlock> &so, std::int64_t count, std::size_t places) {
+  if constexpr (std::is_same_v<Operation, Avg>)
+    for (std::int64_t i = 0; i < count; ++i) {
+      if constexpr (std::is_same_v<T, std::uint32_t>)
+        so[i] = static_cast<std::uint32_t>(static_cast<std::int32_t>(so[i]) /
+                                           static_cast<std::int32_t>(places));
+      else
+        so[i] /= static_cast<T>(places);
+    }
+}
+
 template <typename T, typename Operation>
 void reduceBlock(std::span<const void *const> sources, T *output,
                  std::int64_t first, std::int64_t count) {
@@ -59,6 +74,7 @@ void reduceBlock(std::span<const void *const> sources, T *output,
     for (std::int64_t i = 0; i < count; ++i)
       so[i] = Operation::of(so[i], widened(next[i]));
   }
+  finish<Operation>(so, count, sources.size());
   for (std::int64_t i = 0; i < count; ++i)
     round(so[i], output[i]);
 }
@@ -74,6 +90,7 @@ void reduceHalves(std::span<const void *const> sources, F16 *output,
     for (std::int64_t i = 0; i < count; ++i)
       so[i] = Operation::of(so[i], next[i]);
   }
+  finish<Operation>(so, count, sources.size());
   narrow(so.data(), output, count);
 }
 
@@ -121,10 +138,14 @@ void reduceInOrder(ElementType type, Reduction reduction,
                    std::span<const void *const> sources,
                    std::span<void *const> outputs, std::int64_t first,
                    std::int64_t count) {
-  if (reduction == Reduction::sum)
-    reduceWith<Sum>(type, sources, outputs, first, count);
-  else
-    reduceWith<Max>(type, sources, outputs, first, count);
+  switch (reduction) {
+  case Reduction::sum:
+    return reduceWith<Sum>(type, sources, outputs, first, count);
+  case Reduction::max:
+    return reduceWith<Max>(type, sources, outputs, first, count);
+  case Reduction::avg:
+    return reduceWith<Avg>(type, sources, outputs, first, count);
+  }
 }
 
 Share shareOf(std::int64_t count, int place, int size) {

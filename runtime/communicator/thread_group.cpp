@@ -61,6 +61,19 @@ void ThreadGroup::allReduce(const std::string &label, const void *in, void *out,
                 share.count);
 }
 
+void ThreadGroup::reduce(const std::string &label, const void *in, void *out,
+                         Pieces pieces, Reduction reduction, int root) {
+  std::vector<const void *> sources(size());
+  const Session session(
+      *this, {CallKind::reduce, label, pieces, reduction, root}, in, out);
+  for (int q = 0; q < size(); ++q)
+    sources[q] = session.in(q);
+  void *const output = session.out(root);
+  const Share share = shareOf(pieces.outer * pieces.inner, its, size());
+  reduceInOrder(pieces.type, reduction, sources, {&output, 1}, share.first,
+                share.count);
+}
+
 void ThreadGroup::allGather(const std::string &label, const void *in, void *out,
                             Pieces pieces) {
   const Session session(*this, {CallKind::allGather, label, pieces}, in, out);

@@ -25,6 +25,8 @@ public:
 
   void allReduce(const std::string &label, const void *in, void *out,
                  Pieces pieces, Reduction reduction) override;
+  void reduce(const std::string &label, const void *in, void *out,
+              Pieces pieces, Reduction reduction, int root) override;
   void allGather(const std::string &label, const void *in, void *out,
                  Pieces pieces) override;
   void reduceScatter(const std::string &label, const void *in, void *out,

@@ -119,7 +119,7 @@ struct KernelCall {
   std::vector<Setting> settings;
 };
 
-enum class Reduction { sum, max };
+enum class Reduction { sum, max, avg };
 
 enum class CollectiveKind { allReduce, allGather, reduceScatter, allToAll };
 

@@ -20,7 +20,8 @@ inline constexpr std::array<std::string_view, 6> kMemoryClasses = {
     "parameters", "optimizer", "gradients", "activations", "workspace", "host"};
 inline constexpr std::array<std::string_view, 4> kCollectiveKinds = {
     "all_reduce", "all_gather", "reduce_scatter", "all_to_all"};
-inline constexpr std::array<std::string_view, 2> kReductions = {"sum", "max"};
+inline constexpr std::array<std::string_view, 3> kReductions = {"sum", "max",
+                                                                "avg"};
 inline constexpr std::array<std::string_view, 4> kInits = {"normal", "residual",
                                                            "ones", "zeros"};
 inline constexpr std::array<std::string_view, 3> kInputDims = {

@@ -61,6 +61,12 @@ inline void reduceElement(ElementType type, Reduction reduction,
     else
       so = static_cast<float>(so) + static_cast<float>(value(place));
   }
+  const auto size = static_cast<double>(in.size());
+  if (reduction == Reduction::avg)
+    so = type == ElementType::i32 ? std::trunc(so / size)
+         : type == ElementType::f64
+             ? so / size
+             : static_cast<float>(so) / static_cast<float>(size);
   writeElement(type, out.data(), at, so);
 }
 
@@ -69,6 +75,7 @@ enum class CaseKind {
   allGather,
   reduceScatter,
   allToAll,
+  reduce,
   broadcast
 };
 
@@ -98,6 +105,12 @@ inline Bytes expectedOf(const CommunicatorCase &its,
     std::memcpy(&out[to * width], &from[at * width], width);
   };
   switch (its.kind) {
+  case CaseKind::reduce:
+    if (place != its.root) {
+      out.assign(outer * inner * width, 0xAB);
+      break;
+    }
+    [[fallthrough]];
   case CaseKind::allReduce:
     resize(outer * inner);
     for (std::int64_t i = 0; i < outer * inner; ++i)
@@ -140,6 +153,10 @@ inline Bytes runCase(const CommunicatorCase &its, Communicator &group,
   case CaseKind::allReduce:
     group.allReduce("reduced", source, out.data(), its.pieces, its.reduction);
     break;
+  case CaseKind::reduce:
+    group.reduce("collected", source, out.data(), its.pieces, its.reduction,
+                 its.root);
+    break;
   case CaseKind::allGather:
     group.allGather("gathered", source, out.data(), its.pieces);
     break;
@@ -166,8 +183,8 @@ inline Bytes runCases(Communicator &group, std::uint64_t seed, int count) {
   Bytes results;
   for (int n = 0; n < count; ++n) {
     CommunicatorCase its;
-    its.kind = static_cast<CaseKind>(n % 5);
-    its.pieces.type = static_cast<ElementType>(n / 5 % 5);
+    its.kind = static_cast<CaseKind>(n % 6);
+    its.pieces.type = static_cast<ElementType>(n / 6 % 5);
     its.pieces.outer = pick(std::vector<std::int64_t>{1, 1, 2, 3, 7});
     its.pieces.inner =
         pick(std::vector<std::int64_t>{0, 1, 2, 3, 17, 64, 1023, 1025, 5003});
@@ -175,7 +192,8 @@ inline Bytes runCases(Communicator &group, std::uint64_t seed, int count) {
       its.pieces.outer = n % 62 == 0 ? 2 : 3001;
       its.pieces.inner = n % 62 == 0 ? 150003 : 101;
     }
-    its.reduction = generator() % 2 == 0 ? Reduction::sum : Reduction::max;
+    its.reduction =
+        pick(std::vector{Reduction::sum, Reduction::max, Reduction::avg});
     its.root = static_cast<int>(generator() % group.size());
     its.inPlace = its.kind == CaseKind::broadcast ||
                   (its.kind == CaseKind::allReduce && generator() % 2 == 0);
