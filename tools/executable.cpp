@@ -9,6 +9,7 @@
 #include "codegen/executable_plan.h"
 #include "passes/passes.h"
 #include "passes/schedule/tasks.h"
+#include "runtime/plan/plan_check.h"
 #include "runtime/plan/plan_json.h"
 #include "tools/diagnostics.h"
 #include "tools/predicted_step.h"
@@ -55,6 +56,12 @@ bool writeExecutable(const Problem &problem,
                      std::vector<std::string> &errors) {
   std::optional<runtime::Plan> plan = executableOf(problem, candidate, errors);
   if (!plan)
+    return false;
+  // The gate of all that compiles: what it finds is a fault of ours.
+  for (const std::string &fault : runtime::checkPlan(*plan))
+    errors.push_back("-o: the compiled plan is wrong, and was not written: " +
+                     fault);
+  if (!errors.empty())
     return false;
   std::error_code code;
   std::filesystem::create_directories(folder, code);
