@@ -37,8 +37,8 @@ Drawn drawnOf(const Row &row, std::uint64_t seed) {
   how.schedule = kKinds[row[kSchedule]];
   const bool interleaves = how.schedule == ScheduleKind::interleaved;
   how.virtualStages = interleaves ? 4 / how.pp : 1;
-  how.layers.assign(static_cast<std::size_t>(how.pp * how.virtualStages),
-                    4 / (how.pp * how.virtualStages));
+  const int parts = how.pp * how.virtualStages;
+  how.layers.assign(static_cast<std::size_t>(parts), 4 / parts);
   drawn.microBatches = interleaves ? how.pp : 1 + static_cast<int>(seed % 3);
   drawn.splits = {Split::column, Split::row, Split::head, Split::vocab};
   if (row[kSequence])
@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Mixture of experts, two ranks a set of them; an encoder and a decoder.
 TEST(Layouts, ExpertsAndEncoderDecoder) {
-  auto expectFor = [](Family family, int ep, std::vector<Split> splits) {
+  auto expectFor = [](Family family, int ep, const std::vector<Split> &splits) {
     family.layers = 4;
     for (int pp : {1, 2})
       for (int zero : {0, 1}) {
