@@ -25,7 +25,6 @@ namespace mtplan {
 namespace {
 
 using testing::AllOf;
-using testing::AnyOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::IsEmpty;

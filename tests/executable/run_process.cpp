@@ -69,6 +69,7 @@ RunProcess::RunProcess(const std::vector<std::string> &command) {
            std::to_string(count++)))
              .string();
   std::vector<char *> words;
+  words.reserve(command.size() + 1);
   for (const std::string &word : command)
     words.push_back(const_cast<char *>(word.c_str()));
   words.push_back(nullptr);

@@ -68,6 +68,7 @@ std::map<int, std::vector<json>> eventsOf(const std::string &file) {
 // What was run, without when.
 std::vector<std::string> wordsOf(const std::vector<json> &events) {
   std::vector<std::string> words;
+  words.reserve(events.size());
   for (const json &event : events)
     words.push_back(event["name"].get<std::string>() + " " +
                     event["cat"].get<std::string>() + " " +
