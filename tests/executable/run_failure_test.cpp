@@ -115,10 +115,13 @@ TEST_F(RunFailureMpi, AKilledRankIsNamedByAllOthers) {
     EXPECT_THAT(ended.said(rank), ContainsRegex(kRank1)) << ended.out;
 }
 
+// Longer than the default: other tests may keep a rank from its core.
 TEST_F(RunFailureMpi, AStoppedRankIsNamedByAllOthers) {
-  auto stage = std::async(std::launch::async,
-                          [] { return runUntil("pp2", 2, SIGSTOP, 0); });
-  const Ended ended = runUntil("dp2tp2", 4, SIGSTOP, 1);
+  const std::vector<std::string> patient{"--patience", "20"};
+  auto stage = std::async(std::launch::async, [&] {
+    return runUntil("pp2", 2, SIGSTOP, 0, patient);
+  });
+  const Ended ended = runUntil("dp2tp2", 4, SIGSTOP, 1, patient);
   for (const int rank : {0, 2, 3})
     EXPECT_THAT(ended.said(rank), ContainsRegex(kRank1)) << ended.out;
   const Ended staged = stage.get();

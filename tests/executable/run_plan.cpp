@@ -75,7 +75,10 @@ Gathered runPlan(const Plan &plan, const ir::RunOptions &options,
                  MakeBackend makeBackend, double tolerance, int steps) {
   Gathered all;
   std::mutex mutex;
-  runOnThreads(plan.ranks, {}, [&](World &world) {
+  // Other tests may take all cores for long.
+  WorldOptions patient;
+  patient.patience = std::chrono::minutes(2);
+  runOnThreads(plan.ranks, patient, [&](World &world) {
     std::unique_ptr<Backend> backend = makeBackend();
     RankExecutor rank(plan, world, *backend);
     rank.initialise([&](const Parameter &parameter, int copy,

@@ -14,6 +14,7 @@
 #include "runtime/plan/instruction_class.h"
 #include "runtime/plan/plan_json.h"
 #include "tests/executable/run_process.h"
+#include "tools/run/patience.h"
 #include "tools/run/prediction.h"
 #include "tools/run_command.h"
 
@@ -247,6 +248,24 @@ TEST(RunTimes, EveryInstructionHasAClass) {
   EXPECT_EQ(classOfKernel("layer_norm"), "norms, pointwise");
   EXPECT_EQ(classOfGroup("pp 0 3"), "collectives pp");
   EXPECT_EQ(classOfGroup("tp"), "collectives tp");
+}
+
+// Ranks of a model with long steps compute for long before the next hears of
+// it; who typed a number is not overruled.
+TEST(RunTimes, PatienceFollowsThePrediction) {
+  TestFolder folder;
+  ASSERT_EQ(compileExample("tiny-gpt2", folder / "run", {"--gpus", "1"}), "");
+  tools::RunFlags flags;
+  flags.folder = folder / "run";
+  EXPECT_EQ(tools::patienceOf(flags).count(), 8000);
+  tools::Prediction prediction;
+  prediction.step = 2.5;
+  std::ofstream(folder / "run/predicted.json") << textOf(prediction);
+  EXPECT_EQ(tools::patienceOf(flags).count(), 25000);
+  flags.folder = folder / "run/plan.json";
+  EXPECT_EQ(tools::patienceOf(flags).count(), 25000);
+  flags.patience = 3.0;
+  EXPECT_EQ(tools::patienceOf(flags).count(), 3000);
 }
 
 } // namespace

@@ -139,7 +139,9 @@ void trainRank(runtime::RankExecutor &rank, bool reports, Shared &shared) {
 TorchRun train(const runtime::Plan &plan, const Golden &golden,
                MakeBackend makeBackend, double tolerance) {
   Shared shared{golden, tolerance, {}, {}, {}};
-  runtime::runOnThreads(plan.ranks, {}, [&](runtime::World &world) {
+  runtime::WorldOptions options;
+  options.patience = std::chrono::minutes(2);
+  runtime::runOnThreads(plan.ranks, options, [&](runtime::World &world) {
     std::unique_ptr<runtime::Backend> backend = makeBackend();
     runtime::RankExecutor rank(plan, world, *backend);
     trainRank(rank, world.rank() == 0, shared);

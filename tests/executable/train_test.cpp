@@ -64,8 +64,8 @@ Trained train(const std::string &model, std::vector<std::string> flags,
   plan.insert(plan.end(), flags.begin(), flags.end());
   Ran planned(plan);
   EXPECT_EQ(planned.code, 0) << planned.err;
-  std::vector<std::string> run{folder / "run", "--steps", "6",
-                               "--threads",    "1",       "--metrics",
+  std::vector<std::string> run{folder / "run", "--steps",   "6", "--patience",
+                               "120",          "--threads", "1", "--metrics",
                                folder / "log"};
   run.insert(run.end(), more.begin(), more.end());
   std::ostringstream out, err;

@@ -188,9 +188,8 @@ void describe(CLI::App &app, RunFlags &flags) {
   add(ranks, "--threads", flags.threads,
       "of each rank (default: the cores shared out)", "N");
   add(ranks, "--patience", flags.patience,
-      fmt::format("seconds that a rank may keep others waiting before the run "
-                  "ends (default {})",
-                  flags.patience),
+      "seconds that a rank may keep others waiting before the run ends "
+      "(default 8, or ten of the steps that were predicted)",
       "SECONDS");
 }
 
@@ -230,8 +229,9 @@ void resolve(RunFlags &flags) {
   }
   if (flags.threads)
     judge.number(*flags.threads >= 1, "--threads", *flags.threads, "1 or more");
-  judge.number(flags.patience >= 0.1 && flags.patience <= 1e6, "--patience",
-               flags.patience, "0.1 to 1000000 seconds");
+  if (flags.patience)
+    judge.number(*flags.patience >= 0.1 && *flags.patience <= 1e6, "--patience",
+                 *flags.patience, "0.1 to 1000000 seconds");
   judge.word("--lr-decay", flags.decay, kDecays);
   judge.word("--on-nan", flags.onNan, kOnNan);
   readLossScale(judge, flags);

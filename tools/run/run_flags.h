@@ -35,7 +35,7 @@ struct RunFlags {
   std::string metrics, tensorboard, trace;
   std::optional<std::int64_t> traceStep; ///< none: the last
   std::optional<int> threads;            ///< none: the cores shared out
-  double patience = 8.0;                 ///< seconds
+  std::optional<double> patience;        ///< seconds; none: see patience.h
 };
 
 /// Adds the options to `app`; parsing fills `flags`.

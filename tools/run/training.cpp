@@ -11,6 +11,7 @@
 #include "runtime/executor/product_peak.h"
 #include "runtime/plan/plan_check.h"
 #include "runtime/plan/plan_json.h"
+#include "tools/run/patience.h"
 #include "tools/run/run_data.h"
 #include "tools/run/run_watch.h"
 #include "tools/run/same_start.h"
@@ -30,8 +31,7 @@ public:
   // leave them waiting for it: so it looks when it has.
   void run() {
     WorldOptions options;
-    options.patience = std::chrono::milliseconds(
-        static_cast<std::int64_t>(std::llround(1000.0 * flags.patience)));
+    options.patience = patienceOf(flags);
     if (isUnderMpi()) {
       processes = true;
       runUnderMpi(options, [&](World &world) {

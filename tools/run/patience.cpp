@@ -1,0 +1,37 @@
+//===- patience.cpp - How long a rank may keep others waiting -------------===//
+
+#include "tools/run/patience.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tools/run/prediction.h"
+
+namespace mtplan::tools {
+
+std::chrono::milliseconds patienceOf(const RunFlags &flags) {
+  constexpr double kLeast = 8.0, kMost = 1e6, kSteps = 10.0; // seconds
+  double seconds = flags.patience.value_or(kLeast);
+  if (!flags.patience) {
+    std::filesystem::path folder = flags.folder;
+    if (!std::filesystem::is_directory(folder))
+      folder = folder.parent_path();
+    std::ifstream file(folder / kPredictionFile, std::ios::binary);
+    try {
+      if (file)
+        seconds = std::clamp(
+            kSteps * parsePrediction({std::istreambuf_iterator<char>(file), {}})
+                         .step,
+            kLeast, kMost);
+    } catch (const std::exception &) {
+      // Nothing that can be read was predicted; where it matters it is said.
+    }
+  }
+  return std::chrono::milliseconds(
+      static_cast<std::int64_t>(std::llround(1000.0 * seconds)));
+}
+
+} // namespace mtplan::tools
