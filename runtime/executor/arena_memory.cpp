@@ -2,7 +2,6 @@
 
 #include "runtime/executor/arena_memory.h"
 
-#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -41,18 +40,13 @@ std::byte *ArenaMemory::at(const Tensor &tensor, int copy,
                            int microBatch) const {
   const Buffer &buffer = stage.buffers[sized(tensor.buffer)];
   const int entry = (tensor.entry + copy * tensor.entryStep) % buffer.entries;
-  return bases[sized(buffer.arena)] + buffer.offset +
-         entry * buffer.entryStride +
-         (microBatch % buffer.slots) * buffer.slotStride;
+  return at(tensor.buffer, entry, microBatch % buffer.slots);
 }
 
-void ArenaMemory::clear(int buffer) const {
+std::byte *ArenaMemory::at(int buffer, int entry, int slot) const {
   const Buffer &all = stage.buffers[sized(buffer)];
-  for (int slot = 0; slot < all.slots; ++slot)
-    for (int entry = 0; entry < all.entries; ++entry)
-      std::memset(bases[sized(all.arena)] + all.offset +
-                      entry * all.entryStride + slot * all.slotStride,
-                  0, sized(all.size));
+  return bases[sized(all.arena)] + all.offset + entry * all.entryStride +
+         slot * all.slotStride;
 }
 
 } // namespace mtplan::runtime

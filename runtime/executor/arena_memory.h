@@ -23,8 +23,8 @@ public:
 
   /// Where a tensor of copy `copy` and micro-batch `microBatch` starts.
   std::byte *at(const Tensor &tensor, int copy, int microBatch) const;
-  /// Clears all entries and slots of a buffer.
-  void clear(int buffer) const;
+  /// Where an entry and a slot of a buffer start.
+  std::byte *at(int buffer, int entry, int slot) const;
 
 private:
   const Stage &stage;

@@ -73,6 +73,16 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
       programs.back().push_back(prepare(instruction, phases[p]));
   }
   findReporting();
+  // By halves of single precision, which is what they all are made of.
+  for (int buffer : own.zeroed) {
+    const std::int64_t halves = own.buffers[sized(buffer)].size / 2;
+    zeros.emplace_back(
+        buffer, backend.prepare({"zeros",
+                                 "sums of buffer " + std::to_string(buffer),
+                                 {},
+                                 {},
+                                 {{ElementType::bf16, {halves}, {}}}}));
+  }
   for (const Parameter &parameter : own.parameters) {
     bool counts = !parameter.countedElsewhere &&
                   std::ranges::all_of(parameter.alike, [&](int axis) {
@@ -210,8 +220,7 @@ void RankExecutor::runSome(const ScheduleEntry &entry,
 std::map<std::string, double> RankExecutor::evaluate(const StepInput &input) {
   const std::map<CollectiveCount, std::int64_t> before = counted;
   StepOutput output;
-  for (int buffer : own.zeroed)
-    memory.clear(buffer);
+  clearSums();
   for (const auto *entries : {&own.schedule, &own.reduce})
     for (const ScheduleEntry &entry : *entries)
       runSome(entry, reporting[sized(entry.program)], input, output);
@@ -226,7 +235,7 @@ TimeSpent RankExecutor::timeSpent() const {
   for (const auto &tasks : programs)
     for (const std::unique_ptr<Task> &task : tasks)
       spent.*(task->account()) += task->seconds;
-  spent.kernels += secondsOfSquares;
+  spent.kernels += secondsOfOwnKernels;
   spent.steps = secondsOfSteps;
   return spent;
 }
@@ -240,6 +249,17 @@ std::vector<InstructionTime> RankExecutor::instructionTimes() const {
   return times;
 }
 
+void RankExecutor::clearSums() {
+  const double start = seconds();
+  for (auto &[buffer, kernel] : zeros)
+    for (int slot = 0; slot < own.buffers[sized(buffer)].slots; ++slot)
+      for (int entry = 0; entry < own.buffers[sized(buffer)].entries; ++entry) {
+        void *out = memory.at(buffer, entry, slot);
+        kernel->run({nullptr, &out, {}, nullptr});
+      }
+  secondsOfOwnKernels += seconds() - start;
+}
+
 LongSum RankExecutor::squaresOfOwn() {
   const double start = seconds();
   std::array<double, 2> sum{};
@@ -249,7 +269,7 @@ LongSum RankExecutor::squaresOfOwn() {
       void *out = sum.data();
       kernel->run({&in, &out, {}, nullptr});
     }
-  secondsOfSquares += seconds() - start;
+  secondsOfOwnKernels += seconds() - start;
   return {sum[0], sum[1]};
 }
 
@@ -283,8 +303,7 @@ double RankExecutor::agree(StepOutput &output, const LongSum &norm,
 StepOutput RankExecutor::step(const StepInput &input) {
   const double start = seconds();
   StepOutput output;
-  for (int buffer : own.zeroed)
-    memory.clear(buffer);
+  clearSums();
   for (const ScheduleEntry &entry : own.schedule)
     run(entry, input, output);
   for (const ScheduleEntry &entry : own.reduce)

@@ -129,6 +129,8 @@ private:
            StepOutput &output);
   void runSome(const ScheduleEntry &entry, const std::vector<Task *> &tasks,
                const StepInput &input, StepOutput &output);
+  /// Gradients and reports start at zero.
+  void clearSums();
   LongSum squaresOfOwn();
   double agree(StepOutput &output, const LongSum &norm, double scale);
 
@@ -143,10 +145,12 @@ private:
   std::vector<std::vector<std::unique_ptr<Task>>> programs;
   /// By program: what an evaluation runs of it.
   std::vector<std::vector<Task *>> reporting;
+  std::vector<std::pair<int, std::unique_ptr<Kernel>>> zeros; ///< by buffer
   std::vector<std::pair<const Parameter *, std::unique_ptr<Kernel>>> squares;
   std::vector<std::string> reported; ///< by any stage
   std::map<CollectiveCount, std::int64_t> counted;
-  double secondsOfSteps = 0.0, secondsOfSquares = 0.0;
+  double secondsOfSteps = 0.0;
+  double secondsOfOwnKernels = 0.0; ///< those that no program has
 };
 
 } // namespace mtplan::runtime
