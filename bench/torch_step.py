@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""One rank's training step in PyTorch eager: the yardstick of mtrun.
+
+Reads the same Hugging Face configuration (gpt2 or llama), builds the model as
+people write it for PyTorch (one product for q, k and v, F.linear,
+F.scaled_dot_product_attention, F.cross_entropy, fused AdamW, a clip of the
+gradients' norm), and trains it on random tokens. Prints one JSON object:
+seconds of every step, tokens/s by their median, peak memory.
+
+--precision bf16 is one of three: `autocast` (f32 weights, autocast; what
+people do), `plain` (everything in bf16, moments too: less is kept than mtrun
+keeps) and `master` (bf16 weights, AdamW on an f32 copy, as mtrun has it).
+"""
+
+import argparse
+import contextlib
+import json
+import resource
+import statistics
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Attention(nn.Module):
+    def __init__(self, hidden, heads, key_heads, bias, drop, rope):
+        super().__init__()
+        self.heads, self.key_heads, self.width = heads, key_heads, hidden // heads
+        wide = (heads + 2 * key_heads) * self.width
+        self.qkv = nn.Linear(hidden, wide, bias=bias)
+        self.proj = nn.Linear(hidden, hidden, bias=bias)
+        self.drop, self.rope = drop, rope
+
+    def forward(self, x):
+        b, s, h = x.shape
+        parts = self.qkv(x).view(b, s, -1, self.width).transpose(1, 2)
+        q, k, v = parts.split([self.heads, self.key_heads, self.key_heads], dim=1)
+        if self.rope is not None:
+            q, k = self.rotate(q), self.rotate(k)
+        if self.key_heads != self.heads:
+            k = k.repeat_interleave(self.heads // self.key_heads, dim=1)
+            v = v.repeat_interleave(self.heads // self.key_heads, dim=1)
+        y = F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop, is_causal=True)
+        return self.proj(y.transpose(1, 2).reshape(b, s, h))
+
+    def rotate(self, x):
+        cos, sin = (t.to(x.dtype) for t in self.rope)
+        left, right = x.chunk(2, dim=-1)
+        return x * cos + torch.cat((-right, left), dim=-1) * sin
+
+
+class Gelu(nn.Module):
+    def __init__(self, hidden, inner):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(hidden, inner), nn.Linear(inner, hidden)
+
+    def forward(self, x):
+        return self.fc2(F.gelu(self.fc1(x), approximate="tanh"))
+
+
+class Swiglu(nn.Module):
+    def __init__(self, hidden, inner):
+        super().__init__()
+        self.gate = nn.Linear(hidden, inner, bias=False)
+        self.up = nn.Linear(hidden, inner, bias=False)
+        self.down = nn.Linear(inner, hidden, bias=False)
+
+    def forward(self, x):
+        return self.down(F.silu(self.gate(x)) * self.up(x))
+
+
+class Block(nn.Module):
+    def __init__(self, norm, attention, mlp, drop):
+        super().__init__()
+        self.ln_1, self.attn, self.ln_2, self.mlp = norm(), attention, norm(), mlp
+        self.drop = drop
+
+    def forward(self, x):
+        x = x + F.dropout(self.attn(self.ln_1(x)), self.drop)
+        return x + F.dropout(self.mlp(self.ln_2(x)), self.drop)
+
+
+class Model(nn.Module):
+    def __init__(self, config, sequence):
+        super().__init__()
+        gpt = config["model_type"] == "gpt2"
+        hidden = config["n_embd" if gpt else "hidden_size"]
+        heads = config["n_head" if gpt else "num_attention_heads"]
+        inner = (config["n_inner"] or 4 * hidden) if gpt else config["intermediate_size"]
+        layers = config["n_layer" if gpt else "num_hidden_layers"]
+        self.vocabulary = config["vocab_size"]
+        self.wte = nn.Embedding(self.vocabulary, hidden)
+        self.wpe = nn.Embedding(config["n_positions"], hidden) if gpt else None
+        self.drop = config["embd_pdrop"] if gpt else 0.0
+        rope = None
+        if gpt:
+            norm = lambda: nn.LayerNorm(hidden, eps=config["layer_norm_epsilon"])
+        else:
+            norm = lambda: nn.RMSNorm(hidden, eps=config["rms_norm_eps"])
+            width = hidden // heads
+            turns = config["rope_theta"] ** (-torch.arange(0, width, 2) / width)
+            angles = torch.outer(torch.arange(sequence).float(), turns).repeat(1, 2)
+            rope = (angles.cos(), angles.sin())
+        self.blocks = nn.ModuleList(
+            Block(norm,
+                  Attention(hidden, heads, heads if gpt else config["num_key_value_heads"],
+                            gpt, config["attn_pdrop"] if gpt else config["attention_dropout"],
+                            rope),
+                  Gelu(hidden, inner) if gpt else Swiglu(hidden, inner),
+                  config["resid_pdrop"] if gpt else 0.0)
+            for _ in range(layers))
+        self.ln_f = norm()
+        self.head = nn.Linear(hidden, self.vocabulary, bias=False)
+        if gpt or config.get("tie_word_embeddings"):
+            self.head.weight = self.wte.weight
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                nn.init.normal_(parameter, std=0.02)
+
+    def forward(self, ids, targets):
+        x = self.wte(ids)
+        if self.wpe is not None:
+            x = F.dropout(x + self.wpe.weight[:ids.shape[1]], self.drop)
+        for block in self.blocks:
+            x = block(x)
+        logits = self.head(self.ln_f(x))
+        return F.cross_entropy(logits.view(-1, self.vocabulary), targets.view(-1))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("config")
+    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
+    parser.add_argument("--bf16", choices=["autocast", "plain", "master"], default="autocast")
+    parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--sequence", type=int, default=256)
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--no-dropout", action="store_true")
+    flags = parser.parse_args()
+    torch.set_num_threads(flags.threads)
+    torch.manual_seed(1)
+    with open(flags.config, encoding="utf-8") as file:
+        config = json.load(file)
+    if flags.no_dropout:
+        config.update({name: 0.0 for name in config if name.endswith(("pdrop", "dropout"))})
+    model = Model(config, flags.sequence)
+    halves = flags.precision == "bf16" and flags.bf16 != "autocast"
+    if halves:
+        model = model.to(torch.bfloat16)
+    weights = list(model.parameters())
+    masters = weights
+    if halves and flags.bf16 == "master":
+        masters = [nn.Parameter(w.detach().float()) for w in weights]
+    update = torch.optim.AdamW(
+        [{"params": [w for w in masters if w.dim() > 1], "weight_decay": 0.1},
+         {"params": [w for w in masters if w.dim() == 1], "weight_decay": 0.0}],
+        lr=1e-4, betas=(0.9, 0.95), fused=True)
+    context = contextlib.nullcontext()
+    if flags.precision == "bf16" and flags.bf16 == "autocast":
+        context = torch.autocast("cpu", dtype=torch.bfloat16)
+    seconds = []
+    for _ in range(flags.steps + 1):
+        tokens = torch.randint(config["vocab_size"], (flags.batch, flags.sequence + 1))
+        start = time.perf_counter()
+        with context:
+            loss = model(tokens[:, :-1], tokens[:, 1:].contiguous())
+        loss.backward()
+        if masters is not weights:
+            for master, weight in zip(masters, weights):
+                master.grad = weight.grad.float()
+                weight.grad = None
+        nn.utils.clip_grad_norm_(masters, 1.0)
+        update.step()
+        if masters is not weights:
+            with torch.no_grad():
+                torch._foreach_copy_(weights, masters)
+        update.zero_grad(set_to_none=True)
+        seconds.append(time.perf_counter() - start)
+    seconds = seconds[1:]  # the first allocates
+    print(json.dumps({
+        "torch": torch.__version__,
+        "loss": loss.item(),
+        "parameters": sum(w.numel() for w in weights),
+        "seconds": seconds,
+        "tokens_per_second": flags.batch * flags.sequence / statistics.median(seconds),
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }))
+
+
+if __name__ == "__main__":
+    main()
