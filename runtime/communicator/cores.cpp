@@ -60,8 +60,11 @@ int ranksOfHost(int ranks) {
 int coresOfRank(int ranks) {
   const int cores =
       std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  return std::max(1, std::min(coresAllowed(cores),
-                              cores / std::max(1, ranksOfHost(ranks))));
+  const int allowed = coresAllowed(cores),
+            here = std::max(1, ranksOfHost(ranks));
+  // Threads have the cores of their process together; a process has its own.
+  return std::max(1, isUnderMpi() ? std::min(allowed, cores / here)
+                                  : allowed / here);
 }
 
 } // namespace mtplan::runtime

@@ -10,7 +10,7 @@ namespace mtplan::runtime {
 int ranksOfHost(int ranks);
 
 /// The cores of this host shared out among its ranks, but no more than this
-/// process may use, and at least one.
+/// process may use, which ranks that are threads of it share; at least one.
 int coresOfRank(int ranks);
 
 } // namespace mtplan::runtime

@@ -8,6 +8,8 @@
 #include <string>
 #include <thread>
 
+#include <sched.h>
+
 #include <gtest/gtest.h>
 
 #include "runtime/communicator/cores.h"
@@ -237,6 +239,23 @@ TEST(Communicator, KnowsHowManyRanksShareAHost) {
               ranks);
   EXPECT_GE(coresOfRank(1), 1);
   EXPECT_EQ(coresOfRank(100000), 1);
+}
+
+TEST(Communicator, ThreadsShareTheCoresOfTheirProcess) {
+  std::thread([] {
+    cpu_set_t all, some;
+    ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&some);
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (!CPU_ISSET(core, &all))
+        continue;
+      CPU_SET(core, &some);
+      ASSERT_EQ(sched_setaffinity(0, sizeof some, &some), 0);
+      const int cores = CPU_COUNT(&some);
+      EXPECT_EQ(coresOfRank(1), cores);
+      EXPECT_EQ(coresOfRank(cores), 1);
+    }
+  }).join();
 }
 
 // More ranks than this machine's processors.
