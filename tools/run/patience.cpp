@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -16,10 +15,7 @@ std::chrono::milliseconds patienceOf(const RunFlags &flags) {
   constexpr double kLeast = 8.0, kMost = 1e6, kSteps = 10.0; // seconds
   double seconds = flags.patience.value_or(kLeast);
   if (!flags.patience) {
-    std::filesystem::path folder = flags.folder;
-    if (!std::filesystem::is_directory(folder))
-      folder = folder.parent_path();
-    std::ifstream file(folder / kPredictionFile, std::ios::binary);
+    std::ifstream file(predictionFileOf(flags.folder), std::ios::binary);
     try {
       if (file)
         seconds = std::clamp(

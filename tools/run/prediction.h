@@ -9,7 +9,7 @@
 #ifndef MTPLAN_TOOLS_RUN_PREDICTION_H
 #define MTPLAN_TOOLS_RUN_PREDICTION_H
 
-#include <optional>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +40,9 @@ struct Prediction {
   std::vector<PredictedStream> streams;
   std::vector<PredictedTask> tasks;
 };
+
+/// Where it is for a plan: `planned` is the plan's folder, or its plan.json.
+std::filesystem::path predictionFileOf(const std::filesystem::path &planned);
 
 std::string textOf(const Prediction &prediction);
 

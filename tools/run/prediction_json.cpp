@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -46,6 +47,14 @@ const json &listOf(const json &all, const char *name, std::size_t width) {
 }
 
 } // namespace
+
+std::filesystem::path predictionFileOf(const std::filesystem::path &planned) {
+  std::error_code none; // what cannot be looked at is no folder
+  return (std::filesystem::is_directory(planned, none)
+              ? planned
+              : planned.parent_path()) /
+         kPredictionFile;
+}
 
 // A row a line, so that people can look at it.
 std::string textOf(const Prediction &prediction) {

@@ -3,7 +3,6 @@
 #include "tools/run/run_watch.h"
 
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <ostream>
@@ -68,9 +67,7 @@ RunWatch::RunWatch(const RunFlags &theFlags, std::ostream &o, std::ostream &e)
 
 // A run is worth more than what it is compared with.
 void RunWatch::readPrediction() {
-  std::filesystem::path file = flags.folder;
-  file = (std::filesystem::is_directory(file) ? file : file.parent_path()) /
-         kPredictionFile;
+  const std::filesystem::path file = predictionFileOf(flags.folder);
   std::ifstream stream(file, std::ios::binary);
   if (!stream)
     return;
