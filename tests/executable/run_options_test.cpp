@@ -34,7 +34,11 @@ Ran run(const std::vector<std::string> &arguments) {
 
 TEST(RunOptions, SayWhatIsWrongAndWhatWouldDo) {
   const std::map<std::vector<std::string>, std::string> cases = {
-      {{"--steps", "0"}, "error: --steps 0: must be 1 or more\n"},
+      {{"--steps", "0"}, "error: --steps 0: must be 1 to 1000000000\n"},
+      {{"--steps", "1000000001"},
+       "error: --steps 1000000001: must be 1 to 1000000000\n"},
+      {{"--warmup", "9223372036854775807"},
+       "error: --warmup 9.223372036854776e+18: must be 0 to 1000000000\n"},
       {{"--lr", "-1"}, "error: --lr -1: must be above 0\n"},
       {{"--lr", "nan"}, "error: --lr nan: must be above 0\n"},
       {{"--lr-floor", "1.5"},
@@ -42,7 +46,7 @@ TEST(RunOptions, SayWhatIsWrongAndWhatWouldDo) {
       {{"--lr-decay", "cosin"},
        "error: --lr-decay cosin: must be constant, linear, cosine, "
        "inverse-square-root or wsd; nearest is cosine\n"},
-      {{"--warmup", "-2"}, "error: --warmup -2: must be 0 or more\n"},
+      {{"--warmup", "-2"}, "error: --warmup -2: must be 0 to 1000000000\n"},
       {{"--weight-decay", "-0.1"},
        "error: --weight-decay -0.1: must be 0 or more\n"},
       {{"--clip", "-1"}, "error: --clip -1: must be 0 (none) or more\n"},
@@ -57,12 +61,13 @@ TEST(RunOptions, SayWhatIsWrongAndWhatWouldDo) {
        "uint32; nearest is megatron\n"},
       {{"--eval-every", "3"}, "error: --eval-every 3: needs --valid FILE\n"},
       {{"--valid", kText, "--eval-steps", "0"},
-       "error: --eval-steps 0: must be 1 or more\n"},
+       "error: --eval-steps 0: must be 1 to 1000000000\n"},
       {{"--trace-step", "3"}, "error: --trace-step 3: needs --trace FILE\n"},
       {{"--trace", "t.json", "--trace-step", "7", "--steps", "5"},
        "error: --trace-step 7: must be 1 to 5, the last step\n"},
       {{"--steps", "0", "--every", "0"},
-       "error: --steps 0: must be 1 or more\nerror: --every 0: must be 1 or "
+       "error: --steps 0: must be 1 to 1000000000\nerror: --every 0: must be 1 "
+       "or "
        "more\n"},
       {{"--stps", "5"},
        "error: --stps: no such option; nearest is --steps\nerror: 5: what is "
@@ -122,29 +127,15 @@ TEST(RunOptions, HelpNamesAllOfThem) {
   const Ran ran = run({"--help"});
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.err, "");
-  for (const char *option : {"--data FILE",
-                             "--format WORD",
-                             "--steps N",
-                             "--valid FILE",
-                             "--eval-every N",
-                             "--eval-steps N",
-                             "--lr RATE",
-                             "--lr-decay WORD",
-                             "--lr-floor SHARE",
-                             "--warmup N",
-                             "--weight-decay X",
-                             "--clip NORM",
-                             "--on-nan WORD",
-                             "--seed N",
-                             "--every N",
-                             "--metrics FILE",
-                             "--tensorboard FOLDER",
-                             "--trace FILE",
-                             "--trace-step N",
-                             "--threads N",
-                             "--patience SECONDS",
-                             "mpirun -np 4 mtrun",
-                             "Exit status: 0 done"})
+  for (const char *option :
+       {"--data FILE",        "--format WORD",      "--steps N",
+        "--valid FILE",       "--eval-every N",     "--eval-steps N",
+        "--lr RATE",          "--lr-decay WORD",    "--lr-floor SHARE",
+        "--warmup N",         "--weight-decay X",   "--clip NORM",
+        "--loss-scale WORD",  "--on-nan WORD",      "--seed N",
+        "--every N",          "--metrics FILE",     "--tensorboard FOLDER",
+        "--trace FILE",       "--trace-step N",     "--threads N",
+        "--patience SECONDS", "mpirun -np 4 mtrun", "Exit status: 0 done"})
     EXPECT_THAT(ran.out, HasSubstr(option));
   EXPECT_THAT(run({"data", "--help"}).out, HasSubstr("convert"));
 }

@@ -21,6 +21,8 @@ using namespace runtime;
 namespace {
 
 constexpr std::int64_t kEvalEvery = 100, kEvalSteps = 10;
+/// Low enough that the samples of as many steps can be counted.
+constexpr std::int64_t kMostSteps = 1'000'000'000;
 constexpr std::array<std::string_view, 5> kDecays = {
     "constant", "linear", "cosine", "inverse-square-root", "wsd"};
 constexpr std::array<std::string_view, 7> kLossScales = {
@@ -34,6 +36,11 @@ public:
               const std::string &must) {
     if (!good)
       say(fmt::format("{} {}: must be {}", option, value, must));
+  }
+  void steps(std::int64_t least, const char *option, std::int64_t value) {
+    number(value >= least && value <= kMostSteps, option,
+           static_cast<double>(value),
+           fmt::format("{} to {}", least, kMostSteps));
   }
   void word(const char *option, const std::string &word,
             std::span<const std::string_view> words) {
@@ -196,14 +203,12 @@ void describe(CLI::App &app, RunFlags &flags) {
 void resolve(RunFlags &flags) {
   Judge judge;
   TrainOptions &train = flags.train;
-  judge.number(train.steps >= 1, "--steps", static_cast<double>(train.steps),
-               "1 or more");
+  judge.steps(1, "--steps", train.steps);
   judge.number(above(flags.rate, 0.0), "--lr", flags.rate, "above 0");
   judge.number(atLeast(flags.floorShare, 0.0) && flags.floorShare <= 1.0,
                "--lr-floor", flags.floorShare, "a share, 0 to 1");
   if (flags.warmup)
-    judge.number(*flags.warmup >= 0, "--warmup",
-                 static_cast<double>(*flags.warmup), "0 or more");
+    judge.steps(0, "--warmup", *flags.warmup);
   judge.number(atLeast(train.weightDecay, 0.0), "--weight-decay",
                train.weightDecay, "0 or more");
   judge.number(atLeast(train.clipNorm, 0.0), "--clip", train.clipNorm,
@@ -215,7 +220,7 @@ void resolve(RunFlags &flags) {
         std::pair("--eval-steps", flags.evalSteps)}) {
     if (!value)
       continue;
-    judge.number(*value >= 1, option, static_cast<double>(*value), "1 or more");
+    judge.steps(1, option, *value);
     if (flags.valid.empty())
       judge.say(fmt::format("{} {}: needs --valid FILE", option, *value));
   }
