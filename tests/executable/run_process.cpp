@@ -3,12 +3,14 @@
 #include "tests/executable/run_process.h"
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <system_error>
 #include <thread>
 
 #include <fcntl.h>
@@ -74,6 +76,8 @@ RunProcess::RunProcess(const std::vector<std::string> &command) {
     words.push_back(const_cast<char *>(word.c_str()));
   words.push_back(nullptr);
   session = fork();
+  if (session < 0) // to -1 signals go to every process there is
+    throw std::system_error(errno, std::generic_category(), "fork");
   if (session != 0)
     return;
   setsid();
