@@ -250,14 +250,12 @@ std::vector<InstructionTime> RankExecutor::instructionTimes() const {
 }
 
 void RankExecutor::clearSums() {
-  const double start = seconds();
   for (auto &[buffer, kernel] : zeros)
     for (int slot = 0; slot < own.buffers[sized(buffer)].slots; ++slot)
       for (int entry = 0; entry < own.buffers[sized(buffer)].entries; ++entry) {
         void *out = memory.at(buffer, entry, slot);
         kernel->run({nullptr, &out, {}, nullptr});
       }
-  secondsOfOwnKernels += seconds() - start;
 }
 
 LongSum RankExecutor::squaresOfOwn() {
@@ -304,6 +302,7 @@ StepOutput RankExecutor::step(const StepInput &input) {
   const double start = seconds();
   StepOutput output;
   clearSums();
+  secondsOfOwnKernels += seconds() - start;
   for (const ScheduleEntry &entry : own.schedule)
     run(entry, input, output);
   for (const ScheduleEntry &entry : own.reduce)
