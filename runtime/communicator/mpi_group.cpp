@@ -158,7 +158,7 @@ void MpiGroup::reduceTo(const Call &call, const void *in, void *out,
     const std::int64_t offset = first * width;
     const Share mine = shareOf(count, its, size());
     const std::int64_t bytes = mine.count * width;
-    scratch.resize(bytes * (size() + 1));
+    scratch.resize(bytes * (size() + (gets(its) ? 0 : 1)));
     const auto shareIn = [&](const void *buffer, int q) {
       const Share share = shareOf(count, q, size());
       return rowsAt(buffer, offset + share.first * width, 1,

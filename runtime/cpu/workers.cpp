@@ -2,6 +2,10 @@
 
 #include "runtime/cpu/workers.h"
 
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
 #include <omp.h>
 
 namespace mtplan::runtime::cpu {
@@ -23,11 +27,21 @@ void pauseBriefly() {
 } // namespace
 
 Workers::Workers(int threads) {
-  for (int thread = 1; thread < threads; ++thread)
-    others.emplace_back([this, thread] { serve(thread); });
+  try {
+    for (int thread = 1; thread < threads; ++thread)
+      others.emplace_back([this, thread] { serve(thread); });
+  } catch (const std::system_error &error) {
+    const std::size_t started = others.size() + 1;
+    end();
+    throw std::runtime_error(
+        "of " + std::to_string(threads) + " threads of a rank only " +
+        std::to_string(started) + " could be started: " + error.what());
+  }
 }
 
-Workers::~Workers() {
+Workers::~Workers() { end(); }
+
+void Workers::end() {
   stops = true;
   jobs.fetch_add(1);
   jobs.notify_all();

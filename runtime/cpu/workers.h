@@ -23,7 +23,7 @@ namespace mtplan::runtime::cpu {
 
 class Workers {
 public:
-  /// \param threads  with the caller's, >= 1
+  /// \param threads  with the caller's, >= 1. Throws if so many cannot be had.
   explicit Workers(int threads);
   ~Workers();
   Workers(const Workers &) = delete;
@@ -47,6 +47,7 @@ private:
     std::uint32_t tasks = 0;
   };
   void runAll(const Job &theJob);
+  void end();
   bool takeOne(int thread);
   void serve(int thread);
 

@@ -53,7 +53,7 @@ TEST(RunOptions, SayWhatIsWrongAndWhatWouldDo) {
       {{"--on-nan", "ignore"},
        "error: --on-nan ignore: must be stop or skip; nearest is stop\n"},
       {{"--every", "0"}, "error: --every 0: must be 1 or more\n"},
-      {{"--threads", "0"}, "error: --threads 0: must be 1 or more\n"},
+      {{"--threads", "0"}, "error: --threads 0: must be 1 to 1024\n"},
       {{"--patience", "0"},
        "error: --patience 0: must be 0.1 to 1000000 seconds\n"},
       {{"--format", "megatro"},

@@ -121,7 +121,7 @@ TEST(CommunicatorFailure, WhoKeepsAllWaitingIsNamed) {
 }
 
 TEST(CommunicatorFailure, ACircleIsNamed) {
-  const Outcome outcome = failing(2, milliseconds(1000), [&](World &world) {
+  const Outcome outcome = failing(2, milliseconds(5000), [&](World &world) {
     int value = 0;
     world.receive("r" + std::to_string(world.rank()), &value, sizeof(value),
                   1 - world.rank(), 0);

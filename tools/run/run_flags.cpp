@@ -233,7 +233,8 @@ void resolve(RunFlags &flags) {
           fmt::format("--trace-step {}: needs --trace FILE", *flags.traceStep));
   }
   if (flags.threads)
-    judge.number(*flags.threads >= 1, "--threads", *flags.threads, "1 or more");
+    judge.number(*flags.threads >= 1 && *flags.threads <= 1024, "--threads",
+                 *flags.threads, "1 to 1024");
   if (flags.patience)
     judge.number(*flags.patience >= 0.1 && *flags.patience <= 1e6, "--patience",
                  *flags.patience, "0.1 to 1000000 seconds");
