@@ -148,10 +148,30 @@ LogicalResult StageWriter::writeAccumulate(ir::AccumulateOp op,
   return success();
 }
 
-LogicalResult StageWriter::write(Operation *op, Program &program) {
-  if (llvm::isa<ir::ParameterOp, ir::BackwardOp, ir::YieldOp,
-                ir::AccumulatedOp>(op))
+// What segments that use the same weight have summed up apart.
+LogicalResult StageWriter::writeAccumulated(ir::AccumulatedOp op,
+                                            Program &program) {
+  auto others = op->getAttrOfType<ArrayAttr>(ir::kStateAttrName);
+  if (!others)
     return success();
+  std::string name = op.getLabel().str() + ".grad";
+  for (auto other : others.getAsRange<ir::PlaceAttr>()) {
+    Instruction instruction;
+    instruction.label = op.getLabel().str();
+    instruction.what = KernelCall{"accumulate", {}};
+    instruction.inputs = {tensorAt(other, op.getValue().getType(), name)};
+    if (failed(addTensors(op.getValue(), {}, name, instruction.outputs)))
+      return failure();
+    program.instructions.push_back(std::move(instruction));
+  }
+  return success();
+}
+
+LogicalResult StageWriter::write(Operation *op, Program &program) {
+  if (llvm::isa<ir::ParameterOp, ir::BackwardOp, ir::YieldOp>(op))
+    return success();
+  if (auto sum = llvm::dyn_cast<ir::AccumulatedOp>(op))
+    return writeAccumulated(sum, program);
   if (auto sum = llvm::dyn_cast<ir::AccumulateOp>(op))
     return writeAccumulate(sum, program);
   if (auto adamw = llvm::dyn_cast<ir::AdamwOp>(op))

@@ -65,6 +65,8 @@ private:
   mlir::LogicalResult writeKernel(mlir::Operation *op,
                                   runtime::Instruction &instruction);
   bool writeCollective(mlir::Operation *op, runtime::Instruction &instruction);
+  mlir::LogicalResult writeAccumulated(ir::AccumulatedOp op,
+                                       runtime::Program &program);
   mlir::LogicalResult writeAccumulate(ir::AccumulateOp op,
                                       runtime::Program &program);
   mlir::LogicalResult writeAdamw(ir::AdamwOp op, runtime::Program &program);

@@ -250,7 +250,10 @@ def PlaceMemoryPass : Pass<"mtp-place-memory", "mlir::ModuleOp"> {
   let options = [
     Option<"gradientBytes", "gradient-bytes", "int", "0",
            "of an accumulator's element, where the gradient's is narrower: 4, or "
-           "0 for the gradient's own">
+           "0 for the gradient's own">,
+    Option<"sumsPerUse", "sums-per-use", "bool", "false",
+           "a weight that several segments of a stage use has a sum of gradients "
+           "for each of those that are not repeated">
   ];
   let statistics = [
     Statistic<"used", "workspace-used", "bytes of all workspaces">,

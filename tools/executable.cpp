@@ -39,6 +39,7 @@ executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
       planner::stateBytesOf(
           planner::settingOf(problem.options, problem.machine, how))
           .gradient);
+  places.sumsPerUse = problem.options.sumsPerUse;
   mlir::PassManager manager(problem.context.get());
   manager.addPass(passes::createPlaceMemoryPass(places));
   if (mlir::failed(manager.run(*module)))

@@ -81,6 +81,7 @@ public:
     if (!havePins || !errors.empty())
       return nullptr;
     problem->options.software = &problem->software;
+    problem->options.sumsPerUse = !request.output.empty();
     return std::move(problem);
   }
 

@@ -94,16 +94,42 @@ void StagePlaces::placeLabels(ir::SegmentOp segment) {
                      op.getType(), keptAs(op.getValue()));
   });
   segment.walk([&](ir::AccumulateOp op) {
-    bool report = !trained.count(op.getLabel().str());
-    Type element = accumulated(op.getLabel(), keptAs(op.getValue()));
-    op->setAttr(
-        ir::kPlacesAttrName,
-        ArrayAttr::get(
-            op.getContext(),
-            {placeOfLabel(accumulators, report ? "workspace" : "gradients",
-                          segment, op.getLabelAttr(), op.getValue().getType(),
-                          element)}));
+    op->setAttr(ir::kPlacesAttrName,
+                ArrayAttr::get(op.getContext(), {placeOfSum(segment, op)}));
   });
+}
+
+// Whether its labels have a `*`, be there one copy or many.
+static bool isOfCopies(ir::SegmentOp segment) {
+  return segment
+      .walk([](ir::ParameterOp op) {
+        return op.getLabel().contains('*') ? WalkResult::interrupt()
+                                           : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+ir::PlaceAttr StagePlaces::placeOfSum(ir::SegmentOp segment,
+                                      ir::AccumulateOp op) {
+  const std::string label = op.getLabel().str();
+  const bool report = !trained.count(label);
+  Type element = accumulated(op.getLabel(), keptAs(op.getValue()));
+  Type type = op.getValue().getType();
+  Operation *first = firstUser.try_emplace(label, segment).first->second;
+  if (!sumsPerUse || report || op.getLabel().contains('*') ||
+      first == segment.getOperation() || isOfCopies(segment))
+    return placeOfLabel(accumulators, report ? "workspace" : "gradients",
+                        segment, op.getLabelAttr(), type, element);
+  auto &others = otherSums[label];
+  auto found = llvm::find_if(others, [&](const auto &other) {
+    return other.first == segment.getOperation();
+  });
+  if (found == others.end()) {
+    others.emplace_back(segment,
+                        allocate("gradients", bytesOf(type, element), 1));
+    found = std::prev(others.end());
+  }
+  return placeIn(found->second, 0, 0, element);
 }
 
 // Micro-batches, one after the other, that the stage holds what a chunk saves

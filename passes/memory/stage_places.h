@@ -47,8 +47,11 @@ class StagePlaces {
 public:
   /// \param gradientType  of accumulators of narrower gradients; null: as
   /// theirs
-  StagePlaces(StageContents stageContents, mlir::Type gradientType)
-      : contents(std::move(stageContents)), wider(gradientType) {}
+  /// \param apart of a weight that several segments use, those that are not
+  ///              repeated have sums of gradients of their own
+  StagePlaces(StageContents stageContents, mlir::Type gradientType, bool apart)
+      : contents(std::move(stageContents)), wider(gradientType),
+        sumsPerUse(apart) {}
 
   /// Writes `mtp.places` and `mtp.state`. Fails, with a diagnostic, where a
   /// value would have to be in two places.
@@ -79,6 +82,7 @@ private:
   mlir::Type keptAs(mlir::Value value) const;
   mlir::Type accumulated(mlir::StringRef label, mlir::Type element) const;
   void placeLabels(ir::SegmentOp segment);
+  ir::PlaceAttr placeOfSum(ir::SegmentOp segment, ir::AccumulateOp op);
   void placeSaved(ir::SegmentOp segment);
   void placeWithin(mlir::Block &block);
   std::int64_t slotsOf(std::int64_t chunk) const;
@@ -129,9 +133,14 @@ private:
 
   StageContents contents;
   mlir::Type wider;
+  bool sumsPerUse;
   std::set<std::string> trained; ///< labels of parameters; others are reports
   std::map<std::string, std::int64_t> ends; ///< by arena
   std::map<LabelKey, Array> parameters, accumulators;
+  /// By label: sums of gradients beside the first, with whose they are.
+  std::map<std::string, std::vector<std::pair<mlir::Operation *, Array>>>
+      otherSums;
+  std::map<std::string, mlir::Operation *> firstUser; ///< by label
   std::vector<Chain> chains;
   llvm::DenseMap<mlir::Value, Link> links; ///< arguments, and what is yielded
   llvm::DenseMap<mlir::Value, ir::PlaceAttr> places;

@@ -114,8 +114,15 @@ void StagePlaces::placeResult(Operation *op, const Meant &meant,
       meant.holder ? meant.holder : contents.segments.front();
   if (auto read = llvm::dyn_cast<ir::AccumulatedOp>(op)) {
     const Array &array = accumulators.at(keyOf(holder, read.getLabelAttr()));
-    places[result] = placeIn(array, 0, array.entries > 1 ? 1 : 0,
-                             accumulated(read.getLabel(), keptAs(result)));
+    Type element = accumulated(read.getLabel(), keptAs(result));
+    places[result] = placeIn(array, 0, array.entries > 1 ? 1 : 0, element);
+    SmallVector<Attribute> others;
+    if (auto sums = otherSums.find(read.getLabel().str());
+        sums != otherSums.end())
+      for (const auto &[user, sum] : sums->second)
+        others.push_back(placeIn(sum, 0, 0, element));
+    if (!others.empty())
+      op->setAttr(ir::kStateAttrName, ArrayAttr::get(op->getContext(), others));
     return;
   }
   // What is stored is made where it belongs.

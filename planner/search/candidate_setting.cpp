@@ -34,6 +34,7 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
   setting.parts = how.virtualStages;
   setting.devices = options.devices;
   setting.padsShards = options.padsShards;
+  setting.sumsPerUse = options.sumsPerUse;
   setting.zeroStage = how.zeroStage;
   setting.recompute = how.recompute;
   setting.recomputeShare = recomputeShareOf(how);

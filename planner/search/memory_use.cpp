@@ -284,10 +284,15 @@ MemoryUse memoryOf(const ModelGraph &model,
     double copies = plan.count;
     for (std::size_t p = 0; p < plan.parameters.size(); ++p) {
       const Parameter &parameter = model.parameters[p];
-      if (!plan.parameters[p] || (parameter.shared && paid[p]))
+      if (!plan.parameters[p])
         continue;
-      paid[p] = true;
       const ParameterState &state = *plan.parameters[p];
+      if (parameter.shared && paid[p]) {
+        if (setting.sumsPerUse && segment.repeat == 1)
+          use.gradients += Bytes{sumBytes(parameter, state, setting)};
+        continue;
+      }
+      paid[p] = true;
       double held = parameter.shared ? 1.0 : copies;
       double stored =
           held * localBytes(parameter.shape, state.stored, 1, setting.mesh);

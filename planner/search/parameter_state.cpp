@@ -173,14 +173,25 @@ HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,
           host.linkLatency + owned(parameter.elementBytes) / host.link};
 }
 
+double sumBytes(const Parameter &parameter, const ParameterState &state,
+                const Setting &setting) {
+  return localBytes(parameter.shape, accumulatorLayout(state, setting.mesh), 1,
+                    setting.mesh) *
+         stateBytesOf(setting).gradient;
+}
+
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
-                   const Setting &setting) {
+                   const Setting &setting, bool pays) {
+  if (!pays) {
+    Cost own;
+    own.memory = sumBytes(parameter, state, setting);
+    return own;
+  }
   StateBytes perElement = stateBytesOf(setting);
   const Mesh &mesh = setting.mesh;
   Layout accumulator = accumulatorLayout(state, mesh);
   double stored = localBytes(parameter.shape, state.stored, 1, mesh);
   double owned = localBytes(parameter.shape, state.owned(), 1, mesh);
-  double accumulated = localBytes(parameter.shape, accumulator, 1, mesh);
   Cost cost;
   Seconds time = stateReshardTime(accumulator, state.owned(), parameter.shape,
                                   perElement.gradient, setting) +
@@ -192,7 +203,7 @@ Cost parameterCost(const Parameter &parameter, const ParameterState &state,
     time += hostTimes(parameter, state, setting).total();
   cost.time = time.value * setting.besideWeight;
   cost.memory = stored * parameter.elementBytes + owned * perElement.optimizer +
-                accumulated * perElement.gradient;
+                sumBytes(parameter, state, setting);
   return cost;
 }
 

@@ -68,6 +68,10 @@ struct SearchOptions {
   /// What ZeRO splits is padded where it does not divide, as trainers do that
   /// flatten it; our own IR cannot.
   bool padsShards = false;
+  /// A weight that several segments of a stage use, such as a tied embedding,
+  /// has a sum of gradients for each of those that are not repeated: then the
+  /// order of micro-batches does not mix them.
+  bool sumsPerUse = false;
   std::vector<Split> tensorSplits; ///< what tp may be used for
   std::vector<Divisor> divisors;
   const Pins *pins = nullptr;

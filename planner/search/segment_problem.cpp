@@ -250,10 +250,12 @@ private:
       const Parameter &what = model.parameters[at(parameter)];
       if (what.shared)
         result.link.shared.emplace_back(variable, parameter);
-      if (!phasesApart && (!what.shared || owner[at(parameter)])) {
+      const bool pays = !what.shared || owner[at(parameter)];
+      if (!phasesApart &&
+          (pays || (setting.sumsPerUse && segment.repeat == 1))) {
         CostTable table{{variable}, {}, {}};
         for (const ParameterState &state : states) {
-          Cost cost = parameterCost(what, state, setting);
+          Cost cost = parameterCost(what, state, setting, pays);
           table.time.push_back(cost.time);
           table.memory.push_back(cost.memory);
         }
@@ -264,10 +266,6 @@ private:
     makers[at(tensor)] = port(tensor, variable, states.size(),
                               [&](std::size_t v) { return states[v].stored; });
   }
-
-  //===--------------------------------------------------------------------===//
-  // Ports
-  //===--------------------------------------------------------------------===//
 
   template <typename LayoutAt>
   Port port(int tensor, int variable, std::size_t values, LayoutAt layoutAt) {

@@ -79,9 +79,14 @@ struct HostTimes {
 HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,
                     const Setting &setting);
 
-/// Time and memory of keeping and updating one copy, per step.
+/// Bytes of a rank's sum of gradients.
+double sumBytes(const Parameter &parameter, const ParameterState &state,
+                const Setting &setting);
+
+/// Time and memory of keeping and updating one copy, per step; of a
+/// segment that does not pay for it, of its own sum of gradients alone.
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
-                   const Setting &setting);
+                   const Setting &setting, bool pays = true);
 
 /// Layouts in which a value may be handed from segment to segment: whole, or
 /// split over the tensor axis along any dimension that the splits allow;

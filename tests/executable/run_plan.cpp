@@ -36,7 +36,9 @@ Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
               int microBatches) {
   passes::writeTasks(step, schedule, microBatches);
   mlir::PassManager manager(step.getContext());
-  manager.addPass(passes::createPlaceMemoryPass());
+  passes::PlaceMemoryPassOptions places;
+  places.sumsPerUse = true; // as mtplan -o has it
+  manager.addPass(passes::createPlaceMemoryPass(places));
   if (mlir::failed(manager.run(step)))
     throw std::runtime_error("no places");
   mlir::FailureOr<Plan> plan = codegen::executablePlanOf(step, "any");
