@@ -30,9 +30,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-const std::string kText =
-    std::string(MTPLAN_SOURCE_DIR) + "/examples/data/opticks.txt";
-
 class RunFailure : public testing::Test {
 protected:
   static void SetUpTestSuite() {

@@ -15,23 +15,6 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string kText =
-    std::string(MTPLAN_SOURCE_DIR) + "/examples/data/opticks.txt";
-
-struct Ran {
-  int code = -1;
-  std::string out, err;
-};
-
-Ran run(const std::vector<std::string> &arguments) {
-  std::ostringstream out, err;
-  Ran ran;
-  ran.code = tools::runTraining(arguments, out, err);
-  ran.out = out.str();
-  ran.err = err.str();
-  return ran;
-}
-
 TEST(RunOptions, SayWhatIsWrongAndWhatWouldDo) {
   const std::map<std::vector<std::string>, std::string> cases = {
       {{"--steps", "0"}, "error: --steps 0: must be 1 to 1000000000\n"},
@@ -76,7 +59,7 @@ TEST(RunOptions, SayWhatIsWrongAndWhatWouldDo) {
   for (const auto &[flags, words] : cases) {
     std::vector<std::string> arguments{"run", "--data", kText};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
-    const Ran ran = run(arguments);
+    const Ran ran = runHere(arguments);
     EXPECT_EQ(ran.code, 2) << words;
     EXPECT_EQ(ran.err, words);
     EXPECT_EQ(ran.out, "");
@@ -94,7 +77,7 @@ TEST(RunOptions, SayWhatIsNoNumber) {
   for (const auto &[flags, words] : cases) {
     std::vector<std::string> arguments{"run", "--data", kText};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
-    const Ran ran = run(arguments);
+    const Ran ran = runHere(arguments);
     EXPECT_EQ(ran.code, 2);
     EXPECT_THAT(ran.err, HasSubstr(words));
   }
@@ -103,12 +86,12 @@ TEST(RunOptions, SayWhatIsNoNumber) {
 TEST(RunOptions, SayWhatIsMissing) {
   for (const std::vector<std::string> &arguments :
        std::vector<std::vector<std::string>>{{}, {"run"}, {"--data", kText}}) {
-    const Ran ran = run(arguments);
+    const Ran ran = runHere(arguments);
     EXPECT_EQ(ran.code, 2);
     EXPECT_EQ(ran.err, "error: a folder and --data are needed: mtrun run "
                        "--data text.txt\n");
   }
-  EXPECT_THAT(run({"/nowhere", "--data", kText}).err,
+  EXPECT_THAT(runHere({"/nowhere", "--data", kText}).err,
               HasSubstr("error: /nowhere: "));
   TestFolder folder;
   ASSERT_EQ(compileExample("tiny-gpt2", folder / "run", {"--gpus", "1"}), "");
@@ -117,14 +100,14 @@ TEST(RunOptions, SayWhatIsMissing) {
                                        folder / "gone.txt"};
     if (std::string(option) == "--valid")
       arguments.insert(arguments.end(), {"--data", kText});
-    const Ran ran = run(arguments);
+    const Ran ran = runHere(arguments);
     EXPECT_EQ(ran.code, 2);
     EXPECT_THAT(ran.err, HasSubstr("gone.txt"));
   }
 }
 
 TEST(RunOptions, HelpNamesAllOfThem) {
-  const Ran ran = run({"--help"});
+  const Ran ran = runHere({"--help"});
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.err, "");
   for (const char *option :
@@ -137,14 +120,14 @@ TEST(RunOptions, HelpNamesAllOfThem) {
         "--trace FILE",       "--trace-step N",     "--threads N",
         "--patience SECONDS", "mpirun -np 4 mtrun", "Exit status: 0 done"})
     EXPECT_THAT(ran.out, HasSubstr(option));
-  EXPECT_THAT(run({"data", "--help"}).out, HasSubstr("convert"));
+  EXPECT_THAT(runHere({"data", "--help"}).out, HasSubstr("convert"));
 }
 
 TEST(RunOptions, EventsGoToAFolderThatIsMade) {
   TestFolder folder;
   ASSERT_EQ(compileExample("tiny-gpt2", folder / "run", {"--gpus", "1"}), "");
-  const Ran ran = run({folder / "run", "--data", kText, "--steps", "2",
-                       "--threads", "1", "--tensorboard", folder / "a/b"});
+  const Ran ran = runHere({folder / "run", "--data", kText, "--steps", "2",
+                           "--threads", "1", "--tensorboard", folder / "a/b"});
   ASSERT_EQ(ran.code, 0) << ran.err;
   std::size_t files = 0;
   for (const auto &entry :

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "tests/tools/command_testing.h"
+#include "tools/run_command.h"
 
 namespace mtplan {
 
@@ -179,6 +180,15 @@ TestFolder::TestFolder() {
 TestFolder::~TestFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path, ignored);
+}
+
+Ran runHere(const std::vector<std::string> &arguments) {
+  std::ostringstream out, err;
+  Ran ran;
+  ran.code = tools::runTraining(arguments, out, err);
+  ran.out = out.str();
+  ran.err = err.str();
+  return ran;
 }
 
 std::string compileExample(const std::string &model, const std::string &folder,

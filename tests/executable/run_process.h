@@ -11,6 +11,17 @@
 
 namespace mtplan {
 
+/// What tests train on.
+inline const std::string kText =
+    std::string(MTPLAN_SOURCE_DIR) + "/examples/data/opticks.txt";
+
+/// mtrun without a process of its own.
+struct Ran {
+  int code = -1;
+  std::string out, err;
+};
+Ran runHere(const std::vector<std::string> &arguments);
+
 /// How a command ended.
 struct Ended {
   int code = -1; ///< 128 + number if by a signal

@@ -25,23 +25,10 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string kText =
-    std::string(MTPLAN_SOURCE_DIR) + "/examples/data/opticks.txt";
-
-struct Ran {
-  int code = -1;
-  std::string out, err;
-};
-
 Ran run(std::vector<std::string> arguments) {
   arguments.insert(arguments.end(),
                    {"--data", kText, "--steps", "4", "--threads", "1"});
-  std::ostringstream out, err;
-  Ran ran;
-  ran.code = tools::runTraining(arguments, out, err);
-  ran.out = out.str();
-  ran.err = err.str();
-  return ran;
+  return runHere(arguments);
 }
 
 /// Instructions that a rank of a stage runs in a step.

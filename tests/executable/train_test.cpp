@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/executable/run_process.h"
 #include "tests/tools/command_testing.h"
 #include "tools/run_command.h"
 
@@ -22,9 +23,6 @@ namespace mtplan::tools {
 namespace {
 
 using testing::HasSubstr;
-
-const std::string kText =
-    std::string(MTPLAN_SOURCE_DIR) + "/examples/data/opticks.txt";
 
 class Folder {
 public:

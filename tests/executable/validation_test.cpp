@@ -16,9 +16,6 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string kText =
-    std::string(MTPLAN_SOURCE_DIR) + "/examples/data/opticks.txt";
-
 class Validation : public testing::Test {
 protected:
   void SetUp() override {
