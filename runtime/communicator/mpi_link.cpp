@@ -30,11 +30,13 @@ constexpr milliseconds kTimeWhenTerminated{600};
 
 volatile std::sig_atomic_t terminated = 0;
 
+constexpr int kIdleUntilSleep = 2000;
+
 /// Lets others run, the more the longer nothing has moved.
 void relax(int idle) {
   if (idle < 100)
     pauseProcessor();
-  else if (idle < 2000)
+  else if (idle < kIdleUntilSleep)
     std::this_thread::yield();
   else
     std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -337,9 +339,11 @@ void MpiLink::await(Requests &requests,
   }
   const Shown shown{*this, wait};
   auto moved = Clock::now();
-  bool late = false;
   for (int idle = 0;; ++idle) {
     throwIfFailed();
+    // Not at every turn of a wait that spins; of one that sleeps, at each: on a
+    // busy machine every sleep may last a time slice of all others.
+    const bool looksAround = idle % 32 == 31 || idle >= kIdleUntilSleep;
     bool moves = false;
     std::string broken;
     try {
@@ -349,7 +353,7 @@ void MpiLink::await(Requests &requests,
       moves = advance(requests);
       if (requests.empty())
         return;
-      if (idle % 32 == 31) {
+      if (looksAround) {
         advanceOwned();
         listen();
       }
@@ -360,11 +364,13 @@ void MpiLink::await(Requests &requests,
       fail(broken); // while the buffers of all requests are there
       throw CommunicationError(broken);
     }
-    if (moves || (terminated && !late)) {
-      late = terminated != 0;
+    if (moves) {
       idle = 0;
       moved = Clock::now();
-    } else if (idle % 32 == 31) {
+    } else if (looksAround) {
+      // Open MPI sends SIGTERM a second after a rank has died, SIGKILL a second
+      // later: who has waited that long already says so at once.
+      const bool late = terminated != 0;
       const auto patience =
           late ? std::min(options.patience, kPatienceWhenTerminated)
                : options.patience;

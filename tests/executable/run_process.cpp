@@ -161,9 +161,18 @@ std::vector<std::string> underMpi(int ranks,
   if (std::string(MTPLAN_WITH_MPI).empty() ||
       std::system("command -v mpirun >/dev/null 2>&1") != 0)
     return {};
-  std::vector<std::string> command{
-      "mpirun", "--oversubscribe",     "--allow-run-as-root", "--quiet",
-      "-np",    std::to_string(ranks), MTPLAN_MTRUN};
+  // Beside other tests a rank may not be given a core within the second that
+  // Open MPI leaves between SIGTERM and SIGKILL.
+  std::vector<std::string> command{"mpirun",
+                                   "--oversubscribe",
+                                   "--allow-run-as-root",
+                                   "--quiet",
+                                   "--mca",
+                                   "odls_base_sigkill_timeout",
+                                   "3",
+                                   "-np",
+                                   std::to_string(ranks),
+                                   MTPLAN_MTRUN};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return command;
 }
