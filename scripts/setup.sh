@@ -9,6 +9,7 @@ packages=(
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools zlib1g-dev
   libboost-dev libboost-graph-dev libeigen3-dev nlohmann-json3-dev
   libcli11-dev libfmt-dev libjemalloc-dev libdnnl-dev libopenmpi-dev
+  libxxhash-dev
   # testing and measuring
   libgtest-dev libgmock-dev libbenchmark-dev libvalijson-dev python3 jq
   openmpi-bin

@@ -107,7 +107,16 @@ struct WorldOptions {
   /// How long ranks may go on after one has failed. Then they are ended with
   /// their processes.
   std::chrono::milliseconds ending{500};
+  /// Who is told to end by SIGTERM goes on: the run sees to its end itself, and
+  /// asks for it with terminationAsked.
+  bool outlivesTermination = false;
 };
+
+/// From now on SIGTERM and SIGUSR1 are kept for terminationAsked; where the
+/// process has handlers of its own, they stay. A second one ends the process.
+void keepTermination();
+/// Whether one of them has come.
+bool terminationAsked();
 
 /// Runs `body` on `ranks` threads of this process, each with its own World.
 /// Rethrows the first error by rank that is not the echo of another's. A

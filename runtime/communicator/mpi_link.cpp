@@ -3,12 +3,13 @@
 #include "runtime/communicator/mpi_link.h"
 
 #include <algorithm>
-#include <csignal>
+#include <cstdio>
 #include <sstream>
 #include <thread>
 
 #include "runtime/communicator/call.h"
 #include "runtime/communicator/gate.h"
+#include "runtime/communicator/termination.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -27,8 +28,6 @@ constexpr milliseconds kAnswerTimeWhenTerminated{100};
 /// A rank that nobody keeps waiting goes on for so long, in which others say
 /// whom they wait for.
 constexpr milliseconds kTimeWhenTerminated{600};
-
-volatile std::sig_atomic_t terminated = 0;
 
 constexpr int kIdleUntilSleep = 2000;
 
@@ -60,17 +59,6 @@ Doing doingOf(const std::string &text) {
 }
 
 } // namespace
-
-void listenForTermination() {
-  struct sigaction before = {};
-  if (sigaction(SIGTERM, nullptr, &before) != 0 || before.sa_handler != SIG_DFL)
-    return; // whoever has a handler knows what to do
-  struct sigaction action = {};
-  action.sa_handler = [](int) { terminated = 1; };
-  sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGTERM, &action, nullptr);
-}
 
 struct MpiLink::Wait {
   const Requests &requests;
@@ -306,7 +294,7 @@ std::string MpiLink::ownDoing() const {
 
 /// Also of a rank that waits for nobody long enough to lose its patience.
 void MpiLink::obeyTermination() {
-  if (!terminated)
+  if (!isTerminated() || options.outlivesTermination)
     return;
   const auto now = Clock::now().time_since_epoch();
   Clock::rep first = 0;
@@ -370,10 +358,17 @@ void MpiLink::await(Requests &requests,
     } else if (looksAround) {
       // Open MPI sends SIGTERM a second after a rank has died, SIGKILL a second
       // later: who has waited that long already says so at once.
-      const bool late = terminated != 0;
-      const auto patience =
-          late ? std::min(options.patience, kPatienceWhenTerminated)
-               : options.patience;
+      const bool ends = isTerminated();
+      const bool late = ends && !options.outlivesTermination;
+      const auto soon = std::min(options.patience, kPatienceWhenTerminated);
+      const auto patience = late ? soon : options.patience;
+      if (ends && !late && !saidWhom && Clock::now() - moved >= soon) {
+        saidWhom = true;
+        std::fprintf(stderr,
+                     "rank %d: told to end by SIGTERM, goes on to save, waits "
+                     "for %s: %s\n",
+                     its, wordsOf(wait.missing()).c_str(), what().c_str());
+      }
       if ((late || !ended) && Clock::now() - moved >= patience)
         giveUp(wait, patience);
     }
@@ -382,7 +377,7 @@ void MpiLink::await(Requests &requests,
 }
 
 void MpiLink::giveUp(const Wait &wait, milliseconds waited) {
-  const bool late = terminated != 0;
+  const bool late = isTerminated() && !options.outlivesTermination;
   std::string reason;
   {
     // Everybody at once: whom to ask next is only known from the answers.

@@ -136,6 +136,7 @@ private:
   std::string why;
 
   std::atomic<bool> failed{false}, ended{false};
+  std::atomic<bool> saidWhom{false}; ///< this rank waits for, once told to end
   std::atomic<Clock::rep> terminatedAt{0}; ///< when this rank saw it; 0: not
 
   /// MPI moves large messages only while it is called; what is owned is to
@@ -144,11 +145,6 @@ private:
   bool leaving = false;
   std::thread carrier;
 };
-
-/// Makes SIGTERM end this rank's patience, so that it says whom it waited for:
-/// launchers send it to all when one has died, and soon after SIGKILL. A rank
-/// that waits for nobody ends soon after, too.
-void listenForTermination();
 
 } // namespace mtplan::runtime
 

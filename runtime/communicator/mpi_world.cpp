@@ -18,6 +18,7 @@
 #include "runtime/communicator/mpi_header.h"
 #include "runtime/communicator/mpi_link.h"
 #include "runtime/communicator/reduce.h"
+#include "runtime/communicator/termination.h"
 
 namespace mtplan::runtime {
 namespace {

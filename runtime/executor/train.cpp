@@ -21,9 +21,10 @@ double now() {
 class Training {
 public:
   Training(const Plan &thePlan, World &theWorld, Backend &backend,
-           const TrainOptions &theOptions, const TrainData &theData)
+           const TrainOptions &theOptions, const TrainData &theData,
+           const TrainHooks &hooks)
       : plan(thePlan), world(theWorld), options(theOptions), data(theData),
-        rank(plan, world, backend), rule(ruleOf(options)),
+        rank(plan, world, backend), rule(settingsOf(options)),
         flops(sumOfAll(rank.flops())) {
     Initialisation how{options.seed, options.deviation, plan.layers};
     rank.initialise([&](const Parameter &parameter, int copy,
@@ -31,9 +32,21 @@ public:
       fillInitial(how, parameter.label, parameter.firstCopy + copy,
                   parameter.init, piece, values);
     });
+    if (!hooks.resume)
+      return;
+    if (const std::optional<TrainState> other = hooks.resume(rank)) {
+      done = started = other->step;
+      updates = other->updates;
+      rule = UpdateRule(settingsOf(options), other->rule);
+    }
   }
 
-  StepRecord step(std::int64_t number) {
+  std::int64_t stepsDone() const { return done; }
+  TrainState state() const { return {done, updates, rule.state()}; }
+
+  StepRecord step() {
+    const std::int64_t number = done + 1;
+    const bool isFirst = done == started;
     const bool traced = number == options.traceStep;
     if (traced)
       world.barrier("the traced step");
@@ -54,15 +67,18 @@ public:
     if (traced)
       input.trace = &times.trace;
     StepOutput output = rank.step(input);
+    done = number;
     updates += output.skipped ? 0 : 1;
     StepRecord record;
     record.seconds = now() - start;
     if (traced)
       endTrace(start, record.seconds);
-    if (number == 1)
+    if (isFirst) {
       first = rank.instructionTimes();
-    if (number > 1 || options.steps == 1)
+      firstSeconds = record.seconds;
+    } else {
       times.seconds += record.seconds;
+    }
     if (options.validateEvery > 0 &&
         (number % options.validateEvery == 0 || number == options.steps))
       record.validationLoss = validate();
@@ -85,8 +101,10 @@ public:
   TrainTimes end() {
     times.spent = rank.timeSpent();
     times.instructions = rank.instructionTimes();
-    times.steps = options.steps;
-    if (options.steps > 1) {
+    times.steps = done - started;
+    if (times.steps == 1)
+      times.seconds = firstSeconds;
+    if (times.steps > 1) {
       --times.steps;
       for (std::size_t i = 0; i < first.size(); ++i)
         times.instructions[i].seconds -= first[i].seconds;
@@ -95,12 +113,12 @@ public:
   }
 
 private:
-  static UpdateRule ruleOf(const TrainOptions &options) {
+  static UpdateRuleSettings settingsOf(const TrainOptions &options) {
     UpdateRuleSettings settings;
     settings.scaler = options.scaler;
     settings.clip = options.clipNorm;
     settings.skipNonFinite = options.skipNonFinite;
-    return UpdateRule(settings);
+    return settings;
   }
 
   double sumOfAll(double mine) {
@@ -147,8 +165,10 @@ private:
   RankExecutor rank;
   UpdateRule rule;
   const double flops;
+  std::int64_t started = 0, done = 0; ///< steps, of this run and those before
   std::int64_t updates = 0;           ///< steps that were not skipped
-  std::vector<InstructionTime> first; ///< step
+  std::vector<InstructionTime> first; ///< step of this run
+  double firstSeconds = 0.0;
   TrainTimes times;
 };
 
@@ -156,12 +176,15 @@ private:
 
 TrainTimes train(const Plan &plan, World &world, Backend &backend,
                  const TrainOptions &options, const TrainData &data,
-                 const std::function<void(const StepRecord &)> &seen) {
-  Training training(plan, world, backend, options, data);
-  for (std::int64_t step = 1; step <= options.steps; ++step) {
-    const StepRecord record = training.step(step);
+                 const std::function<void(const StepRecord &)> &seen,
+                 const TrainHooks &hooks) {
+  Training training(plan, world, backend, options, data, hooks);
+  while (training.stepsDone() < options.steps) {
+    const StepRecord record = training.step();
     if (world.rank() == 0)
       seen(record);
+    if (hooks.after && !hooks.after(training.state()))
+      break;
   }
   return training.end();
 }

@@ -38,22 +38,40 @@ struct TrainData {
   DataOfStep validated; ///< from 1 again in each validation
 };
 
+/// Where a run stands, beside what the executor holds.
+struct TrainState {
+  std::int64_t step = 0;    ///< steps done
+  std::int64_t updates = 0; ///< those that were not skipped
+  UpdateRuleState rule;
+};
+
+/// What surrounds the steps; both are called by every rank.
+struct TrainHooks {
+  /// Once, when all is as before step 1: may fill in the state of another run,
+  /// and says where that stood. Nothing: this run begins.
+  std::function<std::optional<TrainState>(RankExecutor &executor)> resume;
+  /// After every step. False, on all ranks: it was the last.
+  std::function<bool(const TrainState &state)> after;
+};
+
 /// What a rank knows of its run.
 struct TrainTimes {
   TimeSpent spent;
   /// Of all steps but the first, which finds everything cold; of that if there
   /// is no other.
   std::vector<InstructionTime> instructions;
-  double seconds = 0.0; ///< of those steps
-  std::int64_t steps = 0;
+  double seconds = 0.0;              ///< of those steps
+  std::int64_t steps = 0;            ///< as many
   std::vector<InstructionRun> trace; ///< seconds since all ranks began the step
   double traceSeconds = 0.0;
 };
 
-/// Trains this rank's part. `seen` is called after every step on rank 0.
+/// Trains this rank's part, up to step `options.steps`. `seen` is called after
+/// every step on rank 0.
 TrainTimes train(const Plan &plan, World &world, Backend &backend,
                  const TrainOptions &options, const TrainData &data,
-                 const std::function<void(const StepRecord &)> &seen);
+                 const std::function<void(const StepRecord &)> &seen,
+                 const TrainHooks &hooks = {});
 
 } // namespace mtplan::runtime
 

@@ -31,24 +31,34 @@ std::string printOf(const Dataset &dataset, std::int64_t sequence) {
 
 } // namespace
 
-RunData::RunData(const Plan &thePlan, const RunFlags &theFlags, int takers)
-    : plan(thePlan), flags(theFlags), validSteps(flags.train.validationSteps) {
-  openTrained(takers);
+RunData::RunData(const Plan &thePlan, const RunFlags &theFlags, int itsTakers)
+    : plan(thePlan), flags(theFlags), takers(itsTakers),
+      validSteps(flags.train.validationSteps) {
+  openTrained();
+  printOfTrained = print;
   openValidated();
 }
 
-void RunData::openTrained(int takers) {
+void RunData::openTrained() {
   if (flags.data == kSynthetic) {
     print += kSynthetic;
     return;
   }
   const Objective objective = objectiveOf(plan, flags.train.seed);
-  auto reader = std::make_shared<StepReader>(
+  reader = std::make_shared<StepReader>(
       open(flags.data, objective, flags.train.steps * plan.globalBatch),
       objective, plan.sequence, plan.globalBatch);
+}
+
+void RunData::begin(std::int64_t steps, std::int64_t samples) {
+  const std::lock_guard lock(mutex);
+  if (!reader || prefetcher)
+    return;
   prefetcher = std::make_unique<Prefetcher>(
-      [reader](std::int64_t step) { return reader->read(step); }, 0,
-      flags.train.steps, takers);
+      [from = reader, steps, samples](std::int64_t step) {
+        return from->read(step, samples + (step - steps) * from->globalBatch());
+      },
+      steps, std::max(steps, flags.train.steps), takers);
 }
 
 void RunData::openValidated() {
@@ -82,7 +92,7 @@ std::shared_ptr<const Dataset> RunData::open(const std::string &path,
 }
 
 std::unique_ptr<StepData> RunData::trained(std::int64_t step, World &world) {
-  if (!prefetcher)
+  if (!reader)
     return std::make_unique<DrawnData>(
         drawnDataOf(plan, flags.train.seed, step));
   std::shared_ptr<const StepSamples> samples = prefetcher->take(step - 1);

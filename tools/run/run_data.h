@@ -18,8 +18,12 @@ class RunData {
 public:
   /// \param takers  ranks of this process
   /// \throws DataError, BadInput
-  RunData(const runtime::Plan &thePlan, const RunFlags &theFlags, int takers);
+  RunData(const runtime::Plan &thePlan, const RunFlags &theFlags,
+          int itsTakers);
 
+  /// Every rank of this process says once, before the first step, where the
+  /// run begins: behind so many steps that drew so many samples.
+  void begin(std::int64_t steps, std::int64_t samples);
   /// Steps count from 1. For the ranks of this process.
   std::unique_ptr<runtime::StepData> trained(std::int64_t step,
                                              runtime::World &world);
@@ -34,9 +38,11 @@ public:
 
   /// To compare with what other processes read.
   const std::string &fingerprint() const { return print; }
+  /// The same of what is trained on alone.
+  const std::string &trainedPrint() const { return printOfTrained; }
 
 private:
-  void openTrained(int takers);
+  void openTrained();
   void openValidated();
   std::shared_ptr<const runtime::Dataset>
   open(const std::string &path, const runtime::Objective &objective,
@@ -44,8 +50,10 @@ private:
 
   const runtime::Plan &plan;
   const RunFlags &flags;
-  std::string print;
-  std::unique_ptr<runtime::Prefetcher> prefetcher; ///< null: synthetic
+  const int takers;
+  std::string print, printOfTrained;
+  std::shared_ptr<runtime::StepReader> reader;     ///< null: synthetic
+  std::unique_ptr<runtime::Prefetcher> prefetcher; ///< of it, once begun
 
   std::int64_t validSteps;
   std::unique_ptr<runtime::StepReader> validReader; ///< null: synthetic, none

@@ -179,6 +179,22 @@ void describe(CLI::App &app, RunFlags &flags) {
       "WORD");
   add(how, "--seed", flags.train.seed,
       fmt::format("of weights, order and masks (default {})", train.seed), "N");
+  const char *kept = "What is kept";
+  add(kept, "--checkpoint", flags.checkpoint,
+      "where checkpoints go, also after the last step, and on SIGTERM or "
+      "SIGUSR1; a run that finds some there goes on from the newest",
+      "FOLDER");
+  add(kept, "--save-every", flags.saveEvery,
+      fmt::format("steps between them (default {})", flags.saveEvery), "N");
+  add(kept, "--keep", flags.keep,
+      fmt::format("newest ones that stay, 2 or more (default {})", flags.keep),
+      "N");
+  add(kept, "--load", flags.load,
+      "checkpoint to go on from, of any layout, where --checkpoint has none "
+      "yet: one, or a folder's newest",
+      "FOLDER");
+  add(kept, "--weights", flags.weights,
+      "checkpoint whose weights the run begins with, at step 1", "FOLDER");
   const char *watch = "What is shown";
   add(watch, "--every", flags.every,
       fmt::format("steps between lines (default {})", flags.every), "N");
@@ -238,6 +254,14 @@ void resolve(RunFlags &flags) {
   if (flags.patience)
     judge.number(*flags.patience >= 0.1 && *flags.patience <= 1e6, "--patience",
                  *flags.patience, "0.1 to 1000000 seconds");
+  judge.steps(1, "--save-every", flags.saveEvery);
+  judge.number(flags.keep >= 2 && flags.keep <= kMostSteps, "--keep",
+               static_cast<double>(flags.keep),
+               "2 or more: the newest may be damaged");
+  if (!flags.load.empty() && !flags.weights.empty())
+    judge.say(fmt::format("--load {} and --weights {}: a run goes on or begins "
+                          "anew; one of the two",
+                          flags.load, flags.weights));
   judge.word("--lr-decay", flags.decay, kDecays);
   judge.word("--on-nan", flags.onNan, kOnNan);
   readLossScale(judge, flags);
@@ -278,13 +302,15 @@ std::string optionsText(const RunFlags &flags) {
   const LearningRate &rate = train.learningRate;
   return fmt::format(
       "steps {} seed {} lr {} {} {} {} {} {} adam {} {} {} {} clip {} skip {} "
-      "deviation {} validation {} {} trace {} scale {}",
+      "deviation {} validation {} {} trace {} scale {} checkpoint {} every {} "
+      "keep {} load {} weights {}",
       train.steps, train.seed, static_cast<int>(rate.decay), rate.peak,
       rate.floor, rate.warmup, rate.end, rate.annealing, train.beta1,
       train.beta2, train.epsilon, train.weightDecay, train.clipNorm,
       train.skipNonFinite, train.deviation, train.validateEvery,
       train.validationSteps, train.traceStep,
-      train.scaler ? flags.lossScale : "none");
+      train.scaler ? flags.lossScale : "none", flags.checkpoint,
+      flags.saveEvery, flags.keep, flags.load, flags.weights);
 }
 
 } // namespace mtplan::tools

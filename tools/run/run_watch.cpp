@@ -56,13 +56,28 @@ std::string accountOf(const TimeSpent &spent) {
 RunWatch::RunWatch(const RunFlags &theFlags, std::ostream &o, std::ostream &e)
     : flags(theFlags), out(o), err(e) {
   try {
-    log.emplace(RunLogOptions{flags.metrics, flags.tensorboard, 0});
     if (!flags.trace.empty())
       trace.emplace(flags.trace, LogFile::Mode::replace);
   } catch (const std::runtime_error &error) {
     throw BadInput(error.what());
   }
   readPrediction();
+}
+
+void RunWatch::openLogs(std::int64_t step) {
+  try {
+    log.emplace(RunLogOptions{flags.metrics, flags.tensorboard, step});
+  } catch (const std::runtime_error &error) {
+    throw BadInput(error.what());
+  }
+}
+
+void RunWatch::say(const std::string &line) {
+  out << line << '\n' << std::flush;
+}
+
+void RunWatch::warn(const std::string &line) {
+  err << "warning: " << line << '\n' << std::flush;
 }
 
 // A run is worth more than what it is compared with.

@@ -21,6 +21,12 @@ public:
 
   void begin(const runtime::Plan &plan, bool processes,
              const runtime::TrainOptions &train);
+  /// Once, before any step: the run begins behind this one, and what logs have
+  /// of later ones is over.
+  /// \throws BadInput if one cannot be written
+  void openLogs(std::int64_t step);
+  void say(const std::string &line);
+  void warn(const std::string &line);
   void see(const runtime::StepRecord &record);
   /// \param rank0   times of rank 0
   /// \param traces  by rank; empty: there was none to keep
@@ -32,7 +38,7 @@ private:
 
   const RunFlags &flags;
   std::ostream &out, &err;
-  std::optional<runtime::RunLog> log;
+  std::optional<runtime::RunLog> log; ///< once the first step is known
   std::optional<runtime::LogFile> trace;
   std::optional<Prediction> prediction; ///< none: mtplan left none
 };

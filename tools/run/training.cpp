@@ -11,6 +11,7 @@
 #include "runtime/executor/product_peak.h"
 #include "runtime/plan/plan_check.h"
 #include "runtime/plan/plan_json.h"
+#include "tools/run/checkpoints.h"
 #include "tools/run/patience.h"
 #include "tools/run/run_data.h"
 #include "tools/run/run_watch.h"
@@ -32,6 +33,10 @@ public:
   void run() {
     WorldOptions options;
     options.patience = patienceOf(flags);
+    if (!flags.checkpoint.empty()) {
+      keepTermination();
+      options.outlivesTermination = true;
+    }
     if (isUnderMpi()) {
       processes = true;
       runUnderMpi(options, [&](World &world) {
@@ -87,11 +92,17 @@ private:
     try {
       TrainOptions options = flags.train;
       options.peakFlops = productPeak(plan, world, *backend);
+      Checkpoints checkpoints(
+          plan, world, *data, flags,
+          {[&](const std::string &line) { watch->say(line); },
+           [&](const std::string &line) { watch->warn(line); },
+           [&](std::int64_t step) { watch->openLogs(step); }});
       TrainTimes times = runtime::train(
           plan, world, *backend, options,
           {[&](std::int64_t step) { return data->trained(step, world); },
            [&](std::int64_t step) { return data->validated(step); }},
-          [&](const StepRecord &record) { watch->see(record); });
+          [&](const StepRecord &record) { watch->see(record); },
+          checkpoints.hooks());
       const MeanTimes means = meanTimesOf(world, plan, times);
       Traces traces;
       if (flags.train.traceStep > 0)

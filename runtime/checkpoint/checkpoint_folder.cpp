@@ -1,0 +1,154 @@
+//===- checkpoint_folder.cpp - Where checkpoints lie ----------------------===//
+
+#include "runtime/checkpoint/checkpoint_folder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "runtime/checkpoint/durable_file.h"
+
+namespace mtplan::runtime {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kStep = "step-", kPartial = ".partial",
+                           kReplaced = ".replaced";
+constexpr std::size_t kDigits = 8;
+
+// -1 if it is no name of a whole checkpoint.
+std::int64_t stepOf(std::string_view name) {
+  if (!name.starts_with(kStep))
+    return -1;
+  name.remove_prefix(kStep.size());
+  std::int64_t step = -1;
+  const auto [end, error] =
+      std::from_chars(name.data(), name.data() + name.size(), step);
+  return error == std::errc() && end == name.data() + name.size() &&
+                 stepName(step) == std::string(kStep) + std::string(name)
+             ? step
+             : -1;
+}
+
+std::vector<std::string> namesIn(const std::string &folder) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (fs::directory_iterator all(folder, error), end; !error && all != end;
+       all.increment(error))
+    names.push_back(all->path().filename());
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw CheckpointError(folder + ": cannot list it: " + error.message());
+  std::ranges::sort(names);
+  return names;
+}
+
+} // namespace
+
+std::string stepName(std::int64_t step) {
+  std::string digits = std::to_string(step);
+  if (digits.size() < kDigits)
+    digits.insert(0, kDigits - digits.size(), '0');
+  return std::string(kStep) + digits;
+}
+
+std::vector<std::int64_t> stepsIn(const std::string &folder) {
+  std::vector<std::int64_t> steps;
+  for (const std::string &name : namesIn(folder))
+    if (const std::int64_t step = stepOf(name); step >= 0)
+      steps.push_back(step);
+  std::ranges::sort(steps);
+  return steps;
+}
+
+Manifest readManifest(const std::string &checkpoint) {
+  const std::string file = checkpoint + "/" + kManifestName;
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(file, error);
+  if (error)
+    throw CheckpointError(file + ": cannot read it: " + error.message());
+  constexpr std::uintmax_t kMost = std::uintmax_t{1} << 30;
+  if (size > kMost)
+    throw CheckpointError(file + ": has " + std::to_string(size) +
+                          " bytes; no manifest is that long");
+  std::string text(size, '\0');
+  readAt(file, 0, text.data(), text.size());
+  Manifest manifest = parseManifest(file, text);
+  for (const ManifestFile &each : manifest.files) {
+    if (each.name.empty() || each.name.find('/') != std::string::npos)
+      throw CheckpointError(file + ": names a file \"" + each.name +
+                            "\", which is not in the folder");
+    const std::string path = checkpoint + "/" + each.name;
+    const std::uintmax_t bytes = fs::file_size(path, error);
+    if (error)
+      throw CheckpointError(path + ": cannot read it: " + error.message());
+    if (static_cast<std::int64_t>(bytes) != each.bytes)
+      throw CheckpointError(path + ": has " + std::to_string(bytes) +
+                            " bytes, not the " + std::to_string(each.bytes) +
+                            " of the manifest");
+  }
+  return manifest;
+}
+
+FolderLock::FolderLock(const std::string &folder) {
+  makeFolder(folder);
+  const std::string file = folder + "/lock";
+  handle = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (handle < 0)
+    throw CheckpointError(
+        file + ": cannot create it: " + std::generic_category().message(errno));
+  if (flock(handle, LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
+    close(handle);
+    if (error == EWOULDBLOCK)
+      throw CheckpointError(folder + ": another run writes its checkpoints "
+                                     "there; give this one a folder of its "
+                                     "own, or wait for the other");
+    throw CheckpointError(
+        file + ": cannot lock it: " + std::generic_category().message(error));
+  }
+  for (const std::string &name : namesIn(folder))
+    if (name.starts_with(kStep) &&
+        (name.ends_with(kPartial) || name.ends_with(kReplaced)))
+      removeFolder(folder + "/" + name);
+}
+
+FolderLock::~FolderLock() { close(handle); }
+
+std::string partialFolder(const std::string &folder, std::int64_t step) {
+  return folder + "/" + stepName(step) + std::string(kPartial);
+}
+
+void publish(const std::string &folder, const Manifest &manifest, int keep) {
+  const std::int64_t step = manifest.run.step;
+  const std::string partial = partialFolder(folder, step);
+  const std::string whole = folder + "/" + stepName(step);
+  const std::string replaced = whole + std::string(kReplaced);
+  replaceFile(partial + "/" + kManifestName, manifestText(manifest));
+  // A run that went on from an earlier step comes by here again.
+  const bool again = fs::exists(whole);
+  if (again)
+    renameFolder(whole, replaced);
+  renameFolder(partial, whole);
+  replaceFile(folder + "/latest", stepName(step) + "\n");
+  if (again)
+    removeFolder(replaced);
+  std::vector<std::int64_t> steps = stepsIn(folder);
+  std::erase(steps, step);
+  const auto others = static_cast<std::size_t>(std::max(keep - 1, 0));
+  for (std::size_t i = 0; i + others < steps.size(); ++i) {
+    // By its name nobody takes it for whole while it goes.
+    const std::string old = folder + "/" + stepName(steps[i]);
+    renameFolder(old, old + std::string(kReplaced));
+    removeFolder(old + std::string(kReplaced));
+  }
+}
+
+} // namespace mtplan::runtime

@@ -1,0 +1,154 @@
+//===- durable_file.cpp - Writing that survives a crash -------------------===//
+
+#include "runtime/checkpoint/durable_file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace mtplan::runtime {
+
+namespace {
+
+[[noreturn]] void fail(const char *call, const std::string &path, int error) {
+  throw CheckpointError(path + ": cannot " + call + ": " +
+                        std::generic_category().message(error));
+}
+
+// A handle that is closed whatever happens.
+class Handle {
+public:
+  Handle(const char *call, const std::string &path, int flags)
+      : number(open(path.c_str(), flags | O_CLOEXEC)) {
+    if (number < 0)
+      fail(call, path, errno);
+  }
+  ~Handle() { close(number); }
+  Handle(const Handle &) = delete;
+  Handle &operator=(const Handle &) = delete;
+  const int number;
+};
+
+std::string parentOf(const std::string &path) {
+  const std::string parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent;
+}
+
+} // namespace
+
+DurableFile::DurableFile(const std::string &thePath, Open how) : path(thePath) {
+  const int flags =
+      how == Open::create ? O_WRONLY | O_CREAT | O_TRUNC : O_WRONLY;
+  handle = open(path.c_str(), flags | O_CLOEXEC, 0666);
+  if (handle < 0)
+    fail(how == Open::create ? "create it" : "open it to write", path, errno);
+}
+
+DurableFile::~DurableFile() {
+  if (handle >= 0)
+    close(handle);
+}
+
+void DurableFile::reserve(std::int64_t bytes) {
+  int error = bytes > 0 ? posix_fallocate(handle, 0, bytes) : 0;
+  // A file system that cannot take room beforehand takes it when written.
+  if (error == EOPNOTSUPP || error == EINVAL)
+    error = ftruncate(handle, bytes) == 0 ? 0 : errno;
+  if (error != 0)
+    fail(("take " + std::to_string(bytes) + " bytes for it").c_str(), path,
+         error);
+}
+
+void DurableFile::writeAt(std::int64_t offset, const void *data,
+                          std::size_t bytes) {
+  const char *next = static_cast<const char *>(data);
+  while (bytes > 0) {
+    const ssize_t wrote = pwrite(handle, next, bytes, offset);
+    if (wrote < 0 && errno == EINTR)
+      continue;
+    if (wrote <= 0)
+      fail(("write " + std::to_string(bytes) + " bytes at " +
+            std::to_string(offset))
+               .c_str(),
+           path, wrote < 0 ? errno : ENOSPC);
+    next += wrote;
+    offset += wrote;
+    bytes -= static_cast<std::size_t>(wrote);
+  }
+}
+
+void DurableFile::finish() {
+  if (fsync(handle) != 0)
+    fail("bring it to the disk (fsync)", path, errno);
+  const int closed = close(handle);
+  handle = -1;
+  if (closed != 0 && errno != EINTR)
+    fail("close it", path, errno);
+}
+
+void makeFolder(const std::string &path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error)
+    fail("make the folder", path, error.value());
+}
+
+void syncFolder(const std::string &path) {
+  const Handle folder("open the folder", path, O_RDONLY | O_DIRECTORY);
+  // Some network file systems have nothing to sync for a folder.
+  if (fsync(folder.number) != 0 && errno != EINVAL)
+    fail("bring the folder to the disk (fsync)", path, errno);
+}
+
+void replaceFile(const std::string &path, const std::string &text) {
+  const std::string next = path + ".new";
+  {
+    DurableFile file(next, DurableFile::Open::create);
+    file.writeAt(0, text.data(), text.size());
+    file.finish();
+  }
+  if (std::rename(next.c_str(), path.c_str()) != 0)
+    fail(("rename " + next + " to it").c_str(), path, errno);
+  syncFolder(parentOf(path));
+}
+
+void renameFolder(const std::string &from, const std::string &to) {
+  if (std::rename(from.c_str(), to.c_str()) != 0)
+    fail(("rename " + from + " to it").c_str(), to, errno);
+  syncFolder(parentOf(to));
+}
+
+void removeFolder(const std::string &path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (error)
+    fail("remove it", path, error.value());
+}
+
+void readAt(const std::string &path, std::int64_t offset, void *data,
+            std::size_t bytes) {
+  const Handle file("open it", path, O_RDONLY);
+  char *next = static_cast<char *>(data);
+  while (bytes > 0) {
+    const ssize_t got = pread(file.number, next, bytes, offset);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      fail("read it", path, errno);
+    if (got == 0)
+      throw CheckpointError(path + ": ends at byte " + std::to_string(offset) +
+                            ", " + std::to_string(bytes) +
+                            " bytes before what it should have");
+    next += got;
+    offset += got;
+    bytes -= static_cast<std::size_t>(got);
+  }
+}
+
+} // namespace mtplan::runtime

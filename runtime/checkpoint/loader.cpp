@@ -1,0 +1,200 @@
+//===- loader.cpp - Goes on from a checkpoint -----------------------------===//
+
+#include "runtime/checkpoint/loader.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "runtime/backend/element.h"
+#include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/checkpoint/crew.h"
+#include "runtime/checkpoint/durable_file.h"
+#include "runtime/checkpoint/state_slices.h"
+#include "runtime/checkpoint/stored_state.h"
+
+namespace mtplan::runtime {
+
+namespace {
+
+std::optional<ElementType> typeNamed(const std::string &word) {
+  if (word == "F64")
+    return ElementType::f64;
+  if (word == "F32")
+    return ElementType::f32;
+  if (word == "F16")
+    return ElementType::f16;
+  if (word == "BF16")
+    return ElementType::bf16;
+  return std::nullopt;
+}
+
+class Loader {
+public:
+  Loader(const Plan &thePlan, World &theWorld, RankExecutor &theExecutor)
+      : plan(thePlan), world(theWorld), executor(theExecutor),
+        state(modelStateOf(plan)), crew(world) {}
+
+  // Rank 0 says which there are: others may see a folder that changes.
+  std::vector<std::string> candidates(const std::string &folder) {
+    std::vector<double> steps;
+    std::array<double, 2> count{}; // how many, or that it is one itself
+    crew.start([&] {
+      if (world.rank() != 0)
+        return;
+      count[1] = std::filesystem::exists(folder + "/" + kManifestName);
+      if (count[1] == 0.0)
+        for (const std::int64_t step : stepsIn(folder))
+          steps.insert(steps.begin(), static_cast<double>(step));
+      count[0] = static_cast<double>(steps.size());
+    });
+    throwIf(crew.finish());
+    crew.all().broadcast("checkpoint: how many", count.data(),
+                         {ElementType::f64, 1, 2}, 0);
+    if (count[1] != 0.0)
+      return {folder};
+    steps.resize(static_cast<std::size_t>(count[0]));
+    if (!steps.empty())
+      crew.all().broadcast(
+          "checkpoint: which", steps.data(),
+          {ElementType::f64, 1, static_cast<std::int64_t>(steps.size())}, 0);
+    std::vector<std::string> names;
+    for (const double step : steps)
+      names.push_back(folder + "/" + stepName(static_cast<std::int64_t>(step)));
+    return names;
+  }
+
+  // What is wrong with it; "" if it is whole.
+  std::string verify(const std::string &checkpoint) {
+    stored.reset();
+    crew.start([&] {
+      stored = std::make_unique<StoredState>(checkpoint);
+      std::int64_t all = 1, before = 0; // never a division by 0
+      for (const auto &[name, tensor] : stored->tensors())
+        all += tensor.bytes;
+      // By bytes, in order.
+      for (const auto &[name, tensor] : stored->tensors()) {
+        const double share =
+            static_cast<double>(before) / static_cast<double>(all);
+        if (static_cast<int>(share * world.size()) == world.rank())
+          StoredState::verify(name, tensor);
+        before += tensor.bytes;
+      }
+    });
+    return crew.finish();
+  }
+
+  // The same words on all ranks.
+  void checkModel(const std::string &checkpoint) const {
+    auto refuse = [&](const std::string &what) {
+      throw CheckpointError(checkpoint + ": is of another model (" +
+                            stored->run().model + ", the plan's is " +
+                            plan.model + "): " + what);
+    };
+    for (const StateTensor &tensor : state.tensors) {
+      const auto found = stored->tensors().find(tensor.name);
+      if (found == stored->tensors().end()) {
+        if (tensor.kind == StateKind::weight)
+          refuse("it has no " + tensor.name + ", which the plan needs as " +
+                 shapeWords(tensor.shape));
+        continue;
+      }
+      if (found->second.shape != tensor.shape)
+        refuse("it has " + tensor.name + " as " +
+               shapeWords(found->second.shape) + ", the plan as " +
+               shapeWords(tensor.shape));
+      if (!typeNamed(found->second.type))
+        refuse("it has " + tensor.name + " in " + found->second.type +
+               ", which is none of F64, F32, BF16 and F16");
+    }
+    for (const auto &[name, tensor] : stored->tensors())
+      if (state.find(name) < 0)
+        refuse("it has " + name + ", which the plan does not");
+  }
+
+  void load(LoadWhat what) {
+    crew.start([&] {
+      for (const StateSlice &slice :
+           neededSlices(plan, state, executor.place()))
+        fill(slice, what);
+    });
+    throwIf(crew.finish());
+  }
+
+  const RunState &run() const { return stored->run(); }
+
+private:
+  static void throwIf(const std::string &fault) {
+    if (!fault.empty())
+      throw CheckpointError(fault);
+  }
+
+  void fill(const StateSlice &slice, LoadWhat what) {
+    const StateTensor &tensor =
+        state.tensors[static_cast<std::size_t>(slice.tensor)];
+    const ElementType type = slice.view.type;
+    std::byte *data = executor.data(*slice.local, slice.copy);
+    const auto found = stored->tensors().find(tensor.name);
+    if (found == stored->tensors().end() ||
+        (what == LoadWhat::weights && tensor.kind != StateKind::weight)) {
+      std::memset(
+          data, 0,
+          static_cast<std::size_t>(slice.view.elements() * bytesOf(type)));
+      return;
+    }
+    const StoredTensor &from = found->second;
+    const ElementType fromType = *typeNamed(from.type);
+    const std::int64_t size = bytesOf(fromType);
+    forEachRun(
+        slice.view, tensor.shape,
+        [&](std::int64_t global, std::int64_t local, std::int64_t elements) {
+          const std::byte *source =
+              from.file->at(from.offset + global * size, elements * size);
+          if (type == fromType) {
+            std::memcpy(data + local * size, source,
+                        static_cast<std::size_t>(elements * size));
+            return;
+          }
+          for (std::int64_t i = 0; i < elements; ++i)
+            writeElement(type, data, local + i,
+                         readElement(fromType, source, i));
+        });
+  }
+
+  const Plan &plan;
+  World &world;
+  RankExecutor &executor;
+  ModelState state;
+  std::unique_ptr<StoredState> stored;
+  Crew crew; ///< last: its thread uses the rest
+};
+
+} // namespace
+
+std::optional<RunState>
+loadNewest(const Plan &plan, World &world, RankExecutor &executor,
+           const std::string &folder, LoadWhat what,
+           const std::function<void(const std::string &)> &passedOver) {
+  Loader loader(plan, world, executor);
+  const std::vector<std::string> all = loader.candidates(folder);
+  std::string faults;
+  for (const std::string &checkpoint : all) {
+    if (const std::string fault = loader.verify(checkpoint); !fault.empty()) {
+      faults += (faults.empty() ? "" : "\n") + fault;
+      if (world.rank() == 0)
+        passedOver(fault);
+      continue;
+    }
+    loader.checkModel(checkpoint);
+    loader.load(what);
+    return what == LoadWhat::weights ? RunState() : loader.run();
+  }
+  if (!all.empty())
+    throw CheckpointError(
+        folder + ": no checkpoint there can be gone on from:\n" + faults);
+  return std::nullopt;
+}
+
+} // namespace mtplan::runtime

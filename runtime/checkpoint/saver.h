@@ -1,0 +1,89 @@
+//===- saver.h - Writes checkpoints while training goes on ------*- C++ -*-===//
+//
+// begin() copies what this rank owns of the state; then threads write it, each
+// rank its own slices into files that all share, and bring it to the disk; all
+// ranks share out the tensors to read them back for their checksums; rank 0
+// writes the manifest and gives the checkpoint its name. Each of these begins
+// once every rank has done the one before, at a point where all ranks ask, so
+// ranks need to see one file system, and nothing else.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CHECKPOINT_SAVER_H
+#define MTPLAN_RUNTIME_CHECKPOINT_SAVER_H
+
+#include <optional>
+
+#include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/checkpoint/crew.h"
+#include "runtime/checkpoint/digest.h"
+#include "runtime/checkpoint/state_slices.h"
+
+namespace mtplan::runtime {
+
+struct SaverOptions {
+  std::string folder;
+  int keep = 2; ///< newest checkpoints, >= 2
+};
+
+/// How a save ended; the same on all ranks.
+struct Saved {
+  std::int64_t step = 0;
+  std::int64_t bytes = 0;    ///< of all files
+  double seconds = 0.0;      ///< from begin() to its end
+  double stallSeconds = 0.0; ///< of them in begin(), of this rank
+  std::string fault;         ///< "": the checkpoint is whole
+};
+
+/// Methods are collective: all ranks call them at the same points.
+class Saver {
+public:
+  /// All must outlive the saver.
+  /// \throws CheckpointError, on rank 0 alone, if the folder cannot be had
+  Saver(const Plan &thePlan, World &world, RankExecutor &theExecutor,
+        SaverOptions theOptions);
+
+  bool busy() const { return phase != Phase::idle; }
+  /// Not busy. Takes the state as it is now.
+  void begin(const RunState &run);
+  /// Goes on with a save, if there is one. Returns how it ended, if it did.
+  /// \param wish  \p wished becomes true on all ranks if one has it
+  std::optional<Saved> ask(bool wish, bool &wished);
+  /// Asks until the save has ended.
+  Saved finish();
+
+  const ModelState &state() const { return whole; }
+
+private:
+  enum class Phase { idle, preparing, writing, reading, publishing };
+
+  void takeSnapshot();
+  void prepare() const;
+  void write() const;
+  void read();
+  void gatherChecksums();
+  void publishIt() const;
+  std::optional<Saved> advance(const Crew::State &state);
+
+  const Plan &plan;
+  World &world;
+  RankExecutor &executor;
+  SaverOptions options;
+  ModelState whole;
+  std::vector<StateSlice> owned;
+  std::vector<std::vector<int>>
+      shares;                     ///< tensors, by the rank that reads them
+  std::optional<FolderLock> lock; ///< of rank 0
+
+  Phase phase = Phase::idle;
+  RunState run;
+  std::string partial; ///< the folder being written
+  std::vector<std::byte> snapshot;
+  std::vector<Digest> mine, digests; ///< of this rank's share; of all tensors
+  double start = 0.0, stall = 0.0;
+  Crew crew; ///< last: its thread uses the rest
+};
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_CHECKPOINT_SAVER_H

@@ -1,0 +1,197 @@
+//===- checkpoints.cpp - A run that can be left and taken up again --------===//
+
+#include "tools/run/checkpoints.h"
+
+#include <fmt/format.h>
+
+#include "runtime/checkpoint/digest.h"
+#include "runtime/checkpoint/durable_file.h"
+#include "runtime/checkpoint/loader.h"
+#include "runtime/plan/plan_json.h"
+
+namespace mtplan::tools {
+
+using namespace runtime;
+
+namespace {
+
+// What may differ between a run and the one that it goes on from.
+std::map<std::string, std::string> optionsOf(const RunFlags &flags) {
+  const TrainOptions &train = flags.train;
+  const LearningRate &rate = train.learningRate;
+  return {{"--clip", fmt::format("{}", train.clipNorm)},
+          {"--loss-scale", train.scaler ? flags.lossScale : "none"},
+          {"--lr", fmt::format("{}", rate.peak)},
+          {"--lr-decay", flags.decay},
+          {"--lr-floor", fmt::format("{}", flags.floorShare)},
+          {"--on-nan", flags.onNan},
+          {"--steps", fmt::format("{}", train.steps)},
+          {"--warmup", fmt::format("{}", rate.warmup)},
+          {"--weight-decay", fmt::format("{}", train.weightDecay)}};
+}
+
+std::string sizeText(std::int64_t bytes) {
+  const double mib = static_cast<double>(bytes) / (1 << 20);
+  return mib < 1024.0 ? fmt::format("{:.1f} MiB", mib)
+                      : fmt::format("{:.1f} GiB", mib / 1024.0);
+}
+
+} // namespace
+
+Checkpoints::Checkpoints(const Plan &thePlan, World &theWorld, RunData &theData,
+                         const RunFlags &theFlags, CheckpointNotes theNotes)
+    : plan(thePlan), world(theWorld), data(theData), flags(theFlags),
+      notes(std::move(theNotes)) {}
+
+TrainHooks Checkpoints::hooks() {
+  return {[this](RankExecutor &executor) { return resume(executor); },
+          [this](const TrainState &state) { return after(state); }};
+}
+
+void Checkpoints::tell(const std::function<void(const std::string &)> &how,
+                       const std::string &line) const {
+  if (world.rank() == 0)
+    how(line);
+}
+
+std::optional<RunState> Checkpoints::find(RankExecutor &executor) {
+  auto passedOver = [&](const std::string &fault) {
+    tell(notes.warn, "passed over: " + fault);
+  };
+  auto load = [&](const std::string &folder, LoadWhat what) {
+    return loadNewest(plan, world, executor, folder, what, passedOver);
+  };
+  if (!flags.checkpoint.empty())
+    if (std::optional<RunState> found =
+            load(flags.checkpoint, LoadWhat::everything))
+      return found;
+  for (const auto &[folder, what] :
+       {std::pair(flags.load, LoadWhat::everything),
+        std::pair(flags.weights, LoadWhat::weights)}) {
+    if (folder.empty())
+      continue;
+    if (std::optional<RunState> found = load(folder, what))
+      return found;
+    throw BadInput(folder + ": there is no checkpoint there: neither a "
+                            "manifest.json nor a folder step-...");
+  }
+  return std::nullopt;
+}
+
+std::optional<TrainState> Checkpoints::resume(RankExecutor &executor) {
+  if (!flags.checkpoint.empty())
+    saver = std::make_unique<Saver>(
+        plan, world, executor,
+        SaverOptions{flags.checkpoint, static_cast<int>(flags.keep)});
+  const std::optional<RunState> found = find(executor);
+  if (found && found->step > 0) {
+    compare(*found);
+    begun.step = found->step;
+    begun.updates = found->updates;
+    begun.rule.skipped = found->skipped;
+    if (found->scaler && flags.train.scaler)
+      begun.rule.scaler = *found->scaler;
+    else if (flags.train.scaler)
+      begun.rule = UpdateRule({flags.train.scaler}).state();
+    samplesBefore = found->samples;
+  }
+  data.begin(begun.step, samplesBefore);
+  if (world.rank() == 0)
+    notes.begins(begun.step);
+  return begun.step > 0 ? std::optional(begun) : std::nullopt;
+}
+
+// What a run cannot go on with is refused; what it can is told.
+void Checkpoints::compare(const RunState &found) const {
+  std::string faults;
+  auto same = [&](const std::string &what, const std::string &was,
+                  const std::string &is, const std::string &remedy) {
+    if (was != is)
+      faults += fmt::format("{}the checkpoint's run has {} {}, this one {}: {}",
+                            faults.empty() ? "" : "\n", what, was, is, remedy);
+  };
+  same("seed", std::to_string(found.seed), std::to_string(flags.train.seed),
+       fmt::format("--seed {} goes on with it, --weights begins anew",
+                   found.seed));
+  same("sequences of", std::to_string(found.sequence),
+       std::to_string(plan.sequence),
+       "its place in the data is one in sequences of that length; --weights "
+       "begins anew");
+  if (faults.empty())
+    same("data with checksum", found.data,
+         textOf(digestOf(data.trainedPrint())),
+         "another file, or for Megatron-LM's order another number of samples; "
+         "--weights begins anew");
+  if (!faults.empty())
+    throw BadInput(faults);
+  std::string line = fmt::format("goes on from step {}", found.step);
+  if (textOf(digestOf(planText(plan))) != found.plan)
+    line += ", with another plan";
+  if (found.globalBatch != plan.globalBatch)
+    line += fmt::format(", global batch {} in place of {}", plan.globalBatch,
+                        found.globalBatch);
+  const std::map<std::string, std::string> is = optionsOf(flags);
+  for (const auto &[name, value] : found.options)
+    if (const auto now = is.find(name); now != is.end() && now->second != value)
+      line += fmt::format(", {} {} in place of {}", name, now->second, value);
+  tell(notes.say, line);
+  if (found.step >= flags.train.steps)
+    tell(notes.say, fmt::format("all {} steps are done: --steps says how many "
+                                "in all",
+                                flags.train.steps));
+}
+
+RunState Checkpoints::runState(const TrainState &state) const {
+  RunState run;
+  run.step = state.step;
+  run.samples = samplesBefore + (state.step - begun.step) * plan.globalBatch;
+  run.updates = state.updates;
+  run.seed = flags.train.seed;
+  if (flags.train.scaler)
+    run.scaler = state.rule.scaler;
+  run.skipped = state.rule.skipped;
+  run.model = plan.model;
+  run.globalBatch = plan.globalBatch;
+  run.sequence = plan.sequence;
+  run.plan = textOf(digestOf(planText(plan)));
+  run.data = textOf(digestOf(data.trainedPrint()));
+  run.options = optionsOf(flags);
+  return run;
+}
+
+void Checkpoints::report(const Saved &saved, bool isLast) const {
+  if (saved.fault.empty())
+    return tell(notes.say,
+                fmt::format("checkpoint of step {}: {} in {:.2f} s, training "
+                            "waited {:.3f} s of them",
+                            saved.step, sizeText(saved.bytes), saved.seconds,
+                            isLast ? saved.seconds : saved.stallSeconds));
+  const std::string what =
+      fmt::format("no checkpoint of step {}: {}", saved.step, saved.fault);
+  if (isLast)
+    throw CheckpointError(what);
+  tell(notes.warn, what + "; training goes on, and those before are untouched");
+}
+
+bool Checkpoints::after(const TrainState &state) {
+  if (!saver)
+    return true;
+  bool told = false;
+  if (const std::optional<Saved> saved = saver->ask(terminationAsked(), told))
+    report(*saved, false);
+  const bool isLast = told || state.step == flags.train.steps;
+  if (!isLast && state.step % flags.saveEvery != 0)
+    return true;
+  if (saver->busy())
+    report(saver->finish(), false);
+  saver->begin(runState(state));
+  if (isLast)
+    report(saver->finish(), true);
+  if (told && state.step < flags.train.steps)
+    tell(notes.say, fmt::format("told to end after step {} of {}: the same "
+                                "command goes on from there",
+                                state.step, flags.train.steps));
+  return !told;
+}
+
+} // namespace mtplan::tools
