@@ -18,6 +18,7 @@ using nlohmann::json;
 // Where serde_json, the reference's parser, gives up.
 constexpr std::size_t kMaxDepth = 127;
 constexpr std::size_t kLongestShown = 80;
+constexpr std::size_t kFirstShown = 4; // and the last, of a path
 
 // The library's sentence without its number, its idea of the place and what it
 // read last, which may be the whole file.
@@ -141,9 +142,14 @@ std::string shown(std::string_view text) {
 
 std::string shown(const JsonPath &path) {
   std::string pointer;
-  for (const JsonLevel &level : path)
-    pointer += '/' + (level.isArray ? std::to_string(level.elements)
-                                    : shown(level.key));
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const JsonLevel &level = path[i];
+    if (i >= kFirstShown && i + 1 < path.size())
+      pointer += i == kFirstShown ? "/..." : "";
+    else
+      pointer += '/' + (level.isArray ? std::to_string(level.elements)
+                                      : shown(level.key));
+  }
   return pointer;
 }
 

@@ -51,7 +51,7 @@ public:
 void readStrictly(const std::string &file, std::string_view text,
                   std::int64_t firstByte, JsonEvents &events);
 
-/// "/a/shape/1" for a message, long names cut.
+/// "/a/shape/1" for a message; long names and many levels are cut.
 std::string shown(const JsonPath &path);
 /// A name or a value for a message: one line, cut if it is long.
 std::string shown(std::string_view text);

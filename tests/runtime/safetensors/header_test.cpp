@@ -292,11 +292,19 @@ TEST(SafetensorsHeader, MembersMissingOrOfAnotherKind) {
   EXPECT_THAT(tensor(R"(["U8",[0],[0,0]])"),
               HasSubstr("/a: needs an object, is an array"));
   EXPECT_THAT(tensor("7"), HasSubstr("/a: needs an object, is 7"));
+  EXPECT_THAT(tensor("null"), HasSubstr("/a: needs an object, is null"));
   // The members of the tensor before do not count.
-  EXPECT_THAT(
-      refusalOf(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
-                R"("b":{}})"),
-      HasSubstr("/b: has no dtype"));
+  auto second = [](const std::string &members) {
+    return refusalOf(
+        R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"b":)" +
+        members + "}");
+  };
+  EXPECT_THAT(second(R"({"shape":[0],"data_offsets":[0,0]})"),
+              HasSubstr("/b: has no dtype"));
+  EXPECT_THAT(second(R"({"dtype":"U8","data_offsets":[0,0]})"),
+              HasSubstr("/b: has no shape"));
+  EXPECT_THAT(second(R"({"dtype":"U8","shape":[0]})"),
+              HasSubstr("/b: has no data_offsets"));
 }
 
 TEST(SafetensorsHeader, BrokenJson) {
@@ -333,6 +341,15 @@ TEST(SafetensorsHeader, LongNamesAreCutInMessages) {
       refusalOf("{\"" + std::string(1'000'000, 'n') + "\":{\"dtype\":0}}");
   EXPECT_LT(message.size(), 200U);
   EXPECT_THAT(message, HasSubstr("nnn.../dtype: needs a text, is 0"));
+}
+
+TEST(SafetensorsHeader, LongPathsAreCutInMessages) {
+  const std::string six = R"({"a":{"b":[0,{"c":{"d":{"e":1,"e":2}}}]}})";
+  EXPECT_EQ(refusalOf(six),
+            "x.safetensors: /a/b/1/c/.../e: the key is given twice");
+  const std::string five = R"({"a":{"b":[0,{"c":{"e":1,"e":2}}]}})";
+  EXPECT_EQ(refusalOf(five),
+            "x.safetensors: /a/b/1/c/e: the key is given twice");
 }
 
 } // namespace

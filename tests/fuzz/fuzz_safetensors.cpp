@@ -1,0 +1,108 @@
+//===- fuzz_safetensors.cpp - Any bytes as tensors in files -----*- C++ -*-===//
+//
+// The first byte says as what the rest is read: a whole file, the JSON of a
+// header (behind the number of bytes of data, so that lengths are right), or
+// the index of a set of files. What is accepted is written again, and read
+// again as the same.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/data/data_error.h"
+#include "runtime/safetensors/header.h"
+#include "runtime/safetensors/index.h"
+
+using namespace mtplan::runtime;
+
+namespace {
+
+void require(bool holds) {
+  if (!holds)
+    std::abort();
+}
+
+/// Reads `start` as the first bytes of a file of `size`.
+SafetensorsHeader parse(std::string_view start, std::int64_t size) {
+  // Nothing behind the last byte, so that a byte too far is seen.
+  const std::vector<char> exact(start.begin(), start.end());
+  return parseHeader("x", std::as_bytes(std::span(exact)), size);
+}
+
+void readFile(std::string_view start, std::int64_t size) {
+  const SafetensorsHeader header = parse(start, size);
+  // Every byte behind the header belongs to one tensor.
+  std::int64_t next = 0;
+  for (const SafeTensor &tensor : header.tensors) {
+    require(tensor.begin == next && tensor.end >= next);
+    require(bytesOf(tensor.type, tensor.shape) == tensor.bytes());
+    require(header.find(tensor.name) == &tensor);
+    next = tensor.end;
+  }
+  require(header.dataStart + next == size);
+
+  SafetensorsHeader written = header;
+  const std::string bytes = layOut(written);
+  require(bytes.size() % 8 == 0);
+  require(written.dataStart == static_cast<std::int64_t>(bytes.size()));
+  SafetensorsHeader again = parse(bytes, written.dataStart + next);
+  require(again == written);
+  require(again.tensors == header.tensors);
+  require(again.metadata == header.metadata);
+  require(layOut(again) == bytes);
+}
+
+void readHeaderText(std::string_view input) {
+  std::uint16_t dataBytes = 0;
+  if (input.size() < sizeof(dataBytes))
+    return;
+  std::memcpy(&dataBytes, input.data(), sizeof(dataBytes));
+  const std::string_view json = input.substr(sizeof(dataBytes));
+  const std::uint64_t length = json.size();
+  std::string start(reinterpret_cast<const char *>(&length), sizeof(length));
+  start += json;
+  readFile(start, static_cast<std::int64_t>(start.size() + dataBytes));
+}
+
+void readIndexText(std::string_view text) {
+  const ShardIndex index = parseIndex("x", text);
+  for (const auto &[tensor, file] : index.weightMap)
+    require(!file.empty() && file.find('/') == std::string::npos);
+  const std::string written = writeIndex(index);
+  require(parseIndex("x", written) == index);
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
+                                      std::size_t size) {
+  if (size == 0)
+    return 0;
+  const std::string_view input(reinterpret_cast<const char *>(data) + 1,
+                               size - 1);
+  try {
+    switch (data[0] % 3) {
+    case 0:
+      readFile(input, static_cast<std::int64_t>(input.size()));
+      break;
+    case 1:
+      readHeaderText(input);
+      break;
+    case 2:
+      readIndexText(input);
+      break;
+    }
+  } catch (const DataError &error) {
+    // Said what is wrong, whatever a name is like, in a few lines.
+    const std::size_t length = std::strlen(error.what());
+    require(length > 0 && length < 4000);
+  }
+  return 0;
+}
