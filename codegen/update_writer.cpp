@@ -105,6 +105,8 @@ LogicalResult StageWriter::addParameter(ir::AdamwOp op) {
   if (op.getLabel().contains('*'))
     parameter.firstCopy = static_cast<int>(
         read->getParentOfType<ir::SegmentOp>().getFirst() + first);
+  if (std::optional<ArrayRef<int64_t>> unpadded = read.getUnpadded())
+    parameter.unpadded.assign(unpadded->begin(), unpadded->end());
   parameter.copies = static_cast<int>(copiesOf(op)[1]);
   parameter.value = tensor(0, read.getType(), "", stored);
   parameter.firstMoment = tensor(1, piece, ".exp_avg", owned);

@@ -115,17 +115,30 @@ def Mtp_ParameterOp : Mtp_Op<"parameter", [Pure]> {
   let description = [{
     `label` is the parameter's global name; a `*` stands for the number of the
     copy. The same label in two segments is one parameter used twice (tied
-    embeddings). `layout` is how it is stored, once planned.
+    embeddings). `layout` is how it is stored, once planned. `unpadded` are the
+    extents without what is there only so that they can be split, and belongs
+    to no model: rows of tokens that do not exist. It counts whole dimensions
+    also where the type is of a piece; absent, nothing is padding.
+
+    Example: 47 rows more than there are tokens.
+
+    ```mlir
+    %table = mtp.parameter "wte.weight" {unpadded = array<i64: 50257, 768>} : tensor<50304x768xbf16>
+    ```
 
     Constraints:
     - `init` is one of normal, residual, ones, zeros (`residual` is normal over
       the square root of twice the number of layers);
+    - `unpadded` has an entry for each dimension, at least 1 and no more than
+      its extent (in a partitioned module: over the axes that split it);
+    - `unpadded` is the same wherever the label appears;
     - the type is the same wherever the label appears (in a partitioned module:
       unless it has a `*`, as copies may be stored differently).
   }];
   let arguments = (ins StrAttr:$label,
                        DefaultValuedStrAttr<StrAttr, "normal">:$init,
-                       OptionalAttr<Mtp_LayoutAttr>:$layout);
+                       OptionalAttr<Mtp_LayoutAttr>:$layout,
+                       OptionalAttr<DenseI64ArrayAttr>:$unpadded);
   let results = (outs AnyRankedTensor:$value);
   let assemblyFormat = "$label attr-dict `:` type($value)";
   let hasVerifier = 1;

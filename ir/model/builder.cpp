@@ -70,16 +70,19 @@ Value ModelBuilder::features(llvm::StringRef label, std::int64_t sequence,
 
 Value ModelBuilder::parameter(const llvm::Twine &label,
                               llvm::ArrayRef<std::int64_t> shape,
-                              llvm::StringRef init) {
+                              llvm::StringRef init,
+                              llvm::ArrayRef<std::int64_t> unpadded) {
   return ops.create<ParameterOp>(location, tensor(shape), label.str(), init,
-                                 LayoutAttr());
+                                 LayoutAttr(),
+                                 unpadded.empty() || unpadded == shape
+                                     ? DenseI64ArrayAttr()
+                                     : ops.getDenseI64ArrayAttr(unpadded));
 }
 
-Value ModelBuilder::embedding(llvm::StringRef label, Value ids,
-                              std::int64_t rows, std::int64_t width,
-                              llvm::StringRef table) {
+Value ModelBuilder::embedding(llvm::StringRef label, Value ids, Padded rows,
+                              std::int64_t width, llvm::StringRef table) {
   Value weight = parameter(table.empty() ? label + ".weight" : Twine(table),
-                           {rows, width}, "normal");
+                           {rows.stored, width}, "normal", {rows.used, width});
   Shape shape(shapeOf(ids));
   shape.push_back(width);
   return ops.create<EmbeddingOp>(location, tensor(shape), label, ids, weight);
@@ -104,18 +107,20 @@ Value ModelBuilder::linear(llvm::StringRef label, Value input,
 }
 
 Value ModelBuilder::logits(llvm::StringRef label, Value input,
-                           std::int64_t vocabulary, llvm::StringRef table,
+                           Padded vocabulary, llvm::StringRef table,
                            bool bias) {
   std::int64_t width = shapeOf(input).back();
   bool tied = !table.empty();
-  Value weight =
-      tied ? parameter(table, {vocabulary, width}, "normal")
-           : parameter(label + ".weight", {width, vocabulary}, "normal");
-  Value addend =
-      bias ? parameter(label + ".bias", {vocabulary}, "zeros") : Value();
+  Value weight = tied ? parameter(table, {vocabulary.stored, width}, "normal",
+                                  {vocabulary.used, width})
+                      : parameter(label + ".weight", {width, vocabulary.stored},
+                                  "normal", {width, vocabulary.used});
+  Value addend = bias ? parameter(label + ".bias", {vocabulary.stored}, "zeros",
+                                  {vocabulary.used})
+                      : Value();
   std::string tokens = shapeOf(input).size() == 2 ? "b" : "bs";
   return ops.create<EinsumOp>(
-      location, tensor(withWidth(input, vocabulary)), label,
+      location, tensor(withWidth(input, vocabulary.stored)), label,
       tokens + (tied ? "i,vi->" : "i,iv->") + tokens + "v", input, weight,
       addend);
 }

@@ -21,6 +21,12 @@
 
 namespace mtplan::ir {
 
+/// Of a table with a row, or of weights with a column, for each of a count:
+/// those that are stored, and without what is there for the sake of splitting.
+struct Padded {
+  std::int64_t stored = 1, used = 1;
+};
+
 class ModelBuilder {
 public:
   ModelBuilder(mlir::MLIRContext &context, llvm::StringRef fileName,
@@ -48,14 +54,15 @@ public:
   /// [batch, sequence, width] numbers.
   mlir::Value features(llvm::StringRef label, std::int64_t sequence,
                        std::int64_t width);
+  /// \param unpadded  the shape without padding; empty: there is none
   mlir::Value parameter(const llvm::Twine &label,
                         llvm::ArrayRef<std::int64_t> shape,
-                        llvm::StringRef init);
+                        llvm::StringRef init,
+                        llvm::ArrayRef<std::int64_t> unpadded = {});
 
   /// Rows of `table`, or, without one, of `label`.weight, [rows, width].
-  mlir::Value embedding(llvm::StringRef label, mlir::Value ids,
-                        std::int64_t rows, std::int64_t width,
-                        llvm::StringRef table = "");
+  mlir::Value embedding(llvm::StringRef label, mlir::Value ids, Padded rows,
+                        std::int64_t width, llvm::StringRef table = "");
   mlir::Value positions(llvm::StringRef label, mlir::Value input,
                         std::int64_t rows);
   /// input times `label`.weight, plus `label`.bias if `bias`.
@@ -65,7 +72,7 @@ public:
   /// Logits: input times the rows of the table `weight` [vocabulary, in], or,
   /// without one, times `label`.weight [in, vocabulary].
   mlir::Value logits(llvm::StringRef label, mlir::Value input,
-                     std::int64_t vocabulary, llvm::StringRef table, bool bias);
+                     Padded vocabulary, llvm::StringRef table, bool bias);
   mlir::Value layerNorm(llvm::StringRef label, mlir::Value input,
                         double epsilon);
   mlir::Value rmsNorm(llvm::StringRef label, mlir::Value input, double epsilon);

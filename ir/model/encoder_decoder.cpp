@@ -86,9 +86,9 @@ private:
 void buildEncoderDecoder(ModelBuilder &builder, const Transformer &model) {
   auto embedded = [&](llvm::StringRef ids, std::int64_t sequence,
                       llvm::StringRef label, llvm::StringRef drop) {
-    Value x = builder.embedding(
-        label, builder.tokens(ids, sequence, model.vocabulary),
-        model.paddedVocabulary, model.hidden, "wte.weight");
+    Value x = builder.embedding(label,
+                                builder.tokens(ids, sequence, model.vocabulary),
+                                model.rows(), model.hidden, "wte.weight");
     return builder.dropout(drop, x, model.embedDropout);
   };
   builder.beginSegment("embed");
@@ -118,7 +118,7 @@ void buildEncoderDecoder(ModelBuilder &builder, const Transformer &model) {
   y = builder.dropout("head.drop", y, model.embedDropout);
   if (model.decoder.logitScale != 1.0)
     y = builder.scale("head.scale", y, model.decoder.logitScale);
-  Value logits = builder.logits("lm_head", y, model.paddedVocabulary,
+  Value logits = builder.logits("lm_head", y, model.rows(),
                                 model.tied ? "wte.weight" : "", false);
   builder.endChain(builder.loss(logits, model.vocabulary));
   (*builder.module)

@@ -308,8 +308,13 @@ std::optional<NamedValue> NativeReader::lookUp(const std::string &name,
   RankedTensorType type = typeOf(value.dims, declaration->element);
   OpBuilder &ops = builder.ops;
   if (declaration->parameter) {
-    value.value = ops.create<ParameterOp>(builder.location, type, name,
-                                          declaration->init, LayoutAttr());
+    SmallVector<std::int64_t, 4> used;
+    for (const NamedDim *dim : value.dims)
+      used.push_back(dim->used);
+    value.value = ops.create<ParameterOp>(
+        builder.location, type, name, declaration->init, LayoutAttr(),
+        used == type.getShape() ? DenseI64ArrayAttr()
+                                : ops.getDenseI64ArrayAttr(used));
   } else {
     SmallVector<StringRef, 4> roles;
     for (const NamedDim *dim : value.dims)

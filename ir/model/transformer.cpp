@@ -136,10 +136,11 @@ Value embed(ModelBuilder &builder, const Transformer &model) {
   if (model.patchWidth > 0)
     return embedPatches(builder, model);
   Value ids = builder.tokens("ids", model.sequence, model.vocabulary);
-  Value x = builder.embedding("wte", ids, model.paddedVocabulary, model.hidden);
+  Value x = builder.embedding("wte", ids, model.rows(), model.hidden);
   if (model.typeRows > 0) {
     Value types = builder.tokens("types", model.sequence, model.typeRows);
-    Value typed = builder.embedding("wtt", types, model.typeRows, model.hidden);
+    Value typed = builder.embedding(
+        "wtt", types, {model.typeRows, model.typeRows}, model.hidden);
     x = builder.add("embed.add", x, typed);
   }
   if (model.positionRows > 0)
@@ -154,7 +155,7 @@ Value head(ModelBuilder &builder, const Transformer &model, Value x) {
     x = norm(builder, model, "ln_f", x);
   if (model.patchWidth > 0) {
     Value logits = builder.logits("classifier", builder.takeFirst("cls", x),
-                                  model.paddedVocabulary, "", model.headBias);
+                                  model.rows(), "", model.headBias);
     return builder.loss(logits, model.vocabulary);
   }
   if (model.maskedHead) {
@@ -162,7 +163,7 @@ Value head(ModelBuilder &builder, const Transformer &model, Value x) {
     x = builder.activation("cls.act", model.activation, x);
     x = norm(builder, model, "cls.norm", x);
   }
-  Value logits = builder.logits("lm_head", x, model.paddedVocabulary,
+  Value logits = builder.logits("lm_head", x, model.rows(),
                                 model.tied ? "wte.weight" : "", model.headBias);
   return builder.loss(logits, model.vocabulary);
 }

@@ -56,6 +56,7 @@ struct Transformer {
   std::int64_t hidden = 1, inner = 1;
   std::int64_t heads = 1, kvHeads = 1, headDim = 1;
   std::int64_t vocabulary = 1, paddedVocabulary = 1;
+  Padded rows() const { return {paddedVocabulary, vocabulary}; }
 
   /// Features of a piece of an image; 0: tokens. A sample's first piece is
   /// blank and makes room for the class token.

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
 
 #include "ir/mtp.h"
 #include "ir/verifiers/expect.h"
@@ -230,8 +231,41 @@ LogicalResult AdamwOp::verify() {
   return success();
 }
 
+// - `unpadded` has an entry for each dimension, at least 1 and no more than its
+//   extent (in a partitioned module: over the axes that split it).
+static LogicalResult verifyUnpadded(ParameterOp op) {
+  std::optional<ArrayRef<int64_t>> unpadded = op.getUnpadded();
+  if (!unpadded)
+    return success();
+  ArrayRef<int64_t> shape = tensorOf(op.getValue()).getShape();
+  if (unpadded->size() != shape.size())
+    return op.emitOpError("has ")
+           << unpadded->size() << " entries of unpadded, needs one for each of "
+           << shape.size() << " dimensions";
+  auto module = op->getParentOfType<ModuleOp>();
+  bool local = module && module->hasAttr(kPartitionedAttrName);
+  auto mesh =
+      local ? module->getAttrOfType<MeshAttr>(kMeshAttrName) : MeshAttr();
+  for (auto [d, size] : llvm::enumerate(*unpadded)) {
+    auto whole = static_cast<uint64_t>(shape[d]);
+    if (std::optional<LayoutAttr> layout = op.getLayout();
+        mesh && layout && d < layout->getDims().size())
+      for (auto axis : layout->getDims()[d].getAsRange<StringAttr>())
+        whole = llvm::SaturatingMultiply(
+            whole, static_cast<uint64_t>(
+                       std::max<int64_t>(mesh.sizeOf(axis.getValue()), 1)));
+    if (size < 1 || static_cast<uint64_t>(size) > whole)
+      return op.emitOpError("dimension ")
+             << d << " has an extent of " << whole << ", but " << size
+             << " without padding";
+  }
+  return success();
+}
+
 // Checks, in this order:
 // - `init` is one of normal, residual, ones, zeros;
+// - `unpadded` fits the type;
+// - `unpadded` is the same wherever the label appears;
 // - the type is the same wherever the label appears (in a partitioned module:
 //   unless it has a `*`, as copies may be stored differently).
 LogicalResult ParameterOp::verify() {
@@ -240,9 +274,10 @@ LogicalResult ParameterOp::verify() {
       init != "zeros")
     return emitOpError("needs init normal, residual, ones or zeros, got \"")
            << init << "\"";
+  if (failed(verifyUnpadded(*this)))
+    return failure();
   auto module = (*this)->getParentOfType<ModuleOp>();
-  if (!module ||
-      (module->hasAttr(kPartitionedAttrName) && getLabel().contains('*')))
+  if (!module)
     return success();
   // Comparing with the first suffices: every other one does so too.
   ParameterOp first = *this;
@@ -253,7 +288,15 @@ LogicalResult ParameterOp::verify() {
     first = other;
     return WalkResult::interrupt();
   });
-  if (first.getValue().getType() == getValue().getType())
+  if (first.getUnpaddedAttr() != getUnpaddedAttr()) {
+    InFlightDiagnostic diagnostic = emitOpError("parameter ")
+                                    << getLabelAttr()
+                                    << " has another unpadded than elsewhere";
+    diagnostic.attachNote(first.getLoc()) << "it is first read here";
+    return diagnostic;
+  }
+  if (first.getValue().getType() == getValue().getType() ||
+      (module->hasAttr(kPartitionedAttrName) && getLabel().contains('*')))
     return success();
   InFlightDiagnostic diagnostic = emitOpError("parameter ")
                                   << getLabelAttr() << " has type "

@@ -67,8 +67,8 @@ private:
     op->setAttr(name, builder.getI64IntegerAttr(value));
   }
 
-  // A count of ids that go with a table or logits of `rows` rows: all of them,
-  // or, where there is padding, all but one.
+  // A count of ids, or of rows, that go with a table or logits of `rows` rows:
+  // all of them, or, where there is padding, all but one.
   static int64_t idsBelow(int64_t count, int64_t rows, int64_t newRows) {
     if (rows == newRows)
       return count;
@@ -106,6 +106,17 @@ private:
             idsBelow(classes.getInt(), rule.factors[rule.find("v")].size,
                      newSizeOf("v")));
     }
+    if (auto parameter = llvm::dyn_cast<ir::ParameterOp>(op))
+      if (std::optional<ArrayRef<int64_t>> unpadded = parameter.getUnpadded()) {
+        Value value = parameter.getValue();
+        auto type = llvm::cast<RankedTensorType>(value.getType());
+        SmallVector<int64_t> shape;
+        for (auto [d, size] : llvm::enumerate(*unpadded))
+          shape.push_back(
+              idsBelow(size, type.getDimSize(static_cast<unsigned>(d)),
+                       sizes[dims.indexOf(value, static_cast<int>(d))]));
+        parameter.setUnpadded(shape);
+      }
     if (auto input = llvm::dyn_cast<ir::InputOp>(op))
       if (std::optional<uint64_t> limit = input.getLimit())
         for (Operation *user : input->getUsers())

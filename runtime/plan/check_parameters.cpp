@@ -157,6 +157,7 @@ private:
                  written(whole));
     };
     global(gradient, "/gradient");
+    checkUnpadded(parameter.unpadded, whole);
     auto alike = [&](const Tensor &tensor, const std::string &member) {
       if (tensor.shape != gradient.shape)
         fail(member + "/shape", "must be " + written(gradient.shape) +
@@ -187,6 +188,22 @@ private:
       fail("/value/type", "must be a floating-point type, got i32");
     if (!isFloat(gradient.type))
       fail("/gradient/type", "must be a floating-point type, got i32");
+  }
+
+  void checkUnpadded(const std::vector<std::int64_t> &unpadded,
+                     const std::vector<std::int64_t> &whole) {
+    if (unpadded.empty())
+      return;
+    if (unpadded.size() != whole.size())
+      return fail("/unpadded", "has " + std::to_string(unpadded.size()) +
+                                   " extents, but the value has " +
+                                   std::to_string(whole.size()) +
+                                   " dimensions");
+    for (std::size_t d = 0; d < whole.size(); ++d)
+      if (unpadded[d] < 1 || unpadded[d] > whole[d])
+        fail(at("unpadded", d),
+             "must be from 1 to " + std::to_string(whole[d]) +
+                 ", the value's extent, got " + std::to_string(unpadded[d]));
   }
 
   // Each copy has a piece, which no other tensor has.

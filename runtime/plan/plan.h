@@ -27,7 +27,7 @@
 
 namespace mtplan::runtime {
 
-inline constexpr int kPlanVersion = 3;
+inline constexpr int kPlanVersion = 4;
 inline constexpr std::int64_t kAlignment = 256; ///< bytes, of every offset
 
 //===----------------------------------------------------------------------===//
@@ -208,6 +208,9 @@ struct Parameter {
   std::vector<int> alike;
   /// Another stage, an earlier one, has it, too, and counts it.
   bool countedElsewhere = false;
+  /// Global extents that are not padding, by dimension; empty: all. What is
+  /// beyond them depends on the plan, and is no part of the model.
+  std::vector<std::int64_t> unpadded;
 };
 
 /// What the ranks of one pipeline stage hold and do in a training step.

@@ -75,10 +75,18 @@ Buffer readBuffer(const Node &node) {
 }
 
 Parameter readParameter(const Node &node) {
-  static constexpr std::string_view kNames[] = {
-      "label",         "init",     "first_copy",       "copies",
-      "value",         "gradient", "master",           "first_moment",
-      "second_moment", "alike",    "counted_elsewhere"};
+  static constexpr std::string_view kNames[] = {"label",
+                                                "init",
+                                                "first_copy",
+                                                "copies",
+                                                "value",
+                                                "gradient",
+                                                "master",
+                                                "first_moment",
+                                                "second_moment",
+                                                "alike",
+                                                "counted_elsewhere",
+                                                "unpadded"};
   MemberNodes members(node, kNames);
   Parameter parameter;
   parameter.label = members.need("label").text();
@@ -95,6 +103,9 @@ Parameter readParameter(const Node &node) {
     parameter.alike = alike->list(readIndex);
   if (std::optional<Node> counted = members.find("counted_elsewhere"))
     parameter.countedElsewhere = counted->boolean();
+  if (std::optional<Node> unpadded = members.find("unpadded"))
+    parameter.unpadded = unpadded->list(
+        [](const Node &size) { return size.integer(1, kMostElements); });
   return parameter;
 }
 

@@ -227,6 +227,8 @@ std::string parameter(const Parameter &parameter) {
     members.with("alike", [&] { return numbers(parameter.alike); });
   if (parameter.countedElsewhere)
     members.with("counted_elsewhere", [] { return std::string("true"); });
+  if (!parameter.unpadded.empty())
+    members.with("unpadded", [&] { return numbers(parameter.unpadded); });
   return members.close();
 }
 

@@ -120,6 +120,31 @@ TEST_P(Planned, SendsWhatWasAnnounced) {
   EXPECT_EQ(announced, counted);
 }
 
+// A vocabulary of 500 tokens has room for 512, whoever has which part of it;
+// nothing else in the examples has so many of anything.
+TEST_P(Planned, KnowsItsPadding) {
+  int padded = 0;
+  for (const runtime::Stage &stage : plan.stages)
+    for (const runtime::Parameter &parameter : stage.parameters) {
+      SCOPED_TRACE(parameter.label);
+      std::vector<std::int64_t> used;
+      bool whole = true;
+      for (std::size_t d = 0; d < parameter.value.shape.size(); ++d) {
+        std::int64_t size = parameter.value.shape[d];
+        if (d < parameter.value.split.size())
+          for (int axis : parameter.value.split[d])
+            size *= plan.mesh[static_cast<std::size_t>(axis)].size;
+        used.push_back(size == 512 ? 500 : size);
+        whole = whole && size != 512;
+      }
+      if (whole)
+        used.clear();
+      EXPECT_EQ(parameter.unpadded, used);
+      padded += whole ? 0 : 1;
+    }
+  EXPECT_GE(padded, 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Layouts, Planned,
     ::testing::Values(

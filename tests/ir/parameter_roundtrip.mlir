@@ -21,6 +21,13 @@ mtp.segment @stored_split () {
   mtp.yield
 }
 
+// CHECK-LABEL: @padded
+mtp.segment @padded () {
+  // CHECK: mtp.parameter "f" {unpadded = array<i64: 3, 4>} : tensor<4x4xf32>
+  %f = mtp.parameter "f" {unpadded = array<i64: 3, 4>} : tensor<4x4xf32>
+  mtp.yield
+}
+
 // A tied parameter is read in two segments.
 // CHECK-LABEL: @tied
 mtp.segment @tied () {

@@ -70,6 +70,12 @@ TEST(Shrink, GivesEveryRoleItsLength) {
   EXPECT_EQ(shapeOf(*step.module, "h.*.attn.q.weight"), (Shape{6, 8}));
   EXPECT_EQ(shapeOf(*step.module, "h.*.mlp.fc1.weight"), (Shape{6, 5}));
   EXPECT_EQ(attributeOf(*step.module, "ids", "limit"), 4);
+  step.module->walk([](ir::ParameterOp op) {
+    EXPECT_EQ(op.getUnpadded().has_value(), op.getLabel() == "wte.weight");
+    if (auto unpadded = op.getUnpadded()) {
+      EXPECT_EQ(Shape(unpadded->begin(), unpadded->end()), (Shape{4, 6}));
+    }
+  });
   EXPECT_EQ(attributeOf(*step.module, "loss.grad", "classes"), 4);
   EXPECT_EQ(attributeOf(*step.module, "h.*.attn.core", "head_dim"), 4);
 }

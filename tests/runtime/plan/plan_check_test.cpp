@@ -232,6 +232,16 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"/stages/0/parameters/0/label", "\"h.weight\"",
               "/stages/0/parameters/0/label: \"h.weight\" stands for 2 copies, "
               "but has no *"},
+        Break{"/stages/0/parameters/0/unpadded", "[4]",
+              "/stages/0/parameters/0/unpadded: has 1 extents, but the value "
+              "has 2 dimensions"},
+        // The value is [2, 4] here, and [4, 4] over the ranks that split it.
+        Break{"/stages/0/parameters/0/unpadded", "[3, 5]",
+              "/stages/0/parameters/0/unpadded/1: must be from 1 to 4, the "
+              "value's extent, got 5"},
+        Break{"/stages/0/parameters/0/unpadded", "[5, 4]",
+              "/stages/0/parameters/0/unpadded/0: must be from 1 to 4, the "
+              "value's extent, got 5"},
         Break{"/stages/1/parameters/1/counted_elsewhere", "false",
               "/stages/1/parameters/1/counted_elsewhere: must be true: stage 0 "
               "has \"wte.weight\", too"},
@@ -420,7 +430,7 @@ TEST(PlanCheck, TellsNumbersOutOfRange) {
   stage.schedule[0].count = 0;
   const std::vector<std::string> faults = checkPlan(plan);
   for (const char *fault :
-       {"/version: is 1, but this program runs version 3",
+       {"/version: is 1, but this program runs version 4",
         "/stages/0/buffers/0/offset: must be a multiple of 256 bytes, got 100",
         "/stages/0/buffers/1/entries: must be a whole number from 1",
         "/stages/0/buffers/2/size: must be a whole number from 1 to",

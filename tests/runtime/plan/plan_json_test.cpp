@@ -96,12 +96,30 @@ Plan everyMember() {
                   {MemoryClass::gradients, 3},  {MemoryClass::activations, 4},
                   {MemoryClass::workspace, 5},  {MemoryClass::host, 6}};
   stage.buffers = {{"b", 1, 256, 2, 3, 512, 4, 768}, {"c", 0, 0, 1}};
-  stage.parameters = {{"p.*", "residual", 1, 2, typed(ElementType::bf16),
-                       typed(ElementType::f32), typed(ElementType::f64),
-                       typed(ElementType::f16), typed(ElementType::i32),
-                       std::vector<int>{0, 1}, true},
-                      {"q", "ones", 0, 1, tensor, tensor, std::nullopt, tensor,
-                       tensor, std::vector<int>{}, false}};
+  stage.parameters = {{"p.*",
+                       "residual",
+                       1,
+                       2,
+                       typed(ElementType::bf16),
+                       typed(ElementType::f32),
+                       typed(ElementType::f64),
+                       typed(ElementType::f16),
+                       typed(ElementType::i32),
+                       std::vector<int>{0, 1},
+                       true,
+                       {}},
+                      {"q",
+                       "ones",
+                       0,
+                       1,
+                       tensor,
+                       tensor,
+                       std::nullopt,
+                       tensor,
+                       tensor,
+                       std::vector<int>{},
+                       false,
+                       {18, 19}}};
   stage.zeroed = {1, 0};
   stage.programs = {program, {"empty", {}}};
   stage.schedule = {{0, 1, 2, -1, 3}, {0, 1, 2, 1, 3}, {0, 1, 2, 1, 1},
@@ -124,7 +142,7 @@ Plan everyMember() {
 }
 
 const char *const kEveryMember =
-    R"json({"version": 3,
+    R"json({"version": 4,
 "model": "m",
 "ranks": 4,
 "mesh": [{"name": "dp", "size": 2}, {"name": "tp", "size": 2}],
@@ -150,7 +168,7 @@ const char *const kEveryMember =
 {"name": "c", "arena": 0, "offset": 0, "size": 1}],
 "parameters": [
 {"label": "p.*", "init": "residual", "first_copy": 1, "copies": 2, "value": {"buffer": 1, "entry": 3, "type": "bf16", "shape": []}, "gradient": {"buffer": 1, "entry": 1, "type": "f32", "shape": []}, "master": {"buffer": 1, "type": "f64", "shape": []}, "first_moment": {"buffer": 1, "entry": 2, "type": "f16", "shape": []}, "second_moment": {"buffer": 1, "entry": 4, "type": "i32", "shape": []}, "alike": [0, 1], "counted_elsewhere": true},
-{"label": "q", "init": "ones", "value": {"buffer": 11, "entry": 12, "entry_step": -13, "type": "bf16", "shape": [14, 15], "split": [[16, 17], []]}, "gradient": {"buffer": 11, "entry": 12, "entry_step": -13, "type": "bf16", "shape": [14, 15], "split": [[16, 17], []]}, "first_moment": {"buffer": 11, "entry": 12, "entry_step": -13, "type": "bf16", "shape": [14, 15], "split": [[16, 17], []]}, "second_moment": {"buffer": 11, "entry": 12, "entry_step": -13, "type": "bf16", "shape": [14, 15], "split": [[16, 17], []]}}],
+{"label": "q", "init": "ones", "value": {"buffer": 11, "entry": 12, "entry_step": -13, "type": "bf16", "shape": [14, 15], "split": [[16, 17], []]}, "gradient": {"buffer": 11, "entry": 12, "entry_step": -13, "type": "bf16", "shape": [14, 15], "split": [[16, 17], []]}, "first_moment": {"buffer": 11, "entry": 12, "entry_step": -13, "type": "bf16", "shape": [14, 15], "split": [[16, 17], []]}, "second_moment": {"buffer": 11, "entry": 12, "entry_step": -13, "type": "bf16", "shape": [14, 15], "split": [[16, 17], []]}, "unpadded": [18, 19]}],
 "zeroed": [1, 0],
 "programs": [
 {"name": "a \"name\"\n", "instructions": [
@@ -246,9 +264,9 @@ struct Fault {
 
 TEST(PlanJson, NamesThePointerOfAFault) {
   const std::vector<Fault> faults = {
-      {R"("version": 3)", R"("version": 2)",
-       "/version: is 2, but this program reads version 3"},
-      {R"("version": 3,)", "", "/version: is missing"},
+      {R"("version": 4)", R"("version": 3)",
+       "/version: is 3, but this program reads version 4"},
+      {R"("version": 4,)", "", "/version: is missing"},
       {R"("ranks": 2)", R"("ranks": "2")",
        "/ranks: must be a whole number from 1 to 1048576, got \"2\""},
       {R"("ranks": 2)", R"("ranks": 2.0)", "/ranks: must be a whole number"},
@@ -361,9 +379,9 @@ TEST_F(PlanFile, SaysWhatCannotBeReadOrWritten) {
     EXPECT_THAT(error.what(), StartsWith(missing.string() +
                                          ": cannot be written: No such file"));
   }
-  std::ofstream(folder / "bad.json") << "{\"version\": 4}";
+  std::ofstream(folder / "bad.json") << "{\"version\": 5}";
   EXPECT_THAT(faultOfReading(folder / "bad.json"),
-              StartsWith((folder / "bad.json").string() + ": /version: is 4"));
+              StartsWith((folder / "bad.json").string() + ": /version: is 5"));
 }
 
 // What cannot be written leaves the old file as it was.

@@ -84,7 +84,8 @@ inline Plan twoReplicas() {
                        .firstMoment = moment1,
                        .secondMoment = moment2,
                        .alike = {0},
-                       .countedElsewhere = false}};
+                       .countedElsewhere = false,
+                       .unpadded = {}}};
   stage.zeroed = {dwSum};
 
   Program forward{"fc.forward", {}}, backward{"fc.backward", {}},
