@@ -177,9 +177,10 @@ std::vector<std::string> underMpi(int ranks,
   return command;
 }
 
-TestFolder::TestFolder() {
+TestFolder::TestFolder(const std::string &parent) {
   static std::atomic<int> count = 0;
-  path = (std::filesystem::temp_directory_path() /
+  path = ((parent.empty() ? std::filesystem::temp_directory_path()
+                          : std::filesystem::path(parent)) /
           ("mtrun-test-" + std::to_string(getpid()) + "-" +
            std::to_string(count++)))
              .string();

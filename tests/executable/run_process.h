@@ -70,7 +70,8 @@ std::vector<std::string> underMpi(int ranks,
 /// A folder for a test, gone with it.
 class TestFolder {
 public:
-  TestFolder();
+  /// \param parent  "": where temporary files go
+  explicit TestFolder(const std::string &parent = "");
   ~TestFolder();
   TestFolder(const TestFolder &) = delete;
   TestFolder &operator=(const TestFolder &) = delete;

@@ -1,0 +1,162 @@
+//===- fault_runs.cpp - Runs of a small model whose files fail ------------===//
+
+#include "tests/executable/fault_runs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <utility>
+
+#include "tests/tools/command_testing.h"
+
+namespace mtplan {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char *kModel = R"({
+  "model_type": "gpt2", "architectures": ["GPT2LMHeadModel"],
+  "n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 16,
+  "vocab_size": 257, "activation_function": "gelu_new",
+  "attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1,
+  "layer_norm_epsilon": 1e-05, "initializer_range": 0.02
+})";
+
+// Thousands of calls of fsync: in memory where that can be had. That a process
+// dies takes nothing from what the system was given.
+std::string quickFolder() {
+  return fs::is_directory("/dev/shm") ? "/dev/shm"
+                                      : fs::temp_directory_path().string();
+}
+
+std::string compileSmall(const std::string &model, const std::string &to,
+                         const std::vector<std::string> &flags) {
+  std::vector<std::string> arguments{
+      model, "--hardware", "cpu", "--global-batch", "4", "--micro-batch",
+      "2",   "-o",         to};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  return tools::Ran(arguments).err;
+}
+
+} // namespace
+
+std::string whyNoFaults() {
+  return std::string(MTPLAN_FAULT_SHIM).empty()
+             ? "built with sanitizers, which need to be loaded first themselves"
+             : "";
+}
+
+std::vector<std::string> withFaults(const FaultOrders &orders,
+                                    const std::vector<std::string> &command) {
+  std::vector<std::string> all{"env",
+                               std::string("LD_PRELOAD=") + MTPLAN_FAULT_SHIM,
+                               "MTPLAN_FAULT_UNDER=" + orders.under,
+                               "MTPLAN_FAULT_DO=" + orders.deed,
+                               "MTPLAN_FAULT_AT=" + std::to_string(orders.at),
+                               "MTPLAN_FAULT_LOG=" + orders.log};
+  all.insert(all.end(), command.begin(), command.end());
+  return all;
+}
+
+std::vector<std::string> namesIn(const std::string &folder) {
+  std::vector<std::string> names;
+  for (const auto &entry : fs::directory_iterator(folder))
+    names.push_back(entry.path().filename());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::vector<std::string> differing(const std::string &one,
+                                   const std::string &other) {
+  std::set<std::string> all;
+  for (const std::string &folder : {one, other}) {
+    if (!fs::is_directory(folder))
+      return {folder + " is not there"};
+    for (const std::string &name : namesIn(folder))
+      all.insert(name);
+  }
+  std::vector<std::string> found;
+  for (const std::string &name : all) {
+    const fs::path file = fs::path(one) / name, twin = fs::path(other) / name;
+    if (!fs::exists(file) || !fs::exists(twin) ||
+        contentOf(file) != contentOf(twin))
+      found.push_back(name);
+  }
+  return found;
+}
+
+std::vector<std::string> numbersOf(const std::string &metrics) {
+  std::vector<std::string> lines;
+  std::ifstream log(metrics);
+  for (std::string line; std::getline(log, line);)
+    lines.push_back(line.substr(0, line.find(", \"skipped\"")));
+  return lines;
+}
+
+TestFolder *FaultRuns::folder = nullptr;
+std::map<std::string, std::string> FaultRuns::references;
+
+void FaultRuns::SetUpTestSuite() {
+  folder = new TestFolder(quickFolder());
+  const std::string model = *folder / "small.json";
+  std::ofstream(model) << kModel;
+  const std::map<std::string, std::vector<std::string>> plans = {
+      {"one", {"--gpus", "1"}},
+      {"two", {"--gpus", "2", "--tp", "2"}},
+      {"four", {"--gpus", "4", "--dp", "2", "--tp", "2"}}};
+  for (const auto &[name, flags] : plans)
+    ASSERT_EQ(compileSmall(model, *folder / "plan-" + name, flags), "");
+}
+
+void FaultRuns::TearDownTestSuite() {
+  references.clear();
+  delete folder;
+  folder = nullptr;
+}
+
+void FaultRuns::TearDown() {
+  for (const std::string &name : namesIn(*folder / ""))
+    if (!name.starts_with("plan-") && !name.starts_with("undisturbed-") &&
+        name != "small.json")
+      fs::remove_all(*folder / name);
+}
+
+std::vector<std::string> FaultRuns::arguments(const std::string &plan,
+                                              const std::string &checkpoints,
+                                              std::vector<std::string> more) {
+  for (const auto &[option, value] :
+       {std::pair("--steps", "8"), std::pair("--save-every", "2")})
+    if (std::ranges::find(more, option) == more.end())
+      more.insert(more.end(), {option, value});
+  std::vector<std::string> all{*folder / "plan-" + plan, "--data", kText};
+  more.insert(more.end(), {"--threads", "1", "--every", "1000", "--checkpoint",
+                           checkpoints});
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::vector<std::string> FaultRuns::threads(const std::string &plan,
+                                            const std::string &checkpoints,
+                                            std::vector<std::string> more) {
+  std::vector<std::string> all = arguments(plan, checkpoints, std::move(more));
+  all.insert(all.begin(), MTPLAN_MTRUN);
+  return all;
+}
+
+std::string FaultRuns::undisturbed(const std::string &plan) {
+  std::string &made = references[plan];
+  if (made.empty()) {
+    made = *folder / "undisturbed-" + plan;
+    const Ended ended =
+        RunProcess(threads(plan, made,
+                           {"--keep", "9", "--metrics", made + ".metrics"}))
+            .end();
+    EXPECT_EQ(ended.code, 0) << ended.out;
+    fs::rename(made + ".metrics", made + "/metrics");
+  }
+  return made;
+}
+
+} // namespace mtplan

@@ -1,0 +1,74 @@
+//===- fault_runs.h - Runs of a small model whose files fail ----*- C++ -*-===//
+//
+// As processes: what they do to a folder goes through fault_shim.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TESTS_EXECUTABLE_FAULT_RUNS_H
+#define MTPLAN_TESTS_EXECUTABLE_FAULT_RUNS_H
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/executable/run_process.h"
+
+namespace mtplan {
+
+/// What the shim is to do with calls on what lies under a folder.
+struct FaultOrders {
+  std::string under; ///< a folder, or one file
+  std::string deed;  ///< "die", "half", or an errno; "": only count
+  long at = 0;       ///< number of the call, from 1; 0: each
+  std::string log;   ///< where each call is written; "": nowhere
+};
+
+/// Why no run can be given faults here; "" if they can.
+std::string whyNoFaults();
+
+/// `command` with the shim loaded and its orders.
+std::vector<std::string> withFaults(const FaultOrders &orders,
+                                    const std::vector<std::string> &command);
+
+/// Names of what is in a folder.
+std::vector<std::string> namesIn(const std::string &folder);
+/// Of two folders of files: names of those that not both have, or not with the
+/// same bytes.
+std::vector<std::string> differing(const std::string &one,
+                                   const std::string &other);
+/// The lines of --metrics up to what are times.
+std::vector<std::string> numbersOf(const std::string &metrics);
+
+/// A model whose step takes a millisecond and whose save a hundred calls,
+/// compiled for one rank ("one"), two ("two", tp 2) and four ("four", dp 2 and
+/// tp 2).
+class FaultRuns : public testing::Test {
+protected:
+  static void SetUpTestSuite();
+  static void TearDownTestSuite();
+  void TearDown() override;
+
+  /// Of the small model: 8 steps with a checkpoint every 2, if `more` has no
+  /// other numbers.
+  static std::vector<std::string> arguments(const std::string &plan,
+                                            const std::string &checkpoints,
+                                            std::vector<std::string> more = {});
+  static std::vector<std::string> threads(const std::string &plan,
+                                          const std::string &checkpoints,
+                                          std::vector<std::string> more = {});
+  /// Checkpoints of all steps of such a run of 8, and its "metrics".
+  static std::string undisturbed(const std::string &plan);
+
+  /// Where a test may write; empty at its beginning.
+  static std::string place(const std::string &name) { return *folder / name; }
+
+private:
+  static TestFolder *folder;
+  static std::map<std::string, std::string> references;
+};
+
+} // namespace mtplan
+
+#endif // MTPLAN_TESTS_EXECUTABLE_FAULT_RUNS_H
