@@ -1,0 +1,63 @@
+//===- families.h - The modules of each family ------------------*- C++ -*-===//
+//
+// What Transformers' classes are made of, as far as it decides what their files
+// hold. A `*` in a name stands for the number of the layer on both sides.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_WEIGHTS_FAMILIES_H
+#define MTPLAN_RUNTIME_WEIGHTS_FAMILIES_H
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/weights/weight_rules.h"
+
+namespace mtplan::runtime {
+
+enum class ModuleKind : std::uint8_t {
+  table,  ///< Embedding: weight [rows, width], as here
+  norm,   ///< LayerNorm: weight and bias
+  scale,  ///< RMSNorm: weight
+  linear, ///< Linear: weight [out, in]
+  conv1d, ///< GPT-2's own: weight [in, out]
+};
+
+/// Whether all files of a family have a tensor.
+enum class Presence : std::uint8_t { never, always, perhaps };
+
+struct WeightModule {
+  std::string_view name; ///< "h.*.attn.c_attn"
+  /// Operators of ours, in their order in the file: "h.*.attn.q", ...
+  std::vector<std::string_view> labels;
+  ModuleKind kind = ModuleKind::linear;
+  Presence bias = Presence::never; ///< of linear and conv1d
+  Presence weight = Presence::always;
+  bool prefixed = true; ///< else belongs to the head, which has no prefix
+  /// Where a bias is not called so after the module.
+  std::string_view biasName = {};
+};
+
+struct SkippedModule {
+  std::string_view name;
+  Remake remake = Remake::none;
+  std::string_view of = {};
+  bool prefixed = true;
+};
+
+struct WeightFamily {
+  std::string_view name, prefix;
+  std::string_view layers; ///< what comes before a layer's number: "h."
+  /// Norms were called gamma and beta once.
+  bool greekNorms = false;
+  std::vector<WeightModule> modules; ///< those with a `*` stand together
+  std::vector<SkippedModule> skipped;
+};
+
+std::span<const WeightFamily> knownFamilies();
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_WEIGHTS_FAMILIES_H

@@ -1,0 +1,189 @@
+//===- weight_rules.cpp - Whose weights other files hold ------------------===//
+
+#include "runtime/weights/weight_rules.h"
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/plan/nearest_word.h"
+#include "runtime/weights/slots.h"
+
+namespace mtplan::runtime {
+
+namespace {
+
+std::string quoted(std::string_view text) {
+  return '"' + std::string(text) + '"';
+}
+
+std::string nearest(std::string_view word,
+                    const std::vector<std::string_view> &candidates) {
+  return candidates.empty()
+             ? std::string()
+             : "; the nearest is " + quoted(nearestTo(word, candidates));
+}
+
+std::string written(std::span<const std::int64_t> shape) {
+  std::string text = "[";
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    text += (d == 0 ? "" : ", ") + std::to_string(shape[d]);
+  return text + ']';
+}
+
+// "first", or "first" and so many more.
+std::string andMore(std::string_view first, std::size_t count) {
+  return quoted(first) +
+         (count > 1 ? " and " + std::to_string(count - 1) + " more" : "");
+}
+
+} // namespace
+
+WeightTable weightTable(const WeightNames &names,
+                        std::span<const std::string> labels) {
+  const WeightFamily &family = familyCalled(names.family);
+  std::set<std::string, std::less<>> ours;
+  for (const std::string &label : labels) {
+    const bool repeats = label.find('*') != std::string::npos;
+    for (std::int64_t i = 0; i < (repeats ? names.layers : 1); ++i)
+      ours.insert(numbered(label, i));
+  }
+  WeightTable table;
+  table.family = names.family;
+  std::set<std::string, std::less<>> theirs;
+  std::vector<std::string_view> placed;
+  const std::vector<WeightSlot> slots =
+      slotsOf(family, names.prefix, layersBelow(names.layers));
+  for (const WeightSlot &slot : slots) {
+    const std::vector<std::string> &held = slot.rule.labels;
+    auto absent = std::ranges::find_if(
+        held, [&](const std::string &one) { return !ours.contains(one); });
+    placed.insert(placed.end(), held.begin(), held.end());
+    if (absent == held.end()) {
+      table.rules.push_back(slot.rule);
+      theirs.insert(slot.rule.name);
+    } else if (slot.required || held.size() > 1) {
+      throw WeightError("the model has no parameter " + quoted(*absent) +
+                        ", which " + names.family + " has in " +
+                        quoted(slot.rule.name));
+    }
+  }
+  for (const WeightRule &rule : table.rules)
+    for (const std::string &label : rule.labels)
+      ours.erase(label);
+  if (!ours.empty())
+    throw WeightError("the parameter " + andMore(*ours.begin(), ours.size()) +
+                      " of the model is in no tensor of " + names.family +
+                      " with " + std::to_string(names.layers) + " layers" +
+                      nearest(*ours.begin(), placed));
+  for (SkippedWeight &skipped :
+       skippedOf(family, names.prefix, layersBelow(names.layers)))
+    if (!theirs.contains(skipped.name))
+      table.skipped.push_back(std::move(skipped));
+  return table;
+}
+
+void expectWeights(const WeightTable &table,
+                   std::span<const std::string> names) {
+  const std::set<std::string_view> given(names.begin(), names.end());
+  std::set<std::string_view> known;
+  std::vector<std::string_view> wanted, missing;
+  for (const WeightRule &rule : table.rules) {
+    const bool older = !given.contains(rule.name) && !rule.olderName.empty() &&
+                       given.contains(rule.olderName);
+    known.insert(older ? rule.olderName : rule.name);
+    wanted.push_back(rule.name);
+    if (!older && !given.contains(rule.name))
+      missing.push_back(rule.name);
+  }
+  for (const SkippedWeight &skipped : table.skipped)
+    known.insert(skipped.name);
+  if (!missing.empty())
+    throw WeightError("the tensor " + andMore(missing[0], missing.size()) +
+                      " of " + table.family + " is missing" +
+                      nearest(missing[0], {given.begin(), given.end()}));
+  std::vector<std::string_view> strange;
+  for (std::string_view name : given)
+    if (!known.contains(name))
+      strange.push_back(name);
+  if (!strange.empty())
+    throw WeightError("the tensor " + andMore(strange[0], strange.size()) +
+                      " has no place in this model of " + table.family +
+                      nearest(strange[0], wanted));
+}
+
+std::vector<std::int64_t>
+shapeInFile(const WeightRule &rule,
+            std::span<const std::vector<std::int64_t>> shapes) {
+  if (shapes.size() != rule.labels.size())
+    throw WeightError(quoted(rule.name) + " is of " +
+                      std::to_string(rule.labels.size()) +
+                      " parameters, but there are shapes of " +
+                      std::to_string(shapes.size()));
+  std::vector<std::int64_t> whole;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    std::vector<std::int64_t> shape = shapes[i];
+    if (rule.transposed && shape.size() != 2)
+      throw WeightError(quoted(rule.labels[i]) + " is " + written(shape) +
+                        ", but " + quoted(rule.name) +
+                        " has it turned over, as a matrix");
+    if (rule.transposed)
+      std::ranges::reverse(shape);
+    if (i == 0) {
+      whole = shape;
+      continue;
+    }
+    const auto along = static_cast<std::size_t>(rule.along);
+    bool fits = shape.size() == whole.size() && along < shape.size();
+    for (std::size_t d = 0; fits && d < shape.size(); ++d)
+      fits = d == along || shape[d] == whole[d];
+    if (!fits)
+      throw WeightError(
+          quoted(rule.labels[i]) + " is " + written(shapes[i]) + " and " +
+          quoted(rule.labels[0]) + " is " + written(shapes[0]) +
+          ", which do not lie side by side " + "in " + quoted(rule.name));
+    whole[along] += shape[along];
+  }
+  return whole;
+}
+
+std::vector<WeightRule> llmcRules(std::int64_t layers) {
+  struct Kind {
+    std::string_view name;
+    std::vector<std::string_view> labels;
+    bool isMatrix = false;
+  };
+  // In the order of the structure ParameterTensors of its train_gpt2.cu.
+  static const std::vector<Kind> kKinds = {
+      {"wte", {"wte.weight"}},
+      {"wpe", {"wpe.weight"}},
+      {"ln1w.*", {"h.*.ln_1.weight"}},
+      {"ln1b.*", {"h.*.ln_1.bias"}},
+      {"qkvw.*",
+       {"h.*.attn.q.weight", "h.*.attn.k.weight", "h.*.attn.v.weight"},
+       true},
+      {"qkvb.*", {"h.*.attn.q.bias", "h.*.attn.k.bias", "h.*.attn.v.bias"}},
+      {"attprojw.*", {"h.*.attn.proj.weight"}, true},
+      {"attprojb.*", {"h.*.attn.proj.bias"}},
+      {"ln2w.*", {"h.*.ln_2.weight"}},
+      {"ln2b.*", {"h.*.ln_2.bias"}},
+      {"fcw.*", {"h.*.mlp.fc1.weight"}, true},
+      {"fcb.*", {"h.*.mlp.fc1.bias"}},
+      {"fcprojw.*", {"h.*.mlp.fc2.weight"}, true},
+      {"fcprojb.*", {"h.*.mlp.fc2.bias"}},
+      {"lnfw", {"ln_f.weight"}},
+      {"lnfb", {"ln_f.bias"}}};
+  std::vector<WeightRule> rules;
+  for (const Kind &kind : kKinds) {
+    const bool repeats = kind.name.find('*') != std::string_view::npos;
+    for (std::int64_t layer = 0; layer < (repeats ? layers : 1); ++layer) {
+      WeightRule &rule = rules.emplace_back();
+      rule.name = numbered(kind.name, layer);
+      rule.transposed = kind.isMatrix;
+      for (std::string_view label : kind.labels)
+        rule.labels.push_back(numbered(label, layer));
+    }
+  }
+  return rules;
+}
+
+} // namespace mtplan::runtime
