@@ -16,7 +16,8 @@ set(ROOMS ir passes planner codegen runtime tools)
 # then those of <angled> names with a slash (no slash: the standard library).
 # The longest folder that fits decides.
 set(FOLDERS planner planner/graph planner/fit ir passes codegen runtime/plan
-    runtime/random runtime/cpu runtime/safetensors runtime tools)
+    runtime/random runtime/cpu runtime/safetensors runtime/weights
+    runtime tools)
 set(planner_QUOTED planner/)
 set(planner_ANGLED nlohmann/)
 set(planner/graph_QUOTED planner/)
@@ -37,6 +38,8 @@ set(runtime/cpu_QUOTED runtime/cpu/ runtime/backend/ runtime/plan/ runtime/rando
 set(runtime/cpu_ANGLED oneapi/)
 set(runtime/safetensors_QUOTED runtime/safetensors/ runtime/data/)
 set(runtime/safetensors_ANGLED nlohmann/)
+set(runtime/weights_QUOTED runtime/weights/ runtime/plan/)
+set(runtime/weights_ANGLED)
 set(runtime_QUOTED runtime/)
 set(runtime_ANGLED nlohmann/ sys/)
 set(tools_QUOTED tools/ passes/ ir/ planner/ codegen/ runtime/ mlir/ llvm/)
