@@ -1,0 +1,235 @@
+//===- reshard_test.cpp - Checkpoints of one layout, taken up by another --===//
+//
+// Every layout of a model goes on from the checkpoint of every other: what it
+// holds then is equal to the bit, and its next ten losses are those that the
+// other would have had, up to what the order of sums does.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "runtime/checkpoint/loader.h"
+#include "runtime/checkpoint/saver.h"
+#include "runtime/plan/plan_json.h"
+#include "tests/executable/run_process.h"
+
+namespace mtplan {
+namespace {
+
+using testing::HasSubstr;
+
+struct Layout {
+  std::string name;
+  std::vector<std::string> flags;
+};
+
+struct Family {
+  std::string model;
+  std::vector<std::string> flags; ///< of all layouts
+  std::vector<Layout> layouts;
+  double tolerance = 1e-4; ///< of losses
+};
+
+void PrintTo(const Family &family, std::ostream *out) { *out << family.model; }
+
+constexpr int kSaved = 5, kSteps = 15;
+const std::string kAt = "/step-00000005", kEnd = "/step-00000015";
+
+// Of a JSON lines file, by step.
+std::map<int, double> lossesIn(const std::string &file) {
+  std::map<int, double> losses;
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);) {
+    const auto json = nlohmann::json::parse(line);
+    losses[json["step"].get<int>()] = json["loss"].get<double>();
+  }
+  return losses;
+}
+
+// Names of the files with tensors that differ or are not in both.
+std::vector<std::string> differing(const std::string &one,
+                                   const std::string &other) {
+  std::vector<std::string> names;
+  int files = 0;
+  for (const auto &entry : std::filesystem::directory_iterator(one)) {
+    const std::string name = entry.path().filename();
+    if (!name.ends_with(".safetensors"))
+      continue;
+    ++files;
+    if (contentOf(one + "/" + name) != contentOf(other + "/" + name))
+      names.push_back(name);
+  }
+  if (files == 0)
+    names.push_back("nothing is there");
+  return names;
+}
+
+// Loads a checkpoint and saves it as it is.
+void copyCheckpoint(const std::string &planFolder, const std::string &from,
+                    const std::string &to) {
+  using namespace runtime;
+  const Plan plan = readPlanFile(planFolder + "/plan.json");
+  runOnThreads(plan.ranks, {}, [&](World &world) {
+    const std::unique_ptr<Backend> backend = makeCpuBackend(1);
+    RankExecutor executor(plan, world, *backend);
+    const std::optional<RunState> run =
+        loadNewest(plan, world, executor, from, LoadWhat::everything,
+                   [](const std::string &fault) { FAIL() << fault; });
+    ASSERT_TRUE(run);
+    Saver saver(plan, world, executor, {to, 2});
+    saver.begin(*run);
+    const Saved saved = saver.finish();
+    EXPECT_EQ(saved.fault, "");
+    EXPECT_EQ(saved.step, kSaved);
+  });
+}
+
+class Reshard : public testing::TestWithParam<Family> {
+protected:
+  // Trains 15 steps and keeps the checkpoints of 5 and 15.
+  void train(const Layout &layout) {
+    std::vector<std::string> flags = GetParam().flags;
+    flags.insert(flags.end(), layout.flags.begin(), layout.flags.end());
+    ASSERT_EQ(compileExample(GetParam().model, plan(layout), flags), "")
+        << layout.name;
+    const Ran ran = runHere(arguments(
+        layout, {"--checkpoint", kept(layout), "--save-every", "5", "--keep",
+                 "9", "--metrics", metrics(layout, layout)}));
+    ASSERT_EQ(ran.code, 0) << layout.name << ": " << ran.err;
+  }
+
+  Ran goOn(const Layout &from, const Layout &to,
+           std::vector<std::string> more = {}) {
+    std::filesystem::remove(metrics(from, to));
+    more.insert(more.end(),
+                {"--load", kept(from) + kAt, "--metrics", metrics(from, to)});
+    return runHere(arguments(to, more));
+  }
+
+  std::vector<std::string> arguments(const Layout &layout,
+                                     const std::vector<std::string> &more) {
+    std::vector<std::string> all{plan(layout), "--data",  kText,
+                                 "--steps",    "15",      "--warmup",
+                                 "2",          "--every", "1000"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  std::string plan(const Layout &layout) { return folder / layout.name; }
+  std::string kept(const Layout &layout) {
+    return folder / (layout.name + ".kept");
+  }
+  std::string metrics(const Layout &from, const Layout &to) {
+    return folder / (from.name + "-" + to.name + ".jsonl");
+  }
+
+  TestFolder folder;
+};
+
+TEST_P(Reshard, EveryLayoutGoesOnFromEveryOther) {
+  const std::vector<Layout> &layouts = GetParam().layouts;
+  for (const Layout &layout : layouts)
+    ASSERT_NO_FATAL_FAILURE(train(layout));
+  for (const Layout &from : layouts) {
+    const std::map<int, double> expected = lossesIn(metrics(from, from));
+    ASSERT_EQ(expected.size(), std::size_t{kSteps}) << from.name;
+    for (const Layout &to : layouts) {
+      SCOPED_TRACE(from.name + " to " + to.name);
+      const std::string copy = folder / "copy";
+      copyCheckpoint(plan(to), kept(from) + kAt, copy);
+      EXPECT_THAT(differing(kept(from) + kAt, copy + kAt), testing::IsEmpty());
+      std::filesystem::remove_all(copy);
+      if (&from == &to)
+        continue;
+      const Ran ran = goOn(from, to);
+      ASSERT_EQ(ran.code, 0) << ran.err;
+      const std::map<int, double> losses = lossesIn(metrics(from, to));
+      ASSERT_EQ(losses.size(), std::size_t{kSteps - kSaved});
+      for (const auto &[step, loss] : losses)
+        EXPECT_NEAR(loss, expected.at(step),
+                    GetParam().tolerance * std::abs(expected.at(step)))
+            << "step " << step;
+    }
+  }
+}
+
+TEST_P(Reshard, ALayoutGoesOnFromItselfToTheBit) {
+  for (const Layout &layout : GetParam().layouts) {
+    SCOPED_TRACE(layout.name);
+    ASSERT_NO_FATAL_FAILURE(train(layout));
+    const std::map<int, double> expected = lossesIn(metrics(layout, layout));
+    const std::string again = folder / "again";
+    const Ran ran = goOn(layout, layout, {"--checkpoint", again});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("goes on from step 5"));
+    for (const auto &[step, loss] : lossesIn(metrics(layout, layout)))
+      EXPECT_EQ(loss, expected.at(step)) << "step " << step;
+    EXPECT_THAT(differing(kept(layout) + kEnd, again + kEnd),
+                testing::IsEmpty());
+    // Where it stands, and the state of its loss scale.
+    EXPECT_EQ(contentOf(kept(layout) + kEnd + "/manifest.json"),
+              contentOf(again + kEnd + "/manifest.json"));
+    std::filesystem::remove_all(again);
+  }
+}
+
+std::vector<Family> families() {
+  return {
+      {"tiny-gpt2",
+       {"--precision", "fp32"},
+       {{"one", {"--gpus", "1"}},
+        {"tp2", {"--gpus", "2", "--tp", "2"}},
+        {"tp4", {"--gpus", "4", "--tp", "4", "--sequence-parallel", "on"}},
+        {"pp2", {"--gpus", "2", "--pp", "2"}},
+        {"dp2", {"--gpus", "2", "--dp", "2"}},
+        {"dp4zero1", {"--gpus", "4", "--dp", "4", "--zero", "1"}},
+        {"dp2zero2", {"--gpus", "2", "--dp", "2", "--zero", "2"}},
+        {"dp2zero3", {"--gpus", "2", "--dp", "2", "--zero", "3"}},
+        {"tp2dp2zero3",
+         {"--gpus", "4", "--tp", "2", "--dp", "2", "--zero", "3"}},
+        {"tp2pp2", {"--gpus", "4", "--tp", "2", "--pp", "2"}},
+        {"pp2dp2zero1",
+         {"--gpus", "4", "--pp", "2", "--dp", "2", "--zero", "1"}},
+        {"recomputed", {"--gpus", "1", "--recompute", "full"}}}},
+      {"tiny-mistral", // grouped queries
+       {"--precision", "fp32"},
+       {{"one", {"--gpus", "1"}},
+        {"tp2", {"--gpus", "2", "--tp", "2"}},
+        {"tp2dp2zero3",
+         {"--gpus", "4", "--tp", "2", "--dp", "2", "--zero", "3"}}}},
+      {"tiny-mixtral",
+       {"--precision", "fp32"},
+       {{"one", {"--gpus", "1"}},
+        {"ep2", {"--gpus", "2", "--dp", "2", "--ep", "2"}},
+        {"tp2", {"--gpus", "2", "--tp", "2"}},
+        {"tp2ep2zero1",
+         {"--gpus", "4", "--tp", "2", "--dp", "2", "--ep", "2", "--zero",
+          "1"}}}},
+      {"tiny-llama", // masters beside values, and a loss that need not agree
+       {"--precision", "bf16"},
+       {{"one", {"--gpus", "1"}},
+        {"tp2", {"--gpus", "2", "--tp", "2"}},
+        {"dp2zero1", {"--gpus", "2", "--dp", "2", "--zero", "1"}},
+        {"pp2", {"--gpus", "2", "--pp", "2"}}},
+       1e-2},
+      {"tiny-qwen2", // a loss scale
+       {"--precision", "fp16"},
+       {{"one", {"--gpus", "1"}},
+        {"tp2dp2zero2",
+         {"--gpus", "4", "--tp", "2", "--dp", "2", "--zero", "2"}}},
+       1e-2}};
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Reshard, testing::ValuesIn(families()),
+                         [](const auto &one) {
+                           std::string name = one.param.model.substr(5);
+                           return name;
+                         });
+
+} // namespace
+} // namespace mtplan
