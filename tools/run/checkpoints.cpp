@@ -78,7 +78,7 @@ std::optional<RunState> Checkpoints::find(RankExecutor &executor) {
   return std::nullopt;
 }
 
-std::optional<TrainState> Checkpoints::resume(RankExecutor &executor) {
+std::optional<TrainState> Checkpoints::resume(RankExecutor &executor) try {
   if (!flags.checkpoint.empty())
     saver = std::make_unique<Saver>(
         plan, world, executor,
@@ -99,6 +99,8 @@ std::optional<TrainState> Checkpoints::resume(RankExecutor &executor) {
   if (world.rank() == 0)
     notes.begins(begun.step);
   return begun.step > 0 ? std::optional(begun) : std::nullopt;
+} catch (const CheckpointError &error) { // nothing is lost: no step was done
+  throw BadInput(error.what());
 }
 
 // What a run cannot go on with is refused; what it can is told.
