@@ -146,7 +146,8 @@ ModelState modelStateOf(const Plan &plan) {
           whole.name = stateName(parameter, copy, kind);
           whole.kind = kind;
           whole.type = tensor.type;
-          whole.shape = wholeShape(plan, tensor);
+          whole.shape = parameter.unpadded.empty() ? wholeShape(plan, tensor)
+                                                   : parameter.unpadded;
           const auto [known, added] = byName.emplace(whole.name, whole);
           if (!added && (known->second.shape != whole.shape ||
                          known->second.type != whole.type))

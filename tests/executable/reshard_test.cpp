@@ -18,6 +18,7 @@
 #include "runtime/checkpoint/saver.h"
 #include "runtime/plan/plan_json.h"
 #include "tests/executable/run_process.h"
+#include "tests/tools/command_testing.h"
 
 namespace mtplan {
 namespace {
@@ -27,6 +28,7 @@ using testing::HasSubstr;
 struct Layout {
   std::string name;
   std::vector<std::string> flags;
+  int paddedVocabulary = 0; ///< 0: as the example has it
 };
 
 struct Family {
@@ -96,12 +98,26 @@ protected:
   void train(const Layout &layout) {
     std::vector<std::string> flags = GetParam().flags;
     flags.insert(flags.end(), layout.flags.begin(), layout.flags.end());
-    ASSERT_EQ(compileExample(GetParam().model, plan(layout), flags), "")
-        << layout.name;
+    const std::string model = padded(layout);
+    ASSERT_EQ(compileExample(model, plan(layout), flags), "") << layout.name;
     const Ran ran = runHere(arguments(
         layout, {"--checkpoint", kept(layout), "--save-every", "5", "--keep",
                  "9", "--metrics", metrics(layout, layout)}));
     ASSERT_EQ(ran.code, 0) << layout.name << ": " << ran.err;
+  }
+
+  // The model file, written where the layout pads it its own way.
+  std::string padded(const Layout &layout) {
+    if (layout.paddedVocabulary == 0)
+      return GetParam().model;
+    std::string model = contentOf(tools::examplePath(GetParam().model));
+    model.insert(model.rfind('}'), ", \"padded_vocab_size\": " +
+                                       std::to_string(layout.paddedVocabulary));
+    // One name, whatever the padding.
+    const std::string file = folder / ("padded-" + layout.name);
+    std::filesystem::create_directories(file);
+    std::ofstream(file + "/" + GetParam().model + ".json") << model;
+    return file + "/" + GetParam().model + ".json";
   }
 
   Ran goOn(const Layout &from, const Layout &to,
@@ -196,6 +212,12 @@ std::vector<Family> families() {
         {"pp2dp2zero1",
          {"--gpus", "4", "--pp", "2", "--dp", "2", "--zero", "1"}},
         {"recomputed", {"--gpus", "1", "--recompute", "full"}}}},
+      {"tiny-bert", // a vocabulary that each pads as it likes
+       {"--precision", "fp32"},
+       {{"plain", {"--gpus", "1"}},
+        {"tp2", {"--gpus", "2", "--tp", "2"}, 512},
+        {"tp4", {"--gpus", "4", "--tp", "4"}, 520},
+        {"dp2zero3", {"--gpus", "2", "--dp", "2", "--zero", "3"}, 506}}},
       {"tiny-mistral", // grouped queries
        {"--precision", "fp32"},
        {{"one", {"--gpus", "1"}},

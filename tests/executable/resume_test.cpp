@@ -151,7 +151,9 @@ TEST_F(Resume, AnotherSequenceIsRefused) {
   const std::regex positions("(\"max_position_embeddings\": *)32");
   ASSERT_TRUE(std::regex_search(model, positions));
   std::ofstream(*folder / "tiny-llama.json")
-      << std::regex_replace(model, positions, "$01" "16");
+      << std::regex_replace(model, positions,
+                            "$01"
+                            "16");
   compile("short", {}, *folder / "tiny-llama.json");
   const Ran ran = goOn("short", {});
   EXPECT_EQ(ran.code, 2);

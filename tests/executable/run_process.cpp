@@ -203,15 +203,16 @@ Ran runHere(const std::vector<std::string> &arguments) {
 
 std::string compileExample(const std::string &model, const std::string &folder,
                            std::vector<std::string> flags) {
-  std::vector<std::string> arguments{tools::examplePath(model),
-                                     "--hardware",
-                                     "cpu",
-                                     "--global-batch",
-                                     "8",
-                                     "--micro-batch",
-                                     "2",
-                                     "-o",
-                                     folder};
+  std::vector<std::string> arguments{
+      model.ends_with(".json") ? model : tools::examplePath(model),
+      "--hardware",
+      "cpu",
+      "--global-batch",
+      "8",
+      "--micro-batch",
+      "2",
+      "-o",
+      folder};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   return tools::Ran(arguments).err;
 }
