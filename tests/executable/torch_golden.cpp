@@ -6,11 +6,16 @@
 #include <cmath>
 #include <fstream>
 #include <mutex>
+#include <sstream>
 
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "passes/memory/element_type.h"
 #include "runtime/executor/index_walk.h"
 #include "runtime/executor/sample_data.h"
+#include "tools/command.h"
+#include "tools/pipeline.h"
 
 namespace mtplan {
 
@@ -69,6 +74,26 @@ Golden readGolden(const std::string &name) {
           columns.at(column).get<std::vector<double>>();
   }
   return golden;
+}
+
+TransformersGolden readTransformersGolden(const std::string &name) {
+  const std::string folder = std::string(MTPLAN_SOURCE_DIR) + "/tests/parity/";
+  TransformersGolden read;
+  Golden &golden = read.golden;
+  golden.model = folder + name + ".json";
+  const Json file = Json::parse(
+      std::ifstream(folder + "goldens/transformers-" + name + ".json"));
+  golden.globalBatch = file.at("global_batch");
+  golden.sequence = file.at("sequence");
+  const Json &step = file.at("steps").at(0);
+  golden.samples.push_back(samplesOf(step));
+  for (const char *number : {"loss", "norm"})
+    golden.numbers[number].push_back(step.at(number));
+  golden.how.steps = 1;
+  for (const auto &[tensor, what] : file.at("tensors").items())
+    read.tensors[tensor] = {what.at("shape").get<std::vector<std::int64_t>>(),
+                            what.at("elements").get<std::vector<double>>()};
+  return read;
 }
 
 namespace {
@@ -151,6 +176,44 @@ TorchRun train(const runtime::Plan &plan, const Golden &golden,
       shared.run.numbers[name].push_back(whole.known[i] ? whole.elements[i]
                                                         : NAN);
   return shared.run;
+}
+
+std::optional<runtime::Plan> planned(const Golden &golden,
+                                     const std::vector<std::string> &flags,
+                                     runtime::ElementType precision) {
+  std::vector<std::string> arguments{golden.model,
+                                     "--hardware",
+                                     "cpu",
+                                     "--seq",
+                                     std::to_string(golden.sequence),
+                                     "--global-batch",
+                                     std::to_string(golden.globalBatch)};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  std::ostringstream out;
+  int code = 0;
+  auto parsed = tools::parseArguments(arguments, out, out, code);
+  std::vector<std::string> errors;
+  if (!parsed) {
+    ADD_FAILURE() << out.str();
+    return std::nullopt;
+  }
+  tools::PlanRequest request = tools::readFlags(*parsed, errors);
+  tools::PlanOutcome outcome = tools::plan(request, errors);
+  EXPECT_EQ(outcome.errors, std::vector<std::string>());
+  if (!outcome.best())
+    return std::nullopt;
+  const tools::Problem &problem = *outcome.problem;
+  const planner::Parallelism &how = outcome.best()->how;
+  auto module = tools::moduleOf(problem, tools::Stage::partitioned,
+                                outcome.best(), errors);
+  EXPECT_EQ(errors, std::vector<std::string>());
+  if (!module)
+    return std::nullopt;
+  mlir::Builder builder(problem.context.get());
+  passes::setElementType(*module, precision == runtime::ElementType::f64
+                                      ? mlir::FloatType(builder.getF64Type())
+                                      : mlir::FloatType(builder.getF32Type()));
+  return compiled(*module, how.schedule, static_cast<int>(how.microBatches()));
 }
 
 } // namespace mtplan

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,27 @@ struct Golden {
 
 /// Of tests/parity: "gpt2", "bert" or "llama".
 Golden readGolden(const std::string &name);
+
+/// A tensor of a file.
+struct FileTensor {
+  std::vector<std::int64_t> shape;
+  std::vector<double> elements;
+};
+
+/// A model of Transformers, one step of it, and the tensors of its file.
+struct TransformersGolden {
+  Golden golden; ///< without initial values
+  std::map<std::string, FileTensor> tensors;
+};
+
+/// Of tests/parity: "gpt2", "gptj", "llama", "mistral", "qwen2" or "bert".
+TransformersGolden readTransformersGolden(const std::string &name);
+
+/// As `mtplan -o` compiles what is asked for with `flags`, but in another
+/// precision; nothing, after a failure of the test, if it cannot be.
+std::optional<runtime::Plan> planned(const Golden &golden,
+                                     const std::vector<std::string> &flags,
+                                     runtime::ElementType precision);
 
 /// What a plan makes of the same start.
 struct TorchRun {

@@ -8,14 +8,10 @@
 //===----------------------------------------------------------------------===//
 
 #include <cmath>
-#include <sstream>
 
 #include <gtest/gtest.h>
 
-#include "passes/memory/element_type.h"
 #include "tests/executable/torch_golden.h"
-#include "tools/command.h"
-#include "tools/pipeline.h"
 
 namespace mtplan {
 namespace {
@@ -54,44 +50,6 @@ const std::vector<Layout> &layouts() {
         "1"}},
   };
   return kAll;
-}
-
-/// As `mtplan -o` compiles, but in another precision.
-std::optional<runtime::Plan> planned(const Golden &golden, const Layout &layout,
-                                     ElementType precision) {
-  std::vector<std::string> arguments{golden.model,
-                                     "--hardware",
-                                     "cpu",
-                                     "--seq",
-                                     std::to_string(golden.sequence),
-                                     "--global-batch",
-                                     std::to_string(golden.globalBatch)};
-  arguments.insert(arguments.end(), layout.flags.begin(), layout.flags.end());
-  std::ostringstream out;
-  int code = 0;
-  auto flags = tools::parseArguments(arguments, out, out, code);
-  std::vector<std::string> errors;
-  if (!flags) {
-    ADD_FAILURE() << out.str();
-    return std::nullopt;
-  }
-  tools::PlanRequest request = tools::readFlags(*flags, errors);
-  tools::PlanOutcome outcome = tools::plan(request, errors);
-  EXPECT_EQ(outcome.errors, std::vector<std::string>());
-  if (!outcome.best())
-    return std::nullopt;
-  const tools::Problem &problem = *outcome.problem;
-  const planner::Parallelism &how = outcome.best()->how;
-  auto module = tools::moduleOf(problem, tools::Stage::partitioned,
-                                outcome.best(), errors);
-  EXPECT_EQ(errors, std::vector<std::string>());
-  if (!module)
-    return std::nullopt;
-  mlir::Builder builder(problem.context.get());
-  passes::setElementType(*module, precision == ElementType::f64
-                                      ? mlir::FloatType(builder.getF64Type())
-                                      : mlir::FloatType(builder.getF32Type()));
-  return compiled(*module, how.schedule, static_cast<int>(how.microBatches()));
 }
 
 double largestOf(const std::vector<double> &numbers) {
@@ -156,7 +114,7 @@ protected:
     Golden golden = readGolden(GetParam());
     for (const Layout &layout : layouts()) {
       SCOPED_TRACE(layout.name);
-      auto plan = planned(golden, layout, precision);
+      auto plan = planned(golden, layout.flags, precision);
       ASSERT_TRUE(plan);
       expectWithin(bounds, golden,
                    train(*plan, golden, makeBackend, bounds.training));
