@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kStep = "step-", kPartial = ".partial",
-                           kReplaced = ".replaced";
+                           kReplaced = ".replaced", kLatest = "latest";
 constexpr std::size_t kDigits = 8;
 
 // -1 if it is no name of a whole checkpoint.
@@ -48,6 +48,37 @@ std::vector<std::string> namesIn(const std::string &folder) {
     throw CheckpointError(folder + ": cannot list it: " + error.message());
   std::ranges::sort(names);
   return names;
+}
+
+// What is found in a folder before it is written to.
+void settle(const std::string &folder) {
+  for (const std::int64_t step : stepsIn(folder)) {
+    try {
+      readManifest(folder + "/" + stepName(step));
+    } catch (const ForeignVersion &error) {
+      throw CheckpointError(std::string(error.what()) +
+                            "; give this run a folder of its own");
+    } catch (const CheckpointError &) {
+      continue; // whoever reads it says so
+    }
+  }
+  for (const std::string &name : namesIn(folder))
+    if ((name.starts_with(kStep) &&
+         (name.ends_with(kPartial) || name.ends_with(kReplaced))) ||
+        name == std::string(kLatest) + kNext)
+      removeFolder(fs::path(folder) / name);
+}
+
+void removeOldest(const std::string &folder, std::int64_t newest, int keep) {
+  std::vector<std::int64_t> steps = stepsIn(folder);
+  std::erase_if(steps, [&](std::int64_t step) { return step >= newest; });
+  const auto others = static_cast<std::size_t>(std::max(keep - 1, 0));
+  for (std::size_t i = 0; i + others < steps.size(); ++i) {
+    // By its name nobody takes it for whole while it goes.
+    const std::string old = folder + "/" + stepName(steps[i]);
+    renameFolder(old, old + std::string(kReplaced));
+    removeFolder(old + std::string(kReplaced));
+  }
 }
 
 } // namespace
@@ -100,7 +131,9 @@ Manifest readManifest(const std::string &checkpoint) {
 FolderLock::FolderLock(const std::string &folder) {
   makeFolder(folder);
   const std::string file = folder + "/lock";
-  handle = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  do
+    handle = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  while (handle < 0 && errno == EINTR);
   if (handle < 0)
     throw CheckpointError(
         file + ": cannot create it: " + std::generic_category().message(errno));
@@ -114,10 +147,12 @@ FolderLock::FolderLock(const std::string &folder) {
     throw CheckpointError(
         file + ": cannot lock it: " + std::generic_category().message(error));
   }
-  for (const std::string &name : namesIn(folder))
-    if (name.starts_with(kStep) &&
-        (name.ends_with(kPartial) || name.ends_with(kReplaced)))
-      removeFolder(folder + "/" + name);
+  try {
+    settle(folder);
+  } catch (...) {
+    close(handle); // nobody else will
+    throw;
+  }
 }
 
 FolderLock::~FolderLock() { close(handle); }
@@ -126,7 +161,8 @@ std::string partialFolder(const std::string &folder, std::int64_t step) {
   return folder + "/" + stepName(step) + std::string(kPartial);
 }
 
-void publish(const std::string &folder, const Manifest &manifest, int keep) {
+std::string publish(const std::string &folder, const Manifest &manifest,
+                    int keep) {
   const std::int64_t step = manifest.run.step;
   const std::string partial = partialFolder(folder, step);
   const std::string whole = folder + "/" + stepName(step);
@@ -137,18 +173,15 @@ void publish(const std::string &folder, const Manifest &manifest, int keep) {
   if (again)
     renameFolder(whole, replaced);
   renameFolder(partial, whole);
-  replaceFile(folder + "/latest", stepName(step) + "\n");
-  if (again)
-    removeFolder(replaced);
-  std::vector<std::int64_t> steps = stepsIn(folder);
-  std::erase(steps, step);
-  const auto others = static_cast<std::size_t>(std::max(keep - 1, 0));
-  for (std::size_t i = 0; i + others < steps.size(); ++i) {
-    // By its name nobody takes it for whole while it goes.
-    const std::string old = folder + "/" + stepName(steps[i]);
-    renameFolder(old, old + std::string(kReplaced));
-    removeFolder(old + std::string(kReplaced));
+  try {
+    replaceFile(folder + "/" + std::string(kLatest), stepName(step) + "\n");
+    if (again)
+      removeFolder(replaced);
+    removeOldest(folder, step, keep);
+  } catch (const CheckpointError &error) {
+    return error.what();
   }
+  return "";
 }
 
 } // namespace mtplan::runtime

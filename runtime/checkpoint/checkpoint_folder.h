@@ -37,7 +37,8 @@ Manifest readManifest(const std::string &checkpoint);
 class FolderLock {
 public:
   /// Also removes what runs that died have left half-written.
-  /// \throws CheckpointError, also if another run has it
+  /// \throws CheckpointError, also if another run has it, or if there are
+  ///         checkpoints of another version, which would be removed in turn
   explicit FolderLock(const std::string &folder);
   ~FolderLock();
   FolderLock(const FolderLock &) = delete;
@@ -49,9 +50,12 @@ private:
 
 /// The folder in which a step is written.
 std::string partialFolder(const std::string &folder, std::int64_t step);
-/// Makes what is written there a checkpoint: its manifest, its name, `latest`;
-/// then removes the oldest others but `keep`.
-void publish(const std::string &folder, const Manifest &manifest, int keep);
+/// Makes what is written there a checkpoint: its manifest, its name. Then sets
+/// `latest` and removes the oldest but `keep`; what of this could not be done
+/// is returned, "" if nothing. Later ones, which only are there if they are
+/// damaged, do not count.
+std::string publish(const std::string &folder, const Manifest &manifest,
+                    int keep);
 
 } // namespace mtplan::runtime
 

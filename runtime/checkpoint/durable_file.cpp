@@ -21,11 +21,22 @@ namespace {
                         std::generic_category().message(error));
 }
 
+// Until no signal interrupts it.
+template <typename Call> int whole(Call call) {
+  for (;;)
+    if (const int result = call(); result >= 0 || errno != EINTR)
+      return result;
+}
+
+int openWhole(const std::string &path, int flags) {
+  return whole([&] { return open(path.c_str(), flags | O_CLOEXEC, 0666); });
+}
+
 // A handle that is closed whatever happens.
 class Handle {
 public:
   Handle(const char *call, const std::string &path, int flags)
-      : number(open(path.c_str(), flags | O_CLOEXEC)) {
+      : number(openWhole(path, flags)) {
     if (number < 0)
       fail(call, path, errno);
   }
@@ -45,7 +56,7 @@ std::string parentOf(const std::string &path) {
 DurableFile::DurableFile(const std::string &thePath, Open how) : path(thePath) {
   const int flags =
       how == Open::create ? O_WRONLY | O_CREAT | O_TRUNC : O_WRONLY;
-  handle = open(path.c_str(), flags | O_CLOEXEC, 0666);
+  handle = openWhole(path, flags);
   if (handle < 0)
     fail(how == Open::create ? "create it" : "open it to write", path, errno);
 }
@@ -56,10 +67,13 @@ DurableFile::~DurableFile() {
 }
 
 void DurableFile::reserve(std::int64_t bytes) {
-  int error = bytes > 0 ? posix_fallocate(handle, 0, bytes) : 0;
+  int error = 0;
+  do
+    error = bytes > 0 ? posix_fallocate(handle, 0, bytes) : 0;
+  while (error == EINTR);
   // A file system that cannot take room beforehand takes it when written.
   if (error == EOPNOTSUPP || error == EINVAL)
-    error = ftruncate(handle, bytes) == 0 ? 0 : errno;
+    error = whole([&] { return ftruncate(handle, bytes); }) == 0 ? 0 : errno;
   if (error != 0)
     fail(("take " + std::to_string(bytes) + " bytes for it").c_str(), path,
          error);
@@ -84,7 +98,7 @@ void DurableFile::writeAt(std::int64_t offset, const void *data,
 }
 
 void DurableFile::finish() {
-  if (fsync(handle) != 0)
+  if (whole([&] { return fsync(handle); }) != 0)
     fail("bring it to the disk (fsync)", path, errno);
   const int closed = close(handle);
   handle = -1;
@@ -102,12 +116,12 @@ void makeFolder(const std::string &path) {
 void syncFolder(const std::string &path) {
   const Handle folder("open the folder", path, O_RDONLY | O_DIRECTORY);
   // Some network file systems have nothing to sync for a folder.
-  if (fsync(folder.number) != 0 && errno != EINVAL)
+  if (whole([&] { return fsync(folder.number); }) != 0 && errno != EINVAL)
     fail("bring the folder to the disk (fsync)", path, errno);
 }
 
 void replaceFile(const std::string &path, const std::string &text) {
-  const std::string next = path + ".new";
+  const std::string next = path + kNext;
   {
     DurableFile file(next, DurableFile::Open::create);
     file.writeAt(0, text.data(), text.size());

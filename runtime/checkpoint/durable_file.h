@@ -47,11 +47,13 @@ private:
 void makeFolder(const std::string &path); ///< with its parents
 /// What is in it, as names, is on the disk.
 void syncFolder(const std::string &path);
+/// Of what replaceFile may leave behind if it throws, or dies, after the path.
+inline constexpr const char *kNext = ".new";
 /// Whoever reads `path` finds the old text or the new one, whole.
 void replaceFile(const std::string &path, const std::string &text);
 /// Durable once the parent is synced, which it does.
 void renameFolder(const std::string &from, const std::string &to);
-/// Gone or not there.
+/// Gone or not there; also a file.
 void removeFolder(const std::string &path);
 
 /// \throws CheckpointError if the file ends before

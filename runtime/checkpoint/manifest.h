@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/checkpoint/durable_file.h"
 #include "runtime/training/update_rule.h"
 
 namespace mtplan::runtime {
@@ -59,9 +60,16 @@ struct Manifest {
   bool operator==(const Manifest &) const = default;
 };
 
+/// Of another version of the format: whole for all that can be said here.
+struct ForeignVersion : CheckpointError {
+  using CheckpointError::CheckpointError;
+};
+
 std::string manifestText(const Manifest &manifest);
+/// In all versions "format", "version" and "checksum" mean the same.
 /// \param file  for messages
 /// \throws CheckpointError with the JSON pointer of what is wrong
+/// \throws ForeignVersion
 Manifest parseManifest(const std::string &file, const std::string &text);
 
 } // namespace mtplan::runtime

@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr const char *kFormat = "mtplan checkpoint";
 
-std::string textOf(const ordered_json &json) { return json.dump(1) + "\n"; }
+std::string dumped(const ordered_json &json) { return json.dump(1) + "\n"; }
 
 ordered_json jsonOf(const RunState &run) {
   ordered_json json;
@@ -91,6 +91,49 @@ RunState readRun(const Node &node) {
   return run;
 }
 
+// "" if the text has the checksum that it says: nothing in it may have changed,
+// not even a space.
+std::string damageOf(const std::string &text, const std::string &checksum) {
+  std::string blank = text;
+  if (const std::size_t at = blank.find('"' + checksum + '"');
+      at != std::string::npos && !checksum.empty())
+    blank.erase(at + 1, checksum.size());
+  const std::string is = textOf(digestOf(blank));
+  return is == checksum ? ""
+                        : "says " + checksum + ", but the text has " + is +
+                              ": it has been damaged";
+}
+
+// What other versions have beside this is theirs, so it comes before all else.
+void checkVersion(const std::string &file, const Node &root,
+                  const std::string &text) {
+  if (!root.value().is_object())
+    root.mustBe("an object");
+  std::vector<std::string> names;
+  for (const auto &[name, value] : root.value().items())
+    names.push_back(name);
+  const std::vector<std::string_view> any(names.begin(), names.end());
+  const MemberNodes members(root, any);
+  const Node format = members.need("format");
+  if (format.text() != kFormat)
+    format.mustBe(std::string("\"") + kFormat + '"');
+  const std::int64_t version = members.integer("version", 1, kMost);
+  const Node checksum = members.need("checksum");
+  const std::string damage = damageOf(text, checksum.text());
+  if (version != kCheckpointVersion) {
+    const std::string what = "is " + std::to_string(version) +
+                             ", but this mtrun reads version " +
+                             std::to_string(kCheckpointVersion);
+    if (damage.empty())
+      throw ForeignVersion(file + ": /version: " + what);
+    members.need("version").fail(what + "; and the text does not have the "
+                                        "checksum that it says: it has been "
+                                        "damaged");
+  }
+  if (!damage.empty())
+    checksum.fail(damage);
+}
+
 } // namespace
 
 std::string manifestText(const Manifest &manifest) {
@@ -108,26 +151,18 @@ std::string manifestText(const Manifest &manifest) {
     json["tensors"].push_back({{"name", tensor.name},
                                {"file", tensor.file},
                                {"checksum", tensor.checksum}});
-  json["checksum"] = textOf(digestOf(textOf(json)));
-  return textOf(json);
+  json["checksum"] = textOf(digestOf(dumped(json)));
+  return dumped(json);
 }
 
 Manifest parseManifest(const std::string &file, const std::string &text) {
   try {
-    ordered_json json = parseStrictly(text);
+    const ordered_json json = parseStrictly(text);
     const Node root(json);
+    checkVersion(file, root, text);
     constexpr std::array<std::string_view, 6> kNames = {
         "format", "version", "checksum", "run", "files", "tensors"};
     const MemberNodes members(root, kNames);
-    if (members.need("format").text() != kFormat)
-      members.need("format").mustBe(std::string("\"") + kFormat + '"');
-    // What other versions have is theirs: this comes before all else.
-    if (const std::int64_t version = members.integer("version", 1, kMost);
-        version != kCheckpointVersion)
-      members.need("version").fail("is " + std::to_string(version) +
-                                   ", but this mtrun reads version " +
-                                   std::to_string(kCheckpointVersion));
-    const std::string checksum = members.need("checksum").text();
     Manifest manifest;
     manifest.run = readRun(members.need("run"));
     manifest.files = members.need("files").list([](const Node &node) {
@@ -146,15 +181,6 @@ Manifest parseManifest(const std::string &file, const std::string &text) {
                             parts.need("file").text(),
                             parts.need("checksum").text()};
     });
-    // Of the text itself: nothing in it may have changed, not even a space.
-    std::string blank = text;
-    if (const std::size_t at = blank.find('"' + checksum + '"');
-        at != std::string::npos && !checksum.empty())
-      blank.erase(at + 1, checksum.size());
-    if (const std::string is = textOf(digestOf(blank)); is != checksum)
-      members.need("checksum")
-          .fail("says " + checksum + ", but the text has " + is +
-                ": it has been damaged");
     return manifest;
   } catch (const PlanError &error) {
     throw CheckpointError(file + ": " + error.what());

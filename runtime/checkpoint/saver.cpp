@@ -51,6 +51,8 @@ Saver::Saver(const Plan &thePlan, World &theWorld, RankExecutor &theExecutor,
 void Saver::begin(const RunState &theRun) {
   start = now();
   run = theRun;
+  fault.clear();
+  untidy.clear();
   partial = partialFolder(options.folder, run.step);
   takeSnapshot();
   stall = now() - start;
@@ -137,7 +139,7 @@ void Saver::gatherChecksums() {
       digests[static_cast<std::size_t>(shares[rank][k])] = all[rank * most + k];
 }
 
-void Saver::publishIt() const {
+void Saver::publishIt() {
   if (world.rank() != 0)
     return;
   Manifest manifest;
@@ -151,7 +153,13 @@ void Saver::publishIt() const {
         {tensor.name, whole.files[static_cast<std::size_t>(tensor.file)].name,
          textOf(digests[i])});
   }
-  publish(options.folder, manifest, options.keep);
+  untidy = publish(options.folder, manifest, options.keep);
+}
+
+// What is half-written fills a disk that may be full.
+void Saver::clear() const {
+  if (world.rank() == 0)
+    removeFolder(partial);
 }
 
 std::optional<Saved> Saver::ask(bool wish, bool &wished) {
@@ -161,38 +169,41 @@ std::optional<Saved> Saver::ask(bool wish, bool &wished) {
 }
 
 std::optional<Saved> Saver::advance(const Crew::State &state) {
-  Saved saved{run.step, 0, 0.0, stall, state.fault};
-  if (state.fault.empty()) {
-    switch (phase) {
-    case Phase::preparing:
-      phase = Phase::writing;
-      crew.start([this] { write(); });
-      return std::nullopt;
-    case Phase::writing:
-      phase = Phase::reading;
-      crew.start([this] { read(); });
-      return std::nullopt;
-    case Phase::reading:
-      gatherChecksums();
-      phase = Phase::publishing;
-      crew.start([this] { publishIt(); });
-      return std::nullopt;
-    case Phase::publishing:
-    case Phase::idle:
-      break;
-    }
+  if (!state.fault.empty() && phase != Phase::clearing) {
+    fault = state.fault;
+    phase = Phase::clearing;
+    crew.start([this] { clear(); });
+    return std::nullopt;
+  }
+  switch (phase) {
+  case Phase::preparing:
+    phase = Phase::writing;
+    crew.start([this] { write(); });
+    return std::nullopt;
+  case Phase::writing:
+    phase = Phase::reading;
+    crew.start([this] { read(); });
+    return std::nullopt;
+  case Phase::reading:
+    gatherChecksums();
+    phase = Phase::publishing;
+    crew.start([this] { publishIt(); });
+    return std::nullopt;
+  case Phase::publishing:
+  case Phase::clearing: // if it fails too, the next start does it
+  case Phase::idle:
+    break;
   }
   phase = Phase::idle;
+  Saved saved{run.step, 0, now() - start, stall, fault, untidy};
   for (const StateFile &file : whole.files)
     saved.bytes += file.bytes;
-  saved.seconds = now() - start;
   return saved;
 }
 
 Saved Saver::finish() {
   for (;;) {
-    const std::string fault = crew.finish();
-    if (std::optional<Saved> saved = advance({false, false, fault}))
+    if (std::optional<Saved> saved = advance({false, false, crew.finish()}))
       return *saved;
   }
 }

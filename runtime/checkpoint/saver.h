@@ -26,13 +26,14 @@ struct SaverOptions {
   int keep = 2; ///< newest checkpoints, >= 2
 };
 
-/// How a save ended; the same on all ranks.
+/// How a save ended; the same on all ranks but for what says otherwise.
 struct Saved {
   std::int64_t step = 0;
   std::int64_t bytes = 0;    ///< of all files
   double seconds = 0.0;      ///< from begin() to its end
   double stallSeconds = 0.0; ///< of them in begin(), of this rank
   std::string fault;         ///< "": the checkpoint is whole
+  std::string untidy; ///< on rank 0: what could not be done after it was whole
 };
 
 /// Methods are collective: all ranks call them at the same points.
@@ -55,14 +56,15 @@ public:
   const ModelState &state() const { return whole; }
 
 private:
-  enum class Phase { idle, preparing, writing, reading, publishing };
+  enum class Phase { idle, preparing, writing, reading, publishing, clearing };
 
   void takeSnapshot();
   void prepare() const;
   void write() const;
   void read();
   void gatherChecksums();
-  void publishIt() const;
+  void publishIt();
+  void clear() const;
   std::optional<Saved> advance(const Crew::State &state);
 
   const Plan &plan;
@@ -80,6 +82,8 @@ private:
   std::string partial; ///< the folder being written
   std::vector<std::byte> snapshot;
   std::vector<Digest> mine, digests; ///< of this rank's share; of all tensors
+  std::string fault;                 ///< of the phase before clearing
+  std::string untidy;                ///< of publishing
   double start = 0.0, stall = 0.0;
   Crew crew; ///< last: its thread uses the rest
 };

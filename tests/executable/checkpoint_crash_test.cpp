@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <ostream>
 #include <utility>
 
@@ -34,20 +33,11 @@ protected:
   /// Numbers of the first call of the save of step 6, and of step 8, among
   /// those of a run.
   static std::pair<long, long> callsOfStep6(const std::string &plan) {
-    const std::string log = place("calls"), to = place("counted");
-    const Ended ended =
-        RunProcess(withFaults({to, "", 0, log}, threads(plan, to))).end();
-    EXPECT_EQ(ended.code, 0) << ended.out;
-    std::pair<long, long> found;
-    std::ifstream calls(log);
-    long number = 1;
-    for (std::string line; std::getline(calls, line); ++number) {
-      if (found.first == 0 && line.find("step-00000006") != std::string::npos)
-        found.first = number;
-      if (found.second == 0 && line.find("step-00000008") != std::string::npos)
-        found.second = number;
-    }
-    return found;
+    const auto calls = callsOf(plan, place("counted"));
+    EXPECT_GT(calls.size(), 100U);
+    // From 1.
+    return {static_cast<long>(firstOf(calls, "step-00000006")) + 1,
+            static_cast<long>(firstOf(calls, "step-00000008")) + 1};
   }
 
   /// A run of 8 steps dies at a call; the same command again ends it. Returns

@@ -159,4 +159,29 @@ std::string FaultRuns::undisturbed(const std::string &plan) {
   return made;
 }
 
+std::vector<std::string> FaultRuns::callsOf(const std::string &plan,
+                                            const std::string &checkpoints) {
+  const std::string log = place("calls");
+  fs::remove(log);
+  const Ended ended = RunProcess(withFaults({checkpoints, "", 0, log},
+                                            threads(plan, checkpoints)))
+                          .end();
+  EXPECT_EQ(ended.code, 0) << ended.out;
+  std::vector<std::string> calls;
+  std::ifstream lines(log);
+  for (std::string line; std::getline(lines, line);)
+    calls.push_back(line);
+  return calls;
+}
+
+std::size_t FaultRuns::firstOf(const std::vector<std::string> &calls,
+                               const std::string &what) {
+  return static_cast<std::size_t>(
+      std::ranges::find_if(calls,
+                           [&](const std::string &call) {
+                             return call.find(what) != std::string::npos;
+                           }) -
+      calls.begin());
+}
+
 } // namespace mtplan

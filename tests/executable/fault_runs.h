@@ -61,6 +61,14 @@ protected:
   /// Checkpoints of all steps of such a run of 8, and its "metrics".
   static std::string undisturbed(const std::string &plan);
 
+  /// The calls of such a run, "call path", in order; those of a save are from
+  /// the first on a path with its step up to the first on one with the next.
+  static std::vector<std::string> callsOf(const std::string &plan,
+                                          const std::string &checkpoints);
+  /// Index of the first that names `what`; their number if none does.
+  static std::size_t firstOf(const std::vector<std::string> &calls,
+                             const std::string &what);
+
   /// Where a test may write; empty at its beginning.
   static std::string place(const std::string &name) { return *folder / name; }
 

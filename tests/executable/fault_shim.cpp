@@ -9,8 +9,8 @@
 //   MTPLAN_FAULT_AT     number of the call, from 1; 0: each
 //   MTPLAN_FAULT_DO     die    by SIGKILL, in a write after half of the bytes
 //                       half   write half of the bytes
-//                       else   fail with that errno, a number; EINTR only
-//                              where POSIX has it, and never twice in a row
+//                       else   fail with that errno, a number; EINTR only where
+//                              files are meant, and never twice in a row
 //
 //===----------------------------------------------------------------------===//
 
@@ -119,9 +119,9 @@ template <typename Call> Call *next(const char *name) {
 
 int openAt(int folder, const char *path, int flags, mode_t mode) {
   if ((flags & (O_WRONLY | O_RDWR | O_CREAT | O_DIRECTORY)) != 0)
-    if (const Verdict verdict =
-            judge((flags & O_DIRECTORY) != 0 ? "list" : "open",
-                  pathAt(folder, path), kInterruptible);
+    if (const Verdict verdict = judge(
+            (flags & O_DIRECTORY) != 0 ? "list" : "open", pathAt(folder, path),
+            (flags & O_DIRECTORY) != 0 ? kPlain : kInterruptible);
         verdict.error != 0) {
       errno = verdict.error;
       return -1;

@@ -162,12 +162,17 @@ RunState Checkpoints::runState(const TrainState &state) const {
 }
 
 void Checkpoints::report(const Saved &saved, bool isLast) const {
-  if (saved.fault.empty())
-    return tell(notes.say,
-                fmt::format("checkpoint of step {}: {} in {:.2f} s, training "
-                            "waited {:.3f} s of them",
-                            saved.step, sizeText(saved.bytes), saved.seconds,
-                            isLast ? saved.seconds : saved.stallSeconds));
+  if (saved.fault.empty()) {
+    tell(notes.say,
+         fmt::format("checkpoint of step {}: {} in {:.2f} s, training waited "
+                     "{:.3f} s of them",
+                     saved.step, sizeText(saved.bytes), saved.seconds,
+                     isLast ? saved.seconds : saved.stallSeconds));
+    if (!saved.untidy.empty())
+      tell(notes.warn, fmt::format("the checkpoint of step {} is whole, but {}",
+                                   saved.step, saved.untidy));
+    return;
+  }
   const std::string what =
       fmt::format("no checkpoint of step {}: {}", saved.step, saved.fault);
   if (isLast)
