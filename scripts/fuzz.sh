@@ -20,9 +20,12 @@ for target in "$@"; do
   found=build/fuzz/corpus/$target
   mkdir -p "$found" build/fuzz/crashes
   log=build/fuzz/$target.log
+  words=()
+  [ -f "tests/fuzz/dictionaries/$target.dict" ] &&
+    words=(-dict="tests/fuzz/dictionaries/$target.dict")
   if "build/fuzz/bin/fuzz_$target" -max_total_time="$seconds" -timeout=10 \
     -rss_limit_mb=4096 -malloc_limit_mb=512 -max_len=16384 \
-    -print_final_stats=1 -dict="tests/fuzz/dictionaries/$target.dict" \
+    -print_final_stats=1 "${words[@]}" \
     -artifact_prefix="build/fuzz/crashes/$target-" \
     "$found" "${seeds[@]}" >"$log" 2>&1; then
     printf 'fuzz_%s: %s runs in %s s, no crash\n' "$target" \
