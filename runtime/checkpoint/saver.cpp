@@ -21,19 +21,9 @@ std::size_t bytesOf(const StateSlice &slice) {
                                   runtime::bytesOf(slice.view.type));
 }
 
-// By bytes, in order, so that a rank reads neighbours.
-std::vector<std::vector<int>> shareOut(const ModelState &state, int ranks) {
-  std::int64_t all = 1, before = 0; // never a division by 0
-  for (const StateTensor &tensor : state.tensors)
-    all += tensor.bytes();
-  std::vector<std::vector<int>> shares(static_cast<std::size_t>(ranks));
-  for (std::size_t i = 0; i < state.tensors.size(); ++i) {
-    const auto rank = static_cast<std::size_t>(
-        static_cast<double>(before) / static_cast<double>(all) * ranks);
-    shares[std::min(rank, shares.size() - 1)].push_back(static_cast<int>(i));
-    before += state.tensors[i].bytes();
-  }
-  return shares;
+// Whether it is the tensor from its first byte to its last.
+bool coversAll(const StateSlice &slice, const StateTensor &tensor) {
+  return slice.view.shape == tensor.shape;
 }
 
 } // namespace
@@ -42,10 +32,55 @@ Saver::Saver(const Plan &thePlan, World &theWorld, RankExecutor &theExecutor,
              SaverOptions theOptions)
     : plan(thePlan), world(theWorld), executor(theExecutor),
       options(std::move(theOptions)), whole(modelStateOf(plan)),
-      owned(ownedSlices(plan, whole, executor.place())),
-      shares(shareOut(whole, world.size())), crew(world) {
+      owned(ownedSlices(plan, whole, executor.place())), crew(world) {
   if (world.rank() == 0)
     lock.emplace(options.folder);
+  shareOut();
+  std::size_t bytes = 0;
+  for (const StateSlice &slice : owned)
+    bytes += bytesOf(slice);
+  room = std::thread([this, bytes] { snapshot.resize(bytes); });
+}
+
+Saver::~Saver() {
+  if (room.joinable())
+    room.join();
+}
+
+// What no rank has whole goes to the ranks by bytes, in order, so that a rank
+// reads neighbours.
+void Saver::shareOut() {
+  std::vector<double> owner(whole.tensors.size(), 0.0);
+  std::vector<double> owners(owner.size(), 0.0);
+  for (const StateSlice &slice : owned) {
+    const auto i = static_cast<std::size_t>(slice.tensor);
+    if (coversAll(slice, whole.tensors[i]))
+      owner[i] = world.rank() + 1;
+  }
+  crew.all().allReduce(
+      "checkpoint: who has all of it", owner.data(), owners.data(),
+      {ElementType::f64, 1, static_cast<std::int64_t>(owner.size())},
+      Reduction::max);
+  shares.resize(static_cast<std::size_t>(world.size()));
+  isWhole.resize(owner.size());
+  std::int64_t all = 1, before = 0; // never a division by 0
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    isWhole[i] = owners[i] > 0.0;
+    if (isWhole[i])
+      shares[static_cast<std::size_t>(owners[i]) - 1].push_back(
+          static_cast<int>(i));
+    else
+      all += whole.tensors[i].bytes();
+  }
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    if (isWhole[i])
+      continue;
+    const auto rank = static_cast<std::size_t>(
+        static_cast<double>(before) / static_cast<double>(all) *
+        static_cast<double>(shares.size()));
+    shares[rank].push_back(static_cast<int>(i));
+    before += whole.tensors[i].bytes();
+  }
 }
 
 void Saver::begin(const RunState &theRun) {
@@ -61,10 +96,8 @@ void Saver::begin(const RunState &theRun) {
 }
 
 void Saver::takeSnapshot() {
-  std::size_t bytes = 0;
-  for (const StateSlice &slice : owned)
-    bytes += bytesOf(slice);
-  snapshot.resize(bytes);
+  if (room.joinable())
+    room.join();
   std::byte *to = snapshot.data();
   for (const StateSlice &slice : owned) {
     std::memcpy(to, executor.data(*slice.local, slice.copy), bytesOf(slice));
@@ -85,7 +118,8 @@ void Saver::prepare() const {
   }
 }
 
-void Saver::write() const {
+void Saver::write() {
+  digests.assign(whole.tensors.size(), {});
   for (std::size_t f = 0; f < whole.files.size(); ++f) {
     std::optional<DurableFile> file;
     const std::byte *from = snapshot.data();
@@ -99,6 +133,10 @@ void Saver::write() const {
       if (!file)
         file.emplace(partial + "/" + whole.files[f].name,
                      DurableFile::Open::existing);
+      const auto number = static_cast<std::size_t>(slice.tensor);
+      if (isWhole[number])
+        digests[number] =
+            digestOf({reinterpret_cast<const char *>(data), bytesOf(slice)});
       const std::int64_t size = runtime::bytesOf(tensor.type);
       forEachRun(
           slice.view, tensor.shape,
@@ -117,6 +155,10 @@ void Saver::read() {
   for (const int i : shares[static_cast<std::size_t>(world.rank())]) {
     const StateTensor &tensor = whole.tensors[static_cast<std::size_t>(i)];
     const StateFile &file = whole.files[static_cast<std::size_t>(tensor.file)];
+    if (isWhole[static_cast<std::size_t>(i)]) {
+      mine.push_back(digests[static_cast<std::size_t>(i)]);
+      continue;
+    }
     mine.push_back(
         digestOfFile(partial + "/" + file.name, tensor.offset, tensor.bytes()));
   }
@@ -133,7 +175,6 @@ void Saver::gatherChecksums() {
                        {ElementType::i32, 1,
                         static_cast<std::int64_t>(most * sizeof(Digest) /
                                                   sizeof(std::int32_t))});
-  digests.resize(whole.tensors.size());
   for (std::size_t rank = 0; rank < shares.size(); ++rank)
     for (std::size_t k = 0; k < shares[rank].size(); ++k)
       digests[static_cast<std::size_t>(shares[rank][k])] = all[rank * most + k];

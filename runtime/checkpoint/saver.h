@@ -1,9 +1,10 @@
 //===- saver.h - Writes checkpoints while training goes on ------*- C++ -*-===//
 //
 // begin() copies what this rank owns of the state; then threads write it, each
-// rank its own slices into files that all share, and bring it to the disk; all
-// ranks share out the tensors to read them back for their checksums; rank 0
-// writes the manifest and gives the checkpoint its name. Each of these begins
+// rank its own slices into files that all share, and bring it to the disk. A
+// tensor that one rank has whole gets its checksum on the way; the others are
+// shared out to be read back for theirs. Rank 0 writes the manifest and gives
+// the checkpoint its name. Each of these begins
 // once every rank has done the one before, at a point where all ranks ask, so
 // ranks need to see one file system, and nothing else.
 //
@@ -13,6 +14,7 @@
 #define MTPLAN_RUNTIME_CHECKPOINT_SAVER_H
 
 #include <optional>
+#include <thread>
 
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/crew.h"
@@ -44,6 +46,7 @@ public:
   Saver(const Plan &thePlan, World &world, RankExecutor &theExecutor,
         SaverOptions theOptions);
 
+  ~Saver();
   bool busy() const { return phase != Phase::idle; }
   /// Not busy. Takes the state as it is now.
   void begin(const RunState &run);
@@ -58,9 +61,10 @@ public:
 private:
   enum class Phase { idle, preparing, writing, reading, publishing, clearing };
 
+  void shareOut();
   void takeSnapshot();
   void prepare() const;
-  void write() const;
+  void write();
   void read();
   void gatherChecksums();
   void publishIt();
@@ -73,14 +77,16 @@ private:
   SaverOptions options;
   ModelState whole;
   std::vector<StateSlice> owned;
-  std::vector<std::vector<int>>
-      shares;                     ///< tensors, by the rank that reads them
+  /// Tensors, by the rank that takes their checksums.
+  std::vector<std::vector<int>> shares;
+  std::vector<bool> isWhole;      ///< by tensor: one rank has all of it
   std::optional<FolderLock> lock; ///< of rank 0
 
   Phase phase = Phase::idle;
   RunState run;
   std::string partial; ///< the folder being written
   std::vector<std::byte> snapshot;
+  std::thread room; ///< takes the snapshot's memory while training begins
   std::vector<Digest> mine, digests; ///< of this rank's share; of all tensors
   std::string fault;                 ///< of the phase before clearing
   std::string untidy;                ///< of publishing
