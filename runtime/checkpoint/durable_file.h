@@ -42,6 +42,7 @@ public:
 private:
   std::string path;
   int handle = -1;
+  std::int64_t waiting = 0; ///< bytes that the disk was not given yet
 };
 
 void makeFolder(const std::string &path); ///< with its parents
