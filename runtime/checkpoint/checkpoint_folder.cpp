@@ -158,7 +158,7 @@ FolderLock::FolderLock(const std::string &folder) {
 FolderLock::~FolderLock() { close(handle); }
 
 std::string partialFolder(const std::string &folder, std::int64_t step) {
-  return folder + "/" + stepName(step) + std::string(kPartial);
+  return (folder + "/" + stepName(step)).append(kPartial);
 }
 
 std::string publish(const std::string &folder, const Manifest &manifest,

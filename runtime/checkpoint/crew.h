@@ -37,7 +37,7 @@ public:
   };
 
   /// No task is running.
-  void start(std::function<void()> part);
+  void start(std::function<void()> work);
   /// \param wish  anything that ranks must know of each other at this point
   State ask(bool wish = false);
   /// Asks until no part runs. The same words on all ranks if one threw.

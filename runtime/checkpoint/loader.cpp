@@ -61,6 +61,7 @@ public:
           "checkpoint: which", steps.data(),
           {ElementType::f64, 1, static_cast<std::int64_t>(steps.size())}, 0);
     std::vector<std::string> names;
+    names.reserve(steps.size());
     for (const double step : steps)
       names.push_back(folder + "/" + stepName(static_cast<std::int64_t>(step)));
     return names;

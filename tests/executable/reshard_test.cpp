@@ -64,7 +64,8 @@ std::vector<std::string> differing(const std::string &one,
     if (!name.ends_with(".safetensors"))
       continue;
     ++files;
-    if (contentOf(one + "/" + name) != contentOf(other + "/" + name))
+    if (contentOf(entry.path()) !=
+        contentOf(std::filesystem::path(other) / name))
       names.push_back(name);
   }
   if (files == 0)
