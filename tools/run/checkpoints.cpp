@@ -84,8 +84,9 @@ std::optional<TrainState> Checkpoints::resume(RankExecutor &executor) try {
         plan, world, executor,
         SaverOptions{flags.checkpoint, static_cast<int>(flags.keep)});
   const std::optional<RunState> found = find(executor);
+  std::vector<std::string> differences;
   if (found && found->step > 0) {
-    compare(*found);
+    differences = compare(*found);
     begun.step = found->step;
     begun.updates = found->updates;
     begun.rule.skipped = found->skipped;
@@ -98,13 +99,14 @@ std::optional<TrainState> Checkpoints::resume(RankExecutor &executor) try {
   data.begin(begun.step, samplesBefore);
   if (world.rank() == 0)
     notes.begins(begun.step);
+  for (const std::string &line : differences)
+    tell(notes.say, line);
   return begun.step > 0 ? std::optional(begun) : std::nullopt;
 } catch (const CheckpointError &error) { // nothing is lost: no step was done
   throw BadInput(error.what());
 }
 
-// What a run cannot go on with is refused; what it can is told.
-void Checkpoints::compare(const RunState &found) const {
+std::vector<std::string> Checkpoints::compare(const RunState &found) const {
   std::string faults;
   auto same = [&](const std::string &what, const std::string &was,
                   const std::string &is, const std::string &remedy) {
@@ -136,11 +138,12 @@ void Checkpoints::compare(const RunState &found) const {
   for (const auto &[name, value] : found.options)
     if (const auto now = is.find(name); now != is.end() && now->second != value)
       line += fmt::format(", {} {} in place of {}", name, now->second, value);
-  tell(notes.say, line);
+  std::vector<std::string> lines{line};
   if (found.step >= flags.train.steps)
-    tell(notes.say, fmt::format("all {} steps are done: --steps says how many "
-                                "in all",
-                                flags.train.steps));
+    lines.push_back(
+        fmt::format("all {} steps are done: --steps says how many in all",
+                    flags.train.steps));
+  return lines;
 }
 
 RunState Checkpoints::runState(const TrainState &state) const {

@@ -35,7 +35,9 @@ public:
 private:
   std::optional<runtime::TrainState> resume(runtime::RankExecutor &executor);
   std::optional<runtime::RunState> find(runtime::RankExecutor &executor);
-  void compare(const runtime::RunState &found) const;
+  /// What there is to say of the difference between the runs, by line.
+  /// \throws BadInput for one that cannot be gone on with
+  std::vector<std::string> compare(const runtime::RunState &found) const;
   bool after(const runtime::TrainState &state);
   void report(const runtime::Saved &saved, bool isLast) const;
   runtime::RunState runState(const runtime::TrainState &state) const;

@@ -85,8 +85,6 @@ private:
                                  world.size() == 1 ? "was" : "were", plan.ranks,
                                  flags.folder));
     const bool leads = world.rank() == 0;
-    if (leads)
-      watch->begin(plan, processes, flags.train);
     auto backend =
         makeCpuBackend(flags.threads.value_or(coresOfRank(plan.ranks)));
     try {
@@ -96,7 +94,10 @@ private:
           plan, world, *data, flags,
           {[&](const std::string &line) { watch->say(line); },
            [&](const std::string &line) { watch->warn(line); },
-           [&](std::int64_t step) { watch->openLogs(step); }});
+           [&](std::int64_t step) {
+             watch->openLogs(step); // before a word, for it may be refused
+             watch->begin(plan, processes, flags.train);
+           }});
       TrainTimes times = runtime::train(
           plan, world, *backend, options,
           {[&](std::int64_t step) { return data->trained(step, world); },
