@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "runtime/checkpoint/durable_file.h"
-#include "runtime/checkpoint/stored_state.h"
 #include "runtime/safetensors/header.h"
 
 namespace mtplan::runtime {
@@ -133,6 +132,13 @@ std::vector<std::int64_t> wholeShape(const Plan &plan, const Tensor &tensor) {
     for (const int axis : tensor.split[d])
       shape[d] *= plan.mesh[static_cast<std::size_t>(axis)].size;
   return shape;
+}
+
+std::string shapeWords(const std::vector<std::int64_t> &shape) {
+  std::string text = "[";
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    text += (d == 0 ? "" : ", ") + std::to_string(shape[d]);
+  return text + "]";
 }
 
 ModelState modelStateOf(const Plan &plan) {

@@ -57,6 +57,9 @@ std::string stateName(const Parameter &parameter, int copy, StateKind kind);
 /// Whole, as `plan` pads it.
 std::vector<std::int64_t> wholeShape(const Plan &plan, const Tensor &tensor);
 
+/// "[4, 8]"
+std::string shapeWords(const std::vector<std::int64_t> &shape);
+
 /// \throws CheckpointError if two stages have different tensors of one name
 ModelState modelStateOf(const Plan &plan);
 

@@ -62,11 +62,4 @@ void StoredState::verify(const std::string &name, const StoredTensor &tensor) {
                           " of the manifest: it has been damaged");
 }
 
-std::string shapeWords(const std::vector<std::int64_t> &shape) {
-  std::string text = "[";
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    text += (d == 0 ? "" : ", ") + std::to_string(shape[d]);
-  return text + "]";
-}
-
 } // namespace mtplan::runtime

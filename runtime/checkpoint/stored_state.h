@@ -41,9 +41,6 @@ private:
   std::map<std::string, StoredTensor> all;
 };
 
-/// "[4, 8]"
-std::string shapeWords(const std::vector<std::int64_t> &shape);
-
 } // namespace mtplan::runtime
 
 #endif // MTPLAN_RUNTIME_CHECKPOINT_STORED_STATE_H

@@ -113,7 +113,8 @@ struct WorldOptions {
 };
 
 /// From now on SIGTERM and SIGUSR1 are kept for terminationAsked; where the
-/// process has handlers of its own, they stay. A second one ends the process.
+/// process has handlers of its own, they stay. A second SIGTERM ends the
+/// process.
 void keepTermination();
 /// Whether one of them has come.
 bool terminationAsked();

@@ -17,6 +17,7 @@
 #include "runtime/checkpoint/loader.h"
 #include "runtime/checkpoint/saver.h"
 #include "runtime/plan/plan_json.h"
+#include "tests/executable/fault_runs.h"
 #include "tests/executable/run_process.h"
 #include "tests/tools/command_testing.h"
 
@@ -52,25 +53,6 @@ std::map<int, double> lossesIn(const std::string &file) {
     losses[json["step"].get<int>()] = json["loss"].get<double>();
   }
   return losses;
-}
-
-// Names of the files with tensors that differ or are not in both.
-std::vector<std::string> differing(const std::string &one,
-                                   const std::string &other) {
-  std::vector<std::string> names;
-  int files = 0;
-  for (const auto &entry : std::filesystem::directory_iterator(one)) {
-    const std::string name = entry.path().filename();
-    if (!name.ends_with(".safetensors"))
-      continue;
-    ++files;
-    if (contentOf(entry.path()) !=
-        contentOf(std::filesystem::path(other) / name))
-      names.push_back(name);
-  }
-  if (files == 0)
-    names.push_back("nothing is there");
-  return names;
 }
 
 // Loads a checkpoint and saves it as it is.

@@ -41,7 +41,8 @@ std::string sizeText(std::int64_t bytes) {
 Checkpoints::Checkpoints(const Plan &thePlan, World &theWorld, RunData &theData,
                          const RunFlags &theFlags, CheckpointNotes theNotes)
     : plan(thePlan), world(theWorld), data(theData), flags(theFlags),
-      notes(std::move(theNotes)) {}
+      notes(std::move(theNotes)), planPrint(textOf(digestOf(planText(plan)))),
+      dataPrint(textOf(digestOf(data.trainedPrint()))) {}
 
 TrainHooks Checkpoints::hooks() {
   return {[this](RankExecutor &executor) { return resume(executor); },
@@ -122,14 +123,13 @@ std::vector<std::string> Checkpoints::compare(const RunState &found) const {
        "its place in the data is one in sequences of that length; --weights "
        "begins anew");
   if (faults.empty())
-    same("data with checksum", found.data,
-         textOf(digestOf(data.trainedPrint())),
+    same("data with checksum", found.data, dataPrint,
          "another file, or for Megatron-LM's order another number of samples; "
          "--weights begins anew");
   if (!faults.empty())
     throw BadInput(faults);
   std::string line = fmt::format("goes on from step {}", found.step);
-  if (textOf(digestOf(planText(plan))) != found.plan)
+  if (planPrint != found.plan)
     line += ", with another plan";
   if (found.globalBatch != plan.globalBatch)
     line += fmt::format(", global batch {} in place of {}", plan.globalBatch,
@@ -158,8 +158,8 @@ RunState Checkpoints::runState(const TrainState &state) const {
   run.model = plan.model;
   run.globalBatch = plan.globalBatch;
   run.sequence = plan.sequence;
-  run.plan = textOf(digestOf(planText(plan)));
-  run.data = textOf(digestOf(data.trainedPrint()));
+  run.plan = planPrint;
+  run.data = dataPrint;
   run.options = optionsOf(flags);
   return run;
 }

@@ -49,9 +49,10 @@ private:
   RunData &data;
   const RunFlags &flags;
   CheckpointNotes notes;
-  std::unique_ptr<runtime::Saver> saver; ///< null: nothing is kept
-  runtime::TrainState begun;             ///< where this run began
-  std::int64_t samplesBefore = 0;        ///< drawn by the runs before
+  const std::string planPrint, dataPrint; ///< checksums
+  std::unique_ptr<runtime::Saver> saver;  ///< null: nothing is kept
+  runtime::TrainState begun;              ///< where this run began
+  std::int64_t samplesBefore = 0;         ///< drawn by the runs before
 };
 
 } // namespace mtplan::tools
