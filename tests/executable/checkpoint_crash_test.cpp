@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
-#include <ostream>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -18,7 +17,6 @@ namespace fs = std::filesystem;
 
 using testing::AnyOf;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr int kKilled = 128 + SIGKILL;
@@ -98,73 +96,6 @@ TEST_F(CheckpointCrash, AtSomeCallsOfASaveOfTwoRanks) {
     EXPECT_THAT(diesAndGoesOn("two", call), AnyOf(4, 6));
   }
 }
-
-/// Dies in the middle of what it says of a step: the step is done, and its
-/// record half a line.
-struct Killed {
-  const char *plan;
-  int processes; ///< 0: threads
-};
-
-void PrintTo(const Killed &killed, std::ostream *out) {
-  *out << killed.plan << ", processes " << killed.processes;
-}
-
-class CheckpointKilled : public CheckpointCrash,
-                         public testing::WithParamInterface<Killed> {};
-
-TEST_P(CheckpointKilled, LosesNoBitOfTwentySteps) {
-  const std::string plan = GetParam().plan;
-  const int processes = GetParam().processes;
-  auto command = [&](const std::string &to, const std::string &metrics) {
-    const std::vector<std::string> more{"--steps", "20",           "--metrics",
-                                        metrics,   "--save-every", "5"};
-    return processes > 0 ? underMpi(processes, arguments(plan, to, more))
-                         : threads(plan, to, more);
-  };
-  if (processes > 0 && command("", "").empty())
-    GTEST_SKIP() << "no mpirun, or built without MPI";
-  const std::string whole = place("whole"), metrics = place("whole.metrics");
-  // Whoever runs without a fault runs on threads: those are the same bits.
-  const Ended reference = RunProcess(threads(plan, whole,
-                                             {"--steps", "20", "--save-every",
-                                              "5", "--metrics", metrics}))
-                              .end();
-  ASSERT_EQ(reference.code, 0) << reference.out;
-  ASSERT_EQ(numbersOf(metrics).size(), 20U);
-  // mpirun takes seconds to end the others.
-  for (const int step : processes > 0 ? std::vector<int>{7, 13}
-                                      : std::vector<int>{3, 7, 13, 18, 20}) {
-    SCOPED_TRACE("dies at step " + std::to_string(step));
-    const std::string to = place("to"), log = place("log");
-    fs::remove_all(to);
-    fs::remove(log);
-    // The first call opens the file.
-    const Ended dead =
-        RunProcess(withFaults({log, "die", step + 1, ""}, command(to, log)))
-            .end();
-    EXPECT_NE(dead.code, 0) << dead.out;
-    EXPECT_FALSE(contentOf(log).ends_with('\n'));
-    const Ended ended = RunProcess(command(to, log)).end();
-    EXPECT_EQ(ended.code, 0) << ended.out;
-    EXPECT_EQ(numbersOf(log), numbersOf(metrics));
-    EXPECT_THAT(differing(to + "/step-00000020", whole + "/step-00000020"),
-                IsEmpty());
-    // The save of step 10 begins when that of step 5 has ended.
-    if (step > 10) {
-      EXPECT_THAT(ended.out, HasSubstr("goes on from step "));
-    }
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Runs, CheckpointKilled,
-                         testing::Values(Killed{"one", 0}, Killed{"four", 0},
-                                         Killed{"four", 4}),
-                         [](const auto &test) {
-                           return std::string(test.param.plan) +
-                                  (test.param.processes > 0 ? "Processes"
-                                                            : "Threads");
-                         });
 
 } // namespace
 } // namespace mtplan

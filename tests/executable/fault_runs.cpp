@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "tests/tools/command_testing.h"
@@ -55,9 +56,22 @@ std::vector<std::string> withFaults(const FaultOrders &orders,
                                "MTPLAN_FAULT_UNDER=" + orders.under,
                                "MTPLAN_FAULT_DO=" + orders.deed,
                                "MTPLAN_FAULT_AT=" + std::to_string(orders.at),
-                               "MTPLAN_FAULT_LOG=" + orders.log};
+                               "MTPLAN_FAULT_LOG=" + orders.log,
+                               "MTPLAN_FAULT_SINCE=" + orders.since};
+  if (orders.rank >= 0)
+    all.push_back("MTPLAN_FAULT_RANK=" + std::to_string(orders.rank));
   all.insert(all.end(), command.begin(), command.end());
   return all;
+}
+
+Ended endOfAll(const std::vector<std::string> &command) {
+  RunProcess run(command);
+  Ended ended = run.end();
+  constexpr int kMost = 3000; // who was killed may take a moment to go
+  for (int i = 0; i < kMost && !run.left().empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(run.left().empty());
+  return ended;
 }
 
 std::vector<std::string> namesIn(const std::string &folder) {
@@ -142,6 +156,24 @@ std::vector<std::string> FaultRuns::threads(const std::string &plan,
                                             std::vector<std::string> more) {
   std::vector<std::string> all = arguments(plan, checkpoints, std::move(more));
   all.insert(all.begin(), MTPLAN_MTRUN);
+  return all;
+}
+
+std::vector<std::string> FaultRuns::processes(int ranks,
+                                              const std::string &plan,
+                                              const std::string &checkpoints,
+                                              std::vector<std::string> more) {
+  std::vector<std::string> all =
+      underMpi(ranks, arguments(plan, checkpoints, std::move(more)));
+  if (all.empty())
+    return all;
+  // What Open MPI keeps in files stays when its launcher is killed. The rest
+  // is what it takes on one machine, without a look at what else there may be.
+  const std::string files = place("mpi");
+  fs::create_directory(files);
+  all.insert(all.begin(), {"env", "OMPI_MCA_orte_tmpdir_base=" + files,
+                           "OMPI_MCA_btl_vader_backing_directory=" + files,
+                           "OMPI_MCA_pml=ob1", "OMPI_MCA_btl=self,vader"});
   return all;
 }
 

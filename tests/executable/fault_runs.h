@@ -19,10 +19,13 @@ namespace mtplan {
 
 /// What the shim is to do with calls on what lies under a folder.
 struct FaultOrders {
-  std::string under; ///< a folder, or one file
-  std::string deed;  ///< "die", "half", or an errno; "": only count
-  long at = 0;       ///< number of the call, from 1; 0: each
-  std::string log;   ///< where each call is written; "": nowhere
+  std::string under;    ///< a folder, or one file
+  std::string deed;     ///< as fault_shim.cpp has it; "": only count
+  long at = 0;          ///< number of the call, from 1; 0: each
+  std::string log = {}; ///< where each call is written; "": nowhere
+  /// Counts from the first call whose "call path" ends so; "": from the first.
+  std::string since = {};
+  int rank = -1; ///< of MPI, which alone is meddled with; -1: all
 };
 
 /// Why no run can be given faults here; "" if they can.
@@ -31,6 +34,9 @@ std::string whyNoFaults();
 /// `command` with the shim loaded and its orders.
 std::vector<std::string> withFaults(const FaultOrders &orders,
                                     const std::vector<std::string> &command);
+
+/// How a command ended, once nothing of its session is left.
+Ended endOfAll(const std::vector<std::string> &command);
 
 /// Names of what is in a folder.
 std::vector<std::string> namesIn(const std::string &folder);
@@ -58,6 +64,11 @@ protected:
   static std::vector<std::string> threads(const std::string &plan,
                                           const std::string &checkpoints,
                                           std::vector<std::string> more = {});
+  /// The same as processes of MPI, which leave nothing behind when they die;
+  /// empty where they cannot be had.
+  static std::vector<std::string> processes(int ranks, const std::string &plan,
+                                            const std::string &checkpoints,
+                                            std::vector<std::string> more = {});
   /// Checkpoints of all steps of such a run of 8, and its "metrics".
   static std::string undisturbed(const std::string &plan);
 

@@ -6,11 +6,16 @@
 //
 //   MTPLAN_FAULT_UNDER  the folder
 //   MTPLAN_FAULT_LOG    file that gets a line "call path" for each call
+//   MTPLAN_FAULT_SINCE  calls count from the first whose "call path" ends so;
+//                       "" or not set: from the first of all
+//   MTPLAN_FAULT_RANK   only of this rank of MPI; "" or not set: of all
 //   MTPLAN_FAULT_AT     number of the call, from 1; 0: each
-//   MTPLAN_FAULT_DO     die    by SIGKILL, in a write after half of the bytes
-//                       half   write half of the bytes
-//                       else   fail with that errno, a number; EINTR only where
-//                              files are meant, and never twice in a row
+//   MTPLAN_FAULT_DO     die      by SIGKILL, in a write after half of the bytes
+//                       all die  the same, and its whole session first
+//                       half     write half of the bytes
+//                       else     fail with that errno, a number; EINTR only
+//                                where files are meant, and never twice in a
+//                                row
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +27,7 @@
 #include <cstdlib>
 #include <string>
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -30,7 +36,7 @@
 namespace {
 
 struct Orders {
-  std::string under, deed;
+  std::string under, deed, since;
   long at = -1; ///< none
   int log = -1;
 };
@@ -42,8 +48,12 @@ const Orders &orders() {
       return std::string(value ? value : "");
     };
     Orders read;
+    if (const std::string rank = text("MTPLAN_FAULT_RANK");
+        !rank.empty() && rank != text("OMPI_COMM_WORLD_RANK"))
+      return read;
     read.under = text("MTPLAN_FAULT_UNDER");
     read.deed = text("MTPLAN_FAULT_DO");
+    read.since = text("MTPLAN_FAULT_SINCE");
     if (!read.deed.empty())
       read.at = std::strtol(text("MTPLAN_FAULT_AT").c_str(), nullptr, 10);
     if (const std::string log = text("MTPLAN_FAULT_LOG"); !log.empty())
@@ -67,7 +77,19 @@ std::string pathAt(int folder, const char *path) {
                                               : pathOf(folder) + "/" + path;
 }
 
+// Launcher and ranks, as if the machine had stopped.
+void killSession() {
+  DIR *all = opendir("/proc");
+  while (const dirent *entry = all ? readdir(all) : nullptr) {
+    const auto process = static_cast<pid_t>(std::atol(entry->d_name));
+    if (process > 0 && process != getpid() && getsid(process) == getsid(0))
+      kill(process, SIGKILL);
+  }
+}
+
 [[noreturn]] void die() {
+  if (orders().deed == "all die")
+    killSession();
   kill(getpid(), SIGKILL);
   for (;;)
     pause();
@@ -82,20 +104,25 @@ enum Kind { kPlain, kInterruptible, kWrites };
 
 Verdict judge(const char *call, const std::string &path, Kind kind) {
   static std::atomic<long> count = 0;
+  static std::atomic<bool> counts = false;
   thread_local bool wasInterrupted = false;
   const Orders &all = orders();
   if (all.under.empty() ||
       (path != all.under && !path.starts_with(all.under + "/")))
     return {};
+  const std::string named = std::string(call) + " " + path;
+  if (!counts && !named.ends_with(all.since))
+    return {};
+  counts = true;
   const long number = ++count;
   if (all.log >= 0) {
-    const std::string line = std::string(call) + " " + path + "\n";
+    const std::string line = named + "\n";
     if (syscall(SYS_write, all.log, line.data(), line.size()) < 0)
       die(); // a test that counts must not count less
   }
   if (all.at != 0 && all.at != number)
     return {};
-  if (all.deed == "die") {
+  if (all.deed == "die" || all.deed == "all die") {
     if (kind != kWrites)
       die();
     return {0, true, true};
