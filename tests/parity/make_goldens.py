@@ -64,11 +64,11 @@ def draw_samples(name, config, length, dice):
     return {what: numbers for what, numbers in samples.items() if numbers}
 
 
-def draw_weights(model, dice):
+def draw_weights(model, dice, matrices=0.6):
     """Numbers of three decimals: they are written in full, and short."""
     with torch.no_grad():
         for name, value in model.named_parameters():
-            far = 0.6 if value.dim() > 1 else 0.3
+            far = matrices if value.dim() > 1 else 0.3
             centre = 1.0 if value.dim() == 1 and name.endswith("weight") else 0.0
             flat = [round(centre + dice.uniform(-far, far), 3)
                     for _ in range(value.numel())]
