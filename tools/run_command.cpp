@@ -10,6 +10,8 @@
 #include "runtime/data/data_error.h"
 #include "runtime/plan/nearest_word.h"
 #include "runtime/plan/plan_json.h"
+#include "runtime/weights/weight_rules.h"
+#include "tools/run/ckpt_verbs.h"
 #include "tools/run/data_verbs.h"
 #include "tools/run/run_flags.h"
 #include "tools/run/training.h"
@@ -26,8 +28,11 @@ Examples:
   mtrun run --data text.txt --steps 200                  # ranks are threads
   mpirun -np 4 mtrun run --data text.txt --steps 200     # ranks are processes
   mtrun data info text.txt
+  mtrun ckpt convert gpt2/ kept                          # from Hugging Face
+  mtrun ckpt convert kept gpt2-trained                   # and back
 
-Exit status: 0 done; 1 the run failed; 2 bad input.
+Exit status: 0 done; 1 the run failed, a checkpoint is damaged, or two differ;
+2 bad input.
 )";
 
 void say(std::ostream &err, const std::string &lines) {
@@ -61,6 +66,8 @@ int runTraining(const std::vector<std::string> &arguments, std::ostream &out,
   describe(app, flags);
   DataFlags dataFlags;
   CLI::App *data = describeData(app, dataFlags);
+  CkptFlags ckptFlags;
+  CLI::App *ckpt = describeCkpt(app, ckptFlags);
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);
@@ -75,6 +82,11 @@ int runTraining(const std::vector<std::string> &arguments, std::ostream &out,
       out << runData(*data, dataFlags);
       return kDone;
     }
+    if (ckpt->parsed()) {
+      const CkptAnswer answer = runCkpt(*ckpt, ckptFlags);
+      out << answer.text;
+      return answer.yes ? kDone : kFailed;
+    }
     if (flags.folder.empty() || flags.data.empty())
       throw BadInput("a folder and --data are needed: "
                      "mtrun run --data text.txt");
@@ -86,6 +98,8 @@ int runTraining(const std::vector<std::string> &arguments, std::ostream &out,
   } catch (const runtime::PlanError &error) {
     say(err, error.what());
   } catch (const runtime::DataError &error) {
+    say(err, error.what());
+  } catch (const runtime::WeightError &error) {
     say(err, error.what());
   } catch (const std::invalid_argument &error) {
     say(err, error.what());

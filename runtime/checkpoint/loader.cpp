@@ -19,18 +19,6 @@ namespace mtplan::runtime {
 
 namespace {
 
-std::optional<ElementType> typeNamed(const std::string &word) {
-  if (word == "F64")
-    return ElementType::f64;
-  if (word == "F32")
-    return ElementType::f32;
-  if (word == "F16")
-    return ElementType::f16;
-  if (word == "BF16")
-    return ElementType::bf16;
-  return std::nullopt;
-}
-
 class Loader {
 public:
   Loader(const Plan &thePlan, World &theWorld, RankExecutor &theExecutor)
@@ -106,7 +94,7 @@ public:
         refuse("it has " + tensor.name + " as " +
                shapeWords(found->second.shape) + ", the plan as " +
                shapeWords(tensor.shape));
-      if (!typeNamed(found->second.type))
+      if (!floatNamed(found->second.type))
         refuse("it has " + tensor.name + " in " + found->second.type +
                ", which is none of F64, F32, BF16 and F16");
     }
@@ -146,7 +134,7 @@ private:
       return;
     }
     const StoredTensor &from = found->second;
-    const ElementType fromType = *typeNamed(from.type);
+    const ElementType fromType = *floatNamed(from.type);
     const std::int64_t size = bytesOf(fromType);
     forEachRun(
         slice.view, tensor.shape,

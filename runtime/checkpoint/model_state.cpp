@@ -25,22 +25,6 @@ std::string fileStem(StateKind kind) {
                                           : "second_moments";
 }
 
-std::string typeWord(ElementType type) {
-  switch (type) {
-  case ElementType::f64:
-    return "F64";
-  case ElementType::f32:
-    return "F32";
-  case ElementType::f16:
-    return "F16";
-  case ElementType::bf16:
-    return "BF16";
-  case ElementType::i32:
-    return "I32";
-  }
-  return "";
-}
-
 const Tensor &tensorOf(const Parameter &parameter, StateKind kind) {
   switch (kind) {
   case StateKind::weight:
@@ -85,7 +69,7 @@ void place(ModelState &state, StateKind kind) {
     for (const int i : groups[g]) {
       const StateTensor &tensor = state.tensors[static_cast<std::size_t>(i)];
       header.tensors.push_back(
-          {tensor.name, typeWord(tensor.type), tensor.shape, 0, 0});
+          {tensor.name, safetensorsType(tensor.type), tensor.shape, 0, 0});
     }
     StateFile file;
     file.name = numbered(fileStem(kind), g + 1, groups.size());
@@ -117,6 +101,30 @@ int ModelState::find(std::string_view name) const {
              : -1;
 }
 
+std::string safetensorsType(ElementType type) {
+  switch (type) {
+  case ElementType::f64:
+    return "F64";
+  case ElementType::f32:
+    return "F32";
+  case ElementType::f16:
+    return "F16";
+  case ElementType::bf16:
+    return "BF16";
+  case ElementType::i32:
+    return "I32";
+  }
+  return "";
+}
+
+std::optional<ElementType> floatNamed(std::string_view word) {
+  for (const ElementType type : {ElementType::f64, ElementType::f32,
+                                 ElementType::bf16, ElementType::f16})
+    if (word == safetensorsType(type))
+      return type;
+  return std::nullopt;
+}
+
 std::string stateName(const Parameter &parameter, int copy, StateKind kind) {
   std::string name = parameter.label;
   if (const std::size_t star = name.find('*'); star != std::string::npos)
@@ -141,6 +149,14 @@ std::string shapeWords(const std::vector<std::int64_t> &shape) {
   return text + "]";
 }
 
+ModelState placed(std::vector<StateTensor> tensors) {
+  ModelState state;
+  state.tensors = std::move(tensors);
+  for (const StateKind kind : kKinds)
+    place(state, kind);
+  return state;
+}
+
 ModelState modelStateOf(const Plan &plan) {
   std::map<std::string, StateTensor> byName;
   for (const Stage &stage : plan.stages)
@@ -159,16 +175,15 @@ ModelState modelStateOf(const Plan &plan) {
                          known->second.type != whole.type))
             throw CheckpointError(
                 whole.name + ": one stage of the plan has it as " +
-                typeWord(known->second.type) + shapeWords(known->second.shape) +
-                ", another as " + typeWord(whole.type) +
-                shapeWords(whole.shape));
+                safetensorsType(known->second.type) +
+                shapeWords(known->second.shape) + ", another as " +
+                safetensorsType(whole.type) + shapeWords(whole.shape));
         }
-  ModelState state;
+  std::vector<StateTensor> tensors;
+  tensors.reserve(byName.size());
   for (auto &[name, tensor] : byName)
-    state.tensors.push_back(std::move(tensor));
-  for (const StateKind kind : kKinds)
-    place(state, kind);
-  return state;
+    tensors.push_back(std::move(tensor));
+  return placed(std::move(tensors));
 }
 
 } // namespace mtplan::runtime

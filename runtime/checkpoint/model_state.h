@@ -16,6 +16,7 @@
 #ifndef MTPLAN_RUNTIME_CHECKPOINT_MODEL_STATE_H
 #define MTPLAN_RUNTIME_CHECKPOINT_MODEL_STATE_H
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,11 @@ struct ModelState {
   int find(std::string_view name) const;
 };
 
+/// "F32", as safetensors spell it.
+std::string safetensorsType(ElementType type);
+/// Nothing if it is none of F64, F32, BF16 and F16.
+std::optional<ElementType> floatNamed(std::string_view word);
+
 /// The name in checkpoints of what is kept for copy `copy` of a parameter.
 std::string stateName(const Parameter &parameter, int copy, StateKind kind);
 /// Whole, as `plan` pads it.
@@ -59,6 +65,10 @@ std::vector<std::int64_t> wholeShape(const Plan &plan, const Tensor &tensor);
 
 /// "[4, 8]"
 std::string shapeWords(const std::vector<std::int64_t> &shape);
+
+/// Gives tensors, which are in order of their names, their files and places: a
+/// file of its own for each kind, and a new one before it has more than 4 GiB.
+ModelState placed(std::vector<StateTensor> tensors);
 
 /// \throws CheckpointError if two stages have different tensors of one name
 ModelState modelStateOf(const Plan &plan);

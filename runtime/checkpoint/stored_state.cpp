@@ -23,6 +23,8 @@ StoredState::StoredState(const std::string &checkpoint)
       throw CheckpointError(file.path() + ": its header has checksum " + is +
                             ", not " + named.header +
                             " of the manifest: it has been damaged");
+    if (named.name == kOriginName)
+      texts = header.metadata;
     for (const SafeTensor &tensor : header.tensors)
       byFile[named.name + '\n' + tensor.name] = {tensor.type,
                                                  tensor.shape,
@@ -40,7 +42,8 @@ StoredState::StoredState(const std::string &checkpoint)
                             " is not in the file " + named.file);
     StoredTensor tensor = found->second;
     tensor.checksum = named.checksum;
-    if (!all.emplace(named.name, std::move(tensor)).second)
+    auto &known = named.file == kOriginName ? kept : all;
+    if (!known.emplace(named.name, std::move(tensor)).second)
       throw CheckpointError(where + "has tensor " + named.name + " twice");
     byFile.erase(found);
   }

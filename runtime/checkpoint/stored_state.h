@@ -13,6 +13,11 @@
 
 namespace mtplan::runtime {
 
+/// A file of a checkpoint beside the state, which training does not look at: of
+/// weights that came from elsewhere, how those files were, as its metadata, and
+/// what was in them that is no parameter.
+inline constexpr const char *kOriginName = "origin.safetensors";
+
 /// Of one tensor of a checkpoint.
 struct StoredTensor {
   std::string type; ///< "F32", as safetensors have it
@@ -31,6 +36,14 @@ public:
   const RunState &run() const { return manifest.run; }
   /// By name.
   const std::map<std::string, StoredTensor> &tensors() const { return all; }
+  /// Those of the origin, by the names that they had there.
+  const std::map<std::string, StoredTensor> &others() const { return kept; }
+  /// Empty: the checkpoint has none.
+  const std::map<std::string, std::string> &origin() const { return texts; }
+  /// With its size.
+  const std::vector<ManifestFile> &storedFiles() const {
+    return manifest.files;
+  }
   /// Reads a tensor whole and holds it against its checksum.
   /// \throws CheckpointError with its name
   static void verify(const std::string &name, const StoredTensor &tensor);
@@ -38,7 +51,8 @@ public:
 private:
   Manifest manifest;
   std::vector<MappedFile> files;
-  std::map<std::string, StoredTensor> all;
+  std::map<std::string, StoredTensor> all, kept;
+  std::map<std::string, std::string> texts;
 };
 
 } // namespace mtplan::runtime

@@ -19,9 +19,7 @@ WeightModule headOf(Presence bias) {
   return {"lm_head", {"lm_head"}, kLinear, bias, kPerhaps, false};
 }
 
-SkippedModule tiedHead() {
-  return {"lm_head.weight", Remake::copy, "wte.weight", false};
-}
+SkippedModule tiedHead() { return {"lm_head.weight", "wte.weight", false}; }
 
 WeightFamily gpt2() {
   return {"gpt2",
@@ -41,9 +39,7 @@ WeightFamily gpt2() {
            {"h.*.mlp.c_proj", {"h.*.mlp.fc2"}, kConv1d, kAlways},
            {"ln_f", {"ln_f"}, kNorm},
            headOf(kNever)},
-          {tiedHead(),
-           {"h.*.attn.bias", Remake::causalMask},
-           {"h.*.attn.masked_bias", Remake::maskValue}}};
+          {tiedHead(), {"h.*.attn.bias"}, {"h.*.attn.masked_bias"}}};
 }
 
 WeightFamily gptj() {
@@ -61,9 +57,7 @@ WeightFamily gptj() {
            {"h.*.mlp.fc_out", {"h.*.mlp.fc2"}, kLinear, kAlways},
            {"ln_f", {"ln_f"}, kNorm},
            headOf(kAlways)},
-          {tiedHead(),
-           {"h.*.attn.bias", Remake::causalMask},
-           {"h.*.attn.masked_bias", Remake::maskValue}}};
+          {tiedHead(), {"h.*.attn.bias"}, {"h.*.attn.masked_bias"}}};
 }
 
 // Llama, Mistral and Qwen2 differ in their biases alone.
@@ -86,8 +80,8 @@ WeightFamily llamaLike(std::string_view name, Presence ofInputs,
            {"norm", {"ln_f"}, kScale},
            headOf(kNever)},
           {tiedHead(),
-           {"layers.*.self_attn.rotary_emb.inv_freq", Remake::frequencies},
-           {"rotary_emb.inv_freq", Remake::frequencies}}};
+           {"layers.*.self_attn.rotary_emb.inv_freq"},
+           {"rotary_emb.inv_freq"}}};
 }
 
 // The masked language model. What belongs to the other half of pretraining,
@@ -141,13 +135,13 @@ WeightFamily bert() {
         kPerhaps,
         false,
         "cls.predictions.bias"}},
-      {{"cls.predictions.decoder.weight", Remake::copy, "wte.weight", false},
-       {"cls.predictions.decoder.bias", Remake::copy, "lm_head.bias", false},
-       {"embeddings.position_ids", Remake::positions},
+      {{"cls.predictions.decoder.weight", "wte.weight", false},
+       {"cls.predictions.decoder.bias", "lm_head.bias", false},
+       {"embeddings.position_ids"},
        {"pooler.dense.weight"},
        {"pooler.dense.bias"},
-       {"cls.seq_relationship.weight", Remake::none, {}, false},
-       {"cls.seq_relationship.bias", Remake::none, {}, false}}};
+       {"cls.seq_relationship.weight", {}, false},
+       {"cls.seq_relationship.bias", {}, false}}};
 }
 
 } // namespace

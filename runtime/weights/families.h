@@ -42,8 +42,7 @@ struct WeightModule {
 
 struct SkippedModule {
   std::string_view name;
-  Remake remake = Remake::none;
-  std::string_view of = {};
+  std::string_view of = {}; ///< label of the parameter it is a copy of, or none
   bool prefixed = true;
 };
 

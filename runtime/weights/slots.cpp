@@ -103,7 +103,7 @@ std::vector<SkippedWeight> skippedOf(const WeightFamily &family,
       skipped.push_back(
           {std::string(module.prefixed ? prefix : std::string_view()) +
                numbered(module.name, layer),
-           module.remake, std::string(module.of)});
+           std::string(module.of)});
   }
   return skipped;
 }

@@ -111,6 +111,28 @@ void expectWeights(const WeightTable &table,
                       nearest(strange[0], wanted));
 }
 
+std::map<std::string, WeightRule>
+rulesByName(const WeightTable &table, std::span<const std::string> names) {
+  const std::set<std::string_view> given(names.begin(), names.end());
+  std::map<std::string, WeightRule> rules;
+  std::map<std::string_view, const WeightRule *> holders; // of a label
+  auto add = [&](const std::string &name, const WeightRule &rule) {
+    if (given.contains(name))
+      rules[name] = rule;
+  };
+  for (const WeightRule &rule : table.rules) {
+    add(rule.name, rule);
+    if (!rules.contains(rule.name))
+      add(rule.olderName, rule);
+    if (rule.labels.size() == 1)
+      holders[rule.labels[0]] = &rule;
+  }
+  for (const SkippedWeight &skipped : table.skipped)
+    if (const auto of = holders.find(skipped.of); of != holders.end())
+      add(skipped.name, *of->second);
+  return rules;
+}
+
 std::vector<std::int64_t>
 shapeInFile(const WeightRule &rule,
             std::span<const std::vector<std::int64_t>> shapes) {

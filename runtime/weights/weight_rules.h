@@ -17,6 +17,7 @@
 #define MTPLAN_RUNTIME_WEIGHTS_WEIGHT_RULES_H
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -43,21 +44,13 @@ struct WeightRule {
   int along = 0;
 };
 
-/// How to make a tensor again that is no parameter of ours.
-enum class Remake {
-  copy,        ///< of `of`, with which import should find it equal
-  causalMask,  ///< [1, 1, positions, positions], 1 where one may look
-  maskValue,   ///< scalar, what a score is that may not be looked at
-  frequencies, ///< theta^(-2 i / rotary dimensions)
-  positions,   ///< [1, positions], 0, 1, 2, ...
-  none         ///< it is a part of the network that we have not
-};
-
-/// A tensor that a file may have beside the parameters, and that import skips.
+/// A tensor that a file may have beside the parameters: a copy of one of them,
+/// which it must equal, or what we have no parameter for (a mask, the
+/// positions, rotary frequencies, a part of the network that is not trained
+/// here).
 struct SkippedWeight {
   std::string name;
-  Remake remake = Remake::none;
-  std::string of; ///< for `copy`: label of the parameter
+  std::string of; ///< label of the parameter that it is a copy of, or empty
 };
 
 /// What a file of a family may hold. Without padding: a table of tokens has as
@@ -96,6 +89,12 @@ WeightTable weightTable(const WeightNames &names,
 /// nothing that is neither in them nor skipped. An older name will do.
 void expectWeights(const WeightTable &table,
                    std::span<const std::string> names);
+
+/// The rules of those tensors of a file that parameters make, by the names that
+/// the file has for them; a copy has the rule of a table or a bias. All others
+/// are no parameters.
+std::map<std::string, WeightRule>
+rulesByName(const WeightTable &table, std::span<const std::string> names);
 
 /// Shape of a rule's tensor in the file, from those of its parameters, in the
 /// order of its labels. Throws WeightError if they do not go together.

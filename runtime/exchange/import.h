@@ -1,0 +1,29 @@
+//===- import.h - Weights become a checkpoint -------------------*- C++ -*-===//
+
+#ifndef MTPLAN_RUNTIME_EXCHANGE_IMPORT_H
+#define MTPLAN_RUNTIME_EXCHANGE_IMPORT_H
+
+#include <string>
+
+#include "runtime/exchange/weight_source.h"
+
+namespace mtplan::runtime {
+
+struct Imported {
+  std::string checkpoint; ///< "FOLDER/step-00000000"
+  std::int64_t tensors = 0, parameters = 0, bytes = 0;
+};
+
+/// Writes the parameters, in their own types, as a checkpoint of step 0 in
+/// `folder`, from which a run of any layout begins (`--checkpoint`, `--load` or
+/// `--weights`), and beside them the origin, if there is one. Of state, the
+/// moments do not come along. In memory: one tensor.
+/// \throws CheckpointError, also if the folder has checkpoints
+Imported importWeights(const WeightSource &source, const std::string &folder);
+
+/// The same, of what is at `path`.
+Imported importWeights(const std::string &path, const std::string &folder);
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_EXCHANGE_IMPORT_H

@@ -1,0 +1,61 @@
+//===- llmc_file.h - A model as llm.c keeps it ------------------*- C++ -*-===//
+//
+//   i32[256]   20240326, version (3: float, 5: bf16), positions, vocabulary,
+//              layers, heads, channels, padded vocabulary, then zeros
+//   tensors    one after another, those of all layers of one kind together;
+//              weights [out, in]; the table of tokens ends in rows of zeros
+//
+// karpathy/llm.c, train_gpt2.py (write_model) and train_gpt2.cu.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_EXCHANGE_LLMC_FILE_H
+#define MTPLAN_RUNTIME_EXCHANGE_LLMC_FILE_H
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/data/mapped_file.h"
+#include "runtime/plan/plan.h"
+
+namespace mtplan::runtime {
+
+inline constexpr std::int32_t kLlmcMagic = 20240326;
+inline constexpr std::int64_t kLlmcHeaderBytes = 1024;
+/// Rows of the table of tokens are a multiple of it.
+inline constexpr std::int64_t kLlmcRows = 128;
+
+struct LlmcHeader {
+  ElementType type = ElementType::f32; ///< or bf16
+  std::int64_t positions = 0, vocabulary = 0, layers = 0, heads = 0,
+               channels = 0, paddedVocabulary = 0;
+
+  bool operator==(const LlmcHeader &) const = default;
+};
+
+struct LlmcTensor {
+  std::string name;                ///< as llmcRules() calls it: "qkvw.3"
+  std::vector<std::int64_t> shape; ///< without padding
+  std::int64_t offset = 0;         ///< of the file's first byte
+  std::int64_t room = 0;           ///< bytes, with padding
+};
+
+/// Whether a file begins as one does.
+bool isLlmcModel(const MappedFile &file);
+
+/// \throws DataError naming the field, also if the file's size is another
+LlmcHeader readLlmcHeader(const MappedFile &file);
+/// The file's first bytes.
+std::array<std::int32_t, kLlmcHeaderBytes / 4>
+llmcHeaderWords(const LlmcHeader &header);
+
+/// In the file's order.
+std::vector<LlmcTensor> llmcTensors(const LlmcHeader &header);
+/// Of the file.
+std::int64_t llmcBytes(const LlmcHeader &header);
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_EXCHANGE_LLMC_FILE_H
