@@ -10,6 +10,7 @@ machine) folders+=(examples/machines) ;;
 software) folders+=(examples/software) ;;
 measurements) folders+=(examples/measurements) ;;
 hf_config) folders+=(examples) ;;
+weights) folders+=(tests/parity/files/{bert-published,gpt2,gpt2-llmc,llama,qwen2}) ;;
 native_json)
   folders+=(examples/native)
   folders+=(tests/ir/inputs/native/{good,bad_schema,bad_meaning})

@@ -12,32 +12,13 @@
 #include <string>
 #include <vector>
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "runtime/data/token_file.h"
+#include "tests/fuzz/memory_file.h"
 
+using mtplan::MemoryFile;
 using namespace mtplan::runtime;
 
 namespace {
-
-/// A file without a name on any disk.
-class MemoryFile {
-public:
-  MemoryFile(const std::uint8_t *data, std::size_t size)
-      : handle(::memfd_create("tokens", MFD_CLOEXEC)) {
-    if (handle < 0 || ::write(handle, data, size) != static_cast<ssize_t>(size))
-      std::abort();
-  }
-  ~MemoryFile() { ::close(handle); }
-  MemoryFile(const MemoryFile &) = delete;
-  MemoryFile &operator=(const MemoryFile &) = delete;
-
-  std::string path() const { return "/proc/self/fd/" + std::to_string(handle); }
-
-private:
-  int handle;
-};
 
 void readAll(const std::string &path, TokenFormat format) {
   const TokenFile file = TokenFile::open(path, format);

@@ -2,6 +2,8 @@
 
 #include "tools/run/checkpoints.h"
 
+#include <filesystem>
+
 #include <fmt/format.h>
 
 #include "runtime/checkpoint/digest.h"
@@ -74,12 +76,19 @@ std::optional<RunState> Checkpoints::find(RankExecutor &executor) {
     if (std::optional<RunState> found = load(folder, what))
       return found;
     throw BadInput(folder + ": there is no checkpoint there: neither a "
-                            "manifest.json nor a folder step-...");
+                            "manifest.json nor a folder step-...; `mtrun ckpt "
+                            "convert` makes one of other tools' weights");
   }
   return std::nullopt;
 }
 
 std::optional<TrainState> Checkpoints::resume(RankExecutor &executor) try {
+  // Later ones would lie in it, and the next start would not see them.
+  if (!flags.checkpoint.empty() &&
+      std::filesystem::exists(flags.checkpoint + "/" + kManifestName))
+    throw BadInput(flags.checkpoint + ": is a checkpoint itself; --checkpoint "
+                                      "names the folder that it is in, --load "
+                                      "goes on from it alone");
   if (!flags.checkpoint.empty())
     saver = std::make_unique<Saver>(
         plan, world, executor,

@@ -1,0 +1,54 @@
+//===- exchange_files.h - Files of other tools, for tests -------*- C++ -*-===//
+
+#ifndef MTPLAN_TESTS_RUNTIME_EXCHANGE_EXCHANGE_FILES_H
+#define MTPLAN_TESTS_RUNTIME_EXCHANGE_EXCHANGE_FILES_H
+
+#include <functional>
+
+#include "runtime/exchange/export.h"
+#include "runtime/exchange/import.h"
+#include "runtime/weights/weight_rules.h"
+#include "tests/runtime/safetensors/safetensors_files.h"
+
+namespace mtplan::runtime {
+
+/// A folder of tests/parity/files.
+inline std::string parityFiles(const std::string &name) {
+  return std::string(MTPLAN_SOURCE_DIR) + "/tests/parity/files/" + name;
+}
+
+/// What is said against it; "nothing" if nothing is.
+inline std::string saidAgainst(const std::function<void()> &call) {
+  try {
+    call();
+  } catch (const std::runtime_error &error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+/// Weights of which nobody knows where they came from.
+class Anonymous final : public WeightSource {
+public:
+  explicit Anonymous(const std::string &path) : known(openWeights(path)) {
+    all = known->tensors();
+  }
+  std::string what() const override { return known->what(); }
+  std::string model() const override { return known->model(); }
+  std::int64_t bytes() const override { return known->bytes(); }
+  std::vector<std::byte> read(const std::string &name) const override {
+    return known->read(name);
+  }
+  bool hasOther(const std::string & /*name*/) const override { return false; }
+  std::vector<std::byte>
+  readOther(const std::string & /*name*/) const override {
+    return {};
+  }
+
+private:
+  std::unique_ptr<WeightSource> known;
+};
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_TESTS_RUNTIME_EXCHANGE_EXCHANGE_FILES_H

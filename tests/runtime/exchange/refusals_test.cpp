@@ -1,0 +1,167 @@
+//===- refusals_test.cpp - Weights that cannot be exchanged ---------------===//
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/runtime/exchange/exchange_files.h"
+
+namespace mtplan::runtime {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// A file with a text of its header replaced by one that is as long.
+std::string changed(const std::string &name, const std::string &from,
+                    const std::string &to) {
+  std::string file = readFile(parityFiles(name + "/model.safetensors"));
+  const std::size_t at = file.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  EXPECT_EQ(from.size(), to.size());
+  return file.replace(at, from.size(), to);
+}
+
+std::string opening(const std::string &content) {
+  const TestFolder folder;
+  const std::string path = writeFile(folder / "model.safetensors", content);
+  return saidAgainst([&] { (void)openWeights(path); });
+}
+
+TEST(ExchangeRefusals, TensorsOfNoFamily) {
+  EXPECT_THAT(opening(kGoldenSafetensors),
+              AllOf(HasSubstr("model.safetensors: of the 2 tensors none is of "
+                              "a family that is known"),
+                    HasSubstr("gpt2, gptj, llama")));
+}
+
+TEST(ExchangeRefusals, AMissingTensorIsNamed) {
+  EXPECT_THAT(
+      opening(changed("llama", "model.norm.weight", "model.norn.weight")),
+      HasSubstr("\"model.norm.weight\" is missing"));
+}
+
+TEST(ExchangeRefusals, AStrangeTensorIsNamedWithTheNearest) {
+  // Presence of a bias is the model's choice; a misspelled one is not.
+  EXPECT_THAT(opening(changed("qwen2", "model.layers.1.self_attn.k_proj.bias",
+                              "model.layers.1.self_attn.k_prok.bias")),
+              HasSubstr("k_prok.bias"));
+}
+
+TEST(ExchangeRefusals, ATypeThatHoldsNoWeights) {
+  EXPECT_THAT(opening(changed("gpt2", "\"F32\"", "\"I32\"")),
+              HasSubstr("is in I32, which is none of F64, F32, BF16 and F16"));
+}
+
+TEST(ExchangeRefusals, ACopyThatIsNone) {
+  // Of the head's bias BERT has two names. Its last bytes are changed.
+  std::string file = readFile(parityFiles("bert-published/model.safetensors"));
+  const SafetensorsHeader header = headerOf(file);
+  const SafeTensor *bias = header.find("cls.predictions.decoder.bias");
+  ASSERT_NE(bias, nullptr);
+  file[static_cast<std::size_t>(header.dataStart + bias->end - 1)] ^= 1;
+  EXPECT_THAT(opening(file),
+              AllOf(HasSubstr("cls.predictions.decoder.bias"),
+                    HasSubstr("differs from \"cls.predictions.bias\"")));
+}
+
+TEST(ExchangeRefusals, AHeadThatIsNoCopyIsOneOfItsOwn) {
+  std::string file = readFile(parityFiles("gpt2-head/model.safetensors"));
+  const SafetensorsHeader header = headerOf(file);
+  const SafeTensor *head = header.find("lm_head.weight");
+  ASSERT_NE(head, nullptr);
+  file[static_cast<std::size_t>(header.dataStart + head->begin)] ^= 1;
+  const TestFolder folder;
+  writeFile(folder / "model.safetensors", file);
+  EXPECT_TRUE(openWeights(folder / "model.safetensors")
+                  ->tensors()
+                  .contains("lm_head.weight"));
+  EXPECT_FALSE(openWeights(parityFiles("gpt2-head"))
+                   ->tensors()
+                   .contains("lm_head.weight"));
+}
+
+TEST(ExchangeRefusals, AFusedTensorThatDoesNotPart) {
+  // [8, 24] of queries, keys and values, and as many numbers otherwise.
+  EXPECT_THAT(opening(changed("gpt2", "\"shape\":[8,24]", "\"shape\":[24,8]")),
+              AllOf(HasSubstr("c_attn.weight"), HasSubstr("[24, 8]"),
+                    HasSubstr("does not part into the 3 equal ones")));
+}
+
+TEST(ExchangeRefusals, NothingToOpen) {
+  EXPECT_THAT(saidAgainst([] { (void)openWeights(parityFiles("none")); }),
+              HasSubstr("none"));
+  const TestFolder folder;
+  EXPECT_THAT(saidAgainst([&] { (void)openWeights(folder / ""); }),
+              HasSubstr("has neither model.safetensors nor"));
+}
+
+TEST(ExchangeRefusals, AFolderThatHasCheckpoints) {
+  const TestFolder folder;
+  importWeights(parityFiles("gpt2"), folder / "kept");
+  EXPECT_THAT(saidAgainst([&] {
+                importWeights(parityFiles("llama"), folder / "kept");
+              }),
+              HasSubstr("has a checkpoint already, of step 0"));
+  // The first is untouched.
+  EXPECT_EQ(openWeights(folder / "kept")->model(), "gpt2");
+}
+
+TEST(ExchangeRefusals, AFolderThatIsThere) {
+  const TestFolder folder;
+  writeFile(folder / "mine.txt", "precious");
+  const auto source = openWeights(parityFiles("gpt2"));
+  EXPECT_THAT(saidAgainst([&] { exportHuggingFace(*source, folder / "", {}); }),
+              HasSubstr("is there already"));
+  EXPECT_EQ(readFile(folder / "mine.txt"), "precious");
+}
+
+TEST(ExchangeRefusals, DamageIsFoundBeforeItIsPassedOn) {
+  const TestFolder folder;
+  importWeights(parityFiles("gpt2"), folder / "kept");
+  const std::string path =
+      folder / "kept/step-00000000/weights-00001-of-00001.safetensors";
+  std::string file = readFile(path);
+  file[file.size() - 100] ^= 4;
+  writeFile(path, file);
+  EXPECT_THAT(saidAgainst([&] {
+                exportHuggingFace(*openWeights(folder / "kept"), folder / "out",
+                                  {});
+              }),
+              AllOf(HasSubstr("has checksum"), HasSubstr("damaged")));
+  EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "out.partial"));
+}
+
+TEST(ExchangeRefusals, LlmcHasGpt2Alone) {
+  const TestFolder folder;
+  EXPECT_THAT(saidAgainst([&] {
+                exportLlmc(*openWeights(parityFiles("llama")), folder / "a",
+                           {});
+              }),
+              HasSubstr("llm.c has GPT-2 with a tied head alone"));
+  const auto source = openWeights(parityFiles("gpt2-f16"));
+  EXPECT_THAT(saidAgainst([&] { exportLlmc(*source, folder / "a", {}); }),
+              HasSubstr("the weights are in F16"));
+  ExportOptions options;
+  options.type = ElementType::bf16;
+  options.heads = 3;
+  EXPECT_THAT(saidAgainst([&] { exportLlmc(*source, folder / "a", options); }),
+              HasSubstr("3 heads do not part 8 channels"));
+}
+
+TEST(ExchangeRefusals, OfAnotherFamilyByName) {
+  const TestFolder folder;
+  const Anonymous source(parityFiles("llama"));
+  ExportOptions options;
+  options.family = "gpt2";
+  EXPECT_THAT(
+      saidAgainst([&] { exportHuggingFace(source, folder / "a", options); }),
+      HasSubstr("the model has no parameter"));
+  options.family = "lama";
+  EXPECT_THAT(
+      saidAgainst([&] { exportHuggingFace(source, folder / "a", options); }),
+      HasSubstr("the nearest is \"llama\""));
+}
+
+} // namespace
+} // namespace mtplan::runtime
