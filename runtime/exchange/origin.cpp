@@ -140,8 +140,9 @@ Origin readOrigin(const std::string &file,
     const auto bytes = texts.find(bytesKey);
     if (bytes == texts.end())
       throw DataError(file, "has no metadata '" + bytesKey + "'");
-    made.header = parsed(file + ": " + key, text,
-                         numberIn(file, bytesKey, bytes->second));
+    std::string where = file;
+    where.append(": ").append(key);
+    made.header = parsed(where, text, numberIn(file, bytesKey, bytes->second));
   }
   if (const auto found = texts.find(kIndex); found != texts.end())
     origin.index = found->second;

@@ -125,7 +125,7 @@ TEST(Ckpt, VerifyFindsAllThatIsDamaged) {
 
 TEST(Ckpt, OptionsThatDoNothingAreRefused) {
   const TestFolder folder;
-  auto refusal = [&](std::vector<std::string> more) {
+  auto refusal = [&](const std::vector<std::string> &more) {
     const Ran ran = ckpt(with({"convert", files("gpt2"), folder / "x"}, more));
     EXPECT_EQ(ran.code, 2);
     EXPECT_FALSE(fs::exists(folder / "x"));

@@ -60,7 +60,7 @@ void refuseIdle(const CkptFlags &flags, std::string_view format) {
 }
 
 std::string sizeText(std::int64_t bytes) {
-  return bytesText(static_cast<planner::Bytes>(bytes));
+  return bytesText(planner::Bytes{static_cast<double>(bytes)});
 }
 
 std::string exportedText(const CkptFlags &flags, const Exported &exported) {

@@ -27,7 +27,7 @@ std::string plural(std::int64_t count, const std::string &what) {
 }
 
 std::string sizeText(std::int64_t bytes) {
-  return bytesText(static_cast<planner::Bytes>(bytes));
+  return bytesText(planner::Bytes{static_cast<double>(bytes)});
 }
 
 // "28 tensors, 124 M elements in F32"
@@ -65,7 +65,7 @@ std::string runText(const RunState &run) {
   }
   std::string options;
   for (const auto &[name, value] : run.options)
-    options += (options.empty() ? "" : " ") + name + " " + value;
+    options += fmt::format("{}{} {}", options.empty() ? "" : " ", name, value);
   if (!options.empty())
     text += line("options", options);
   return text;

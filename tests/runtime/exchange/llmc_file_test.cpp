@@ -10,7 +10,6 @@
 namespace mtplan::runtime {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 
 std::string given() { return readFile(parityFiles("gpt2-llmc/model.bin")); }

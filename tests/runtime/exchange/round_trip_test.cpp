@@ -46,7 +46,8 @@ std::string nameOf(const testing::TestParamInfo<std::string> &info) {
 /// Every file of `folder` is in `given`, with the same bytes.
 void expectFiles(const std::string &folder, const std::string &given) {
   for (const std::string &name : namesIn(folder))
-    EXPECT_EQ(readFile(folder + "/" + name), readFile(given + "/" + name))
+    EXPECT_EQ(readFile(fs::path(folder) / name),
+              readFile(fs::path(given) / name))
         << name;
 }
 
