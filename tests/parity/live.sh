@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# live.sh: makes the goldens anew, with the first Python that has PyTorch of
-# $MTPLAN_TORCH_PYTHON, the PATH's and Debian's, and holds those that are
-# committed to them. Ends with 77, skipped, if none has it.
+# live.sh MODULES SCRIPT [ARGUMENT...]: runs a script of this folder with the
+# first Python that has these modules ("torch, transformers") of
+# $MTPLAN_TORCH_PYTHON, the PATH's and Debian's. Ends with 77, skipped, if none
+# has them.
 set -euo pipefail
+modules=$1
+shift
 cd "$(dirname "$0")"
 
 for python in ${MTPLAN_TORCH_PYTHON:-} python3 /usr/bin/python3; do
-  if "$python" -c 'import torch' 2>/dev/null; then
-    exec "$python" -B make_goldens.py --check
+  if "$python" -c "import $modules" 2>/dev/null; then
+    exec "$python" -B "$@"
   fi
 done
-echo 'skipped: no Python here has PyTorch (Debian: apt install python3-torch)'
+echo "skipped: no Python here has all of $modules (tests/parity/README.md)"
 exit 77
