@@ -1,10 +1,19 @@
-//===- checkpoint_crash_test.cpp - Runs that die and go on ----------------===//
+//===- checkpoint_crash_test.cpp - Saves that are cut short ---------------===//
+//
+// A run saves every step and dies in a save; the same command goes on from what
+// is left, and dies in its first save one call later, until it has died at each
+// call of a save. All that is ever kept or reported is held against a run that
+// nobody disturbed: so each run is the proof of the death before it.
+//
+//===----------------------------------------------------------------------===//
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
-#include <utility>
+#include <ostream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,87 +24,185 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using testing::AnyOf;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 constexpr int kKilled = 128 + SIGKILL;
 
-class CheckpointCrash : public FaultRuns {
+/// Who dies, and how.
+struct Death {
+  const char *plan;
+  int processes; ///< of MPI; 0: threads of one process
+  int rank;      ///< whose calls count; -1: all ranks'
+  /// "all die": launcher and ranks at once. "die": that rank alone; the
+  /// launcher kills the others when it hears of it.
+  const char *deed;
+  int share; ///< one call of so many, but each with MTPLAN_TEST_ALL
+};
+
+void PrintTo(const Death &death, std::ostream *out) {
+  *out << death.plan << ", processes " << death.processes << ", rank "
+       << death.rank << ": " << death.deed;
+}
+
+class CheckpointCrash : public FaultRuns,
+                        public testing::WithParamInterface<Death> {
 protected:
   void SetUp() override {
     if (const std::string why = whyNoFaults(); !why.empty())
       GTEST_SKIP() << why;
+    if (death.processes > 0 && underMpi(1, {}).empty())
+      GTEST_SKIP() << "no mpirun, or built without MPI";
+    share = std::getenv("MTPLAN_TEST_ALL") ? 1 : death.share;
+    findCalls();
+    steps = static_cast<int>(calls.size()) + 4; // each death takes one at most
+    const Ended ended =
+        RunProcess(threads(death.plan, whole,
+                           {"--steps", std::to_string(steps), "--save-every",
+                            "1", "--keep", std::to_string(steps), "--metrics",
+                            whole + ".metrics"}))
+            .end();
+    ASSERT_EQ(ended.code, 0) << ended.out;
+    wholeLog = numbersOf(whole + ".metrics");
+    ASSERT_THAT(wholeLog, SizeIs(steps));
   }
 
-  /// Numbers of the first call of the save of step 6, and of step 8, among
-  /// those of a run.
-  static std::pair<long, long> callsOfStep6(const std::string &plan) {
-    const auto calls = callsOf(plan, place("counted"));
-    EXPECT_GT(calls.size(), 100U);
-    // From 1.
-    return {static_cast<long>(firstOf(calls, "step-00000006")) + 1,
-            static_cast<long>(firstOf(calls, "step-00000008")) + 1};
+  std::vector<std::string> command(int last) const {
+    const std::vector<std::string> more{
+        "--steps", std::to_string(last), "--save-every", "1", "--metrics", log};
+    return death.processes > 0
+               ? processes(death.processes, death.plan, to, more)
+               : threads(death.plan, to, more);
   }
 
-  /// A run of 8 steps dies at a call; the same command again ends it. Returns
-  /// the step that it goes on from.
-  static long diesAndGoesOn(const std::string &plan, long call) {
-    const std::string to = place("dies"), metrics = place("metrics");
+  static std::string folderOf(int step) {
+    return fmt::format("/step-{:08}", step);
+  }
+
+  // Calls of the third save: the first that removes one.
+  void findCalls() {
+    const std::string lines = place("calls");
+    const FaultOrders orders{
+        .under = to, .deed = "", .log = lines, .rank = death.rank};
+    const Ended ended = RunProcess(withFaults(orders, command(4))).end();
+    ASSERT_EQ(ended.code, 0) << ended.out;
+    calls = linesOf(lines);
+    calls.erase(calls.begin() + firstOf(calls, folderOf(4)), calls.end());
+    calls.erase(calls.begin(), calls.begin() + firstOf(calls, folderOf(3)));
+    // That a save looks whether something is in its way is no call of its own:
+    // a start does the same.
+    std::erase(calls, "list " + to + folderOf(3) + ".partial");
+    ASSERT_GT(calls.size(), death.rank == 1 ? 8U : 30U);
     fs::remove_all(to);
-    fs::remove(metrics);
-    const auto command = threads(plan, to, {"--metrics", metrics});
-    const Ended dead =
-        RunProcess(withFaults({to, "die", call, ""}, command)).end();
-    EXPECT_EQ(dead.code, kKilled) << dead.out;
-    const Ended ended = RunProcess(command).end();
-    EXPECT_EQ(ended.code, 0) << ended.out;
-    EXPECT_THAT(ended.lines("warning: "), IsEmpty());
-    const std::string reference = undisturbed(plan);
-    EXPECT_EQ(numbersOf(metrics), numbersOf(reference + "/metrics"));
-    // Nothing half-written stays, and nothing too many.
-    EXPECT_THAT(namesIn(to), ElementsAre("latest", "lock", "step-00000006",
-                                         "step-00000008"));
-    EXPECT_EQ(contentOf(to + "/latest"), "step-00000008\n");
-    for (const char *step : {"/step-00000006", "/step-00000008"})
-      EXPECT_THAT(differing(to + step, reference + step), IsEmpty());
-    const auto from = ended.lines("goes on from step ");
-    return from.size() == 1 ? std::stol(from[0]) : -1;
+    fs::remove(log);
   }
+
+  // Steps of which there is a whole checkpoint, with what it should hold.
+  std::vector<int> kept() const {
+    std::vector<int> found;
+    for (const std::string &name : namesIn(to))
+      if (name.starts_with("step-") && name.find('.') == std::string::npos) {
+        EXPECT_THAT(differing(fs::path(to) / name, fs::path(whole) / name),
+                    IsEmpty());
+        found.push_back(std::stoi(name.substr(5)));
+      }
+    return found;
+  }
+
+  fs::file_time_type writtenAt(int step) const {
+    std::error_code ignored;
+    return fs::last_write_time(to + folderOf(step) + "/manifest.json", ignored);
+  }
+
+  // What a killed launcher was given to print may be lost.
+  void expectWentOn(int from, const Ended &ended) const {
+    if (from > 0 && (death.processes == 0 || ended.code == 0)) {
+      EXPECT_THAT(ended.lines("goes on from step "),
+                  ElementsAre(std::to_string(from)))
+          << ended.out;
+    }
+    EXPECT_THAT(ended.lines("warning: "), IsEmpty());
+    std::vector<std::string> reported = numbersOf(log);
+    if (!contentOf(log).ends_with('\n') && !reported.empty())
+      reported.pop_back(); // killed meanwhile
+    EXPECT_GT(std::ssize(reported), from);
+    std::vector<std::string> expected = wholeLog;
+    expected.resize(std::min(expected.size(), reported.size()));
+    EXPECT_EQ(reported, expected);
+  }
+
+  const Death death = GetParam();
+  const std::string to = place("dies"), log = place("dies.metrics"),
+                    whole = place("whole");
+  int share = 1, steps = 0;
+  std::vector<std::string> calls, wholeLog;
 };
 
-TEST_F(CheckpointCrash, AtEveryCallOfASave) {
-  const auto [first, next] = callsOfStep6("one");
-  ASSERT_GT(first, 0);
-  ASSERT_GT(next, first + 50);
-  RecordProperty("calls", std::to_string(next - first));
-  long before = 4;
-  bool either[2] = {};
-  for (long call = first; call <= next; ++call) {
-    SCOPED_TRACE("call " + std::to_string(call - first + 1) + " of " +
-                 std::to_string(next - first));
-    const long from = diesAndGoesOn("one", call);
-    ASSERT_THAT(from, AnyOf(4, 6));
-    // Once it is there it is there.
-    EXPECT_GE(from, before);
-    before = from;
-    either[from == 6] = true;
-    if (HasFailure())
-      break; // the others would say the same
+TEST_P(CheckpointCrash, AtEachCallOfASaveLosesNoBit) {
+  RecordProperty("calls", std::to_string(calls.size()));
+  const long after = std::ssize(calls) + 1; // the first of the next save
+  int newest = 0, deaths = 0;
+  bool isThere = false;
+  for (long at = 1; at <= after && !HasFailure();
+       at = at < after ? std::min(at + share, after) : after + 1) {
+    const int step = std::max(newest + 1, 3);
+    std::string first = calls[0];
+    first.replace(first.find(folderOf(3)), folderOf(3).size(), folderOf(step));
+    SCOPED_TRACE(fmt::format("step {}, call {} of {}: {}", step, at, after - 1,
+                             at < after ? calls[at - 1] : "none"));
+    const FaultOrders orders{.under = to,
+                             .deed = death.deed,
+                             .at = at,
+                             .since = first,
+                             .rank = death.rank};
+    const auto before = writtenAt(newest);
+    const Ended dead =
+        death.processes > 0
+            ? endOfAll(withFaults(orders, command(steps)))
+            : RunProcess(withFaults(orders, command(steps))).end();
+    if (death.processes == 0 || std::string(death.deed) == "all die")
+      EXPECT_EQ(dead.code, kKilled) << dead.out;
+    else
+      EXPECT_NE(dead.code, 0) << dead.out;
+    ++deaths;
+    expectWentOn(newest, dead);
+    EXPECT_EQ(writtenAt(newest), before); // it did not begin before that step
+    const std::vector<int> left = kept();
+    ASSERT_GE(left.size(), 2U);
+    newest = left.back();
+    // The one before, or once it is there it is there.
+    EXPECT_EQ(newest, isThere || newest == step ? step : step - 1);
+    isThere = newest == step;
   }
-  EXPECT_TRUE(either[0] && either[1]);
+  EXPECT_TRUE(isThere);
+  EXPECT_LT(newest, deaths); // there were others before
+  const Ended ended = RunProcess(command(steps)).end();
+  EXPECT_EQ(ended.code, 0) << ended.out;
+  expectWentOn(newest, ended);
+  EXPECT_THAT(numbersOf(log), SizeIs(steps));
+  // Nothing half-written stays, and nothing too many.
+  EXPECT_THAT(kept(), ElementsAre(steps - 1, steps));
+  EXPECT_THAT(namesIn(to), SizeIs(4));
+  EXPECT_EQ(contentOf(to + "/latest"), folderOf(steps).substr(1) + "\n");
 }
 
-// What one rank does may come before or after what another does.
-TEST_F(CheckpointCrash, AtSomeCallsOfASaveOfTwoRanks) {
-  const auto [first, next] = callsOfStep6("two");
-  ASSERT_GT(next, first + 100);
-  for (long call = first; call <= next; call += (next - first) / 12) {
-    SCOPED_TRACE("call " + std::to_string(call - first + 1) + " of " +
-                 std::to_string(next - first));
-    EXPECT_THAT(diesAndGoesOn("two", call), AnyOf(4, 6));
-  }
-}
+INSTANTIATE_TEST_SUITE_P(
+    Runs, CheckpointCrash,
+    testing::Values(
+        Death{"one", 0, -1, "die", 1}, Death{"two", 0, -1, "die", 1},
+        Death{"two", 2, 0, "all die", 30}, Death{"two", 2, 1, "all die", 30},
+        Death{"two", 2, 0, "die", 30}, Death{"two", 2, 1, "die", 30}),
+    [](const auto &test) {
+      const Death &death = test.param;
+      return fmt::format(
+          "{}{}{}", death.plan, death.processes > 0 ? "Processes" : "Threads",
+          death.rank < 0
+              ? ""
+              : fmt::format("{}{}", death.rank,
+                            std::string(death.deed) == "die" ? "Alone"
+                                                             : "AndAll"));
+    });
 
 } // namespace
 } // namespace mtplan

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 constexpr int kSteps = 20;
 constexpr int kKilled = 128 + SIGKILL;
@@ -61,12 +62,14 @@ protected:
 
   static std::vector<std::string> command(const std::string &to,
                                           const std::string &log,
-                                          const std::string &saveEvery = "1") {
+                                          const std::string &saveEvery = "1",
+                                          const std::string &grace = "0") {
     const std::vector<std::string> more{"--steps",      std::to_string(kSteps),
                                         "--metrics",    log,
                                         "--save-every", saveEvery};
     return GetParam().processes > 0
-               ? processes(GetParam().processes, GetParam().plan, to, more)
+               ? processes(GetParam().processes, GetParam().plan, to, more,
+                           grace)
                : threads(GetParam().plan, to, more);
   }
 
@@ -120,8 +123,13 @@ TEST_P(CheckpointKilled, InTheMiddleOfARecordLosesNoBit) {
     fs::remove(log);
     // The first call opens the file.
     const Ended dead =
-        endOfAll(withFaults({log, "die", step + 1}, command(to, log, "2")));
+        endOfAll(withFaults({log, "die", step + 1}, command(to, log, "2", "")));
     EXPECT_NE(dead.code, 0) << dead.out;
+    for (int rank = 1; rank < GetParam().processes; ++rank)
+      EXPECT_THAT(dead.said(rank),
+                  StartsWith("told to end by SIGTERM, goes on to save, waits "
+                             "for rank"))
+          << dead.out;
     EXPECT_FALSE(contentOf(log).ends_with('\n'));
     const Ended ended = goesOn(command(to, log, "2"), to, log);
     // The save of step 6 begins when that of step 4 has ended.

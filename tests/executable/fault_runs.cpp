@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char *kModel = R"({
   "model_type": "gpt2", "architectures": ["GPT2LMHeadModel"],
-  "n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 16,
+  "n_layer": 1, "n_embd": 8, "n_head": 2, "n_positions": 16,
   "vocab_size": 257, "activation_function": "gelu_new",
   "attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1,
   "layer_norm_epsilon": 1e-05, "initializer_range": 0.02
@@ -101,11 +101,18 @@ std::vector<std::string> differing(const std::string &one,
   return found;
 }
 
-std::vector<std::string> numbersOf(const std::string &metrics) {
+std::vector<std::string> linesOf(const std::string &file) {
   std::vector<std::string> lines;
-  std::ifstream log(metrics);
-  for (std::string line; std::getline(log, line);)
-    lines.push_back(line.substr(0, line.find(", \"skipped\"")));
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+std::vector<std::string> numbersOf(const std::string &metrics) {
+  std::vector<std::string> lines = linesOf(metrics);
+  for (std::string &line : lines)
+    line.resize(std::min(line.size(), line.find(", \"skipped\"")));
   return lines;
 }
 
@@ -162,11 +169,14 @@ std::vector<std::string> FaultRuns::threads(const std::string &plan,
 std::vector<std::string> FaultRuns::processes(int ranks,
                                               const std::string &plan,
                                               const std::string &checkpoints,
-                                              std::vector<std::string> more) {
+                                              std::vector<std::string> more,
+                                              const std::string &grace) {
   std::vector<std::string> all =
       underMpi(ranks, arguments(plan, checkpoints, std::move(more)));
   if (all.empty())
     return all;
+  if (!grace.empty())
+    *(std::ranges::find(all, "odls_base_sigkill_timeout") + 1) = grace;
   // What Open MPI keeps in files stays when its launcher is killed. The rest
   // is what it takes on one machine, without a look at what else there may be.
   const std::string files = place("mpi");
@@ -199,11 +209,7 @@ std::vector<std::string> FaultRuns::callsOf(const std::string &plan,
                                             threads(plan, checkpoints)))
                           .end();
   EXPECT_EQ(ended.code, 0) << ended.out;
-  std::vector<std::string> calls;
-  std::ifstream lines(log);
-  for (std::string line; std::getline(lines, line);)
-    calls.push_back(line);
-  return calls;
+  return linesOf(log);
 }
 
 std::size_t FaultRuns::firstOf(const std::vector<std::string> &calls,

@@ -44,6 +44,7 @@ std::vector<std::string> namesIn(const std::string &folder);
 /// same bytes.
 std::vector<std::string> differing(const std::string &one,
                                    const std::string &other);
+std::vector<std::string> linesOf(const std::string &file);
 /// The lines of --metrics up to what are times.
 std::vector<std::string> numbersOf(const std::string &metrics);
 
@@ -64,11 +65,14 @@ protected:
   static std::vector<std::string> threads(const std::string &plan,
                                           const std::string &checkpoints,
                                           std::vector<std::string> more = {});
-  /// The same as processes of MPI, which leave nothing behind when they die;
-  /// empty where they cannot be had.
+  /// The same as processes of MPI, which leave no files when they die; empty
+  /// where they cannot be had.
+  /// \param grace  seconds from when one has died until the others get SIGTERM,
+  ///               and from then to SIGKILL; "": those of underMpi
   static std::vector<std::string> processes(int ranks, const std::string &plan,
                                             const std::string &checkpoints,
-                                            std::vector<std::string> more = {});
+                                            std::vector<std::string> more = {},
+                                            const std::string &grace = "0");
   /// Checkpoints of all steps of such a run of 8, and its "metrics".
   static std::string undisturbed(const std::string &plan);
 
