@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 
 #include <fcntl.h>
@@ -50,11 +52,23 @@ std::vector<std::string> namesIn(const std::string &folder) {
   return names;
 }
 
+void setLatest(const std::string &folder, const std::string &name) {
+  replaceFile(folder + "/" + std::string(kLatest), name + "\n");
+}
+
+bool isLatest(const std::string &folder, const std::string &name) {
+  std::ifstream file(folder + "/" + std::string(kLatest));
+  return std::string(std::istreambuf_iterator<char>(file), {}) == name + "\n";
+}
+
 // What is found in a folder before it is written to.
 void settle(const std::string &folder) {
+  std::string newest;
   for (const std::int64_t step : stepsIn(folder)) {
+    const std::string name = stepName(step);
     try {
-      readManifest(folder + "/" + stepName(step));
+      readManifest(folder + "/" + name);
+      newest = name;
     } catch (const ForeignVersion &error) {
       throw CheckpointError(std::string(error.what()) +
                             "; give this run a folder of its own");
@@ -67,6 +81,9 @@ void settle(const std::string &folder) {
          (name.ends_with(kPartial) || name.ends_with(kReplaced))) ||
         name == std::string(kLatest) + kNext)
       removeFolder(fs::path(folder) / name);
+  // Its run may have died before it could say so.
+  if (!newest.empty() && !isLatest(folder, newest))
+    setLatest(folder, newest);
 }
 
 void removeOldest(const std::string &folder, std::int64_t newest, int keep) {
@@ -174,7 +191,7 @@ std::string publish(const std::string &folder, const Manifest &manifest,
     renameFolder(whole, replaced);
   renameFolder(partial, whole);
   try {
-    replaceFile(folder + "/" + std::string(kLatest), stepName(step) + "\n");
+    setLatest(folder, stepName(step));
     if (again)
       removeFolder(replaced);
     removeOldest(folder, step, keep);

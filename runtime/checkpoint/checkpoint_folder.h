@@ -36,7 +36,8 @@ Manifest readManifest(const std::string &checkpoint);
 /// it is not there.
 class FolderLock {
 public:
-  /// Also removes what runs that died have left half-written.
+  /// Also removes what runs that died have left half-written, and sets `latest`
+  /// where one died before it could.
   /// \throws CheckpointError, also if another run has it, or if there are
   ///         checkpoints of another version, which would be removed in turn
   explicit FolderLock(const std::string &folder);

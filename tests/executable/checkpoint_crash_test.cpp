@@ -24,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -174,6 +175,10 @@ TEST_P(CheckpointCrash, AtEachCallOfASaveLosesNoBit) {
     // The one before, or once it is there it is there.
     EXPECT_EQ(newest, isThere || newest == step ? step : step - 1);
     isThere = newest == step;
+    // That the one before had died before it could set it is mended.
+    EXPECT_THAT(contentOf(to + "/latest"),
+                AnyOf(folderOf(step - 1).substr(1) + "\n",
+                      folderOf(newest).substr(1) + "\n"));
   }
   EXPECT_TRUE(isThere);
   EXPECT_LT(newest, deaths); // there were others before

@@ -37,6 +37,7 @@ protected:
     for (const std::string step :
          {"step-00000004", "step-00000006", "step-00000008"})
       fs::copy(fs::path(undisturbed("one")) / step, fs::path(to) / step);
+    std::ofstream(to + "/latest") << "step-00000008\n";
     return to;
   }
 
@@ -169,12 +170,13 @@ TEST_F(CheckpointDamage, OfFilesIsPassedOver) {
 TEST_F(CheckpointDamage, OfAllEndsTheRunAndNothingIsRemoved) {
   const std::string to = kept();
   for (const std::string &name : namesIn(to))
-    flipOne(fs::path(to) / name);
+    if (name != "latest")
+      flipOne(fs::path(to) / name);
   const Ran ran = goOn(to);
   EXPECT_EQ(ran.code, 2);
   EXPECT_THAT(ran.err, HasSubstr("no checkpoint there can be gone on from"));
-  EXPECT_THAT(namesIn(to), ElementsAre("lock", "step-00000004", "step-00000006",
-                                       "step-00000008"));
+  EXPECT_THAT(namesIn(to), ElementsAre("latest", "lock", "step-00000004",
+                                       "step-00000006", "step-00000008"));
 }
 
 TEST_F(CheckpointDamage, IsNotToHaveMoreFiles) {
@@ -205,7 +207,7 @@ TEST_F(CheckpointDamage, IsNotToBeOfAnotherVersion) {
                            "/manifest.json: /version: is 2, but this mtrun "
                            "reads version 1; give this run a folder of its "
                            "own\n");
-    EXPECT_THAT(namesIn(to), ElementsAre("lock", "step-00000004",
+    EXPECT_THAT(namesIn(to), ElementsAre("latest", "lock", "step-00000004",
                                          "step-00000006", "step-00000008"));
   }
   // To read from, the one before will do.
@@ -240,8 +242,26 @@ TEST_F(CheckpointDamage, WhatDeadRunsLeftIsRemovedAndNothingElse) {
   std::ofstream(to + "/latest.new") << "step-0";
   const Ran ran = goOn(to);
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_THAT(namesIn(to), ElementsAre("lock", "ours.partial", "step-00000004",
-                                       "step-00000006", "step-00000008"));
+  EXPECT_THAT(namesIn(to),
+              ElementsAre("latest", "lock", "ours.partial", "step-00000004",
+                          "step-00000006", "step-00000008"));
+}
+
+TEST_F(CheckpointDamage, OfWhatIsCalledLatestIsMended) {
+  for (const std::string was : {"step-00000006\n", "step-00000008", "", "x"}) {
+    const std::string to = kept();
+    if (was == "")
+      fs::remove(to + "/latest");
+    else
+      std::ofstream(to + "/latest") << was;
+    EXPECT_EQ(goOn(to).err, "");
+    EXPECT_EQ(contentOf(to + "/latest"), "step-00000008\n");
+  }
+  // Nor is it one that is not there, or no longer whole.
+  const std::string to = kept();
+  fs::remove(to + "/step-00000008/manifest.json");
+  EXPECT_EQ(goOn(to, {"--steps", "6"}).code, 0);
+  EXPECT_EQ(contentOf(to + "/latest"), "step-00000006\n");
 }
 
 TEST_F(CheckpointDamage, AsManyAreKeptAsAreAskedFor) {
