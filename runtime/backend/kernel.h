@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/backend/memory.h"
 #include "runtime/plan/plan.h"
 #include "runtime/random/draws.h"
 
@@ -91,6 +92,8 @@ public:
   /// Throws std::runtime_error that names the label, the kernel, and what of
   /// its settings, types or shapes it cannot do, or that there is none.
   virtual std::unique_ptr<Kernel> prepare(const KernelSpec &spec) = 0;
+  /// What its kernels see.
+  virtual Memory &memory() { return hostMemory(); }
 };
 
 /// Plain loops in double precision over any element types: the specification of

@@ -3,5 +3,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-scripts/project_files.sh '*.cpp' '*.h' '*.cu' |
+scripts/project_files.sh '*.cpp' '*.h' '*.cu' '*.cuh' |
   xargs -r -n 40 clang-format-14 --dry-run -Werror

@@ -9,14 +9,14 @@ if(NOT DEFINED ROOT)
   cmake_path(SET ROOT NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../..)
 endif()
 set(LINE_LIMIT 500)
-set(KINDS h cpp cu td mlir test py sh cmake)
+set(KINDS h cpp cu cuh td mlir test py sh cmake)
 set(ROOMS ir passes planner codegen runtime tools)
 
 # What a file below a folder may include: first the prefixes of "quoted" names,
 # then those of <angled> names with a slash (no slash: the standard library).
 # The longest folder that fits decides.
 set(FOLDERS planner planner/graph planner/fit ir passes codegen runtime/plan
-    runtime/random runtime/cpu runtime/safetensors runtime/weights
+    runtime/random runtime/cpu runtime/cuda runtime/safetensors runtime/weights
     runtime tools)
 set(planner_QUOTED planner/)
 set(planner_ANGLED nlohmann/)
@@ -36,6 +36,9 @@ set(runtime/random_QUOTED runtime/random/)
 set(runtime/random_ANGLED)
 set(runtime/cpu_QUOTED runtime/cpu/ runtime/backend/ runtime/plan/ runtime/random/)
 set(runtime/cpu_ANGLED oneapi/)
+set(runtime/cuda_QUOTED runtime/cuda/ runtime/backend/ runtime/plan/
+    runtime/random/)
+set(runtime/cuda_ANGLED)
 set(runtime/safetensors_QUOTED runtime/safetensors/ runtime/data/)
 set(runtime/safetensors_ANGLED nlohmann/)
 set(runtime/weights_QUOTED runtime/weights/ runtime/plan/)
@@ -94,6 +97,9 @@ function(check_include file name kind)
     complain("${file}: is MLIR-free, but has ${written}")
   elseif(name STREQUAL "nlohmann/json.hpp" AND NOT file MATCHES "${JSON_FILES}")
     complain("${file}: is no place to parse json, but has ${written}")
+  elseif(name MATCHES "^(cuda|cublas|cudnn|nccl)" AND
+         NOT folder STREQUAL "runtime/cuda")
+    complain("${file}: is no place for GPUs, but has ${written}")
   elseif(NOT name MATCHES "/")
     if(kind STREQUAL "QUOTED")
       complain("${file}: write the room in ${written}")
@@ -125,7 +131,8 @@ endfunction()
 
 foreach(room IN LISTS ROOMS)
   file(GLOB_RECURSE files RELATIVE ${ROOT}
-    ${ROOT}/${room}/*.h ${ROOT}/${room}/*.cpp ${ROOT}/${room}/*.cu)
+    ${ROOT}/${room}/*.h ${ROOT}/${room}/*.cpp ${ROOT}/${room}/*.cu
+    ${ROOT}/${room}/*.cuh)
   foreach(file IN LISTS files)
     check_includes(${file})
   endforeach()

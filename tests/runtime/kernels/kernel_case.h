@@ -80,16 +80,23 @@ public:
   /// The results' bytes.
   std::vector<Bytes> runBytes(Backend &backend) const {
     const std::unique_ptr<Kernel> kernel = backend.prepare(spec);
-    std::vector<Bytes> results = outputs;
+    Memory &memory = backend.memory();
+    std::vector<Allocation> places;
+    auto place = [&](const Bytes &bytes) {
+      places.emplace_back(memory, bytes.size());
+      memory.upload(places.back().get(), bytes.data(), bytes.size());
+      return places.back().get();
+    };
     std::vector<const void *> from;
     std::vector<void *> to;
-    from.reserve(inputs.size());
-    to.reserve(results.size());
     for (const Bytes &bytes : inputs)
-      from.push_back(bytes.data());
-    for (Bytes &bytes : results)
-      to.push_back(bytes.data());
+      from.push_back(place(bytes));
+    for (const Bytes &bytes : outputs)
+      to.push_back(place(bytes));
     kernel->run({from.data(), to.data(), moment, &update});
+    std::vector<Bytes> results = outputs;
+    for (std::size_t i = 0; i < results.size(); ++i)
+      memory.download(results[i].data(), to[i], results[i].size());
     return results;
   }
   std::vector<Doubles> run(Backend &backend) const {

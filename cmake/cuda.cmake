@@ -1,0 +1,29 @@
+# GPUs: where nvcc is, runtime/cuda is built. Without it everything else is.
+#
+# MTPLAN_CUDA is whether it is there. Device code is for A100 and H100, and for
+# what comes after them through PTX.
+#
+# Not with sanitizers: they know neither fibers (tests/emulator) nor devices.
+set(MTPLAN_CUDA OFF)
+if(MTPLAN_SANITIZE OR MTPLAN_FUZZ)
+  return()
+endif()
+include(CheckLanguage)
+check_language(CUDA)
+if(CMAKE_CUDA_COMPILER)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+  endif()
+  enable_language(CUDA)
+  set(CMAKE_CUDA_STANDARD 20)
+  # CMake 3.25 does not know that nvcc can do it.
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  find_package(CUDAToolkit 13 REQUIRED)
+  if(CCACHE)
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+  endif()
+  set(MTPLAN_CUDA ON)
+else()
+  message(STATUS "no nvcc: GPUs are left out")
+endif()

@@ -1,0 +1,103 @@
+//===- backend.cpp - A GPU's kernels --------------------------------------===//
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "runtime/cuda/cuda_backend.h"
+#include "runtime/cuda/families.h"
+
+namespace mtplan::runtime {
+namespace cuda {
+namespace {
+
+const std::map<std::string, Maker> &makers() {
+  static const std::map<std::string, Maker> kTable = {
+      {"accumulate", makePointwise},
+      {"activation", makePointwise},
+      {"activation_grad", makePointwise},
+      {"add", makePointwise},
+      {"cast", makePointwise},
+      {"copy", makePointwise},
+      {"layer_norm", makeNorm},
+      {"layer_norm_grad", makeNorm},
+      {"mul", makePointwise},
+      {"rms_norm", makeNorm},
+      {"rms_norm_grad", makeNorm},
+      {"scale", makePointwise},
+      {"swiglu", makePointwise},
+      {"swiglu_grad", makePointwise},
+  };
+  return kTable;
+}
+
+// In the order of the stream on which kernels are queued.
+class CudaMemory final : public Memory {
+public:
+  explicit CudaMemory(SharedContext theContext)
+      : context(std::move(theContext)) {}
+
+  void *allocate(std::size_t bytes) override {
+    void *data = nullptr;
+    // Of nothing there need be no address.
+    MTPLAN_CUDA(cudaMalloc(&data, std::max<std::size_t>(bytes, 1)));
+    return data;
+  }
+  void release(void *data) noexcept override { cudaFree(data); }
+  void upload(void *to, const void *from, std::size_t bytes) override {
+    copy(to, from, bytes, cudaMemcpyHostToDevice);
+  }
+  void download(void *to, const void *from, std::size_t bytes) override {
+    copy(to, from, bytes, cudaMemcpyDeviceToHost);
+  }
+
+private:
+  void copy(void *to, const void *from, std::size_t bytes,
+            cudaMemcpyKind kind) {
+    MTPLAN_CUDA(cudaMemcpyAsync(to, from, bytes, kind, context->stream.get()));
+    context->stream.synchronise();
+  }
+
+  const SharedContext context;
+};
+
+class CudaBackend final : public Backend {
+public:
+  CudaBackend() : context(std::make_shared<Context>()), ownMemory(context) {}
+
+  std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
+    checkSpec(spec);
+    const auto found = makers().find(spec.kernel);
+    if (found == makers().end())
+      refuse(spec, "there is no such kernel for GPUs yet");
+    return found->second(spec, context);
+  }
+
+  Memory &memory() override { return ownMemory; }
+
+private:
+  const SharedContext context;
+  CudaMemory ownMemory;
+};
+
+} // namespace
+} // namespace cuda
+
+int cudaDevices() {
+  int devices = 0;
+  // Where there is no driver there is no device.
+  return cudaGetDeviceCount(&devices) == cudaSuccess ? devices : 0;
+}
+
+std::vector<std::string> cudaKernelNames() {
+  std::vector<std::string> names;
+  for (const auto &[name, maker] : cuda::makers())
+    names.push_back(name);
+  return names;
+}
+
+std::unique_ptr<Backend> makeCudaBackend() {
+  return std::make_unique<cuda::CudaBackend>();
+}
+
+} // namespace mtplan::runtime

@@ -1,0 +1,35 @@
+//===- device_error.h - What a CUDA call says when it fails -----*- C++ -*-===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ERROR_H
+#define MTPLAN_RUNTIME_CUDA_DEVICE_ERROR_H
+
+#include <stdexcept>
+#include <string>
+
+#include <cuda_runtime_api.h>
+
+namespace mtplan::runtime {
+
+/// what() starts with file and line: "handles.h:24: cudaMalloc(&data, bytes):
+/// out of memory".
+struct DeviceError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+inline void checkCuda(cudaError_t status, const char *call, const char *file,
+                      int line) {
+  if (status == cudaSuccess)
+    return;
+  const std::string path(file);
+  throw DeviceError(path.substr(path.rfind('/') + 1) + ":" +
+                    std::to_string(line) + ": " + call + ": " +
+                    cudaGetErrorString(status));
+}
+
+} // namespace mtplan::runtime
+
+/// Runs one call of CUDA's runtime and throws DeviceError when it fails.
+#define MTPLAN_CUDA(call)                                                      \
+  ::mtplan::runtime::checkCuda((call), #call, __FILE__, __LINE__)
+
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_ERROR_H

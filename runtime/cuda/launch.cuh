@@ -1,0 +1,55 @@
+//===- launch.cuh - Queues a kernel -----------------------------*- C++ -*-===//
+//
+// The one place where kernels start. Tests compile the same source for the host
+// and put another cudaLaunchKernelEx in its place (tests/emulator).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_LAUNCH_CUH
+#define MTPLAN_RUNTIME_CUDA_LAUNCH_CUH
+
+#include <cstdint>
+#include <limits>
+
+#include <cuda_runtime.h>
+
+#include "runtime/cuda/context.h"
+
+namespace mtplan::runtime::cuda {
+
+inline constexpr int kWarp = 32;
+
+struct Grid {
+  std::int64_t blocks = 1, alsoBlocks = 1; ///< blockIdx.x, blockIdx.y
+  unsigned threads = 256;                  ///< of a block
+  unsigned rows = 1;                       ///< threadIdx.y
+};
+
+template <typename... Parameters>
+void launch(const Context &context, const Grid &grid,
+            void (*kernel)(Parameters...), Parameters... arguments) {
+  if (grid.blocks == 0 || grid.alsoBlocks == 0)
+    return;
+  // A device takes no more in x, and fewer in y.
+  if (grid.blocks > std::numeric_limits<std::int32_t>::max() ||
+      grid.alsoBlocks > 65535)
+    throw DeviceError("a kernel of " + std::to_string(grid.blocks) + " x " +
+                      std::to_string(grid.alsoBlocks) +
+                      " blocks is more than a device takes");
+  const dim3 blocks(static_cast<unsigned>(grid.blocks),
+                    static_cast<unsigned>(grid.alsoBlocks));
+  const dim3 threads(grid.threads, grid.rows);
+  // By place: to the emulator its members' names are words of the language.
+  const cudaLaunchConfig_t config{blocks,  threads, 0, context.stream.get(),
+                                  nullptr, 0};
+  MTPLAN_CUDA(cudaLaunchKernelEx(&config, kernel, arguments...));
+}
+
+/// Blocks for so many pieces of work.
+constexpr std::int64_t blocksFor(std::int64_t work, std::int64_t ofBlock) {
+  return (work + ofBlock - 1) / ofBlock;
+}
+
+} // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_LAUNCH_CUH

@@ -1,0 +1,116 @@
+//===- device.h - CUDA's kernels, run on the host ---------------*- C++ -*-===//
+//
+// The source of a kernel, compiled by the host's compiler after this header
+// (CMakeLists.txt has it included before all else): every thread of a
+// block is a fiber, blocks run one after another. Threads stop at a barrier or
+// a shuffle until the others are there, and go on in an order that can be
+// reversed: a kernel that lacks a barrier gives other numbers in the other
+// order, and one that could hang throws. Speed, caches, and what a real
+// compiler makes of it are not seen here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TESTS_EMULATOR_DEVICE_H
+#define MTPLAN_TESTS_EMULATOR_DEVICE_H
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <type_traits>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+namespace mtplan::emulator {
+
+/// Where a thread is.
+struct Place {
+  uint3 thread, block;
+  dim3 threads, blocks; ///< of a block, of the grid
+};
+
+/// Of the thread that asks.
+const Place &here();
+/// Until all threads of the block that have not ended are at one.
+void synchroniseBlock();
+/// Gives `bits` to the other lanes of the warp, and takes those of `lane`.
+/// \throws std::logic_error if the warp has no such lane
+std::uint64_t shuffle(std::uint64_t bits, unsigned lane);
+
+enum class Order { ascending, descending };
+/// In which threads go on, from now on, of kernels of this process.
+void setOrder(Order order);
+
+/// Runs `thread` for every thread of the grid.
+/// \throws std::logic_error if threads wait for others that will not come, or
+///         what a thread throws
+void run(dim3 grid, dim3 block, const std::function<void()> &thread);
+
+/// In place of CUDA's.
+template <typename... Parameters, typename... Arguments>
+cudaError_t launch(const cudaLaunchConfig_t *config,
+                   void (*kernel)(Parameters...), Arguments... arguments) {
+  run(config->gridDim, config->blockDim, [&] { kernel(arguments...); });
+  return cudaSuccess;
+}
+
+template <typename T> T shuffled(T value, unsigned lane) {
+  static_assert(sizeof(T) <= sizeof(std::uint64_t));
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  bits = shuffle(bits, lane);
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+inline unsigned laneHere() {
+  const Place &place = here();
+  return (place.thread.x + place.threads.x * place.thread.y) % 32;
+}
+
+} // namespace mtplan::emulator
+
+// The words of the language.
+#undef __global__
+#undef __device__
+#undef __host__
+#undef __forceinline__
+#undef __shared__
+#undef __launch_bounds__
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+// One block runs at a time on a thread of the host.
+#define __shared__ static thread_local
+#define __launch_bounds__(...)
+#define threadIdx (::mtplan::emulator::here().thread)
+#define blockIdx (::mtplan::emulator::here().block)
+#define blockDim (::mtplan::emulator::here().threads)
+#define gridDim (::mtplan::emulator::here().blocks)
+
+#define cudaLaunchKernelEx ::mtplan::emulator::launch
+
+inline void __syncthreads() { ::mtplan::emulator::synchroniseBlock(); }
+
+template <typename T> T __shfl_xor_sync(unsigned, T value, unsigned mask) {
+  return ::mtplan::emulator::shuffled(value,
+                                      ::mtplan::emulator::laneHere() ^ mask);
+}
+template <typename T> T __shfl_sync(unsigned, T value, unsigned lane) {
+  return ::mtplan::emulator::shuffled(value, lane);
+}
+
+using std::erf;
+using std::exp;
+using std::log;
+using std::max;
+using std::memcpy;
+using std::min;
+using std::sqrt;
+using std::tanh;
+
+#endif // MTPLAN_TESTS_EMULATOR_DEVICE_H

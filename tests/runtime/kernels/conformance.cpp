@@ -1,0 +1,265 @@
+//===- conformance.cpp - What every backend must do -------------*- C++ -*-===//
+
+#include "tests/runtime/kernels/conformance.h"
+
+#include <cmath>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace mtplan::runtime::testing {
+namespace {
+
+/// Error allowed in numbers of this type, as a share of the number or, where it
+/// is small beside them, of the root mean square of all.
+double toleranceOf(ElementType type) {
+  switch (type) {
+  case ElementType::f64:
+    return 1e-12;
+  case ElementType::f32:
+    return 1e-5;
+  case ElementType::f16:
+    return 2e-3;
+  case ElementType::bf16:
+    return 1e-2;
+  case ElementType::i32:
+    return 0.0;
+  }
+  return 0.0;
+}
+
+void expectNear(const Case &one, const std::vector<Doubles> &actual,
+                const std::vector<Doubles> &expected) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    double squares = 0.0;
+    for (double value : expected[i])
+      squares += std::isfinite(value) ? value * value : 0.0;
+    const double typical =
+        std::sqrt(squares / static_cast<double>(expected[i].size()));
+    double worst = 0.0;
+    std::size_t where = 0;
+    for (std::size_t e = 0; e < expected[i].size(); ++e) {
+      if (actual[i][e] == expected[i][e])
+        continue; // infinities, too
+      const double error = std::abs(actual[i][e] - expected[i][e]) /
+                           std::max(typical, std::abs(expected[i][e]));
+      if (std::isnan(error))
+        FAIL() << titleOf(one) << ", result " << i << ", element " << e << ": "
+               << actual[i][e] << " for " << expected[i][e];
+      if (error > worst) {
+        worst = error;
+        where = e;
+      }
+    }
+    EXPECT_LE(worst, toleranceOf(one.spec.outputs[i].type))
+        << titleOf(one) << ", result " << i << ", element " << where << ": "
+        << actual[i][where] << " for " << expected[i][where];
+  }
+}
+
+} // namespace
+
+std::string titleOf(const Case &one) {
+  std::string title = one.spec.kernel;
+  for (const Setting &setting : one.spec.settings)
+    if (const auto *text = std::get_if<std::string>(&setting.value))
+      title += " " + *text;
+  for (const std::vector<TensorView> *side :
+       {&one.spec.inputs, &one.spec.outputs})
+    for (const TensorView &view : *side) {
+      title += std::string(" ") + nameOf(view.type) + "[";
+      for (std::int64_t size : view.shape)
+        title += std::to_string(size) + " ";
+      title += "]";
+    }
+  return title;
+}
+
+TEST_P(Conformance, AgreesWithTheReference) {
+  const std::unique_ptr<Backend> reference = makeReferenceBackend();
+  for (ElementType type : kTypes)
+    for (unsigned seed : {1, 2})
+      for (const Case &one : cases(type, seed))
+        expectNear(one, one.run(*backend), one.run(*reference));
+}
+
+TEST_P(Conformance, GivesTheSameBitsAgain) {
+  const std::unique_ptr<Backend> other = GetParam().make();
+  for (ElementType type : kTypes)
+    for (const Case &one : cases(type, 3))
+      EXPECT_EQ(one.runBytes(*backend), one.runBytes(*other)) << titleOf(one);
+}
+
+namespace {
+
+/// The dimension of samples, or -1.
+std::int64_t sampleDim(const TensorView &view) {
+  for (std::size_t d = 0; d < view.shape.size(); ++d)
+    if (view.shape[d] == kSamples)
+      return static_cast<std::int64_t>(d);
+  return -1;
+}
+
+/// Elements of one sample.
+Doubles takeSample(const TensorView &view, const Doubles &values,
+                   std::int64_t sample) {
+  const std::int64_t dim = sampleDim(view);
+  if (dim < 0)
+    return values;
+  std::int64_t outer = 1, inner = 1;
+  for (std::int64_t d = 0; d < static_cast<std::int64_t>(view.shape.size());
+       ++d)
+    (d < dim ? outer : inner) *= d == dim ? 1 : view.shape[d];
+  Doubles taken;
+  for (std::int64_t o = 0; o < outer; ++o)
+    taken.insert(taken.end(), values.begin() + (o * kSamples + sample) * inner,
+                 values.begin() + (o * kSamples + sample + 1) * inner);
+  return taken;
+}
+
+TensorView viewOfSample(TensorView view) {
+  const std::int64_t dim = sampleDim(view);
+  if (dim < 0)
+    return view;
+  view.shape[dim] = 1;
+  if (!view.pieces.empty())
+    view.pieces[dim] = {0, 1};
+  return view;
+}
+
+/// The case on one sample alone, as a micro-batch of its own.
+Case oneSample(const Case &all, std::int64_t sample) {
+  Case one(all.spec.kernel);
+  one.spec.settings = all.spec.settings;
+  one.moment = all.moment;
+  one.moment.microBatch = sample;
+  for (std::size_t i = 0; i < all.spec.inputs.size(); ++i)
+    one.in(viewOfSample(all.spec.inputs[i]),
+           takeSample(all.spec.inputs[i], all.input(i), sample));
+  for (const TensorView &view : all.spec.outputs)
+    one.out(viewOfSample(view));
+  return one;
+}
+
+Doubles accumulated(Backend &backend, const TensorView &view,
+                    const Doubles &value, const Doubles &before) {
+  return Case("accumulate").in(view, value).out(view, before).run(backend)[0];
+}
+
+} // namespace
+
+TEST_P(Conformance, TakesSamplesOneByOne) {
+  int sums = 0;
+  for (ElementType type :
+       {ElementType::f64, ElementType::f32, ElementType::bf16})
+    for (Case all : cases(type, 4)) {
+      if (all.spec.inputs.empty() || all.spec.kernel == "accumulate" ||
+          all.spec.kernel == "adamw" || all.spec.kernel == "square_sum")
+        continue;
+      all.moment.microBatch = 0;
+      const std::vector<Doubles> together = all.run(*backend);
+      std::vector<Doubles> totals;
+      for (const TensorView &view : all.spec.outputs)
+        totals.emplace_back(static_cast<std::size_t>(view.elements()), 0.0);
+      for (std::int64_t sample = 0; sample < kSamples; ++sample) {
+        const std::vector<Doubles> alone = oneSample(all, sample).run(*backend);
+        for (std::size_t i = 0; i < alone.size(); ++i) {
+          const TensorView &view = all.spec.outputs[i];
+          if (sampleDim(view) >= 0)
+            EXPECT_EQ(alone[i], takeSample(view, together[i], sample))
+                << titleOf(all) << ", result " << i << ", sample " << sample;
+          else
+            totals[i] = accumulated(*backend, view, alone[i], totals[i]);
+        }
+      }
+      for (std::size_t i = 0; i < together.size(); ++i) {
+        const TensorView &view = all.spec.outputs[i];
+        // A sum in 16 bits is rounded once in one call, and per call in four.
+        if (sampleDim(view) >= 0 || view.type == ElementType::bf16)
+          continue;
+        EXPECT_EQ(totals[i], together[i]) << titleOf(all) << ", result " << i;
+        ++sums;
+      }
+    }
+  EXPECT_GT(sums, GetParam().kernels.empty() ? 50 : 0);
+}
+
+TEST_P(Conformance, DropsNothingWhenNothingIsToBeDropped) {
+  std::set<std::string> kernels;
+  for (ElementType type : kTypes)
+    for (Case one : cases(type, 5)) {
+      if (one.spec.number("rate", 0.0) == 0.0)
+        continue;
+      const std::vector<Bytes> dropping = one.runBytes(*backend);
+      one.moment.drops = false;
+      const std::vector<Bytes> kept = one.runBytes(*backend);
+      for (Setting &setting : one.spec.settings)
+        if (setting.name == "rate")
+          setting.value = 0.0;
+      EXPECT_EQ(kept, one.runBytes(*backend)) << titleOf(one);
+      EXPECT_NE(kept, dropping) << titleOf(one);
+      kernels.insert(one.spec.kernel);
+    }
+  std::set<std::string> expected;
+  for (const char *kernel : {"attention", "attention_grad", "dropout"})
+    if (has(kernel))
+      expected.insert(kernel);
+  EXPECT_EQ(kernels, expected);
+}
+
+TEST_P(Conformance, UpdatesAParameterThatIsItsOwnMaster) {
+  if (!has("adamw"))
+    GTEST_SKIP() << "there is no adamw yet";
+  const TensorView view{ElementType::f32, {3000}, {}};
+  const Case apart = Case("adamw")
+                         .set("decay", std::int64_t{1})
+                         .in(view)
+                         .out(view, Doubles(3000, 0.3))
+                         .out(view, Doubles(3000, 0.3))
+                         .out(view, Doubles(3000, 0.1))
+                         .out(view, Doubles(3000, 0.2));
+  const std::vector<Bytes> expected = apart.runBytes(*backend);
+  EXPECT_EQ(expected[0], expected[1]);
+  Memory &memory = backend->memory();
+  auto placed = [&](const Doubles &values) {
+    const Bytes bytes = Case::stored(view, values);
+    Allocation place(memory, bytes.size());
+    memory.upload(place.get(), bytes.data(), bytes.size());
+    return place;
+  };
+  const Allocation gradient = placed(apart.input(0)),
+                   own = placed(Doubles(3000, 0.3)),
+                   mean = placed(Doubles(3000, 0.1)),
+                   square = placed(Doubles(3000, 0.2));
+  const void *const in[] = {gradient.get()};
+  void *const out[] = {own.get(), own.get(), mean.get(), square.get()};
+  backend->prepare(apart.spec)->run({in, out, apart.moment, &apart.update});
+  Bytes master = expected[1];
+  memory.download(master.data(), own.get(), master.size());
+  EXPECT_EQ(master, expected[1]);
+}
+
+TEST_P(Conformance, KeepsNoNumbers) {
+  const double nan = std::nan("");
+  const TensorView x{ElementType::f32, {1, 1, 6}, {}},
+      token{ElementType::f32, {1, 1}, {}};
+  const Doubles values{1, 2, nan, 3, 4, 5};
+  if (has("vocab_max")) {
+    EXPECT_TRUE(std::isnan(Case("vocab_max")
+                               .set("classes", std::int64_t{6})
+                               .in(x, values)
+                               .out(token)
+                               .run(*backend)[0][0]));
+  }
+  for (const char *kind : {"gelu_tanh", "silu", "relu"}) {
+    const Doubles result = Case("activation")
+                               .set("kind", kind)
+                               .in(x, values)
+                               .out(x)
+                               .run(*backend)[0];
+    EXPECT_TRUE(std::isnan(result[2])) << kind;
+    EXPECT_FALSE(std::isnan(result[3])) << kind;
+  }
+}
+
+} // namespace mtplan::runtime::testing
