@@ -7,7 +7,6 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include <fcntl.h>
@@ -57,8 +56,12 @@ void setLatest(const std::string &folder, const std::string &name) {
 }
 
 bool isLatest(const std::string &folder, const std::string &name) {
+  const std::string wanted = name + "\n";
+  std::string said(wanted.size() + 1, '\0'); // one more, should it have more
   std::ifstream file(folder + "/" + std::string(kLatest));
-  return std::string(std::istreambuf_iterator<char>(file), {}) == name + "\n";
+  file.read(said.data(), std::ssize(said));
+  said.resize(static_cast<std::size_t>(file.gcount()));
+  return said == wanted;
 }
 
 // What is found in a folder before it is written to.
@@ -67,7 +70,7 @@ void settle(const std::string &folder) {
   for (const std::int64_t step : stepsIn(folder)) {
     const std::string name = stepName(step);
     try {
-      readManifest(folder + "/" + name);
+      readManifest((folder + "/").append(name));
       newest = name;
     } catch (const ForeignVersion &error) {
       throw CheckpointError(std::string(error.what()) +

@@ -103,13 +103,15 @@ public:
         refuse("it has " + name + ", which the plan does not");
   }
 
-  void load(LoadWhat what) {
+  // What is wrong with it; "" if nothing was. It may be damaged, or its disk
+  // break, since it was verified.
+  std::string load(LoadWhat what) {
     crew.start([&] {
       for (const StateSlice &slice :
            neededSlices(plan, state, executor.place()))
         fill(slice, what);
     });
-    throwIf(crew.finish());
+    return crew.finish();
   }
 
   const RunState &run() const { return stored->run(); }
@@ -136,20 +138,25 @@ private:
     const StoredTensor &from = found->second;
     const ElementType fromType = *floatNamed(from.type);
     const std::int64_t size = bytesOf(fromType);
-    forEachRun(
-        slice.view, tensor.shape,
-        [&](std::int64_t global, std::int64_t local, std::int64_t elements) {
-          const std::byte *source =
-              from.file->at(from.offset + global * size, elements * size);
-          if (type == fromType) {
-            std::memcpy(data + local * size, source,
-                        static_cast<std::size_t>(elements * size));
-            return;
-          }
-          for (std::int64_t i = 0; i < elements; ++i)
-            writeElement(type, data, local + i,
-                         readElement(fromType, source, i));
-        });
+    std::vector<std::byte> source;
+    auto copy = [&](std::int64_t global, std::int64_t local,
+                    std::int64_t elements) {
+      const std::int64_t offset = from.offset + global * size;
+      if (type == fromType) {
+        from.file->copy(offset, elements * size, data + local * size);
+        return;
+      }
+      source.resize(static_cast<std::size_t>(elements * size));
+      from.file->copy(offset, elements * size, source.data());
+      for (std::int64_t i = 0; i < elements; ++i)
+        writeElement(type, data, local + i,
+                     readElement(fromType, source.data(), i));
+    };
+    try {
+      forEachRun(slice.view, tensor.shape, copy);
+    } catch (const DataError &error) {
+      throw CheckpointError(error.what() + (", in tensor " + tensor.name));
+    }
   }
 
   const Plan &plan;
@@ -170,15 +177,16 @@ loadNewest(const Plan &plan, World &world, RankExecutor &executor,
   const std::vector<std::string> all = loader.candidates(folder);
   std::string faults;
   for (const std::string &checkpoint : all) {
-    if (const std::string fault = loader.verify(checkpoint); !fault.empty()) {
-      faults += (faults.empty() ? "" : "\n") + fault;
-      if (world.rank() == 0)
-        passedOver(fault);
-      continue;
+    std::string fault = loader.verify(checkpoint);
+    if (fault.empty()) {
+      loader.checkModel(checkpoint);
+      fault = loader.load(what);
     }
-    loader.checkModel(checkpoint);
-    loader.load(what);
-    return what == LoadWhat::weights ? RunState() : loader.run();
+    if (fault.empty())
+      return what == LoadWhat::weights ? RunState() : loader.run();
+    faults += (faults.empty() ? "" : "\n") + fault;
+    if (world.rank() == 0)
+      passedOver(fault);
   }
   if (!all.empty())
     throw CheckpointError(

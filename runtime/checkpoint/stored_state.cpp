@@ -16,9 +16,8 @@ StoredState::StoredState(const std::string &checkpoint)
   for (const ManifestFile &named : manifest.files) {
     const MappedFile &file = files.emplace_back(checkpoint + "/" + named.name);
     const SafetensorsHeader header = readHeader(file);
-    const std::string is = textOf(
-        digestOf({reinterpret_cast<const char *>(file.at(0, header.dataStart)),
-                  static_cast<std::size_t>(header.dataStart)}));
+    const std::string is =
+        textOf(digestOfFile(file.path(), 0, header.dataStart));
     if (is != named.header)
       throw CheckpointError(file.path() + ": its header has checksum " + is +
                             ", not " + named.header +
@@ -57,8 +56,12 @@ StoredState::StoredState(const std::string &checkpoint)
 }
 
 void StoredState::verify(const std::string &name, const StoredTensor &tensor) {
-  const std::string is =
-      textOf(digestOfFile(tensor.file->path(), tensor.offset, tensor.bytes));
+  std::string is;
+  try {
+    is = textOf(digestOfFile(tensor.file->path(), tensor.offset, tensor.bytes));
+  } catch (const CheckpointError &error) {
+    throw CheckpointError(error.what() + (", in tensor " + name));
+  }
   if (is != tensor.checksum)
     throw CheckpointError(tensor.file->path() + ": tensor " + name +
                           " has checksum " + is + ", not " + tensor.checksum +

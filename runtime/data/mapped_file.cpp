@@ -21,7 +21,9 @@ MappedFile::MappedFile(const std::string &path) : name(path) {
       ::close(handle);
     throw DataError(name, "cannot be read: " + why);
   };
-  handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  do
+    handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  while (handle < 0 && errno == EINTR);
   if (handle < 0)
     refuse(std::strerror(errno));
   struct stat status = {};
@@ -47,14 +49,38 @@ MappedFile::~MappedFile() {
     ::close(handle);
 }
 
-const std::byte *MappedFile::at(std::int64_t offset, std::int64_t count) const {
+void MappedFile::check(std::int64_t offset, std::int64_t count) const {
   // Written so that no sum overflows, whatever a corrupt header says.
   if (offset < 0 || count < 0 || offset > bytes || count > bytes - offset)
     throw DataError(name, offset,
                     "needs " + std::to_string(count) +
                         " bytes, but the file ends at " +
                         std::to_string(bytes));
+}
+
+const std::byte *MappedFile::at(std::int64_t offset, std::int64_t count) const {
+  check(offset, count);
   return base + offset;
+}
+
+void MappedFile::copy(std::int64_t offset, std::int64_t count, void *to) const {
+  check(offset, count);
+  char *next = static_cast<char *>(to);
+  for (const std::int64_t end = offset + count; offset < end;) {
+    const ssize_t got =
+        ::pread(handle, next, static_cast<std::size_t>(end - offset), offset);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      throw DataError(name, offset,
+                      std::string("cannot be read: ") + std::strerror(errno));
+    if (got == 0)
+      throw DataError(name, offset,
+                      "the file ends here, it had " + std::to_string(bytes) +
+                          " bytes when it was opened");
+    next += got;
+    offset += got;
+  }
 }
 
 void MappedFile::confirmSize() const {

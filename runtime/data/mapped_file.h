@@ -3,7 +3,9 @@
 // A corpus is far larger than memory and read at random places: it is mapped,
 // and the system keeps the pages that are used. Every access is checked against
 // the size; a file that shrinks under a run is found by confirmSize before it
-// is touched.
+// is touched. Whoever must outlive that it shrinks, or that its disk breaks,
+// meanwhile copies what it needs: to touch a page that cannot be had ends the
+// process.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +40,11 @@ public:
   /// \throws DataError if the file ends before
   const std::byte *at(std::int64_t offset, std::int64_t count) const;
 
+  /// The same into `to`, read from the file and not from its pages.
+  /// \throws DataError if the file ends before, or ends there by now, or cannot
+  ///         be read
+  void copy(std::int64_t offset, std::int64_t count, void *to) const;
+
   /// One little-endian number at any offset.
   template <typename T> T read(std::int64_t offset) const {
     T value;
@@ -49,6 +56,8 @@ public:
   void confirmSize() const;
 
 private:
+  void check(std::int64_t offset, std::int64_t count) const;
+
   std::string name;
   int handle = -1;
   const std::byte *base = nullptr;

@@ -3,6 +3,7 @@
 #include "runtime/data/token_file.h"
 
 #include <filesystem>
+#include <vector>
 
 namespace mtplan::runtime {
 namespace {
@@ -144,11 +145,11 @@ std::int64_t TokenFile::sequenceBegin(std::int64_t sequence) const {
 void TokenFile::read(std::int64_t first, std::span<std::int32_t> out,
                      std::int64_t vocabulary) const {
   file.confirmSize();
-  const auto wanted = static_cast<std::int64_t>(out.size());
   const std::int64_t bound = std::min(vocabulary, boundOf(elements));
   withType(elements, [&]<typename T>() {
-    const std::byte *from =
-        file.at(byteOf(first), wanted * std::int64_t{sizeof(T)});
+    std::vector<std::byte> copied(out.size() * sizeof(T));
+    const std::byte *from = copied.data();
+    file.copy(byteOf(first), std::ssize(copied), copied.data());
     const std::size_t good = copyTokens<T>(from, out, bound);
     if (good < out.size())
       throw DataError(path(), byteOf(first + static_cast<std::int64_t>(good)),

@@ -126,10 +126,20 @@ SafetensorsHeader parseHeader(const std::string &file,
 
 SafetensorsHeader readHeader(const MappedFile &file) {
   file.confirmSize();
-  return parseHeader(
-      file.path(),
-      {file.at(0, file.size()), static_cast<std::size_t>(file.size())},
-      file.size());
+  const std::int64_t size = file.size();
+  std::vector<std::byte> start(
+      static_cast<std::size_t>(std::min(size, kLengthBytes)));
+  file.copy(0, std::ssize(start), start.data());
+  if (size >= kLengthBytes) {
+    std::uint64_t length = 0;
+    std::memcpy(&length, start.data(), sizeof(length));
+    const std::int64_t most = std::min(size - kLengthBytes, kMostHeaderBytes);
+    start.resize(static_cast<std::size_t>(kLengthBytes) +
+                 std::min(length, static_cast<std::uint64_t>(most)));
+    file.copy(kLengthBytes, std::ssize(start) - kLengthBytes,
+              start.data() + kLengthBytes);
+  }
+  return parseHeader(file.path(), start, size);
 }
 
 } // namespace mtplan::runtime

@@ -60,6 +60,8 @@ std::vector<std::string> withFaults(const FaultOrders &orders,
                                "MTPLAN_FAULT_SINCE=" + orders.since};
   if (orders.rank >= 0)
     all.push_back("MTPLAN_FAULT_RANK=" + std::to_string(orders.rank));
+  if (orders.reads)
+    all.emplace_back("MTPLAN_FAULT_READS=yes");
   all.insert(all.end(), command.begin(), command.end());
   return all;
 }
@@ -148,10 +150,11 @@ std::vector<std::string> FaultRuns::arguments(const std::string &plan,
                                               const std::string &checkpoints,
                                               std::vector<std::string> more) {
   for (const auto &[option, value] :
-       {std::pair("--steps", "8"), std::pair("--save-every", "2")})
+       {std::pair("--steps", "8"), std::pair("--save-every", "2"),
+        std::pair("--data", kText.c_str())})
     if (std::ranges::find(more, option) == more.end())
       more.insert(more.end(), {option, value});
-  std::vector<std::string> all{*folder / "plan-" + plan, "--data", kText};
+  std::vector<std::string> all{*folder / "plan-" + plan};
   more.insert(more.end(), {"--threads", "1", "--every", "1000", "--checkpoint",
                            checkpoints});
   all.insert(all.end(), more.begin(), more.end());

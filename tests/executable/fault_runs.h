@@ -25,7 +25,8 @@ struct FaultOrders {
   std::string log = {}; ///< where each call is written; "": nowhere
   /// Counts from the first call whose "call path" ends so; "": from the first.
   std::string since = {};
-  int rank = -1; ///< of MPI, which alone is meddled with; -1: all
+  int rank = -1;      ///< of MPI, which alone is meddled with; -1: all
+  bool reads = false; ///< calls that read, in place of those that change
 };
 
 /// Why no run can be given faults here; "" if they can.
@@ -57,8 +58,8 @@ protected:
   static void TearDownTestSuite();
   void TearDown() override;
 
-  /// Of the small model: 8 steps with a checkpoint every 2, if `more` has no
-  /// other numbers.
+  /// Of the small model: 8 steps with a checkpoint every 2, and the usual data,
+  /// if `more` has no others.
   static std::vector<std::string> arguments(const std::string &plan,
                                             const std::string &checkpoints,
                                             std::vector<std::string> more = {});

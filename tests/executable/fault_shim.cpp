@@ -5,6 +5,8 @@
 // one of them, or with each:
 //
 //   MTPLAN_FAULT_UNDER  the folder
+//   MTPLAN_FAULT_READS  not "": counts the calls that open to read, map or read
+//                       instead
 //   MTPLAN_FAULT_LOG    file that gets a line "call path" for each call
 //   MTPLAN_FAULT_SINCE  calls count from the first whose "call path" ends so;
 //                       "" or not set: from the first of all
@@ -12,7 +14,9 @@
 //   MTPLAN_FAULT_AT     number of the call, from 1; 0: each
 //   MTPLAN_FAULT_DO     die      by SIGKILL, in a write after half of the bytes
 //                       all die  the same, and its whole session first
-//                       half     write half of the bytes
+//                       half     write or read half of the bytes
+//                       shrink   first cut the file off at its first byte
+//                       wall     map nothing that could be touched
 //                       else     fail with that errno, a number; EINTR only
 //                                where files are meant, and never twice in a
 //                                row
@@ -30,6 +34,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -39,6 +44,7 @@ struct Orders {
   std::string under, deed, since;
   long at = -1; ///< none
   int log = -1;
+  bool reads = false;
 };
 
 const Orders &orders() {
@@ -54,6 +60,7 @@ const Orders &orders() {
     read.under = text("MTPLAN_FAULT_UNDER");
     read.deed = text("MTPLAN_FAULT_DO");
     read.since = text("MTPLAN_FAULT_SINCE");
+    read.reads = !text("MTPLAN_FAULT_READS").empty();
     if (!read.deed.empty())
       read.at = std::strtol(text("MTPLAN_FAULT_AT").c_str(), nullptr, 10);
     if (const std::string log = text("MTPLAN_FAULT_LOG"); !log.empty())
@@ -100,14 +107,14 @@ struct Verdict {
   bool half = false, dies = false;
 };
 
-enum Kind { kPlain, kInterruptible, kWrites };
+enum Kind { kPlain, kInterruptible, kWrites, kReads };
 
 Verdict judge(const char *call, const std::string &path, Kind kind) {
   static std::atomic<long> count = 0;
   static std::atomic<bool> counts = false;
   thread_local bool wasInterrupted = false;
   const Orders &all = orders();
-  if (all.under.empty() ||
+  if (all.under.empty() || all.reads != (kind == kReads) ||
       (path != all.under && !path.starts_with(all.under + "/")))
     return {};
   const std::string named = std::string(call) + " " + path;
@@ -129,6 +136,10 @@ Verdict judge(const char *call, const std::string &path, Kind kind) {
   }
   if (all.deed == "half")
     return {0, true, false};
+  if (all.deed == "shrink") {
+    syscall(SYS_truncate, path.c_str(), 0);
+    return {};
+  }
   const int error = std::atoi(all.deed.c_str());
   if (error == EINTR) {
     if (kind == kPlain)
@@ -145,14 +156,17 @@ template <typename Call> Call *next(const char *name) {
 }
 
 int openAt(int folder, const char *path, int flags, mode_t mode) {
-  if ((flags & (O_WRONLY | O_RDWR | O_CREAT | O_DIRECTORY)) != 0)
-    if (const Verdict verdict = judge(
-            (flags & O_DIRECTORY) != 0 ? "list" : "open", pathAt(folder, path),
-            (flags & O_DIRECTORY) != 0 ? kPlain : kInterruptible);
-        verdict.error != 0) {
-      errno = verdict.error;
-      return -1;
-    }
+  const bool lists = (flags & O_DIRECTORY) != 0;
+  const bool writes = (flags & (O_WRONLY | O_RDWR | O_CREAT)) != 0;
+  if (const Verdict verdict =
+          judge(lists ? "list" : "open", pathAt(folder, path),
+                lists    ? kPlain
+                : writes ? kInterruptible
+                         : kReads);
+      verdict.error != 0) {
+    errno = verdict.error;
+    return -1;
+  }
   return static_cast<int>(syscall(SYS_openat, folder, path, flags, mode));
 }
 
@@ -171,6 +185,18 @@ ssize_t written(const char *call, int handle, size_t bytes, Real real) {
   if (verdict.dies)
     die();
   return wrote;
+}
+
+template <typename Real>
+ssize_t readSome(const char *call, int handle, size_t bytes, Real real) {
+  if (!orders().reads)
+    return real(bytes);
+  const Verdict verdict = judge(call, pathOf(handle), kReads);
+  if (verdict.error != 0) {
+    errno = verdict.error;
+    return -1;
+  }
+  return real(verdict.half && bytes > 1 ? bytes / 2 : bytes);
 }
 
 // A call that is given a path or a handle, and returns 0 or -1.
@@ -236,6 +262,45 @@ ssize_t pwrite(int handle, const void *data, size_t bytes, off_t offset) {
 
 ssize_t pwrite64(int handle, const void *data, size_t bytes, off64_t offset) {
   return pwrite(handle, data, bytes, offset);
+}
+
+ssize_t read(int handle, void *data, size_t bytes) {
+  return readSome("read", handle, bytes, [&](size_t some) {
+    return syscall(SYS_read, handle, data, some);
+  });
+}
+
+ssize_t pread(int handle, void *data, size_t bytes, off_t offset) {
+  return readSome("pread", handle, bytes, [&](size_t some) {
+    return syscall(SYS_pread64, handle, data, some, offset);
+  });
+}
+
+ssize_t pread64(int handle, void *data, size_t bytes, off64_t offset) {
+  return pread(handle, data, bytes, offset);
+}
+
+// What shrinks once it is mapped can no longer be touched.
+void *mmap(void *at, size_t bytes, int protection, int flags, int handle,
+           off_t offset) noexcept {
+  void *mapped = next<decltype(mmap)>("mmap")(at, bytes, protection, flags,
+                                              handle, offset);
+  if (handle < 0 || mapped == MAP_FAILED || !orders().reads)
+    return mapped;
+  if (const Orders &all = orders();
+      all.deed == "wall" && pathOf(handle).starts_with(all.under))
+    mprotect(mapped, bytes, PROT_NONE);
+  const Verdict verdict = judge("mmap", pathOf(handle), kReads);
+  if (verdict.error == 0 || verdict.error == EINTR)
+    return mapped;
+  syscall(SYS_munmap, mapped, bytes);
+  errno = verdict.error;
+  return MAP_FAILED;
+}
+
+void *mmap64(void *at, size_t bytes, int protection, int flags, int handle,
+             off64_t offset) noexcept {
+  return mmap(at, bytes, protection, flags, handle, offset);
 }
 
 int posix_fallocate(int handle, off_t offset, off_t bytes) {
