@@ -12,10 +12,10 @@
 
 #include <algorithm>
 
+#include "runtime/backend/product_shape.h"
 #include "runtime/cpu/column_sums.h"
 #include "runtime/cpu/matrix_product.h"
 #include "runtime/cpu/product_double.h"
-#include "runtime/cpu/product_shape.h"
 #include "runtime/cpu/transpose.h"
 
 namespace mtplan::runtime::cpu {

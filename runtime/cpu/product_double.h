@@ -3,8 +3,8 @@
 #ifndef MTPLAN_RUNTIME_CPU_PRODUCT_DOUBLE_H
 #define MTPLAN_RUNTIME_CPU_PRODUCT_DOUBLE_H
 
+#include "runtime/backend/product_shape.h"
 #include "runtime/cpu/families.h"
-#include "runtime/cpu/product_shape.h"
 
 namespace mtplan::runtime::cpu {
 

@@ -19,6 +19,7 @@ const std::map<std::string, Maker> &makers() {
       {"add", makePointwise},
       {"cast", makePointwise},
       {"copy", makePointwise},
+      {"einsum", makeProduct},
       {"layer_norm", makeNorm},
       {"layer_norm_grad", makeNorm},
       {"mul", makePointwise},

@@ -19,6 +19,7 @@ using MadeKernel = std::unique_ptr<Kernel>;
 using Maker = MadeKernel (*)(const KernelSpec &spec,
                              const SharedContext &context);
 
+MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeNorm(const KernelSpec &spec, const SharedContext &context);
 

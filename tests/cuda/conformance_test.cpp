@@ -19,7 +19,7 @@ std::unique_ptr<Backend> makeIfThere() {
 
 INSTANTIATE_TEST_SUITE_P(
     Device, Conformance,
-    ::testing::Values(Contender{"cuda", makeIfThere, kernels()}),
+    ::testing::Values(Contender{"cuda", makeIfThere, kernels(), {"einsum"}}),
     [](const auto &of) { return std::string(of.param.name); });
 
 } // namespace

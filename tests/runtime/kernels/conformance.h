@@ -23,6 +23,8 @@ struct Contender {
   std::function<std::unique_ptr<Backend>()> make; ///< null: not here
   /// That it has; empty: all there are.
   std::set<std::string> kernels;
+  /// In which what one sample gives may depend on how many there are.
+  std::set<std::string> joinSamples = {};
 };
 
 inline std::ostream &operator<<(std::ostream &out, const Contender &contender) {

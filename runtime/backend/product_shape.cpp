@@ -1,10 +1,10 @@
 //===- product_shape.cpp - An einsum as loops around matrices -------------===//
 
-#include "runtime/cpu/product_shape.h"
+#include "runtime/backend/product_shape.h"
 
 #include <string>
 
-namespace mtplan::runtime::cpu {
+namespace mtplan::runtime {
 namespace {
 
 bool has(const std::string &letters, char letter) {
@@ -78,6 +78,40 @@ std::optional<ProductShape> ProductShape::of(const KernelSpec &spec) {
   return shape;
 }
 
+ProductShape ProductShape::joined() const {
+  ProductShape whole = *this;
+  // Whether `loop` goes on where `part` ends, in each tensor that has it.
+  auto continues = [](const LetterStep &part, const LetterStep &loop) {
+    auto same = [&](std::int64_t own, std::int64_t next) {
+      return next == own * part.size;
+    };
+    return same(part.a, loop.a) && same(part.b, loop.b) && same(part.c, loop.c);
+  };
+  auto take = [&](LetterStep &part, std::vector<LetterStep> &loops,
+                  auto belongs) {
+    for (bool found = true; found;) {
+      found = false;
+      for (auto loop = loops.begin(); loop != loops.end() && !found; ++loop) {
+        const bool first = part.a == 0 && part.b == 0 && part.c == 0;
+        if (!belongs(*loop) || !(first || continues(part, *loop)))
+          continue;
+        const std::int64_t size = first ? 1 : part.size;
+        if (first)
+          part = *loop;
+        part.size = size * loop->size;
+        loops.erase(loop);
+        found = true;
+      }
+    }
+  };
+  take(whole.m, whole.outer,
+       [](const LetterStep &loop) { return loop.b == 0; });
+  take(whole.n, whole.outer,
+       [](const LetterStep &loop) { return loop.a == 0; });
+  take(whole.k, whole.summed, [](const LetterStep &) { return true; });
+  return whole;
+}
+
 std::vector<Place> placesOf(const std::vector<LetterStep> &loops) {
   std::vector<Place> places{{}};
   for (const LetterStep &loop : loops) {
@@ -91,4 +125,4 @@ std::vector<Place> placesOf(const std::vector<LetterStep> &loops) {
   return places;
 }
 
-} // namespace mtplan::runtime::cpu
+} // namespace mtplan::runtime

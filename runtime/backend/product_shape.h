@@ -7,15 +7,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MTPLAN_RUNTIME_CPU_PRODUCT_SHAPE_H
-#define MTPLAN_RUNTIME_CPU_PRODUCT_SHAPE_H
+#ifndef MTPLAN_RUNTIME_BACKEND_PRODUCT_SHAPE_H
+#define MTPLAN_RUNTIME_BACKEND_PRODUCT_SHAPE_H
 
 #include <optional>
 #include <vector>
 
 #include "runtime/backend/signature.h"
 
-namespace mtplan::runtime::cpu {
+namespace mtplan::runtime {
 
 /// Elements by which the tensors move on for one more of a letter.
 struct LetterStep {
@@ -29,8 +29,13 @@ struct ProductShape {
   std::vector<LetterStep> summed; ///< but for k
   std::size_t lhs = 0, rhs = 1;   ///< which operand is a, and b
 
-  /// Nothing if the result's last letter is no matrix's column.
+  /// Nothing if the result's last letter is no matrix's column. Samples are a
+  /// loop.
   static std::optional<ProductShape> of(const KernelSpec &spec);
+  /// The same, with every loop that lies in memory as one with m, n or k made a
+  /// part of it: the fewest products. Samples, too, so that what one gives may
+  /// depend on how many there are.
+  ProductShape joined() const;
 };
 
 /// Where the tensors stand in one step of all loops.
@@ -39,6 +44,6 @@ struct Place {
 };
 std::vector<Place> placesOf(const std::vector<LetterStep> &loops);
 
-} // namespace mtplan::runtime::cpu
+} // namespace mtplan::runtime
 
-#endif // MTPLAN_RUNTIME_CPU_PRODUCT_SHAPE_H
+#endif // MTPLAN_RUNTIME_BACKEND_PRODUCT_SHAPE_H

@@ -1,0 +1,242 @@
+//===- cublaslt.cpp - cuBLASLt, without a device ----------------*- C++ -*-===//
+//
+// What runtime/cuda calls of it, by plain loops: what a product means is here
+// as the library's manual says it, so that layouts and steps are held to it.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cstdint>
+#include <cstring>
+
+#include <cublasLt.h>
+
+#include "runtime/backend/element.h"
+
+namespace {
+
+using mtplan::runtime::ElementType;
+
+struct FakeLayout {
+  ElementType type;
+  std::int64_t rows, columns, lead;
+  std::int32_t batches = 1;
+  std::int64_t batchStep = 0;
+};
+
+struct FakeProduct {
+  bool isDouble;
+  std::int32_t turnsA = CUBLAS_OP_N, turnsB = CUBLAS_OP_N;
+  std::int32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  std::int32_t biasType = -1; ///< the result's
+  const void *bias = nullptr;
+};
+
+ElementType typeOf(cudaDataType_t type) {
+  switch (type) {
+  case CUDA_R_64F:
+    return ElementType::f64;
+  case CUDA_R_16F:
+    return ElementType::f16;
+  case CUDA_R_16BF:
+    return ElementType::bf16;
+  default:
+    return ElementType::f32;
+  }
+}
+
+template <typename Fake, typename Handle> Fake &fake(Handle handle) {
+  return *reinterpret_cast<Fake *>(handle);
+}
+
+template <typename T>
+cublasStatus_t take(T &to, const void *from, size_t size) {
+  if (size != sizeof(T))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(&to, from, size);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+/// Down its columns; turned over if asked.
+double read(const FakeLayout &layout, const void *data, bool turned,
+            std::int64_t row, std::int64_t column, std::int64_t batch) {
+  if (turned)
+    std::swap(row, column);
+  return mtplan::runtime::readElement(
+      layout.type, data, batch * layout.batchStep + column * layout.lead + row);
+}
+
+bool isWhole(const FakeLayout &layout) {
+  return layout.lead >= layout.rows && layout.rows > 0 && layout.columns > 0;
+}
+
+} // namespace
+
+// Parameters are called as in the header, which the lint asks for, too.
+// NOLINTBEGIN(readability-identifier-naming)
+extern "C" {
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *lightHandle) {
+  *lightHandle = nullptr;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t /*lightHandle*/) {
+  return CUBLAS_STATUS_SUCCESS;
+}
+const char *cublasLtGetStatusString(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_SUCCESS ? "success" : "not supported";
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *matLayout,
+                                          cudaDataType type, uint64_t rows,
+                                          uint64_t cols, int64_t ld) {
+  auto *made = new FakeLayout{typeOf(type), static_cast<std::int64_t>(rows),
+                              static_cast<std::int64_t>(cols), ld};
+  *matLayout = reinterpret_cast<cublasLtMatrixLayout_t>(made);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t matLayout) {
+  delete &fake<FakeLayout>(matLayout);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t
+cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t matLayout,
+                                 cublasLtMatrixLayoutAttribute_t attr,
+                                 const void *buf, size_t sizeInBytes) {
+  auto &layout = fake<FakeLayout>(matLayout);
+  if (attr == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT)
+    return take(layout.batches, buf, sizeInBytes);
+  if (attr == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET)
+    return take(layout.batchStep, buf, sizeInBytes);
+  return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *matmulDesc,
+                                        cublasComputeType_t computeType,
+                                        cudaDataType_t scaleType) {
+  const bool isDouble = computeType == CUBLAS_COMPUTE_64F;
+  if (isDouble != (scaleType == CUDA_R_64F))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  *matmulDesc =
+      reinterpret_cast<cublasLtMatmulDesc_t>(new FakeProduct{isDouble});
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t matmulDesc) {
+  delete &fake<FakeProduct>(matmulDesc);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t
+cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t matmulDesc,
+                               cublasLtMatmulDescAttributes_t attr,
+                               const void *buf, size_t sizeInBytes) {
+  auto &product = fake<FakeProduct>(matmulDesc);
+  switch (attr) {
+  case CUBLASLT_MATMUL_DESC_TRANSA:
+    return take(product.turnsA, buf, sizeInBytes);
+  case CUBLASLT_MATMUL_DESC_TRANSB:
+    return take(product.turnsB, buf, sizeInBytes);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE:
+    return take(product.epilogue, buf, sizeInBytes);
+  case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+    return take(product.bias, buf, sizeInBytes);
+  case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
+    return take(product.biasType, buf, sizeInBytes);
+  default:
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+}
+
+cublasStatus_t
+cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *pref) {
+  *pref = nullptr;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t
+cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t /*pref*/) {
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t
+cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t /*pref*/,
+                                     cublasLtMatmulPreferenceAttributes_t attr,
+                                     const void * /*buf*/, size_t sizeInBytes) {
+  const bool wide = attr == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
+  return sizeInBytes == (wide ? sizeof(std::uint64_t) : sizeof(std::uint32_t))
+             ? CUBLAS_STATUS_SUCCESS
+             : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+/// Of what the library's table of types has, those that are used.
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
+    cublasLtHandle_t /*lightHandle*/, cublasLtMatmulDesc_t operationDesc,
+    cublasLtMatrixLayout_t Adesc, cublasLtMatrixLayout_t Bdesc,
+    cublasLtMatrixLayout_t Cdesc, cublasLtMatrixLayout_t Ddesc,
+    cublasLtMatmulPreference_t /*preference*/, int requestedAlgoCount,
+    cublasLtMatmulHeuristicResult_t heuristicResultsArray[],
+    int *returnAlgoCount) {
+  const auto &product = fake<FakeProduct>(operationDesc);
+  const auto &a = fake<FakeLayout>(Adesc), &b = fake<FakeLayout>(Bdesc),
+             &c = fake<FakeLayout>(Cdesc), &d = fake<FakeLayout>(Ddesc);
+  const auto of = [](const FakeLayout &layout, std::int32_t turns) {
+    return turns == CUBLAS_OP_T ? std::pair(layout.columns, layout.rows)
+                                : std::pair(layout.rows, layout.columns);
+  };
+  const auto [m, k] = of(a, product.turnsA);
+  const auto [terms, n] = of(b, product.turnsB);
+  const bool types = a.type == b.type && c.type == d.type &&
+                     product.isDouble == (a.type == ElementType::f64) &&
+                     (d.type == a.type || (a.type != ElementType::f64 &&
+                                           d.type == ElementType::f32));
+  const bool sizes = k == terms && d.rows == m && d.columns == n &&
+                     a.batches == d.batches && b.batches == d.batches &&
+                     isWhole(a) && isWhole(b) && isWhole(d);
+  *returnAlgoCount = 0;
+  if (!types || !sizes || requestedAlgoCount < 1)
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  *returnAlgoCount = 1;
+  heuristicResultsArray[0].workspaceSize = 0;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t
+cublasLtMatmul(cublasLtHandle_t /*lightHandle*/,
+               cublasLtMatmulDesc_t computeDesc, const void *alpha,
+               const void *A, cublasLtMatrixLayout_t Adesc, const void *B,
+               cublasLtMatrixLayout_t Bdesc, const void *beta, const void *C,
+               cublasLtMatrixLayout_t Cdesc, void *D,
+               cublasLtMatrixLayout_t Ddesc,
+               const cublasLtMatmulAlgo_t * /*algo*/, void * /*workspace*/,
+               size_t /*workspaceSizeInBytes*/, cudaStream_t /*stream*/) {
+  const auto &product = fake<FakeProduct>(computeDesc);
+  const auto &a = fake<FakeLayout>(Adesc), &b = fake<FakeLayout>(Bdesc),
+             &c = fake<FakeLayout>(Cdesc), &d = fake<FakeLayout>(Ddesc);
+  const auto factor = [&](const void *value) {
+    return product.isDouble ? *static_cast<const double *>(value)
+                            : *static_cast<const float *>(value);
+  };
+  const bool turnsA = product.turnsA == CUBLAS_OP_T;
+  const bool turnsB = product.turnsB == CUBLAS_OP_T;
+  const std::int64_t terms = turnsA ? a.rows : a.columns;
+  for (std::int64_t batch = 0; batch < d.batches; ++batch)
+    for (std::int64_t column = 0; column < d.columns; ++column)
+      for (std::int64_t row = 0; row < d.rows; ++row) {
+        double sum = 0.0;
+        for (std::int64_t k = 0; k < terms; ++k)
+          sum += read(a, A, turnsA, row, k, batch) *
+                 read(b, B, turnsB, k, column, batch);
+        sum *= factor(alpha);
+        if (factor(beta) != 0.0)
+          sum += factor(beta) * read(c, C, false, row, column, batch);
+        // A row of the result has one number of the vector.
+        if (product.epilogue == CUBLASLT_EPILOGUE_BIAS)
+          sum += mtplan::runtime::readElement(
+              product.biasType < 0
+                  ? d.type
+                  : typeOf(static_cast<cudaDataType_t>(product.biasType)),
+              product.bias, row);
+        mtplan::runtime::writeElement(
+            d.type, D, batch * d.batchStep + column * d.lead + row, sum);
+      }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+} // extern "C"
+// NOLINTEND(readability-identifier-naming)
