@@ -94,11 +94,22 @@ void removeOldest(const std::string &folder, std::int64_t newest, int keep) {
   std::erase_if(steps, [&](std::int64_t step) { return step >= newest; });
   const auto others = static_cast<std::size_t>(std::max(keep - 1, 0));
   for (std::size_t i = 0; i + others < steps.size(); ++i) {
+    if (isLatest(folder, stepName(steps[i])))
+      continue; // it could not be told of the newest
     // By its name nobody takes it for whole while it goes.
     const std::string old = folder + "/" + stepName(steps[i]);
     renameFolder(old, old + std::string(kReplaced));
     removeFolder(old + std::string(kReplaced));
   }
+}
+
+template <typename Call> std::string faultOf(Call call) {
+  try {
+    call();
+  } catch (const CheckpointError &error) {
+    return error.what();
+  }
+  return "";
 }
 
 } // namespace
@@ -193,15 +204,17 @@ std::string publish(const std::string &folder, const Manifest &manifest,
   if (again)
     renameFolder(whole, replaced);
   renameFolder(partial, whole);
-  try {
-    setLatest(folder, stepName(step));
+  const auto set = [&] { setLatest(folder, stepName(step)); };
+  std::string unset = faultOf(set);
+  const std::string untidy = faultOf([&] {
     if (again)
       removeFolder(replaced);
     removeOldest(folder, step, keep);
-  } catch (const CheckpointError &error) {
-    return error.what();
-  }
-  return "";
+  });
+  // What is gone may have been the room that it needed.
+  if (!unset.empty())
+    unset = faultOf(set);
+  return unset.empty() ? untidy : unset;
 }
 
 } // namespace mtplan::runtime

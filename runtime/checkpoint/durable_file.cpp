@@ -133,13 +133,16 @@ void syncFolder(const std::string &path) {
 
 void replaceFile(const std::string &path, const std::string &text) {
   const std::string next = path + kNext;
-  {
+  try {
     DurableFile file(next, DurableFile::Open::create);
     file.writeAt(0, text.data(), text.size());
     file.finish();
+    if (std::rename(next.c_str(), path.c_str()) != 0)
+      fail(("rename " + next + " to it").c_str(), path, errno);
+  } catch (const CheckpointError &) {
+    unlink(next.c_str()); // if it fails too, whoever starts next does it
+    throw;
   }
-  if (std::rename(next.c_str(), path.c_str()) != 0)
-    fail(("rename " + next + " to it").c_str(), path, errno);
   syncFolder(parentOf(path));
 }
 

@@ -48,7 +48,7 @@ private:
 void makeFolder(const std::string &path); ///< with its parents
 /// What is in it, as names, is on the disk.
 void syncFolder(const std::string &path);
-/// Of what replaceFile may leave behind if it throws, or dies, after the path.
+/// Of what replaceFile may leave behind if it dies, after the path.
 inline constexpr const char *kNext = ".new";
 /// Whoever reads `path` finds the old text or the new one, whole.
 void replaceFile(const std::string &path, const std::string &text);

@@ -39,7 +39,8 @@ struct Site {
   std::string call; ///< "fsync latest.new": without the run's folder
   /// The checkpoint has its name by then, and it is on the disk.
   bool isAfter = false;
-  /// Closes a folder, or a file that was only locked: nothing can be lost.
+  /// Closes a folder, or a file that was only locked: nothing can be lost. Or
+  /// sets `latest`, which is tried once more.
   bool isIdle = false;
 };
 
@@ -57,13 +58,15 @@ protected:
     const std::vector<std::string> calls = callsOf("one", to);
     std::vector<Site> sites;
     std::set<std::string> known;
-    bool renamed = false, isAfter = false;
+    bool renamed = false, isAfter = false, removes = false;
     for (std::size_t i = firstOf(calls, step); i < firstOf(calls, next); ++i) {
       Site site{static_cast<long>(i) + 1, calls[i], isAfter, false};
       site.call.erase(site.call.find(to), to.size());
       const bool file =
           site.call.ends_with(".safetensors") || site.call.ends_with(".new");
-      site.isIdle = site.call.starts_with("close") && !file;
+      removes = removes || site.call.ends_with(".replaced");
+      site.isIdle = (site.call.starts_with("close") && !file) ||
+                    (site.isAfter && !removes);
       renamed = renamed || site.call == "rename /" + step;
       isAfter = isAfter || (renamed && site.call.starts_with("fsync"));
       if (known.insert(site.call + (site.isAfter ? " after" : "")).second)
