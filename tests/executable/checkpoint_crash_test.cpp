@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -47,6 +48,8 @@ void PrintTo(const Death &death, std::ostream *out) {
        << death.rank << ": " << death.deed;
 }
 
+std::string folderOf(int step) { return fmt::format("/step-{:08}", step); }
+
 class CheckpointCrash : public FaultRuns,
                         public testing::WithParamInterface<Death> {
 protected:
@@ -75,10 +78,6 @@ protected:
     return death.processes > 0
                ? processes(death.processes, death.plan, to, more)
                : threads(death.plan, to, more);
-  }
-
-  static std::string folderOf(int step) {
-    return fmt::format("/step-{:08}", step);
   }
 
   // Calls of the third save: the first that removes one.
@@ -190,6 +189,54 @@ TEST_P(CheckpointCrash, AtEachCallOfASaveLosesNoBit) {
   EXPECT_THAT(kept(), ElementsAre(steps - 1, steps));
   EXPECT_THAT(namesIn(to), SizeIs(4));
   EXPECT_EQ(contentOf(to + "/latest"), folderOf(steps).substr(1) + "\n");
+}
+
+class CheckpointStart : public FaultRuns {
+protected:
+  // What runs that died may leave: of two saves, and of a removal.
+  static std::string left() {
+    std::string to = place("left");
+    const fs::path whole = undisturbed("one"), folder = to;
+    fs::remove_all(folder);
+    fs::create_directory(folder);
+    for (const auto &[from, name] :
+         {std::pair("step-00000004", "step-00000004"),
+          std::pair("step-00000006", "step-00000006"),
+          std::pair("step-00000008", "step-00000009.partial"),
+          std::pair("step-00000002", "step-00000002.replaced")})
+      fs::copy(whole / from, folder / name);
+    std::ofstream(folder / "latest.new") << "step-";
+    std::ofstream(folder / "latest") << "step-00000004\n";
+    return to;
+  }
+};
+
+TEST_F(CheckpointStart, ThatDiesAtAnyCallIsMadeAgain) {
+  if (const std::string why = whyNoFaults(); !why.empty())
+    GTEST_SKIP() << why;
+  const std::string to = left(), log = place("calls");
+  const Ended whole =
+      RunProcess(withFaults({to, "", 0, log}, threads("one", to))).end();
+  ASSERT_EQ(whole.code, 0) << whole.out;
+  const std::vector<std::string> calls = linesOf(log);
+  const std::size_t start = firstOf(calls, folderOf(8));
+  ASSERT_GT(start, 20U);
+  for (std::size_t at = 1; at <= start; ++at) {
+    SCOPED_TRACE(calls[at - 1]);
+    left();
+    const Ended dead = RunProcess(withFaults({to, "die", static_cast<long>(at)},
+                                             threads("one", to)))
+                           .end();
+    EXPECT_EQ(dead.code, kKilled) << dead.out;
+    const Ended ended = RunProcess(threads("one", to)).end();
+    EXPECT_EQ(ended.code, 0) << ended.out;
+    EXPECT_THAT(ended.lines("goes on from step "), ElementsAre("6"));
+    EXPECT_THAT(ended.lines("warning: "), IsEmpty());
+    EXPECT_THAT(namesIn(to), ElementsAre("latest", "lock", "step-00000006",
+                                         "step-00000008"));
+    EXPECT_THAT(differing(to + folderOf(8), undisturbed("one") + folderOf(8)),
+                IsEmpty());
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

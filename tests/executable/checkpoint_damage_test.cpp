@@ -221,6 +221,22 @@ TEST_F(CheckpointDamage, IsNotToBeOfAnotherVersion) {
   EXPECT_THAT(ran.out, HasSubstr("goes on from step 6\n"));
 }
 
+TEST_F(CheckpointDamage, IsNotToBeOfAnotherModel) {
+  const std::string to = kept(), other = place("other");
+  ASSERT_EQ(compileExample("tiny-gptj", other, {"--gpus", "1"}), "");
+  const Ran ran = runHere({other, "--data", kText, "--checkpoint", to});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("error: " + to +
+                                       "/step-00000008: is of another "
+                                       "model (small, the plan's is "
+                                       "tiny-gptj): it has "),
+                             testing::Not(HasSubstr("passed over"))));
+  for (const char *step :
+       {"/step-00000004", "/step-00000006", "/step-00000008"})
+    EXPECT_THAT(differing(to + step, undisturbed("one") + step),
+                testing::IsEmpty());
+}
+
 TEST_F(CheckpointDamage, BelongsToTheRunThatWrites) {
   const std::string to = kept();
   const runtime::FolderLock other(to);

@@ -193,6 +193,55 @@ TEST_F(CheckpointFaults, ThatCanBeGoneOnFromAreNone) {
   }
 }
 
+// Those of one rank, also where ranks read back what others wrote.
+TEST_F(CheckpointFaults, OfARankAreWarningsOfTheRun) {
+  if (underMpi(1, {}).empty())
+    GTEST_SKIP() << "no mpirun, or built without MPI";
+  const std::string to = place("to"), log = place("calls");
+  const auto run = [&](const FaultOrders &orders) {
+    fs::remove_all(to);
+    return endOfAll(withFaults(orders, processes(2, "two", to)));
+  };
+  for (const int rank : {0, 1})
+    for (const bool reads : {false, true}) {
+      fs::remove(log);
+      FaultOrders orders{.under = to, .deed = "", .log = log};
+      orders.rank = rank;
+      orders.reads = reads;
+      EXPECT_EQ(run(orders).code, 0);
+      std::vector<std::string> calls = linesOf(log);
+      calls.resize(firstOf(calls, "rename " + to + "/step-00000006"));
+      calls.resize(firstOf(calls, "step-00000008"));
+      std::set<std::string> known;
+      for (std::size_t i = firstOf(calls, "step-00000006"); i < calls.size();
+           ++i) {
+        // Each call once, on a file or another.
+        const std::string call = calls[i].substr(0, calls[i].find(' '));
+        if (!calls[i].ends_with(".safetensors") || !known.insert(call).second)
+          continue;
+        orders.deed = std::to_string(EIO);
+        orders.at = static_cast<long>(i) + 1;
+        SCOPED_TRACE(fmt::format("rank {}: {}", rank, calls[i]));
+        const Ended ended = run(orders);
+        EXPECT_EQ(ended.code, 0) << ended.out;
+        const auto warnings = ended.lines("warning: ");
+        ASSERT_THAT(warnings, SizeIs(1)) << ended.out;
+        EXPECT_THAT(warnings[0],
+                    AllOf(HasSubstr(fmt::format("no checkpoint of step 6: rank "
+                                                "{}: {}/step-00000006.partial/",
+                                                rank, to)),
+                          HasSubstr(wordsOf(EIO)),
+                          HasSubstr("training goes on")));
+        EXPECT_THAT(namesIn(to), ElementsAre("latest", "lock", "step-00000004",
+                                             "step-00000008"));
+        for (const char *step : {"/step-00000004", "/step-00000008"})
+          EXPECT_THAT(differing(to + step, undisturbed("two") + step),
+                      IsEmpty());
+      }
+      EXPECT_GE(known.size(), reads ? 2U : 4U);
+    }
+}
+
 TEST_F(CheckpointFaults, OfAFolderThatCannotBeWrittenEndTheRunAtItsBegin) {
   const std::string to = place("to");
   const Ended ended = RunProcess(withFaults({to, std::to_string(EROFS), 0, ""},
