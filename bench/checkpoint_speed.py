@@ -1,34 +1,43 @@
 #!/usr/bin/env python3
 """How long checkpoints keep training, and how fast they are written.
 
-  python3 bench/checkpoint_speed.py [BIN [FOLDER]]
+  python3 bench/checkpoint_speed.py [--ranks 1,2,4] [--pairs 5] [--folder FOLDER]
 
-Compiles GPT-2 124M (1.4 GiB of state in fp32) for 1, 2 and 4 ranks, trains it
-on synthetic data with a save every two steps, and prints for each save how long
-training waited and how long the save took; beside them `dd conv=fsync` of as
-many random bytes to the same disk, in turns with the runs. Then kills a run
-after a save and takes the time from the kill to the first new step.
-FOLDER (default: a temporary one) says which disk.
+Compiles GPT-2 124M (1.4 GiB of state in fp32) for 1, 2 and 4 ranks and trains
+it on synthetic data with a save every two steps. Of each run it takes how long
+training waited for the saves beside it, and how fast the last one, with nothing
+beside it, was written; the latter is held against the mean of `dd conv=fsync`
+of as many random bytes to the same disk just before and just after the run.
+Then it kills a run after a save and takes the time from the kill to the end of
+the first new step.
+
+Memory that a process has just given back is written to several times as fast,
+on machines that themselves get theirs from a host: so each dd waits a little
+after what went before, as the last save of a run does.
 """
 
+import argparse
 import json
 import os
 import re
 import signal
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BIN = sys.argv[1] if len(sys.argv) > 1 else f"{ROOT}/build/release/bin"
+BIN = f"{ROOT}/build/release/bin"
 SAVED = re.compile(
     r"checkpoint of step (\d+): ([\d.]+) GiB in ([\d.]+) s, training waited ([\d.]+) s")
+SETTLES = 4.0  # seconds
+STATE = 1424 << 20
 LAYOUTS = {1: [], 2: ["--tp", "2"], 4: ["--dp", "2", "--tp", "2", "--zero", "1"]}
 
 
 def compiled(folder, ranks):
+    if os.path.exists(f"{folder}/plan{ranks}"):
+        return
     with open(f"{ROOT}/examples/gpt2-124m.json") as file:
         model = json.load(file)
     model["n_positions"] = 64  # the state is what counts
@@ -50,6 +59,7 @@ def command(folder, ranks, steps):
 
 def dd(folder, size):
     source, target = f"{folder}/random", f"{folder}/copy"
+    time.sleep(SETTLES)
     if not os.path.exists(source):
         with open(source, "wb") as file:
             for _ in range(size >> 20):
@@ -62,8 +72,13 @@ def dd(folder, size):
     return size / took / 1e6
 
 
-def saves(folder, ranks):
+def removed(folder):
     subprocess.run(["rm", "-rf", f"{folder}/kept"], check=True)
+
+
+def saves(folder, ranks):
+    """(GiB, seconds, seconds that training waited) of each save of a run."""
+    removed(folder)
     out = subprocess.run(command(folder, ranks, 9), check=True,
                          capture_output=True, text=True).stdout
     return [(float(g), float(s), float(w)) for _, g, s, w in SAVED.findall(out)]
@@ -71,7 +86,7 @@ def saves(folder, ranks):
 
 def restart(folder, ranks):
     """Seconds from a kill to the end of the first step of the next run."""
-    subprocess.run(["rm", "-rf", f"{folder}/kept"], check=True)
+    removed(folder)
     run = subprocess.Popen(command(folder, ranks, 1000), stdout=subprocess.PIPE,
                            text=True)
     for line in run.stdout:
@@ -91,28 +106,55 @@ def restart(folder, ranks):
     return took
 
 
+def measure(folder, ranks, pairs):
+    compiled(folder, ranks)
+    ratios, rates, ddRates, waits, beside, alone = [], [], [], [], [], []
+    before = dd(folder, STATE)
+    for _ in range(pairs):
+        found = saves(folder, ranks)
+        removed(folder)
+        after = dd(folder, STATE)
+        gib, seconds, _ = found[-1]
+        rate, ddRate = gib * 2**30 / seconds / 1e6, (before + after) / 2
+        print(f"  save {seconds:.2f} s, {rate:.0f} MB/s; dd {before:.0f} and "
+              f"{after:.0f} MB/s; {rate / ddRate:.0%}", flush=True)
+        ratios.append(rate / ddRate)
+        rates.append(rate)
+        ddRates.append(ddRate)
+        alone.append(seconds)
+        beside += [s for _, s, _ in found[:-1]]
+        waits += [w for _, _, w in found[:-1]]
+        before = after
+    median = statistics.median
+    print(f"{ranks} ranks: {median(rates):.0f} MB/s, dd {median(ddRates):.0f} "
+          f"MB/s, ratio {median(ratios):.0%} ({min(ratios):.0%} to "
+          f"{max(ratios):.0%}); waited {median(waits):.3f} s (worst "
+          f"{max(waits):.3f}) of a save of {median(alone):.2f} s with nothing "
+          f"beside it ({median(waits) / median(alone):.1%}); "
+          f"{median(beside):.2f} s beside training", flush=True)
+
+
 def main():
-    with tempfile.TemporaryDirectory(
-            dir=sys.argv[2] if len(sys.argv) > 2 else None) as folder:
-        for ranks in LAYOUTS:
-            compiled(folder, ranks)
-            rates, waits, beside, alone = [], [], [], []
-            for _ in range(3):
-                rates.append(dd(folder, 1424 << 20))
-                found = saves(folder, ranks)
-                beside += [s for _, s, _ in found[:-1]]
-                waits += [w for _, _, w in found[:-1]]
-                alone.append(found[-1][1])
-            gib = found[-1][0]
-            median = statistics.median
-            write = gib * 2**30 / median(alone) / 1e6
-            print(f"{ranks} ranks: waited {median(waits):.3f} s (worst "
-                  f"{max(waits):.3f}) of a save of {median(alone):.2f} s with "
-                  f"nothing beside it ({median(waits) / median(alone):.1%}); "
-                  f"{median(beside):.2f} s beside training; {write:.0f} MB/s, dd "
-                  f"{median(rates):.0f} MB/s ({write / median(rates):.0%}); "
-                  f"restart {median([restart(folder, ranks) for _ in range(3)]):.2f} s",
-                  flush=True)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ranks", default="1,2,4")
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--restarts", type=int, default=3)
+    parser.add_argument("--folder", help="on the disk in question; what was "
+                        "compiled stays there (default: a temporary one)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or temporary
+        os.makedirs(folder, exist_ok=True)
+        for ranks in map(int, options.ranks.split(",")):
+            if options.pairs:
+                measure(folder, ranks, options.pairs)
+            else:
+                compiled(folder, ranks)
+            took = [restart(folder, ranks) for _ in range(options.restarts)]
+            if took:
+                print(f"{ranks} ranks: from the kill to the first new step "
+                      f"{statistics.median(took):.2f} s", flush=True)
+            removed(folder)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 #include "runtime/checkpoint/saver.h"
 
 #include <chrono>
-#include <cstring>
 
 #include "runtime/checkpoint/durable_file.h"
 
@@ -16,30 +15,24 @@ double now() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-std::size_t bytesOf(const StateSlice &slice) {
-  return static_cast<std::size_t>(slice.view.elements() *
-                                  runtime::bytesOf(slice.view.type));
-}
-
-// Whether it is the tensor from its first byte to its last.
-bool coversAll(const StateSlice &slice, const StateTensor &tensor) {
-  return slice.view.shape == tensor.shape;
-}
-
 } // namespace
 
 Saver::Saver(const Plan &thePlan, World &theWorld, RankExecutor &theExecutor,
              SaverOptions theOptions)
-    : plan(thePlan), world(theWorld), executor(theExecutor),
-      options(std::move(theOptions)), whole(modelStateOf(plan)),
-      owned(ownedSlices(plan, whole, executor.place())), crew(world) {
+    : world(theWorld), executor(theExecutor), options(std::move(theOptions)),
+      whole(modelStateOf(thePlan)),
+      owned(ownedSlices(thePlan, whole, executor.place())),
+      gatherer(thePlan, whole, world), crew(world) {
   if (world.rank() == 0)
     lock.emplace(options.folder);
   shareOut();
-  std::size_t bytes = 0;
+  std::int64_t bytes = 0;
   for (const StateSlice &slice : owned)
-    bytes += bytesOf(slice);
-  room = std::thread([this, bytes] { snapshot.resize(bytes); });
+    bytes += slice.bytes();
+  room = std::thread([this, bytes] {
+    snapshot.resize(static_cast<std::size_t>(bytes));
+    gatherer.takeRoom();
+  });
 }
 
 Saver::~Saver() {
@@ -47,39 +40,29 @@ Saver::~Saver() {
     room.join();
 }
 
-// What no rank has whole goes to the ranks by bytes, in order, so that a rank
-// reads neighbours.
+// What no rank writes whole goes to the ranks by bytes, in order, so that a
+// rank reads neighbours.
 void Saver::shareOut() {
-  std::vector<double> owner(whole.tensors.size(), 0.0);
-  std::vector<double> owners(owner.size(), 0.0);
-  for (const StateSlice &slice : owned) {
-    const auto i = static_cast<std::size_t>(slice.tensor);
-    if (coversAll(slice, whole.tensors[i]))
-      owner[i] = world.rank() + 1;
-  }
-  crew.all().allReduce(
-      "checkpoint: who has all of it", owner.data(), owners.data(),
-      {ElementType::f64, 1, static_cast<std::int64_t>(owner.size())},
-      Reduction::max);
   shares.resize(static_cast<std::size_t>(world.size()));
-  isWhole.resize(owner.size());
+  std::vector<int> writers(whole.tensors.size(), 0);
+  for (const Part &part : gatherer.parts())
+    ++writers[static_cast<std::size_t>(part.tensor)];
   std::int64_t all = 1, before = 0; // never a division by 0
-  for (std::size_t i = 0; i < owners.size(); ++i) {
-    isWhole[i] = owners[i] > 0.0;
-    if (isWhole[i])
-      shares[static_cast<std::size_t>(owners[i]) - 1].push_back(
-          static_cast<int>(i));
-    else
+  for (std::size_t i = 0; i < writers.size(); ++i)
+    if (writers[i] > 1)
       all += whole.tensors[i].bytes();
-  }
-  for (std::size_t i = 0; i < owners.size(); ++i) {
-    if (isWhole[i])
-      continue;
-    const auto rank = static_cast<std::size_t>(
-        static_cast<double>(before) / static_cast<double>(all) *
-        static_cast<double>(shares.size()));
-    shares[rank].push_back(static_cast<int>(i));
-    before += whole.tensors[i].bytes();
+  for (const Part &part : gatherer.parts()) {
+    const auto i = static_cast<std::size_t>(part.tensor);
+    auto rank = static_cast<std::size_t>(part.writer);
+    if (writers[i] > 1) {
+      if (part.first > 0)
+        continue;
+      rank = static_cast<std::size_t>(static_cast<double>(before) /
+                                      static_cast<double>(all) *
+                                      static_cast<double>(shares.size()));
+      before += whole.tensors[i].bytes();
+    }
+    shares[rank].push_back(part.tensor);
   }
 }
 
@@ -100,12 +83,13 @@ void Saver::takeSnapshot() {
     room.join();
   std::byte *to = snapshot.data();
   for (const StateSlice &slice : owned) {
-    std::memcpy(to, executor.data(*slice.local, slice.copy), bytesOf(slice));
-    to += bytesOf(slice);
+    copySlice(slice, executor.data(*slice.local, slice.copy), to);
+    to += slice.bytes();
   }
 }
 
-void Saver::prepare() const {
+void Saver::prepare() {
+  gatherer.gather(snapshot);
   if (world.rank() != 0)
     return;
   removeFolder(partial);
@@ -119,31 +103,25 @@ void Saver::prepare() const {
 }
 
 void Saver::write() {
-  digests.assign(whole.tensors.size(), {});
+  digests.assign(whole.tensors.size(), std::nullopt);
   for (std::size_t f = 0; f < whole.files.size(); ++f) {
     std::optional<DurableFile> file;
-    const std::byte *from = snapshot.data();
-    for (const StateSlice &slice : owned) {
-      const StateTensor &tensor =
-          whole.tensors[static_cast<std::size_t>(slice.tensor)];
-      const std::byte *data = from;
-      from += bytesOf(slice);
+    for (std::size_t i = 0; i < gatherer.mine().size(); ++i) {
+      const Part &part = gatherer.mine()[i];
+      const auto number = static_cast<std::size_t>(part.tensor);
+      const StateTensor &tensor = whole.tensors[number];
       if (tensor.file != static_cast<int>(f))
         continue;
       if (!file)
         file.emplace(partial + "/" + whole.files[f].name,
                      DurableFile::Open::existing);
-      const auto number = static_cast<std::size_t>(slice.tensor);
-      if (isWhole[number])
+      const std::int64_t size = bytesOf(tensor.type);
+      const std::byte *data = gatherer.data(i, snapshot);
+      const auto bytes = static_cast<std::size_t>(part.count * size);
+      if (part.count * size == tensor.bytes())
         digests[number] =
-            digestOf({reinterpret_cast<const char *>(data), bytesOf(slice)});
-      const std::int64_t size = runtime::bytesOf(tensor.type);
-      forEachRun(
-          slice.view, tensor.shape,
-          [&](std::int64_t global, std::int64_t local, std::int64_t elements) {
-            file->writeAt(tensor.offset + global * size, data + local * size,
-                          static_cast<std::size_t>(elements * size));
-          });
+            digestOf({reinterpret_cast<const char *>(data), bytes});
+      file->writeAt(tensor.offset + part.first * size, data, bytes);
     }
     if (file)
       file->finish();
@@ -155,12 +133,10 @@ void Saver::read() {
   for (const int i : shares[static_cast<std::size_t>(world.rank())]) {
     const StateTensor &tensor = whole.tensors[static_cast<std::size_t>(i)];
     const StateFile &file = whole.files[static_cast<std::size_t>(tensor.file)];
-    if (isWhole[static_cast<std::size_t>(i)]) {
-      mine.push_back(digests[static_cast<std::size_t>(i)]);
-      continue;
-    }
-    mine.push_back(
-        digestOfFile(partial + "/" + file.name, tensor.offset, tensor.bytes()));
+    const std::optional<Digest> &known = digests[static_cast<std::size_t>(i)];
+    mine.push_back(known ? *known
+                         : digestOfFile(partial + "/" + file.name,
+                                        tensor.offset, tensor.bytes()));
   }
 }
 
@@ -192,7 +168,7 @@ void Saver::publishIt() {
     const StateTensor &tensor = whole.tensors[i];
     manifest.tensors.push_back(
         {tensor.name, whole.files[static_cast<std::size_t>(tensor.file)].name,
-         textOf(digests[i])});
+         textOf(*digests[i])});
   }
   untidy = publish(options.folder, manifest, options.keep);
 }

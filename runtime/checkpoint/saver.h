@@ -1,12 +1,12 @@
 //===- saver.h - Writes checkpoints while training goes on ------*- C++ -*-===//
 //
-// begin() copies what this rank owns of the state; then threads write it, each
-// rank its own slices into files that all share, and bring it to the disk. A
-// tensor that one rank has whole gets its checksum on the way; the others are
-// shared out to be read back for theirs. Rank 0 writes the manifest and gives
-// the checkpoint its name. Each of these begins
-// once every rank has done the one before, at a point where all ranks ask, so
-// ranks need to see one file system, and nothing else.
+// begin() copies what this rank owns of the state. Then threads bring together
+// what each rank writes, so that it is long runs of bytes; write it into files
+// that all share, and bring it to the disk. A tensor that one rank writes gets
+// its checksum on the way; the others are shared out to be read back for
+// theirs. Rank 0 writes the manifest and gives the checkpoint its name. Each of
+// these begins once every rank has done the one before, at a point where all
+// ranks ask; a rank that waits for a disk keeps nobody waiting.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +19,7 @@
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/crew.h"
 #include "runtime/checkpoint/digest.h"
+#include "runtime/checkpoint/gatherer.h"
 #include "runtime/checkpoint/state_slices.h"
 
 namespace mtplan::runtime {
@@ -63,7 +64,7 @@ private:
 
   void shareOut();
   void takeSnapshot();
-  void prepare() const;
+  void prepare();
   void write();
   void read();
   void gatherChecksums();
@@ -71,15 +72,14 @@ private:
   void clear() const;
   std::optional<Saved> advance(const Crew::State &state);
 
-  const Plan &plan;
   World &world;
   RankExecutor &executor;
   SaverOptions options;
   ModelState whole;
   std::vector<StateSlice> owned;
+  Gatherer gatherer;
   /// Tensors, by the rank that takes their checksums.
   std::vector<std::vector<int>> shares;
-  std::vector<bool> isWhole;      ///< by tensor: one rank has all of it
   std::optional<FolderLock> lock; ///< of rank 0
 
   Phase phase = Phase::idle;
@@ -87,9 +87,10 @@ private:
   std::string partial; ///< the folder being written
   std::vector<std::byte> snapshot;
   std::thread room; ///< takes the snapshot's memory while training begins
-  std::vector<Digest> mine, digests; ///< of this rank's share; of all tensors
-  std::string fault;                 ///< of the phase before clearing
-  std::string untidy;                ///< of publishing
+  std::vector<Digest> mine;                   ///< of this rank's share
+  std::vector<std::optional<Digest>> digests; ///< by tensor, where known
+  std::string fault;                          ///< of the phase before clearing
+  std::string untidy;                         ///< of publishing
   double start = 0.0, stall = 0.0;
   Crew crew; ///< last: its thread uses the rest
 };

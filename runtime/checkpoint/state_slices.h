@@ -4,6 +4,8 @@
 #define MTPLAN_RUNTIME_CHECKPOINT_STATE_SLICES_H
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "runtime/checkpoint/model_state.h"
@@ -16,11 +18,15 @@ struct StateSlice {
   int tensor = 0;                ///< of ModelState::tensors
   TensorView view;               ///< with its place in the whole
   const Tensor *local = nullptr; ///< in the rank's arenas
+  TensorView inLocal;            ///< the box, with its place in `local`
   int copy = 0;
+
+  std::int64_t bytes() const { return view.elements() * bytesOf(view.type); }
 };
 
-/// What this rank writes: of ranks that hold the same, the first. Over all
-/// ranks every element of the state is there once.
+/// What this rank writes: of ranks that hold the same, each its share if they
+/// split the moments, else the first. Over all ranks every element of the state
+/// is there once.
 std::vector<StateSlice> ownedSlices(const Plan &plan, const ModelState &state,
                                     const RankPlace &place);
 
@@ -28,43 +34,62 @@ std::vector<StateSlice> ownedSlices(const Plan &plan, const ModelState &state,
 std::vector<StateSlice> neededSlices(const Plan &plan, const ModelState &state,
                                      const RankPlace &place);
 
+/// How a box lies in the whole: as runs of elements that are neighbours in
+/// both, in order of both. What `whole` does not have is left out: it is
+/// padding.
+class BoxRuns {
+public:
+  BoxRuns(const TensorView &box, const std::vector<std::int64_t> &whole);
+
+  struct Start {
+    std::int64_t inWhole = 0, inBox = 0;
+  };
+  std::int64_t count() const { return runs; }
+  std::int64_t length() const { return elements; } ///< of each
+  Start at(std::int64_t run) const;
+  /// The first that ends behind an element of the whole.
+  std::int64_t firstBehind(std::int64_t inWhole) const;
+
+private:
+  struct Dimension {
+    std::int64_t extent, inWhole, inBox; ///< with strides, in elements
+  };
+  std::vector<Dimension> outer; ///< that lead from one run to the next
+  Start first;
+  std::int64_t elements = 0, runs = 0;
+};
+
 /// Calls visit(first element in the whole, first in the box, elements) for
-/// every run of elements that lie together in both, in order. What `whole`
-/// does not have is left out: it is padding.
+/// every run.
 template <typename Visit>
 void forEachRun(const TensorView &box, const std::vector<std::int64_t> &whole,
                 Visit visit) {
-  const std::size_t rank = whole.size();
-  std::vector<std::int64_t> extent(rank);
-  for (std::size_t d = 0; d < rank; ++d) {
-    extent[d] = std::min(box.shape[d], whole[d] - box.pieces[d].offset);
-    if (extent[d] <= 0)
-      return;
-  }
-  // Dimensions from `inner` on lie together, and the part of the one before.
-  std::size_t inner = rank;
-  std::int64_t run = 1;
-  while (inner > 0 && extent[inner - 1] == whole[inner - 1] &&
-         extent[inner - 1] == box.shape[inner - 1])
-    run *= whole[--inner];
-  if (inner > 0)
-    run *= extent[--inner];
-  std::vector<std::int64_t> index(inner, 0);
-  for (;;) {
-    std::int64_t inWhole = 0, inBox = 0;
-    for (std::size_t d = 0; d < rank; ++d) {
-      const std::int64_t at = d < inner ? index[d] : 0;
-      inWhole = inWhole * whole[d] + box.pieces[d].offset + at;
-      inBox = inBox * box.shape[d] + at;
-    }
-    visit(inWhole, inBox, run);
-    std::size_t d = inner;
-    while (d > 0 && ++index[d - 1] == extent[d - 1])
-      index[--d] = 0;
-    if (d == 0)
-      return;
+  const BoxRuns runs(box, whole);
+  for (std::int64_t r = 0; r < runs.count(); ++r) {
+    const BoxRuns::Start start = runs.at(r);
+    visit(start.inWhole, start.inBox, runs.length());
   }
 }
+
+/// The same, of elements [first, first + count) of the whole alone.
+template <typename Visit>
+void forEachRunWithin(const TensorView &box,
+                      const std::vector<std::int64_t> &whole,
+                      std::int64_t first, std::int64_t count, Visit visit) {
+  const BoxRuns runs(box, whole);
+  for (std::int64_t r = runs.firstBehind(first); r < runs.count(); ++r) {
+    const BoxRuns::Start start = runs.at(r);
+    const std::int64_t from = std::max(start.inWhole, first);
+    const std::int64_t to =
+        std::min(start.inWhole + runs.length(), first + count);
+    if (from >= to)
+      return;
+    visit(from, start.inBox + from - start.inWhole, to - from);
+  }
+}
+
+/// Of the rank's tensor at `local`; slice.bytes() to `to`.
+void copySlice(const StateSlice &slice, const std::byte *local, std::byte *to);
 
 } // namespace mtplan::runtime
 

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <random>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -68,6 +69,25 @@ TEST(ForEachRun, VisitsEveryElementOnceInOrder) {
                  last = at + count - 1;
                });
     ASSERT_EQ(visited, expected);
+    // The same in two parts, cut anywhere.
+    std::int64_t elements = 1;
+    for (const std::int64_t extent : whole)
+      elements *= extent;
+    const std::int64_t cutAt = draw(0, elements);
+    Places parts;
+    for (const auto &[from, to] :
+         {std::pair<std::int64_t, std::int64_t>{0, cutAt}, {cutAt, elements}})
+      forEachRunWithin(box, whole, from, to - from,
+                       [&, first = from, end = to](std::int64_t at,
+                                                   std::int64_t inBox,
+                                                   std::int64_t count) {
+                         EXPECT_GT(count, 0);
+                         EXPECT_GE(at, first);
+                         EXPECT_LE(at + count, end);
+                         for (std::int64_t k = 0; k < count; ++k)
+                           EXPECT_TRUE(parts.emplace(at + k, inBox + k).second);
+                       });
+    ASSERT_EQ(parts, expected);
     cut += isCut && !expected.empty() ? 1 : 0;
     empty += expected.empty() ? 1 : 0;
   }
