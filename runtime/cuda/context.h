@@ -9,6 +9,7 @@
 #define MTPLAN_RUNTIME_CUDA_CONTEXT_H
 
 #include <memory>
+#include <vector>
 
 #include "runtime/cuda/handles.h"
 
@@ -28,6 +29,17 @@ private:
 };
 
 using SharedContext = std::shared_ptr<Context>;
+
+/// What a kernel looks up, put there when it is prepared.
+template <typename T>
+DeviceMemory uploaded(const Context &context, const std::vector<T> &values) {
+  const std::size_t bytes = values.size() * sizeof(T);
+  DeviceMemory there(bytes);
+  MTPLAN_CUDA(cudaMemcpyAsync(there.get(), values.data(), bytes,
+                              cudaMemcpyHostToDevice, context.stream.get()));
+  context.stream.synchronise();
+  return there;
+}
 
 } // namespace mtplan::runtime::cuda
 

@@ -1,5 +1,4 @@
-//===- elements.cuh - Tensors of any type, eight elements at once -*- C++
-//-*-===//
+//===- elements.cuh - Tensors of any type, eight at once --------*- C++ -*-===//
 //
 // Kernels compute in float, or in double where an operand is f64. What type a
 // tensor has is looked up once per pack: the same for all threads, so it costs
@@ -15,21 +14,16 @@
 #include <cuda_fp16.h>
 
 #include "runtime/cuda/launch.cuh"
-#include "runtime/plan/plan.h"
+#include "runtime/cuda/tensor.h"
 
 namespace mtplan::runtime::cuda {
 
 inline constexpr int kPack = 8; ///< 16 bytes of two-byte elements
 
-struct Operand {
-  const void *data;
-  ElementType type;
-};
-
-struct Result {
-  void *data;
-  ElementType type;
-};
+/// A result as it stands.
+inline __device__ Operand standing(const Result &result) {
+  return {result.data, result.type};
+}
 
 /// What kernels are given as they are.
 template <typename T, int N> struct Several {

@@ -12,6 +12,7 @@
 
 #include "runtime/backend/signature.h"
 #include "runtime/cuda/context.h"
+#include "runtime/cuda/tensor.h"
 
 namespace mtplan::runtime::cuda {
 
@@ -19,9 +20,26 @@ using MadeKernel = std::unique_ptr<Kernel>;
 using Maker = MadeKernel (*)(const KernelSpec &spec,
                              const SharedContext &context);
 
-MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeAdamw(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeAttention(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeAttentionGrad(const KernelSpec &spec,
+                             const SharedContext &context);
+MadeKernel makeBalance(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeDropout(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeEmbedding(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeExperts(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeGate(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeLoss(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeMove(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeNorm(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makePosition(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeRope(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeSlots(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeSoftmax(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeSquareSum(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context);
 
 /// Whether a tensor is f64: then all is computed so.
 inline bool usesDouble(const KernelSpec &spec) {
@@ -30,6 +48,16 @@ inline bool usesDouble(const KernelSpec &spec) {
   };
   return std::ranges::any_of(spec.inputs, isDouble) ||
          std::ranges::any_of(spec.outputs, isDouble);
+}
+
+/// Operand or result `i` of a call.
+inline Operand operandOf(const KernelSpec &spec, const Invocation &call,
+                         std::size_t i) {
+  return {call.inputs[i], spec.inputs[i].type};
+}
+inline Result resultOf(const KernelSpec &spec, const Invocation &call,
+                       std::size_t i) {
+  return {call.outputs[i], spec.outputs[i].type};
 }
 
 /// Makes `Class<float>` or `Class<double>`, whichever the tensors ask for.

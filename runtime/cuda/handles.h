@@ -43,7 +43,11 @@ public:
   DeviceMemory(DeviceMemory &&other) noexcept
       : data(std::exchange(other.data, nullptr)),
         size(std::exchange(other.size, 0)) {}
-  DeviceMemory &operator=(DeviceMemory &&) = delete;
+  DeviceMemory &operator=(DeviceMemory &&other) noexcept {
+    std::swap(data, other.data);
+    std::swap(size, other.size);
+    return *this;
+  }
 
   void grow(std::size_t bytes) {
     if (bytes <= size)

@@ -8,6 +8,7 @@
 #include "runtime/cuda/block_sum.cuh"
 #include "runtime/cuda/column_sums.cuh"
 #include "runtime/cuda/families.h"
+#include "runtime/cuda/rows.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -15,14 +16,6 @@ namespace {
 
 constexpr double kEpsilon = 1e-5; // as in ir/norm_ops.td
 constexpr unsigned kThreads = 256;
-
-/// Calls `use(first, count)` for this thread's packs of a row.
-template <typename Use>
-__device__ void packsOfRow(std::int64_t width, Use use) {
-  for (std::int64_t first = std::int64_t{threadIdx.x} * kPack; first < width;
-       first += std::int64_t{blockDim.x} * kPack)
-    use(first, width - first < kPack ? static_cast<int>(width - first) : kPack);
-}
 
 /// Mean (0 if not centred) and reciprocal of the standard deviation of a row.
 template <typename R> struct Statistics { R mean, scale; };

@@ -208,8 +208,13 @@ MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context) {
     return makeEach<2, 1>(spec, context, Sum(), true);
   if (name == "mul")
     return makeEach<2, 1>(spec, context, Product());
-  if (name == "cast" || name == "copy")
+  if (name == "cast" || name == "copy" || name == "mask") {
+    // Through float not every i32 would come as it went.
+    if (spec.inputs[0].type == ElementType::i32)
+      return std::make_unique<Pointwise<double, 1, 1, Same>>(spec, context,
+                                                             Same(), false);
     return makeEach<1, 1>(spec, context, Same());
+  }
   if (name == "scale")
     return makeEach<1, 1>(spec, context, Scaled{spec.number("factor", 1.0)});
   if (name == "activation")

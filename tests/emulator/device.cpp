@@ -140,7 +140,8 @@ void Block::run() {
       throw std::logic_error(
           "thread " + std::to_string(thread.place.thread.x) + " of block " +
           std::to_string(thread.place.block.x) + " waits at a " +
-          (thread.state == State::atWarp ? "shuffle" : "barrier") +
+          (thread.state == State::atWarp ? "shuffle or barrier of a warp"
+                                         : "barrier") +
           " that others of its " +
           (thread.state == State::atWarp ? "warp" : "block") +
           " do not come to");
@@ -151,6 +152,8 @@ void Block::run() {
 const Place &here() { return present->current().place; }
 
 void synchroniseBlock() { present->wait(State::atBlock); }
+
+void synchroniseWarp() { present->wait(State::atWarp); }
 
 std::uint64_t shuffle(std::uint64_t bits, unsigned lane) {
   present->current().given = bits;

@@ -36,6 +36,8 @@ struct Place {
 const Place &here();
 /// Until all threads of the block that have not ended are at one.
 void synchroniseBlock();
+/// Until all threads of the warp that have not ended are at one.
+void synchroniseWarp();
 /// Gives `bits` to the other lanes of the warp, and takes those of `lane`.
 /// \throws std::logic_error if the warp has no such lane
 std::uint64_t shuffle(std::uint64_t bits, unsigned lane);
@@ -96,6 +98,11 @@ inline unsigned laneHere() {
 
 inline void __syncthreads() { ::mtplan::emulator::synchroniseBlock(); }
 
+inline void __syncwarp() { ::mtplan::emulator::synchroniseWarp(); }
+
+/// Rounded on its own, not with what is added to it.
+inline double __dmul_rn(double a, double b) { return a * b; }
+
 template <typename T> T __shfl_xor_sync(unsigned, T value, unsigned mask) {
   return ::mtplan::emulator::shuffled(value,
                                       ::mtplan::emulator::laneHere() ^ mask);
@@ -104,12 +111,16 @@ template <typename T> T __shfl_sync(unsigned, T value, unsigned lane) {
   return ::mtplan::emulator::shuffled(value, lane);
 }
 
+using std::cos;
 using std::erf;
 using std::exp;
+using std::fma;
+using std::isfinite;
 using std::log;
 using std::max;
 using std::memcpy;
 using std::min;
+using std::sin;
 using std::sqrt;
 using std::tanh;
 

@@ -47,6 +47,24 @@ TEST(Emulator, BarriersKeepWritesBeforeReads) {
   setOrder(Order::ascending);
 }
 
+TEST(Emulator, BarriersOfAWarpAreItsOwn) {
+  for (const Order order : {Order::ascending, Order::descending}) {
+    setOrder(order);
+    std::vector<int> shared(64, 0), next(64);
+    run(dim3(1), dim3(64), [&] {
+      // The other warp comes to none.
+      if (threadIdx.x < 32)
+        return;
+      shared[threadIdx.x] = static_cast<int>(threadIdx.x);
+      __syncwarp();
+      next[threadIdx.x] = shared[32 + (threadIdx.x + 1) % 32];
+    });
+    for (int i = 32; i < 64; ++i)
+      EXPECT_EQ(next[static_cast<std::size_t>(i)], 32 + (i + 1) % 32);
+  }
+  setOrder(Order::ascending);
+}
+
 TEST(Emulator, AMissingBarrierShows) {
   std::vector<std::vector<int>> seen;
   for (const Order order : {Order::ascending, Order::descending}) {

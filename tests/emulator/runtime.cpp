@@ -41,6 +41,12 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count,
   return cudaSuccess;
 }
 
+cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count,
+                            cudaStream_t /*stream*/) {
+  std::memset(devPtr, value, count);
+  return cudaSuccess;
+}
+
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
                                       unsigned /*flags*/) {
   *stream = nullptr;
