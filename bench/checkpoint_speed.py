@@ -27,7 +27,7 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BIN = f"{ROOT}/build/release/bin"
+BIN = os.environ.get("MTPLAN_BIN", f"{ROOT}/build/release/bin")
 SAVED = re.compile(
     r"checkpoint of step (\d+): ([\d.]+) GiB in ([\d.]+) s, training waited ([\d.]+) s")
 SETTLES = 4.0  # seconds
@@ -79,7 +79,7 @@ def removed(folder):
 def saves(folder, ranks):
     """(GiB, seconds, seconds that training waited) of each save of a run."""
     removed(folder)
-    out = subprocess.run(command(folder, ranks, 9), check=True,
+    out = subprocess.run(command(folder, ranks, 7), check=True,
                          capture_output=True, text=True).stdout
     return [(float(g), float(s), float(w)) for _, g, s, w in SAVED.findall(out)]
 
@@ -109,6 +109,7 @@ def restart(folder, ranks):
 def measure(folder, ranks, pairs):
     compiled(folder, ranks)
     ratios, rates, ddRates, waits, beside, alone = [], [], [], [], [], []
+    dd(folder, STATE)  # into memory that the host may not have given yet
     before = dd(folder, STATE)
     for _ in range(pairs):
         found = saves(folder, ranks)

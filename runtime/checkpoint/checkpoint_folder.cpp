@@ -193,7 +193,7 @@ std::string partialFolder(const std::string &folder, std::int64_t step) {
 }
 
 std::string publish(const std::string &folder, const Manifest &manifest,
-                    int keep) {
+                    int keep, const std::function<void()> &named) {
   const std::int64_t step = manifest.run.step;
   const std::string partial = partialFolder(folder, step);
   const std::string whole = folder + "/" + stepName(step);
@@ -206,6 +206,7 @@ std::string publish(const std::string &folder, const Manifest &manifest,
   renameFolder(partial, whole);
   const auto set = [&] { setLatest(folder, stepName(step)); };
   std::string unset = faultOf(set);
+  named();
   const std::string untidy = faultOf([&] {
     if (again)
       removeFolder(replaced);

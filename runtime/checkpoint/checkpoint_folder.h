@@ -12,6 +12,7 @@
 #define MTPLAN_RUNTIME_CHECKPOINT_CHECKPOINT_FOLDER_H
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -55,8 +56,10 @@ std::string partialFolder(const std::string &folder, std::int64_t step);
 /// `latest` and removes the oldest but `keep`; what of this could not be done
 /// is returned, "" if nothing. Later ones, which only are there if they are
 /// damaged, do not count.
-std::string publish(const std::string &folder, const Manifest &manifest,
-                    int keep);
+/// \param named  called once it is there for good, before anything is removed
+std::string publish(
+    const std::string &folder, const Manifest &manifest, int keep,
+    const std::function<void()> &named = [] {});
 
 } // namespace mtplan::runtime
 

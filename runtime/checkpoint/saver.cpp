@@ -71,6 +71,7 @@ void Saver::begin(const RunState &theRun) {
   run = theRun;
   fault.clear();
   untidy.clear();
+  named.reset();
   partial = partialFolder(options.folder, run.step);
   takeSnapshot();
   stall = now() - start;
@@ -170,7 +171,8 @@ void Saver::publishIt() {
         {tensor.name, whole.files[static_cast<std::size_t>(tensor.file)].name,
          textOf(*digests[i])});
   }
-  untidy = publish(options.folder, manifest, options.keep);
+  untidy = publish(options.folder, manifest, options.keep,
+                   [this] { named = now(); });
 }
 
 // What is half-written fills a disk that may be full.
@@ -212,7 +214,7 @@ std::optional<Saved> Saver::advance(const Crew::State &state) {
     break;
   }
   phase = Phase::idle;
-  Saved saved{run.step, 0, now() - start, stall, fault, untidy};
+  Saved saved{run.step, 0, named.value_or(now()) - start, stall, fault, untidy};
   for (const StateFile &file : whole.files)
     saved.bytes += file.bytes;
   return saved;

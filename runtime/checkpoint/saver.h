@@ -32,8 +32,10 @@ struct SaverOptions {
 /// How a save ended; the same on all ranks but for what says otherwise.
 struct Saved {
   std::int64_t step = 0;
-  std::int64_t bytes = 0;    ///< of all files
-  double seconds = 0.0;      ///< from begin() to its end
+  std::int64_t bytes = 0; ///< of all files
+  /// From begin() until it was whole, on rank 0; elsewhere, and of one that is
+  /// not, to its end.
+  double seconds = 0.0;
   double stallSeconds = 0.0; ///< of them in begin(), of this rank
   std::string fault;         ///< "": the checkpoint is whole
   std::string untidy; ///< on rank 0: what could not be done after it was whole
@@ -92,7 +94,8 @@ private:
   std::string fault;                          ///< of the phase before clearing
   std::string untidy;                         ///< of publishing
   double start = 0.0, stall = 0.0;
-  Crew crew; ///< last: its thread uses the rest
+  std::optional<double> named; ///< when it was whole, on rank 0
+  Crew crew;                   ///< last: its thread uses the rest
 };
 
 } // namespace mtplan::runtime

@@ -243,8 +243,8 @@ INSTANTIATE_TEST_SUITE_P(
     Runs, CheckpointCrash,
     testing::Values(
         Death{"one", 0, -1, "die", 1}, Death{"two", 0, -1, "die", 1},
-        Death{"two", 2, 0, "all die", 30}, Death{"two", 2, 1, "all die", 30},
-        Death{"two", 2, 0, "die", 30}, Death{"two", 2, 1, "die", 30}),
+        Death{"two", 2, 0, "all die", 30}, Death{"two", 2, 1, "all die", 6},
+        Death{"two", 2, 0, "die", 30}, Death{"two", 2, 1, "die", 6}),
     [](const auto &test) {
       const Death &death = test.param;
       return fmt::format(

@@ -200,7 +200,7 @@ TEST_F(CheckpointFaults, OfARankAreWarningsOfTheRun) {
   const std::string to = place("to"), log = place("calls");
   const auto run = [&](const FaultOrders &orders) {
     fs::remove_all(to);
-    return endOfAll(withFaults(orders, processes(2, "two", to)));
+    return endOfAll(withFaults(orders, processes(2, "tall", to)));
   };
   for (const int rank : {0, 1})
     for (const bool reads : {false, true}) {
@@ -235,7 +235,7 @@ TEST_F(CheckpointFaults, OfARankAreWarningsOfTheRun) {
         EXPECT_THAT(namesIn(to), ElementsAre("latest", "lock", "step-00000004",
                                              "step-00000008"));
         for (const char *step : {"/step-00000004", "/step-00000008"})
-          EXPECT_THAT(differing(to + step, undisturbed("two") + step),
+          EXPECT_THAT(differing(to + step, undisturbed("tall") + step),
                       IsEmpty());
       }
       EXPECT_GE(known.size(), reads ? 2U : 4U);

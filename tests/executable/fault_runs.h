@@ -51,7 +51,8 @@ std::vector<std::string> numbersOf(const std::string &metrics);
 
 /// A model whose step takes a millisecond and whose save a hundred calls,
 /// compiled for one rank ("one"), two ("two", tp 2) and four ("four", dp 2 and
-/// tp 2).
+/// tp 2). And one ("tall", tp 2) whose save also reads: it has tensors that two
+/// ranks write.
 class FaultRuns : public testing::Test {
 protected:
   static void SetUpTestSuite();
