@@ -41,19 +41,53 @@ void say(std::ostream &err, const std::string &lines) {
     err << "error: " << line << '\n';
 }
 
+// Of what was typed the command that all after it is for: "ckpt", then "info".
+const CLI::App &lastCommand(const CLI::App &app) {
+  const std::vector<CLI::App *> typed = app.get_subcommands();
+  return typed.empty() ? app : lastCommand(*typed.front());
+}
+
+// "mtrun ckpt info"
+std::string nameOf(const CLI::App &command) {
+  const CLI::App *parent = command.get_parent();
+  return (parent ? nameOf(*parent) + ' ' : std::string()) + command.get_name();
+}
+
 // The options that were typed and do not exist, each with one that does.
 void sayUnknown(const CLI::App &app, std::ostream &err) {
+  const CLI::App &command = lastCommand(app);
   std::vector<std::string> names;
-  for (const CLI::Option *option : app.get_options())
+  for (const CLI::Option *option : command.get_options())
     if (option->get_name().starts_with("--"))
       names.push_back(option->get_name());
   const std::vector<std::string_view> words(names.begin(), names.end());
-  for (const std::string &typed : app.remaining())
-    say(err, typed + (typed.starts_with("-")
-                          ? ": no such option; nearest is " +
-                                std::string(runtime::nearestTo(typed, words))
-                          : ": what is this for? One folder is trained, and "
-                            "every option takes one value"));
+  for (const std::string &typed : app.remaining(true))
+    say(err,
+        typed + (typed.starts_with("-")
+                     ? ": no such option; nearest is " +
+                           std::string(runtime::nearestTo(typed, words))
+                 : &command == &app
+                     ? ": what is this for? One folder is trained, and every "
+                       "option takes one value"
+                     : ": what is this for? `" + nameOf(command) +
+                           " --help` says what it takes"));
+}
+
+// A command of which there are several verbs, and none of them was typed.
+void sayNoVerb(const CLI::App &command, std::ostream &err) {
+  std::vector<std::string> names;
+  for (const CLI::App *verb :
+       command.get_subcommands([](const CLI::App *) { return true; }))
+    names.push_back(verb->get_name());
+  const std::vector<std::string_view> words(names.begin(), names.end());
+  std::string all;
+  for (const std::string &name : names)
+    all += (all.empty() ? "" : ", ") + name;
+  const std::vector<std::string> typed = command.remaining();
+  say(err, typed.empty()
+               ? nameOf(command) + ": needs one of " + all
+               : typed.front() + ": must be one of " + all + "; nearest is " +
+                     std::string(runtime::nearestTo(typed.front(), words)));
 }
 
 } // namespace
@@ -73,6 +107,13 @@ int runTraining(const std::vector<std::string> &arguments, std::ostream &out,
     app.parse(reversed);
   } catch (const CLI::ExtrasError &) {
     sayUnknown(app, err);
+    return kBadInput;
+  } catch (const CLI::RequiredError &error) {
+    const CLI::App &command = lastCommand(app);
+    if (command.get_require_subcommand_min() > 0)
+      sayNoVerb(command, err);
+    else
+      app.exit(error, out, err);
     return kBadInput;
   } catch (const CLI::ParseError &error) {
     return app.exit(error, out, err) == 0 ? kDone : kBadInput;

@@ -123,6 +123,25 @@ TEST(Ckpt, VerifyFindsAllThatIsDamaged) {
               HasSubstr("such files have no checksums"));
 }
 
+TEST(Ckpt, WhatIsMistypedIsSaidWithTheNearest) {
+  auto refusal = [](const std::vector<std::string> &arguments) {
+    const Ran ran = ckpt(arguments);
+    EXPECT_EQ(ran.code, 2);
+    return ran.err;
+  };
+  EXPECT_EQ(refusal({}),
+            "error: mtrun ckpt: needs one of info, verify, diff, convert\n");
+  EXPECT_EQ(refusal({"vrify", "kept"}),
+            "error: vrify: must be one of info, verify, diff, convert; nearest "
+            "is verify\n");
+  EXPECT_THAT(refusal({"info"}), HasSubstr("PATH is required"));
+  EXPECT_EQ(refusal({"info", "a", "--tensor"}),
+            "error: --tensor: no such option; nearest is --tensors\n");
+  EXPECT_EQ(refusal({"info", "a", "b"}),
+            "error: b: what is this for? `mtrun ckpt info --help` says what it "
+            "takes\n");
+}
+
 TEST(Ckpt, OptionsThatDoNothingAreRefused) {
   const TestFolder folder;
   auto refusal = [&](const std::vector<std::string> &more) {
