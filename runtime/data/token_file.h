@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/data/llmc_header.h"
 #include "runtime/data/mapped_file.h"
 #include "runtime/data/megatron_index.h"
 #include "runtime/data/token_kind.h"
@@ -90,11 +91,6 @@ private:
 /// \throws DataError if it is something that does not hold tokens, or if only
 ///         the person who wrote it knows
 TokenFormat detectTokenFormat(const std::string &path);
-
-/// The header of llm.c's token files.
-inline constexpr std::int64_t kLlmcHeaderBytes = 1024;
-inline constexpr std::int32_t kLlmcGpt2Magic = 20240520;   ///< version 1
-inline constexpr std::int32_t kLlmcLlama3Magic = 20240801; ///< version 7
 
 } // namespace mtplan::runtime
 

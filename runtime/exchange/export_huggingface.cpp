@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "runtime/checkpoint/durable_file.h"
 #include "runtime/exchange/export.h"
@@ -44,8 +45,10 @@ std::string startOf(const std::string &text) {
   return start + text;
 }
 
-void addIndex(Output &output) {
+// With what else the metadata say: "total_parameters".
+void addIndex(Output &output, std::map<std::string, std::string> metadata) {
   ShardIndex index;
+  index.otherMetadata = std::move(metadata);
   index.totalSize = 0;
   for (const OutputFile &file : output.files)
     for (const SafeTensor &tensor : file.header.tensors) {
@@ -71,7 +74,7 @@ public:
     if (origin.index && unchanged)
       output.texts[kIndexFile] = *origin.index;
     else if (origin.index)
-      addIndex(output);
+      addIndex(output, parseIndex(kIndexFile, *origin.index).otherMetadata);
     if (origin.config)
       output.texts[kConfigFile] = *origin.config;
     return output;
@@ -121,10 +124,16 @@ private:
 };
 
 // As save_pretrained does it: tensors in the network's order go to a file until
-// the next would make it too large.
+// the next would make it too large; one that is too large has its own.
 Output usual(const WeightSource &source, const ExportOptions &options) {
   Output output;
-  std::int64_t filled = 0;
+  const std::int64_t most = options.shardBytes.value_or(kShardBytes);
+  std::int64_t elements = 0, filled = 0;
+  OutputFile next;
+  auto put = [](OutputFile &file, const WeightRule &rule, SafeTensor tensor) {
+    file.rules[rule.name] = rule;
+    file.header.tensors.push_back(std::move(tensor));
+  };
   for (const WeightRule &rule : usualRules(source, options.family)) {
     const SourceTensor &first = source.tensors().at(rule.labels[0]);
     SafeTensor tensor;
@@ -132,14 +141,20 @@ Output usual(const WeightSource &source, const ExportOptions &options) {
     tensor.type = safetensorsType(options.type.value_or(first.type));
     tensor.shape = madeShape(source, rule);
     const std::int64_t bytes = bytesOf(tensor.type, tensor.shape);
-    if (output.files.empty() || filled + bytes > options.shardBytes) {
-      output.files.emplace_back();
+    elements += bytes * 8 / bitsOf(tensor.type);
+    if (bytes > most) {
+      put(output.files.emplace_back(), rule, std::move(tensor));
+      continue;
+    }
+    if (filled + bytes > most) {
+      output.files.push_back(std::exchange(next, {}));
       filled = 0;
     }
     filled += bytes;
-    output.files.back().rules[tensor.name] = rule;
-    output.files.back().header.tensors.push_back(std::move(tensor));
+    put(next, rule, std::move(tensor));
   }
+  if (!next.rules.empty())
+    output.files.push_back(std::move(next));
   const auto count = static_cast<std::int64_t>(output.files.size());
   for (std::int64_t i = 0; i < count; ++i) {
     OutputFile &file = output.files[static_cast<std::size_t>(i)];
@@ -149,8 +164,36 @@ Output usual(const WeightSource &source, const ExportOptions &options) {
     file.start = layOut(file.header);
   }
   if (count > 1)
-    addIndex(output);
+    addIndex(output, {{"total_parameters", std::to_string(elements)}});
   return output;
+}
+
+// Of a source that was somebody's, in files that are not as they were: the
+// configuration stays true, unless another family's is asked for.
+Output usualAnew(const WeightSource &source, const ExportOptions &options,
+                 Exported &exported) {
+  Output output = usual(source, options);
+  const Origin &origin = *source.origin();
+  if (origin.config && options.family.empty())
+    output.texts[kConfigFile] = *origin.config;
+  const std::map<std::string, WeightRule> rules = rulesOf(origin, source);
+  for (const std::string &name : origin.names())
+    if (!rules.contains(name))
+      exported.leftOut.push_back(name);
+  return output;
+}
+
+// Where the folder comes to lie: a link to an empty one leads there.
+std::string freeFolder(const std::string &folder) {
+  fs::path path(folder);
+  if (!path.has_filename()) // "out/"
+    path = path.parent_path();
+  if (!fs::exists(fs::symlink_status(path)))
+    return path;
+  if (!fs::is_directory(path) || !fs::is_empty(path))
+    throw WeightError(folder + ": is there already, and not an empty folder; "
+                               "name one that is not there");
+  return fs::canonical(path);
 }
 
 void write(const WeightSource &source, const Output &output,
@@ -190,25 +233,27 @@ void write(const WeightSource &source, const Output &output,
 Exported exportHuggingFace(const WeightSource &source,
                            const std::string &folder,
                            const ExportOptions &options) {
-  if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)))
-    throw CheckpointError(folder + ": is there already, and not an empty "
-                                   "folder; name one that is not there");
+  const std::string whole = freeFolder(folder);
   Exported exported;
   const WeightSource &like = options.like ? *options.like : source;
   const bool hasOrigin = like.origin() && !like.origin()->files.empty();
   if (options.like && !hasOrigin)
     throw WeightError("it is to be like a " + like.what() +
                       ", which has no files of Hugging Face's");
+  const bool anew = !options.family.empty() || options.shardBytes;
   const Output output =
-      hasOrigin ? LikeOrigin(source, like, options, exported).output()
-                : usual(source, options);
-  const std::string partial = folder + ".partial";
+      !hasOrigin ? usual(source, options)
+      : options.like || !anew
+          ? LikeOrigin(source, like, options, exported).output()
+          : usualAnew(source, options, exported);
+  exported.hasConfig = output.texts.contains(kConfigFile);
+  const std::string partial = whole + ".partial";
   removeFolder(partial);
   try {
     makeFolder(partial);
     write(source, output, partial, exported);
     syncFolder(partial);
-    renameFolder(partial, folder);
+    renameFolder(partial, whole);
   } catch (...) {
     removeFolder(partial);
     throw;

@@ -1,6 +1,7 @@
 //===- export_llmc.cpp - Weights become a model of llm.c ------------------===//
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <set>
 
@@ -10,6 +11,8 @@
 #include "runtime/exchange/origin_rules.h"
 
 namespace mtplan::runtime {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -70,18 +73,32 @@ LlmcHeader headerOf(const WeightSource &source, std::int64_t layers,
   return header;
 }
 
+void expectFree(const std::string &file) {
+  if (!fs::path(file).has_filename())
+    throw WeightError(file + ": names a folder; a model of llm.c is a file");
+  if (fs::exists(fs::symlink_status(file)))
+    throw WeightError(file +
+                      ": is there already; name a file that is not there");
+}
+
 } // namespace
 
 Exported exportLlmc(const WeightSource &source, const std::string &file,
                     const ExportOptions &options) {
+  expectFree(file);
   const std::int64_t layers = layersOf(source);
   const std::vector<WeightRule> rules = llmcRules(layers);
   expectGpt2(source, rules);
   const LlmcHeader header = headerOf(source, layers, options);
   const std::vector<LlmcTensor> tensors = llmcTensors(header);
-  Exported exported{
-      {file}, static_cast<std::int64_t>(tensors.size()), llmcBytes(header), {}};
+  Exported exported{{file},
+                    false,
+                    static_cast<std::int64_t>(tensors.size()),
+                    llmcBytes(header),
+                    {}};
   const std::string partial = file + kNext;
+  if (const fs::path parent = fs::path(file).parent_path(); !parent.empty())
+    makeFolder(parent);
   try {
     DurableFile out(partial, DurableFile::Open::create);
     out.reserve(exported.bytes);

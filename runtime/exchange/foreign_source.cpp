@@ -21,12 +21,14 @@ public:
   std::vector<std::byte> read(const std::string &name) const override {
     const auto &[tensor, part] = parts.at(name);
     const std::int64_t size = bytesOf(tensor.type);
-    std::int64_t elements = size;
+    std::int64_t bytes = size;
     for (const std::int64_t extent : part.whole)
-      elements *= extent;
+      bytes *= extent;
     std::vector<std::byte> own(
         static_cast<std::size_t>(part.elements() * size));
-    takePart(part, size, tensor.file->at(tensor.offset, elements), own.data());
+    std::vector<std::byte> whole(static_cast<std::size_t>(bytes));
+    tensor.file->copy(tensor.offset, bytes, whole.data());
+    takePart(part, size, whole.data(), own.data());
     return own;
   }
 
@@ -42,8 +44,8 @@ protected:
     if (rule.transposed && tensor.shape.size() != 2)
       refuse("but the weight of a linear layer is a matrix");
     const auto along = static_cast<std::size_t>(rule.along);
-    if (count > 1 &&
-        (along >= tensor.shape.size() || tensor.shape[along] % count != 0))
+    if (count > 1 && (along >= tensor.shape.size() || tensor.shape.size() > 2 ||
+                      tensor.shape[along] % count != 0))
       refuse("which does not part into the " + std::to_string(count) +
              " equal ones that it holds");
     for (std::int64_t i = 0; i < count; ++i) {
@@ -113,8 +115,10 @@ public:
   }
   std::vector<std::byte> readOther(const std::string &name) const override {
     const ModelTensor &tensor = *files.find(name);
-    const std::byte *data = tensor.data();
-    return {data, data + tensor.tensor->bytes()};
+    const std::int64_t count = tensor.tensor->bytes();
+    std::vector<std::byte> bytes(static_cast<std::size_t>(count));
+    tensor.file->copy(tensor.offset, count, bytes.data());
+    return bytes;
   }
 
 private:

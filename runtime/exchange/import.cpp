@@ -5,6 +5,7 @@
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/digest.h"
 #include "runtime/checkpoint/stored_state.h"
+#include "runtime/exchange/detect_weights.h"
 #include "runtime/exchange/origin_rules.h"
 
 namespace mtplan::runtime {
@@ -76,11 +77,16 @@ void writeOrigin(const WeightSource &source, const std::string &partial,
 } // namespace
 
 Imported importWeights(const WeightSource &source, const std::string &folder) {
+  // Whoever opened the folder later would see one of the two.
+  if (hasHuggingFace(folder))
+    throw WeightError(folder + ": has weights of Hugging Face's, which a "
+                               "checkpoint beside them would hide; it goes to "
+                               "a folder of its own");
   const FolderLock lock(folder);
   if (const std::vector<std::int64_t> steps = stepsIn(folder); !steps.empty())
-    throw CheckpointError(folder + ": has a checkpoint already, of step " +
-                          std::to_string(steps.back()) +
-                          "; weights go to a folder of their own");
+    throw WeightError(folder + ": has a checkpoint already, of step " +
+                      std::to_string(steps.back()) +
+                      "; weights go to a folder of their own");
   Imported imported;
   std::vector<StateTensor> tensors;
   for (const auto &[name, tensor] : source.tensors()) {

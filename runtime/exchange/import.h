@@ -18,7 +18,7 @@ struct Imported {
 /// `folder`, from which a run of any layout begins (`--checkpoint`, `--load` or
 /// `--weights`), and beside them the origin, if there is one. Of state, the
 /// moments do not come along. In memory: one tensor.
-/// \throws CheckpointError, also if the folder has checkpoints
+/// \throws WeightError if the folder has weights already; CheckpointError
 Imported importWeights(const WeightSource &source, const std::string &folder);
 
 /// The same, of what is at `path`.

@@ -41,10 +41,6 @@ std::vector<std::int64_t> shapeOf(const std::string &kind,
 
 } // namespace
 
-bool isLlmcModel(const MappedFile &file) {
-  return file.size() >= 4 && file.read<std::int32_t>(0) == kLlmcMagic;
-}
-
 LlmcHeader readLlmcHeader(const MappedFile &file) {
   if (file.size() < kLlmcHeaderBytes)
     throw DataError(file.path(),
@@ -60,9 +56,9 @@ LlmcHeader readLlmcHeader(const MappedFile &file) {
                     "header word " + std::to_string(index) + ", " + field +
                         ", is " + std::to_string(word(index)) + "; " + needs);
   };
-  if (!isLlmcModel(file))
+  if (word(0) != kLlmcModelMagic)
     refuse(0, "the magic number",
-           "an llm.c model has " + std::to_string(kLlmcMagic));
+           "an llm.c model has " + std::to_string(kLlmcModelMagic));
   const std::int32_t version = word(1);
   if (version != kFloatVersion && version != kBf16Version)
     refuse(1, "the version", "known are 3 (float) and 5 (bf16)");
@@ -108,7 +104,7 @@ llmcHeaderWords(const LlmcHeader &header) {
   auto word = [](std::int64_t value) {
     return static_cast<std::int32_t>(value);
   };
-  return {kLlmcMagic,
+  return {kLlmcModelMagic,
           header.type == ElementType::f32 ? kFloatVersion : kBf16Version,
           word(header.positions),
           word(header.vocabulary),

@@ -17,13 +17,12 @@
 #include <string>
 #include <vector>
 
+#include "runtime/data/llmc_header.h"
 #include "runtime/data/mapped_file.h"
 #include "runtime/plan/plan.h"
 
 namespace mtplan::runtime {
 
-inline constexpr std::int32_t kLlmcMagic = 20240326;
-inline constexpr std::int64_t kLlmcHeaderBytes = 1024;
 /// Rows of the table of tokens are a multiple of it.
 inline constexpr std::int64_t kLlmcRows = 128;
 
@@ -41,9 +40,6 @@ struct LlmcTensor {
   std::int64_t offset = 0;         ///< of the file's first byte
   std::int64_t room = 0;           ///< bytes, with padding
 };
-
-/// Whether a file begins as one does.
-bool isLlmcModel(const MappedFile &file);
 
 /// \throws DataError naming the field, also if the file's size is another
 LlmcHeader readLlmcHeader(const MappedFile &file);

@@ -26,15 +26,19 @@ std::vector<std::byte> madeTensor(const WeightSource &source,
   std::int64_t size = bytesOf(type);
   for (const std::int64_t extent : part.whole)
     size *= extent;
-  std::vector<std::byte> made(static_cast<std::size_t>(size)), rounded;
+  std::vector<std::byte> made(static_cast<std::size_t>(size));
   for (const std::string &label : rule.labels) {
     const SourceTensor &tensor = source.tensors().at(label);
     part.shape = tensor.shape;
-    const std::vector<std::byte> own = source.read(label);
-    rounded.resize(static_cast<std::size_t>(tensor.elements() * bytesOf(type)));
-    convertElements(tensor.type, own.data(), type, rounded.data(),
-                    tensor.elements());
-    putPart(part, bytesOf(type), rounded.data(), made.data());
+    std::vector<std::byte> own = source.read(label);
+    if (tensor.type != type) {
+      std::vector<std::byte> rounded(
+          static_cast<std::size_t>(tensor.elements() * bytesOf(type)));
+      convertElements(tensor.type, own.data(), type, rounded.data(),
+                      tensor.elements());
+      own.swap(rounded);
+    }
+    putPart(part, bytesOf(type), own.data(), made.data());
     if (rule.labels.size() > 1) {
       std::vector<std::int64_t> there = tensor.shape;
       if (rule.transposed)

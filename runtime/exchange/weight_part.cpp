@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <type_traits>
 
 #include "runtime/backend/element.h"
 
@@ -36,39 +37,50 @@ Matrix matrixOf(const WeightPart &part) {
   return matrix;
 }
 
-// Blocks that both sides have in the first cache, so that neither is read a
-// line for each element. visit(element of the parameter, of the tensor, how
-// many in a row of both).
-template <typename Visit> void walk(const Matrix &matrix, Visit visit) {
+// visit(element of the parameter, of the tensor, how many in a row of both).
+// What is turned over goes in blocks that both sides have in the first cache,
+// so that neither is fetched a line for each element; within one along the rows
+// of the side that is written, whose lines come in whole.
+template <bool Take, typename Visit>
+void walk(const Matrix &matrix, Visit visit) {
   if (matrix.columnStep == 1) {
     for (std::int64_t row = 0; row < matrix.rows; ++row)
       visit(row * matrix.columns, matrix.first + row * matrix.rowStep,
             matrix.columns);
     return;
   }
+  auto one = [&](std::int64_t row, std::int64_t column) {
+    visit(row * matrix.columns + column,
+          matrix.first + row * matrix.rowStep + column * matrix.columnStep, 1);
+  };
   constexpr std::int64_t kBlock = 32;
   for (std::int64_t r = 0; r < matrix.rows; r += kBlock)
-    for (std::int64_t c = 0; c < matrix.columns; c += kBlock)
-      for (std::int64_t row = r; row < std::min(r + kBlock, matrix.rows); ++row)
-        for (std::int64_t column = c;
-             column < std::min(c + kBlock, matrix.columns); ++column)
-          visit(row * matrix.columns + column,
-                matrix.first + row * matrix.rowStep +
-                    column * matrix.columnStep,
-                1);
+    for (std::int64_t c = 0; c < matrix.columns; c += kBlock) {
+      const std::int64_t lastRow = std::min(r + kBlock, matrix.rows);
+      const std::int64_t lastColumn = std::min(c + kBlock, matrix.columns);
+      if constexpr (Take)
+        for (std::int64_t row = r; row < lastRow; ++row)
+          for (std::int64_t column = c; column < lastColumn; ++column)
+            one(row, column);
+      else
+        for (std::int64_t column = c; column < lastColumn; ++column)
+          for (std::int64_t row = r; row < lastRow; ++row)
+            one(row, column);
+    }
 }
 
 // With the size of an element known, copying one is one instruction.
 template <std::int64_t Bytes, bool Take>
 void copy(const Matrix &matrix, const std::byte *from, std::byte *to) {
-  walk(matrix, [&](std::int64_t own, std::int64_t file, std::int64_t count) {
-    const std::byte *source = from + (Take ? file : own) * Bytes;
-    std::byte *target = to + (Take ? own : file) * Bytes;
-    if (count == 1)
-      std::memcpy(target, source, Bytes);
-    else
-      std::memcpy(target, source, static_cast<std::size_t>(count * Bytes));
-  });
+  walk<Take>(
+      matrix, [&](std::int64_t own, std::int64_t file, std::int64_t count) {
+        const std::byte *source = from + (Take ? file : own) * Bytes;
+        std::byte *target = to + (Take ? own : file) * Bytes;
+        if (count == 1)
+          std::memcpy(target, source, Bytes);
+        else
+          std::memcpy(target, source, static_cast<std::size_t>(count * Bytes));
+      });
 }
 
 template <bool Take>
@@ -81,6 +93,52 @@ void copyAll(const WeightPart &part, std::int64_t bytes, const std::byte *from,
     copy<4, Take>(matrix, from, to);
   else
     copy<8, Take>(matrix, from, to);
+}
+
+// As a float where it is one exactly.
+template <typename From> auto wide(From value) {
+  if constexpr (std::is_arithmetic_v<From>)
+    return value;
+  else
+    return toFloat(value);
+}
+
+float narrow(float value) { return value; }
+float narrow(double value) { return toFloatSticky(value); }
+
+template <typename To, typename Wide> To rounded(Wide value) {
+  if constexpr (std::is_arithmetic_v<To>)
+    return static_cast<To>(value);
+  else if constexpr (std::is_same_v<To, Bf16>)
+    return toBf16(narrow(value));
+  else
+    return toF16(narrow(value));
+}
+
+// A loop for each pair of types, with nothing to decide in it.
+template <typename From, typename To>
+void convertAll(const std::byte *source, std::byte *target,
+                std::int64_t elements) {
+  const auto *from = reinterpret_cast<const From *>(source);
+  auto *to = reinterpret_cast<To *>(target);
+  for (std::int64_t i = 0; i < elements; ++i)
+    to[i] = rounded<To>(wide(from[i]));
+}
+
+// Weights are of no other type.
+template <typename Visit> void withType(ElementType type, Visit visit) {
+  switch (type) {
+  case ElementType::f64:
+    return visit(double{});
+  case ElementType::f32:
+    return visit(float{});
+  case ElementType::f16:
+    return visit(F16{});
+  case ElementType::bf16:
+    return visit(Bf16{});
+  case ElementType::i32:
+    return;
+  }
 }
 
 } // namespace
@@ -107,8 +165,11 @@ void convertElements(ElementType from, const std::byte *source, ElementType to,
                 static_cast<std::size_t>(elements * bytesOf(from)));
     return;
   }
-  for (std::int64_t i = 0; i < elements; ++i)
-    writeElement(to, target, i, readElement(from, source, i));
+  withType(from, [&](auto a) {
+    withType(to, [&](auto b) {
+      convertAll<decltype(a), decltype(b)>(source, target, elements);
+    });
+  });
 }
 
 } // namespace mtplan::runtime

@@ -33,7 +33,8 @@ void takePart(const WeightPart &part, std::int64_t bytes, const std::byte *file,
 void putPart(const WeightPart &part, std::int64_t bytes, const std::byte *own,
              std::byte *file);
 
-/// Rounds each once, to nearest even; the same bits where types are equal.
+/// Rounds each once, to nearest even; the same bits where types are equal. Both
+/// begin where an element of their type may.
 void convertElements(ElementType from, const std::byte *source, ElementType to,
                      std::byte *target, std::int64_t elements);
 

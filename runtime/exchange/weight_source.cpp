@@ -2,17 +2,14 @@
 
 #include "runtime/exchange/weight_source.h"
 
-#include <filesystem>
 #include <functional>
 #include <numeric>
 
-#include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/stored_state.h"
+#include "runtime/exchange/detect_weights.h"
 #include "runtime/exchange/foreign_source.h"
 
 namespace mtplan::runtime {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -65,8 +62,9 @@ private:
   static std::vector<std::byte> whole(const std::string &name,
                                       const StoredTensor &tensor) {
     StoredState::verify(name, tensor);
-    const std::byte *data = tensor.file->at(tensor.offset, tensor.bytes);
-    return {data, data + tensor.bytes};
+    std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.bytes));
+    tensor.file->copy(tensor.offset, tensor.bytes, bytes.data());
+    return bytes;
   }
 
   StoredState stored;
@@ -79,21 +77,15 @@ std::int64_t SourceTensor::elements() const {
                          std::multiplies<>());
 }
 
-std::string checkpointAt(const std::string &path) {
-  if (!fs::is_directory(path))
-    return "";
-  if (fs::exists(fs::path(path) / kManifestName))
-    return path;
-  const std::vector<std::int64_t> steps = stepsIn(path);
-  return steps.empty() ? "" : path + "/" + stepName(steps.back());
-}
-
 std::unique_ptr<WeightSource> openWeights(const std::string &path) {
-  if (const std::string checkpoint = checkpointAt(path); !checkpoint.empty())
-    return std::make_unique<CheckpointSource>(checkpoint);
-  if (fs::is_regular_file(path) && fs::path(path).extension() != ".json" &&
-      isLlmcModel(MappedFile(path)))
+  switch (detectWeights(path)) {
+  case WeightOwner::mtplan:
+    return std::make_unique<CheckpointSource>(checkpointAt(path));
+  case WeightOwner::llmc:
     return openLlmc(path);
+  case WeightOwner::huggingFace:
+    break;
+  }
   return openHuggingFace(path);
 }
 

@@ -60,9 +60,6 @@ protected:
   std::optional<Origin> from;
 };
 
-/// The checkpoint that is meant: `path`, or the newest in it; "" if neither.
-std::string checkpointAt(const std::string &path);
-
 /// Opens what is there: a checkpoint or a folder with some (then the newest), a
 /// folder with `model.safetensors` or its index, one of these files, or a model
 /// of llm.c.

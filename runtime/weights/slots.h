@@ -21,7 +21,8 @@ using Layers = std::set<std::int64_t>;
 /// 0, 1, ..., count - 1.
 Layers layersBelow(std::int64_t count);
 
-/// In the order in which the network has them, layer by layer.
+/// In the order in which Transformers has them, layer by layer: by it
+/// save_pretrained fills its files.
 std::vector<WeightSlot> slotsOf(const WeightFamily &family,
                                 std::string_view prefix, const Layers &layers);
 std::vector<SkippedWeight> skippedOf(const WeightFamily &family,

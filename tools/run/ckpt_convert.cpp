@@ -10,6 +10,7 @@
 #include "runtime/exchange/export.h"
 #include "runtime/exchange/import.h"
 #include "runtime/plan/nearest_word.h"
+#include "tools/run/ckpt_text.h"
 #include "tools/run/run_flags.h"
 #include "tools/units_text.h"
 
@@ -59,11 +60,8 @@ void refuseIdle(const CkptFlags &flags, std::string_view format) {
                    "; --family and --shard-bytes say others");
 }
 
-std::string sizeText(std::int64_t bytes) {
-  return bytesText(planner::Bytes{static_cast<double>(bytes)});
-}
-
-std::string exportedText(const CkptFlags &flags, const Exported &exported) {
+std::string exportedText(const CkptFlags &flags, const Exported &exported,
+                         bool huggingFace) {
   std::string text =
       fmt::format("{}: {} tensors in {}, {}\n", flags.to, exported.tensors,
                   exported.files.size() == 1
@@ -72,12 +70,15 @@ std::string exportedText(const CkptFlags &flags, const Exported &exported) {
                   sizeText(exported.bytes));
   if (!exported.leftOut.empty())
     text += fmt::format(
-        "left out: {}{}; the checkpoint does not have what is no parameter, "
-        "--like takes it from the files that it came from\n",
+        "left out, as no parameter: {}{}; --like takes them from the files "
+        "that the weights came from\n",
         exported.leftOut.front(),
         exported.leftOut.size() == 1
             ? ""
             : fmt::format(" and {} more", exported.leftOut.size() - 1));
+  if (huggingFace && !exported.hasConfig)
+    text += "without config.json, which weights do not say: put the model's "
+            "beside them, or take it with --like\n";
   return text;
 }
 
@@ -114,10 +115,12 @@ std::string ckptConvert(const CkptFlags &flags) {
   options.like = like.get();
   options.family = flags.family;
   options.heads = flags.heads;
-  options.shardBytes = flags.shardBytes.value_or(kShardBytes);
-  return exportedText(
-      flags, format == kLlmc ? exportLlmc(*source, flags.to, options)
-                             : exportHuggingFace(*source, flags.to, options));
+  options.shardBytes = flags.shardBytes;
+  return exportedText(flags,
+                      format == kLlmc
+                          ? exportLlmc(*source, flags.to, options)
+                          : exportHuggingFace(*source, flags.to, options),
+                      format == kHuggingFace);
 }
 
 } // namespace mtplan::tools

@@ -9,6 +9,7 @@
 
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/stored_state.h"
+#include "runtime/exchange/detect_weights.h"
 #include "runtime/exchange/weight_diff.h"
 #include "tools/units_text.h"
 
@@ -24,10 +25,6 @@ std::string line(const std::string &name, const std::string &value) {
 
 std::string plural(std::int64_t count, const std::string &what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
-std::string sizeText(std::int64_t bytes) {
-  return bytesText(planner::Bytes{static_cast<double>(bytes)});
 }
 
 // "28 tensors, 124 M elements in F32"
@@ -116,6 +113,10 @@ std::string damageOf(const std::string &checkpoint, std::string &holds) try {
 }
 
 } // namespace
+
+std::string sizeText(std::int64_t bytes) {
+  return bytesText(planner::Bytes{static_cast<double>(bytes)});
+}
 
 std::string ckptInfo(const std::string &path, bool tensors) {
   const std::unique_ptr<WeightSource> source = openWeights(path);

@@ -3,6 +3,7 @@
 #ifndef MTPLAN_TOOLS_RUN_CKPT_TEXT_H
 #define MTPLAN_TOOLS_RUN_CKPT_TEXT_H
 
+#include <cstdint>
 #include <string>
 
 #include "tools/run/ckpt_verbs.h"
@@ -15,6 +16,9 @@ std::string ckptInfo(const std::string &path, bool tensors);
 /// Of a folder, all checkpoints in it. No if one is damaged: the text says all
 /// that is.
 CkptAnswer ckptVerify(const std::string &path);
+
+/// "6 MiB"
+std::string sizeText(std::int64_t bytes);
 
 /// No if they differ.
 CkptAnswer ckptDiff(const std::string &first, const std::string &second);

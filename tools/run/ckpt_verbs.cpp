@@ -9,6 +9,7 @@
 #include "runtime/plan/nearest_word.h"
 #include "tools/run/ckpt_convert.h"
 #include "tools/run/ckpt_text.h"
+#include "tools/run/run_flags.h"
 
 namespace mtplan::tools {
 
@@ -67,8 +68,16 @@ CLI::App *describeCkpt(CLI::App &app, CkptFlags &flags) {
   return ckpt;
 }
 
-CkptAnswer runCkpt(const CLI::App &ckpt, const CkptFlags &flags) {
+CkptAnswer runCkpt(const CLI::App &ckpt, CkptFlags flags) {
+  for (std::string *path : {&flags.from, &flags.to, &flags.like}) {
+    // "kept/" would make "kept//step-00000000".
+    while (path->size() > 1 && path->back() == '/')
+      path->pop_back();
+  }
   const std::string verb = ckpt.get_subcommands().front()->get_name();
+  const bool takesTwo = verb == "diff" || verb == "convert";
+  if (flags.from.empty() || (takesTwo && flags.to.empty()))
+    throw BadInput("an empty path names nothing");
   if (verb == "info")
     return {ckptInfo(flags.from, flags.tensors), true};
   if (verb == "verify")

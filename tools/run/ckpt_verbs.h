@@ -31,7 +31,7 @@ CLI::App *describeCkpt(CLI::App &app, CkptFlags &flags);
 
 /// Does what was typed.
 /// \throws BadInput, or what runtime/exchange throws
-CkptAnswer runCkpt(const CLI::App &ckpt, const CkptFlags &flags);
+CkptAnswer runCkpt(const CLI::App &ckpt, CkptFlags flags);
 
 } // namespace mtplan::tools
 

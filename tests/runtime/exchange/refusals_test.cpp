@@ -21,6 +21,18 @@ std::string changed(const std::string &name, const std::string &from,
   return file.replace(at, from.size(), to);
 }
 
+/// A file in which a tensor has another shape of as many elements.
+std::string reshaped(const std::string &name, const std::string &tensor,
+                     const std::vector<std::int64_t> &shape) {
+  const std::string file = readFile(parityFiles(name + "/model.safetensors"));
+  SafetensorsHeader header = headerOf(file);
+  const auto data = static_cast<std::size_t>(header.dataStart);
+  for (SafeTensor &each : header.tensors)
+    if (each.name == tensor)
+      each.shape = shape;
+  return layOut(header) + file.substr(data);
+}
+
 std::string opening(const std::string &content) {
   const TestFolder folder;
   const std::string path = writeFile(folder / "model.safetensors", content);
@@ -87,12 +99,57 @@ TEST(ExchangeRefusals, AFusedTensorThatDoesNotPart) {
                     HasSubstr("does not part into the 3 equal ones")));
 }
 
+TEST(ExchangeRefusals, AFusedTensorOfThreeDimensions) {
+  EXPECT_THAT(
+      opening(reshaped("gpt2", "transformer.h.0.attn.c_attn.bias", {3, 2, 4})),
+      AllOf(HasSubstr("[3, 2, 4]"),
+            HasSubstr("does not part into the 3 equal ones")));
+}
+
+TEST(ExchangeRefusals, AMatrixOfThreeDimensions) {
+  EXPECT_THAT(
+      opening(reshaped("llama", "model.layers.1.self_attn.q_proj.weight",
+                       {16, 4, 4})),
+      AllOf(HasSubstr("model.layers.1.self_attn.q_proj.weight\" is [16, 4, 4]"),
+            HasSubstr("is a matrix")));
+}
+
+TEST(ExchangeRefusals, FilesThatPeopleNameByMistake) {
+  EXPECT_THAT(opening("version https://git-lfs.github.com/spec/v1\n"),
+              HasSubstr("model.safetensors: is a pointer of Git LFS"));
+  EXPECT_THAT(opening(std::string("PK\x03\x04\0\0\x08\x08", 8)),
+              HasSubstr("save the model as safetensors"));
+  EXPECT_THAT(opening("GGUF\x03 and so on"), HasSubstr("llama.cpp"));
+  EXPECT_THAT(opening("\x8f\xd8\x34\x01\x01 and so on"),
+              HasSubstr("an optimizer state of llm.c"));
+  const TestFolder folder;
+  writeFile(folder / "model_00000010.bin",
+            readFile(parityFiles("gpt2-llmc/model.bin")));
+  EXPECT_THAT(saidAgainst([&] { (void)openWeights(folder / ""); }),
+              HasSubstr("itself: \"model_00000010.bin\""));
+  importWeights(parityFiles("gpt2"), folder / "kept");
+  EXPECT_THAT(saidAgainst([&] {
+                (void)openWeights(folder / "kept/step-00000000/manifest.json");
+              }),
+              HasSubstr("name the folder"));
+}
+
+TEST(ExchangeRefusals, AFolderThatHasModelFiles) {
+  const TestFolder folder;
+  writeFile(folder / "model.safetensors",
+            readFile(parityFiles("gpt2/model.safetensors")));
+  EXPECT_THAT(saidAgainst([&] { importWeights(folder / "", folder / ""); }),
+              HasSubstr("would hide"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "lock"));
+}
+
 TEST(ExchangeRefusals, NothingToOpen) {
   EXPECT_THAT(saidAgainst([] { (void)openWeights(parityFiles("none")); }),
               HasSubstr("none"));
   const TestFolder folder;
   EXPECT_THAT(saidAgainst([&] { (void)openWeights(folder / ""); }),
-              HasSubstr("has neither model.safetensors nor"));
+              HasSubstr("has no checkpoint (step-...), and neither "
+                        "model.safetensors nor"));
 }
 
 TEST(ExchangeRefusals, AFolderThatHasCheckpoints) {

@@ -127,15 +127,15 @@ TEST(WeightRules, LlamaIsTurnedOver) {
   EXPECT_EQ(table.rules,
             (std::vector<WeightRule>{
                 asIs("model.embed_tokens.weight", "wte.weight"),
-                asIs(h + "input_layernorm.weight", "h.0.ln_1.weight"),
                 turned(h + "self_attn.q_proj.weight", "h.0.attn.q.weight"),
                 turned(h + "self_attn.k_proj.weight", "h.0.attn.k.weight"),
                 turned(h + "self_attn.v_proj.weight", "h.0.attn.v.weight"),
                 turned(h + "self_attn.o_proj.weight", "h.0.attn.proj.weight"),
-                asIs(h + "post_attention_layernorm.weight", "h.0.ln_2.weight"),
                 turned(h + "mlp.gate_proj.weight", "h.0.mlp.gate.weight"),
                 turned(h + "mlp.up_proj.weight", "h.0.mlp.up.weight"),
                 turned(h + "mlp.down_proj.weight", "h.0.mlp.down.weight"),
+                asIs(h + "input_layernorm.weight", "h.0.ln_1.weight"),
+                asIs(h + "post_attention_layernorm.weight", "h.0.ln_2.weight"),
                 asIs("model.norm.weight", "ln_f.weight"),
                 turned("lm_head.weight", "lm_head.weight")}));
   EXPECT_EQ(weightTable(usualNames("mistral", 1), kLlamaLabels + kHead).rules,

@@ -1,0 +1,138 @@
+//===- detect_weights.cpp - Whose weights are these? ----------------------===//
+
+#include "runtime/exchange/detect_weights.h"
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string_view>
+
+#include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/data/llmc_header.h"
+#include "runtime/safetensors/header.h"
+
+namespace mtplan::runtime {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char *kOneFile = "model.safetensors",
+                     *kIndexFile = "model.safetensors.index.json";
+
+/// Files that people name by mistake, and what they are.
+struct Foreign {
+  std::string_view start;
+  const char *what;
+};
+using namespace std::string_view_literals;
+constexpr std::array<Foreign, 8> kForeign = {
+    {{"version https://git-lfs"sv,
+      "a pointer of Git LFS and not the file itself, which `git lfs pull` "
+      "fetches"},
+     {"PK\x03\x04"sv,
+      "a zip archive, as PyTorch pickles into: save the model as safetensors"},
+     {"\x80\x02"sv, "a pickle: save the model as safetensors"},
+     {"GGUF"sv, "a file of llama.cpp (GGUF): name the safetensors that it was "
+                "made from"},
+     {"\x89HDF"sv, "an HDF5 file: save the model as safetensors"},
+     {"\x88\xd4\x34\x01"sv, "tokens for llm.c (20240520), not a model"},
+     {"\xc7\xd7\x34\x01"sv, "a debug state of llm.c (20240327), not a model"},
+     {"\x8f\xd8\x34\x01"sv,
+      "an optimizer state of llm.c (20240527); its weights are in model_*.bin "
+      "beside it"}}};
+
+std::string firstBytes(const std::string &path) {
+  std::string start(32, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  start.resize(static_cast<std::size_t>(file.gcount()));
+  return start;
+}
+
+bool isLlmc(const std::string &start) {
+  return start.size() >= sizeof(kLlmcModelMagic) &&
+         std::memcmp(start.data(), &kLlmcModelMagic, sizeof(kLlmcModelMagic)) ==
+             0;
+}
+
+// What safetensors cannot begin with: with so long a header.
+void refuseForeign(const std::string &path, const std::string &start) {
+  std::uint64_t length = 0;
+  if (start.size() < sizeof(length))
+    return;
+  std::memcpy(&length, start.data(), sizeof(length));
+  if (length <= static_cast<std::uint64_t>(kMostHeaderBytes))
+    return;
+  for (const Foreign &each : kForeign)
+    if (start.starts_with(each.start))
+      throw DataError(path, std::string("is ") + each.what);
+}
+
+// A folder without a checkpoint and without the names of Hugging Face, unless
+// it has files that look like theirs: who opens those says what they lack.
+void expectSomethingIn(const std::string &folder) {
+  std::set<std::string> models; // llm.c's
+  bool looksLikeTheirs = false;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string ending = at->path().extension();
+    const bool isBin = ending == ".bin";
+    if (isBin && isLlmc(firstBytes(at->path())))
+      models.insert(at->path().filename());
+    else
+      looksLikeTheirs |= isBin || ending == ".safetensors" || ending == ".pt" ||
+                         ending == ".pth";
+  }
+  if (!models.empty())
+    throw DataError(folder, "is a folder; name the model of llm.c in it "
+                            "itself: \"" +
+                                *models.rbegin() + '"');
+  if (!looksLikeTheirs)
+    throw DataError(folder, std::string("has no checkpoint (step-...), and "
+                                        "neither ") +
+                                kOneFile + " nor " + kIndexFile);
+}
+
+} // namespace
+
+std::string checkpointAt(const std::string &path) {
+  if (!fs::is_directory(path))
+    return "";
+  if (fs::exists(fs::path(path) / kManifestName))
+    return path;
+  const std::vector<std::int64_t> steps = stepsIn(path);
+  return steps.empty() ? "" : path + "/" + stepName(steps.back());
+}
+
+bool hasHuggingFace(const std::string &folder) {
+  return fs::exists(fs::path(folder) / kOneFile) ||
+         fs::exists(fs::path(folder) / kIndexFile);
+}
+
+WeightOwner detectWeights(const std::string &path) {
+  if (!checkpointAt(path).empty())
+    return WeightOwner::mtplan;
+  if (fs::is_directory(path)) {
+    if (!hasHuggingFace(path))
+      expectSomethingIn(path);
+    const fs::path file = fs::path(path) / kOneFile;
+    refuseForeign(file, firstBytes(file));
+    return WeightOwner::huggingFace;
+  }
+  if (fs::path(path).filename() == kManifestName)
+    throw DataError(path, "belongs to a checkpoint; name the folder that it "
+                          "is in");
+  if (fs::path(path).extension() == ".json")
+    return WeightOwner::huggingFace;
+  const std::string start = firstBytes(path);
+  if (isLlmc(start))
+    return WeightOwner::llmc;
+  refuseForeign(path, start);
+  return WeightOwner::huggingFace;
+}
+
+} // namespace mtplan::runtime
