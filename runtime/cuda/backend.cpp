@@ -18,6 +18,8 @@ const std::map<std::string, Maker> &makers() {
       {"activation_grad", makePointwise},
       {"adamw", makeAdamw},
       {"add", makePointwise},
+      {"attention", makeAttention},
+      {"attention_grad", makeAttentionGrad},
       {"balance_loss", makeBalance},
       {"balance_loss_grad", makeBalance},
       {"cast", makePointwise},

@@ -80,12 +80,14 @@ inline unsigned laneHere() {
 #undef __device__
 #undef __host__
 #undef __forceinline__
+#undef __noinline__
 #undef __shared__
 #undef __launch_bounds__
 #define __global__
 #define __device__
 #define __host__
 #define __forceinline__ inline
+#define __noinline__
 // One block runs at a time on a thread of the host.
 #define __shared__ static thread_local
 #define __launch_bounds__(...)

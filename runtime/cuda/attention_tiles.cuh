@@ -1,0 +1,241 @@
+//===- attention_tiles.cuh - What both halves of attention share *- C++ -*-===//
+//
+// Queries and keys are taken in tiles of 32, so that scores exist for one tile
+// at a time (Dao et al. 2022). In a block each of four warps has eight rows of
+// a tile and each lane a column; tensors come 32 features at a time, so that
+// any width fits the memory that a block shares.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_ATTENTION_TILES_CUH
+#define MTPLAN_RUNTIME_CUDA_ATTENTION_TILES_CUH
+
+#include "runtime/cuda/families.h"
+#include "runtime/cuda/mask.cuh"
+
+namespace mtplan::runtime::cuda {
+
+inline constexpr int kTile = kWarp;
+inline constexpr int kRows = 8; ///< of a warp
+inline constexpr unsigned kTileThreads = kTile / kRows * kWarp;
+inline constexpr std::int64_t kMostWidth = 8 * kTile; ///< of a head
+
+/// A column more, so that lanes down a column use different banks.
+template <typename R> using Tile = R[kTile][kTile + 1];
+
+/// Shapes, and what queries see of keys.
+struct Heads {
+  std::int64_t width, batch, queries, heads, keys, keyHeads;
+  bool causal;
+  double scale;
+  Span samples, positions; ///< of the queries
+  std::int64_t firstHead, allHeads;
+  std::int64_t maskStart;      ///< index of the micro-batch's first element
+  Operand table;               ///< of biases; no data: none
+  const std::int32_t *buckets; ///< row of the table by bucketAt
+
+  explicit Heads(const KernelSpec &spec)
+      : width(spec.integer("head_dim", 1)), batch(spec.inputs[0].shape[0]),
+        queries(spec.inputs[0].shape[1]),
+        heads(spec.inputs[0].shape[2] / width), keys(spec.inputs[1].shape[1]),
+        keyHeads(spec.inputs[1].shape[2] / width),
+        causal(spec.integer("causal", 0) != 0),
+        scale(spec.number("scale", 1.0)), samples(pieceOf(spec.inputs[0], 0)),
+        positions(pieceOf(spec.inputs[0], 1)),
+        firstHead(pieceOf(spec.inputs[0], 2).offset / width),
+        allHeads(pieceOf(spec.inputs[0], 2).global / width),
+        maskStart(0), table{nullptr, ElementType::f32}, buckets(nullptr) {}
+
+  __host__ __device__ std::int64_t queryTiles() const {
+    return (queries + kTile - 1) / kTile;
+  }
+  __host__ __device__ std::int64_t keyTiles() const {
+    return (keys + kTile - 1) / kTile;
+  }
+  __device__ std::int64_t ofHead() const { return heads / keyHeads; }
+
+  /// First element of a row of queries, of keys, of what is kept of a row.
+  __device__ std::int64_t queryAt(std::int64_t b, std::int64_t head,
+                                  std::int64_t s) const {
+    return ((b * queries + s) * heads + head) * width;
+  }
+  __device__ std::int64_t keyAt(std::int64_t b, std::int64_t keyHead,
+                                std::int64_t k) const {
+    return ((b * keys + k) * keyHeads + keyHead) * width;
+  }
+  __device__ std::int64_t keptAt(std::int64_t b, std::int64_t head,
+                                 std::int64_t s) const {
+    return (b * queries + s) * heads + head;
+  }
+  /// Keys that the query at local position `s` sees.
+  __device__ std::int64_t visible(std::int64_t s) const {
+    const std::int64_t past = positions.offset + s + 1;
+    return causal && past < keys ? past : keys;
+  }
+  __device__ std::int64_t maskAt(std::int64_t b, std::int64_t head,
+                                 std::int64_t s, std::int64_t k) const {
+    const std::int64_t row =
+        ((samples.offset + b) * allHeads + firstHead + head) *
+            positions.global +
+        positions.offset + s;
+    return maskStart + row * keys + k;
+  }
+  /// All distances from `queries - 1` keys back on.
+  __host__ __device__ std::int64_t bucketAt(std::int64_t s,
+                                            std::int64_t k) const {
+    return k - s + queries - 1;
+  }
+  template <typename R>
+  __device__ R score(R product, std::int64_t head, std::int64_t s,
+                     std::int64_t k) const {
+    const R scaled = static_cast<R>(scale) * product;
+    return table.data ? scaled + bias<R>(head, s, k) : scaled;
+  }
+  /// Not inline, as it is rare and looks up a type.
+  template <typename R>
+  __device__ __noinline__ R bias(std::int64_t head, std::int64_t s,
+                                 std::int64_t k) const {
+    return loadOne<R>(table, buckets[bucketAt(s, k)] * heads + head);
+  }
+};
+
+/// Rows of one head, some of which a tile may not have.
+struct HeadRows {
+  Operand from;
+  std::int64_t start, stride, rows;
+};
+
+inline __device__ HeadRows queryRows(const Heads &all, const Operand &from,
+                                     std::int64_t b, std::int64_t head,
+                                     std::int64_t first) {
+  return {from, all.queryAt(b, head, first), all.heads * all.width,
+          all.queries - first};
+}
+inline __device__ HeadRows keyRows(const Heads &all, const Operand &from,
+                                   std::int64_t b, std::int64_t keyHead,
+                                   std::int64_t first) {
+  return {from, all.keyAt(b, keyHead, first), all.keyHeads * all.width,
+          all.keys - first};
+}
+
+/// Features first ... first + kTile - 1, zeros beyond the end: a pack each. Not
+/// inline: it is called in many places and has code for every type.
+template <typename R>
+__device__ __noinline__ void loadTile(const HeadRows &rows, std::int64_t first,
+                                      std::int64_t width, Tile<R> &tile) {
+  constexpr unsigned kPacks = kTile / kPack;
+  const unsigned row = threadIdx.x / kPacks,
+                 column = threadIdx.x % kPacks * kPack;
+  const std::int64_t left = width - first - column;
+  int count = left < kPack ? static_cast<int>(left) : kPack;
+  if (count < 0 || row >= rows.rows)
+    count = 0;
+  R x[kPack];
+  load(rows.from, rows.start + row * rows.stride + first + column, count, x);
+  for (int i = 0; i < kPack; ++i)
+    tile[row][column + i] = x[i];
+}
+
+/// Adds products of this warp's rows of `left` with the lane's of `right`.
+template <typename R>
+__device__ void addProducts(const HeadRows &left, const HeadRows &right,
+                            std::int64_t width, Tile<R> &leftTile,
+                            Tile<R> &rightTile, R (&sums)[kRows]) {
+  const unsigned lane = threadIdx.x % kWarp;
+  const unsigned row = threadIdx.x / kWarp * kRows;
+  for (std::int64_t first = 0; first < width; first += kTile) {
+    __syncthreads(); // who reads those before has done so
+    loadTile(left, first, width, leftTile);
+    loadTile(right, first, width, rightTile);
+    __syncthreads();
+    const int features =
+        width - first < kTile ? static_cast<int>(width - first) : kTile;
+    for (int f = 0; f < features; ++f) {
+      const R x = rightTile[lane][f];
+#pragma unroll
+      for (int r = 0; r < kRows; ++r)
+        sums[r] += leftTile[row + r][f] * x;
+    }
+  }
+}
+
+/// Adds rows by their weights; a lane has features lane, lane + 32, ...
+/// \param byColumn  this warp's rows are columns of the weights
+template <bool ByColumn, typename R, int Widths>
+__device__ void addRows(const Tile<R> &weights, const HeadRows &rows,
+                        std::int64_t width, Tile<R> &tile,
+                        R (&sums)[kRows][Widths]) {
+  const unsigned lane = threadIdx.x % kWarp;
+  const unsigned row = threadIdx.x / kWarp * kRows;
+#pragma unroll
+  for (int part = 0; part < Widths; ++part) {
+    if (part * kTile >= width)
+      continue;
+    __syncthreads(); // also: the weights are there
+    loadTile(rows, part * kTile, width, tile);
+    __syncthreads();
+    for (int i = 0; i < kTile; ++i) {
+      const R x = tile[i][lane];
+#pragma unroll
+      for (int r = 0; r < kRows; ++r)
+        sums[r][part] +=
+            (ByColumn ? weights[i][row + r] : weights[row + r][i]) * x;
+    }
+  }
+}
+
+/// Stores what addRows made, times a factor of each row.
+template <typename R, int Widths>
+__device__ void storeRows(const Result &to, std::int64_t start,
+                          std::int64_t stride, std::int64_t rows,
+                          std::int64_t width, const R (&sums)[kRows][Widths],
+                          const R (&factors)[kRows]) {
+  const unsigned lane = threadIdx.x % kWarp;
+  const unsigned row = threadIdx.x / kWarp * kRows;
+  withType(to.type, [&](auto *tag) {
+    using T = std::remove_pointer_t<decltype(tag)>;
+    T *data = static_cast<T *>(to.data) + start;
+#pragma unroll
+    for (int r = 0; r < kRows; ++r)
+#pragma unroll
+      for (int part = 0; part < Widths; ++part) {
+        const std::int64_t h = part * kTile + lane;
+        if (row + r < rows && h < width)
+          data[(row + r) * stride + h] =
+              narrowed<T>(sums[r][part] * factors[r]);
+      }
+  });
+}
+
+/// Kernels of attention: what does not change from one run to the next.
+class AttentionKernel : public Kernel {
+public:
+  AttentionKernel(const KernelSpec &theSpec, SharedContext theContext,
+                  std::size_t tableAt);
+
+protected:
+  Heads headsOf(const Invocation &call) const;
+  Mask maskOf(const Invocation &call) const;
+
+  const SharedContext context;
+  const KernelSpec spec;
+  const Heads all;
+
+private:
+  const std::size_t table; ///< its place among the operands
+  DeviceMemory buckets;
+};
+
+/// Calls `use` with how many times 32 features the accumulators must hold.
+template <typename Use> void withWidths(std::int64_t width, Use use) {
+  if (width <= 2 * kTile)
+    use(std::integral_constant<int, 2>());
+  else if (width <= 4 * kTile)
+    use(std::integral_constant<int, 4>());
+  else
+    use(std::integral_constant<int, 8>());
+}
+
+} // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_ATTENTION_TILES_CUH

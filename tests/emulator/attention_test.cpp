@@ -1,0 +1,84 @@
+//===- attention_test.cpp - Heads of any width on a GPU -------------------===//
+
+#include <cmath>
+#include <stdexcept>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/cuda/cuda_backend.h"
+#include "tests/runtime/kernels/kernel_case.h"
+
+namespace mtplan::runtime::testing {
+namespace {
+
+/// Forward and what backward makes of it, of one head of this width.
+std::vector<Case> casesOf(std::int64_t width) {
+  const TensorView query{ElementType::f32, {1, 5, width}, {}},
+      key{ElementType::f32, {1, 37, width}, {}},
+      lse{ElementType::f32, {1, 5, 1}, {}};
+  auto named = [&](const char *kernel) {
+    return Case(kernel).set("head_dim", width).set("scale", 0.1);
+  };
+  Case forward = named("attention").in(query).in(key).in(key);
+  forward.out(query).out(lse);
+  const std::vector<Doubles> made = forward.run(*makeReferenceBackend());
+  Case backward = named("attention_grad")
+                      .in(query, forward.input(0))
+                      .in(key, forward.input(1))
+                      .in(key, forward.input(2))
+                      .in(query, made[0])
+                      .in(lse, made[1])
+                      .in(query);
+  backward.out(query).out(key).out(key);
+  return {forward, backward};
+}
+
+// Accumulators are as wide as the head asks for: each of their widths, full and
+// not, against the reference.
+TEST(CudaAttention, TakesHeadsOfAnyWidthThereIsRoomFor) {
+  const std::unique_ptr<Backend> cuda = makeCudaBackend(),
+                                 reference = makeReferenceBackend();
+  for (const std::int64_t width : {33, 64, 80, 128, 136, 256})
+    for (const Case &one : casesOf(width)) {
+      const std::vector<Doubles> actual = one.run(*cuda),
+                                 expected = one.run(*reference);
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        for (std::size_t e = 0; e < expected[i].size(); ++e)
+          EXPECT_NEAR(actual[i][e], expected[i][e], 1e-5)
+              << one.spec.kernel << " of width " << width << ", result " << i
+              << ", element " << e;
+    }
+}
+
+// More pairs than a block has angles for at once.
+TEST(CudaRope, TurnsHeadsOfAnyWidth) {
+  const TensorView x{ElementType::f32, {1, 3, 2 * 310}, {}};
+  for (const std::int64_t interleaved : {0, 1}) {
+    const Case one = Case("rope")
+                         .set("head_dim", std::int64_t{310})
+                         .set("rotary_dim", std::int64_t{298})
+                         .set("theta", 1e4)
+                         .set("interleaved", interleaved)
+                         .in(x)
+                         .out(x);
+    const Doubles actual = one.run(*makeCudaBackend())[0],
+                  expected = one.run(*makeReferenceBackend())[0];
+    for (std::size_t e = 0; e < expected.size(); ++e)
+      EXPECT_NEAR(actual[e], expected[e], 1e-5) << "element " << e;
+  }
+}
+
+TEST(CudaAttention, SaysOfWiderHeadsThatTheyAre) {
+  try {
+    makeCudaBackend()->prepare(casesOf(264)[0].spec);
+    ADD_FAILURE() << "was prepared";
+  } catch (const std::runtime_error &error) {
+    EXPECT_THAT(error.what(),
+                ::testing::HasSubstr("head_dim 264, of which GPUs take at most "
+                                     "256"));
+  }
+}
+
+} // namespace
+} // namespace mtplan::runtime::testing
