@@ -75,8 +75,7 @@ public:
   explicit HuggingFaceSource(const std::string &path)
       : files(ModelFiles::open(path)), names(recogniseAll(path)) {
     const std::vector<std::string> theirs = namesIn(files);
-    const WeightTable table = weightTable(names, labels());
-    expectWeights(table, theirs);
+    const WeightTable table = expectedTable(path, theirs);
     std::map<std::string, std::string> made; // label: tensor that it came from
     for (const auto &[name, rule] : rulesByName(table, theirs)) {
       const ModelTensor &tensor = *files.find(name);
@@ -124,6 +123,15 @@ public:
 private:
   WeightNames recogniseAll(const std::string &path) const try {
     return recogniseWeights(namesIn(files));
+  } catch (const WeightError &error) {
+    throw WeightError(path + ": " + error.what());
+  }
+
+  WeightTable expectedTable(const std::string &path,
+                            const std::vector<std::string> &theirs) const try {
+    WeightTable table = weightTable(names, labels());
+    expectWeights(table, theirs);
+    return table;
   } catch (const WeightError &error) {
     throw WeightError(path + ": " + error.what());
   }

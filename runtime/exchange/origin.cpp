@@ -7,6 +7,9 @@
 #include <cstring>
 #include <filesystem>
 #include <span>
+#include <stdexcept>
+
+#include "runtime/safetensors/strict_json.h"
 
 namespace mtplan::runtime {
 
@@ -26,12 +29,19 @@ std::string textOf(const MappedFile &file, std::int64_t from,
           static_cast<std::size_t>(bytes)};
 }
 
+// What is not UTF-8 no safetensors can keep.
 std::optional<std::string> textIfThere(const fs::path &path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error))
     return std::nullopt;
   const MappedFile file(path);
-  return textOf(file, 0, file.size());
+  std::string text = textOf(file, 0, file.size());
+  try {
+    (void)jsonString(text, JsonEscapes::needed);
+  } catch (const std::invalid_argument &) {
+    throw DataError(path, "is not UTF-8");
+  }
+  return text;
 }
 
 // As it stands at the start of a file: after its length.

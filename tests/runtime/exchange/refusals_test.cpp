@@ -21,15 +21,19 @@ std::string changed(const std::string &name, const std::string &from,
   return file.replace(at, from.size(), to);
 }
 
-/// A file in which a tensor has another shape of as many elements.
+/// A file in which a tensor has another shape of as many elements, or in which
+/// there is one more.
 std::string reshaped(const std::string &name, const std::string &tensor,
-                     const std::vector<std::int64_t> &shape) {
+                     const std::vector<std::int64_t> &shape,
+                     const std::string &another = "") {
   const std::string file = readFile(parityFiles(name + "/model.safetensors"));
   SafetensorsHeader header = headerOf(file);
   const auto data = static_cast<std::size_t>(header.dataStart);
   for (SafeTensor &each : header.tensors)
     if (each.name == tensor)
       each.shape = shape;
+  if (!another.empty()) // without a byte
+    header.tensors.push_back({another, "F32", {0}, 0, 0});
   return layOut(header) + file.substr(data);
 }
 
@@ -92,6 +96,24 @@ TEST(ExchangeRefusals, AHeadThatIsNoCopyIsOneOfItsOwn) {
                    .contains("lm_head.weight"));
 }
 
+TEST(ExchangeRefusals, FilesWithoutAPlaceForAHead) {
+  // Written like a model with a tied head, one of its own would be lost.
+  std::string file = readFile(parityFiles("gpt2-head/model.safetensors"));
+  const SafetensorsHeader header = headerOf(file);
+  file[static_cast<std::size_t>(header.dataStart +
+                                header.find("lm_head.weight")->begin)] ^= 1;
+  const TestFolder folder;
+  const auto source =
+      openWeights(writeFile(folder / "model.safetensors", file));
+  const auto like = openWeights(parityFiles("gpt2"));
+  ExportOptions options;
+  options.like = like.get();
+  EXPECT_THAT(
+      saidAgainst([&] { exportHuggingFace(*source, folder / "a", options); }),
+      HasSubstr("\"lm_head.weight\" of gpt2 is missing"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "a"));
+}
+
 TEST(ExchangeRefusals, AFusedTensorThatDoesNotPart) {
   // [8, 24] of queries, keys and values, and as many numbers otherwise.
   EXPECT_THAT(opening(changed("gpt2", "\"shape\":[8,24]", "\"shape\":[24,8]")),
@@ -132,6 +154,18 @@ TEST(ExchangeRefusals, FilesThatPeopleNameByMistake) {
                 (void)openWeights(folder / "kept/step-00000000/manifest.json");
               }),
               HasSubstr("name the folder"));
+}
+
+TEST(ExchangeRefusals, SayWhichFile) {
+  EXPECT_THAT(opening(reshaped("llama", "", {}, "h.9.mlp.gate")),
+              AllOf(HasSubstr("model.safetensors: the tensor \"h.9.mlp.gate\""),
+                    HasSubstr("the nearest is")));
+  const TestFolder folder;
+  writeFile(folder / "model.safetensors",
+            readFile(parityFiles("gpt2/model.safetensors")));
+  writeFile(folder / "config.json", "{\"a\": \"\xff\"}");
+  EXPECT_THAT(saidAgainst([&] { (void)openWeights(folder / ""); }),
+              HasSubstr("config.json: is not UTF-8"));
 }
 
 TEST(ExchangeRefusals, AFolderThatHasModelFiles) {

@@ -182,6 +182,18 @@ TEST(Exchange, AFileOfLlmcHasTheWeightsOfTransformers) {
   EXPECT_THAT(compareWeights(*a, *b).differences, IsEmpty());
 }
 
+TEST(Exchange, RowsOfPaddingStayAsMany) {
+  // 13 tokens in 256 rows, of which llm.c itself would need 128.
+  const TestFolder folder;
+  std::string file = readFile(parityFiles("gpt2-llmc/model.bin"));
+  file[4 * 7] = '\0';
+  file[4 * 7 + 1] = '\1';
+  file.insert(1024 + 128 * 8 * 4, std::string(128 * 8 * 4, '\0'));
+  importWeights(writeFile(folder / "model.bin", file), folder / "kept");
+  exportLlmc(*openWeights(folder / "kept"), folder / "out.bin", {});
+  EXPECT_EQ(readFile(folder / "out.bin"), file);
+}
+
 TEST(Exchange, FromTransformersToLlmcItNeedsTheHeads) {
   const TestFolder folder;
   const auto source = openWeights(parityFiles("gpt2"));
