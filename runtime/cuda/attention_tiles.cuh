@@ -23,6 +23,12 @@ inline constexpr std::int64_t kMostWidth = 8 * kTile; ///< of a head
 /// A column more, so that lanes down a column use different banks.
 template <typename R> using Tile = R[kTile][kTile + 1];
 
+/// Not inline, as code for every type would be in the midst of all else.
+template <typename R>
+__device__ __noinline__ R loadRarely(Operand from, std::int64_t index) {
+  return loadOne<R>(from, index);
+}
+
 /// Shapes, and what queries see of keys.
 struct Heads {
   std::int64_t width, batch, queries, heads, keys, keyHeads;
@@ -89,13 +95,10 @@ struct Heads {
   __device__ R score(R product, std::int64_t head, std::int64_t s,
                      std::int64_t k) const {
     const R scaled = static_cast<R>(scale) * product;
-    return table.data ? scaled + bias<R>(head, s, k) : scaled;
-  }
-  /// Not inline, as it is rare and looks up a type.
-  template <typename R>
-  __device__ __noinline__ R bias(std::int64_t head, std::int64_t s,
-                                 std::int64_t k) const {
-    return loadOne<R>(table, buckets[bucketAt(s, k)] * heads + head);
+    return table.data
+               ? scaled + loadRarely<R>(table,
+                                        buckets[bucketAt(s, k)] * heads + head)
+               : scaled;
   }
 };
 
@@ -121,7 +124,7 @@ inline __device__ HeadRows keyRows(const Heads &all, const Operand &from,
 /// Features first ... first + kTile - 1, zeros beyond the end: a pack each. Not
 /// inline: it is called in many places and has code for every type.
 template <typename R>
-__device__ __noinline__ void loadTile(const HeadRows &rows, std::int64_t first,
+__device__ __noinline__ void loadTile(HeadRows rows, std::int64_t first,
                                       std::int64_t width, Tile<R> &tile) {
   constexpr unsigned kPacks = kTile / kPack;
   const unsigned row = threadIdx.x / kPacks,
