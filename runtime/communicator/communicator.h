@@ -108,7 +108,8 @@ struct WorldOptions {
   /// their processes.
   std::chrono::milliseconds ending{500};
   /// Who is told to end by SIGTERM goes on: the run sees to its end itself, and
-  /// asks for it with terminationAsked.
+  /// asks for it with terminationAsked. But not if it waits for a process of
+  /// this machine that has died.
   bool outlivesTermination = false;
 };
 

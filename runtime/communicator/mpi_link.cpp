@@ -85,6 +85,7 @@ MpiLink::MpiLink(const WorldOptions &itsOptions) : options(itsOptions) {
   MPI_Comm_get_attr(data, MPI_TAG_UB, &highest, &found);
   if (found)
     highestTag = *highest;
+  neighbours.emplace(control);
   answers.resize(ranks);
   int threads = MPI_THREAD_SINGLE;
   MPI_Query_thread(&threads);
@@ -358,26 +359,32 @@ void MpiLink::await(Requests &requests,
     } else if (looksAround) {
       // Open MPI sends SIGTERM a second after a rank has died, SIGKILL a second
       // later: who has waited that long already says so at once.
-      const bool ends = isTerminated();
-      const bool late = ends && !options.outlivesTermination;
       const auto soon = std::min(options.patience, kPatienceWhenTerminated);
+      const auto waited = Clock::now() - moved;
+      const bool ends = isTerminated(), isSoon = ends && waited >= soon;
+      // Who has died comes no more: there is nothing to go on for.
+      const bool late =
+          ends &&
+          (!options.outlivesTermination ||
+           (isSoon && std::ranges::any_of(wait.missing(), [&](int rank) {
+              return neighbours->hasDied(rank);
+            })));
       const auto patience = late ? soon : options.patience;
-      if (ends && !late && !saidWhom && Clock::now() - moved >= soon) {
+      if (isSoon && !late && !saidWhom) {
         saidWhom = true;
         std::fprintf(stderr,
                      "rank %d: told to end by SIGTERM, goes on to save, waits "
                      "for %s: %s\n",
                      its, wordsOf(wait.missing()).c_str(), what().c_str());
       }
-      if ((late || !ended) && Clock::now() - moved >= patience)
-        giveUp(wait, patience);
+      if ((late || !ended) && waited >= patience)
+        giveUp(wait, patience, late);
     }
     relax(idle);
   }
 }
 
-void MpiLink::giveUp(const Wait &wait, milliseconds waited) {
-  const bool late = isTerminated() && !options.outlivesTermination;
+void MpiLink::giveUp(const Wait &wait, milliseconds waited, bool late) {
   std::string reason;
   {
     // Everybody at once: whom to ask next is only known from the answers.

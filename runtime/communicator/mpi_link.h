@@ -28,6 +28,7 @@
 
 #include <mpi.h>
 
+#include "runtime/communicator/neighbours.h"
 #include "runtime/communicator/waiting.h"
 
 namespace mtplan::runtime {
@@ -118,13 +119,15 @@ private:
   void hear(int from, int tag, const std::string &text);
   void tell(int to, int tag, const std::string &text);
   std::string ownDoing() const;
-  [[noreturn]] void giveUp(const Wait &wait, std::chrono::milliseconds waited);
+  [[noreturn]] void giveUp(const Wait &wait, std::chrono::milliseconds waited,
+                           bool late);
   void remember(int rank, const std::string &because);
   void check(int code, int peer) const;
 
   WorldOptions options;
   MPI_Comm data = MPI_COMM_NULL, control = MPI_COMM_NULL;
   int its = 0, ranks = 1, highestTag = 32767;
+  std::optional<Neighbours> neighbours;
 
   mutable std::mutex mutex; ///< of all calls of MPI and what follows
   std::vector<Owned> owned;
