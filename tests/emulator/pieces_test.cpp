@@ -1,0 +1,41 @@
+//===- pieces_test.cpp - Pieces and types that meet otherwise -------------===//
+
+#include <gtest/gtest.h>
+
+#include "runtime/cuda/cuda_backend.h"
+#include "tests/runtime/kernels/kernel_case.h"
+
+namespace mtplan::runtime::testing {
+namespace {
+
+// The second half of the positions, of a table that is whole.
+TEST(CudaPositions, FindTheirRowsOfAWholeTable) {
+  const TensorView x{ElementType::f32, {3, 9, 12}, {{0, 3}, {9, 18}, {0, 12}}},
+      table{ElementType::f32, {15, 12}, {}};
+  for (const Case &one : {Case("position_embedding").in(x).in(table).out(x),
+                          Case("position_embedding_grad").in(x).out(table)}) {
+    const Doubles actual = one.run(*makeCudaBackend())[0],
+                  expected = one.run(*makeReferenceBackend())[0];
+    for (std::size_t e = 0; e < expected.size(); ++e)
+      EXPECT_NEAR(actual[e], expected[e], 1e-5)
+          << one.spec.kernel << ", element " << e;
+  }
+}
+
+// So that a loss in f64 is a sum that no order changes.
+TEST(CudaLoss, OfASampleInF32IsAnF32) {
+  const TensorView tokens{ElementType::f32, {1, 7}, {}},
+      count{ElementType::f32, {}, {}}, loss{ElementType::f64, {}, {}};
+  const double result = Case("token_loss")
+                            .in(tokens)
+                            .in(tokens, Doubles(7, 5.0))
+                            .in(tokens)
+                            .integers({1, 7}, 0, 9)
+                            .in(count, Doubles{19.0})
+                            .out(loss)
+                            .run(*makeCudaBackend())[0][0];
+  EXPECT_EQ(result, static_cast<double>(static_cast<float>(result)));
+}
+
+} // namespace
+} // namespace mtplan::runtime::testing
