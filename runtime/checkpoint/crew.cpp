@@ -7,7 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <numeric>
 #include <vector>
 
 namespace mtplan::runtime {
@@ -18,11 +17,8 @@ struct Crew::Part {
   std::string fault; ///< to be read once done
 };
 
-Crew::Crew(World &theWorld) : world(theWorld) {
-  std::vector<int> ranks(static_cast<std::size_t>(world.size()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  everyone = world.group("checkpoint", ranks);
-}
+Crew::Crew(World &theWorld)
+    : world(theWorld), everyone(world.everyone("checkpoint")) {}
 
 Crew::~Crew() {
   if (thread.joinable())

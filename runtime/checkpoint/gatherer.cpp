@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <variant>
 
 #include "runtime/checkpoint/durable_file.h"
@@ -59,9 +58,7 @@ Gatherer::Gatherer(const Plan &plan, const ModelState &theState,
                    World &theWorld, std::int64_t longRun,
                    std::int64_t roundBytes)
     : state(theState), world(theWorld), channel(channelBesides(plan)) {
-  std::vector<int> ranks(at(world.size()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  everyone = world.group("checkpoint: pieces", ranks);
+  everyone = world.everyone("checkpoint: pieces");
   const Boxes boxes = boxesOf(plan, state);
   dealt = deal(state, boxes, world.size(), longRun);
   planMoves(boxes, roundBytes);

@@ -85,6 +85,8 @@ public:
   /// are asked for in the same order everywhere.
   virtual std::unique_ptr<Communicator>
   group(const std::string &name, const std::vector<int> &ranks) = 0;
+  /// The group of all ranks.
+  std::unique_ptr<Communicator> everyone(const std::string &name);
 
   /// Taken as buffered: returns once `data` may be changed, whether or not the
   /// other has asked for it. Messages of one channel between two ranks arrive

@@ -55,10 +55,7 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
       if (std::ranges::find(ranks, world.rank()) != ranks.end())
         groups.back() = world.group(group.name, ranks);
   }
-  std::vector<int> all(sized(plan.ranks));
-  for (int rank = 0; rank < plan.ranks; ++rank)
-    all[sized(rank)] = rank;
-  everyone = world.group("all", all);
+  everyone = world.everyone("all");
   for (const Stage &stage : plan.stages)
     for (const Program &program : stage.programs)
       for (const Instruction &instruction : program.instructions)

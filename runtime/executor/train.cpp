@@ -3,7 +3,6 @@
 #include "runtime/executor/train.h"
 
 #include <chrono>
-#include <numeric>
 #include <string>
 
 #include "runtime/metrics/process_memory.h"
@@ -122,12 +121,10 @@ private:
   }
 
   double sumOfAll(double mine) {
-    std::vector<int> ranks(static_cast<std::size_t>(world.size()));
-    std::iota(ranks.begin(), ranks.end(), 0);
     double sum = 0.0;
-    world.group("flops", ranks)
-        ->allReduce("flops of a step", &mine, &sum, {ElementType::f64, 1, 1},
-                    Reduction::sum);
+    world.everyone("flops")->allReduce("flops of a step", &mine, &sum,
+                                       {ElementType::f64, 1, 1},
+                                       Reduction::sum);
     return sum;
   }
 

@@ -3,7 +3,6 @@
 #include "tools/run/run_times.h"
 
 #include <algorithm>
-#include <numeric>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -31,13 +30,11 @@ MeanTimes meanTimesOf(World &world, const Plan &plan, const TrainTimes &mine) {
       sums[at] += time.seconds;
       sums[rest] -= time.seconds;
     }
-  std::vector<int> ranks(static_cast<std::size_t>(world.size()));
-  std::iota(ranks.begin(), ranks.end(), 0);
   std::vector<double> all(sums.size());
-  world.group("times", ranks)
-      ->allReduce("times of the run", sums.data(), all.data(),
-                  {ElementType::f64, 1, static_cast<std::int64_t>(sums.size())},
-                  Reduction::sum);
+  world.everyone("times")->allReduce(
+      "times of the run", sums.data(), all.data(),
+      {ElementType::f64, 1, static_cast<std::int64_t>(sums.size())},
+      Reduction::sum);
   const double share =
       1.0 / (static_cast<double>(world.size()) *
              static_cast<double>(std::max<std::int64_t>(1, mine.steps)));

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -41,14 +40,12 @@ std::vector<std::string> gather(Communicator &all, const std::string &label,
 } // namespace
 
 void agreeOnStart(World &world, const std::vector<StartPart> &parts) {
-  std::vector<int> ranks(static_cast<std::size_t>(world.size()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  std::unique_ptr<Communicator> all = world.group("start", ranks);
+  std::unique_ptr<Communicator> all = world.everyone("start");
   for (const StartPart &part : parts) {
     const std::vector<std::string> digests =
         gather(*all, part.what, digestOf(part.content));
     std::map<std::string, std::vector<int>> sides;
-    for (int rank : ranks)
+    for (int rank = 0; rank < world.size(); ++rank)
       sides[digests[static_cast<std::size_t>(rank)]].push_back(rank);
     if (sides.size() == 1)
       continue;
@@ -59,7 +56,7 @@ void agreeOnStart(World &world, const std::vector<StartPart> &parts) {
           (side.size() == most->size() && side.front() < most->front()))
         most = &side;
     std::vector<int> others;
-    for (int rank : ranks)
+    for (int rank = 0; rank < world.size(); ++rank)
       if (!std::ranges::binary_search(*most, rank))
         others.push_back(rank);
     throw CommunicationError(
