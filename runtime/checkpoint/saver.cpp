@@ -73,10 +73,23 @@ void Saver::begin(const RunState &theRun) {
   untidy.clear();
   named.reset();
   partial = partialFolder(options.folder, run.step);
-  takeSnapshot();
-  stall = now() - start;
+  taken = std::promise<void>();
+  copied = taken.get_future();
   phase = Phase::preparing;
-  crew.start([this] { prepare(); });
+  crew.start([this] {
+    takeSnapshot();
+    taken.set_value();
+    prepare();
+  });
+  stall = now() - start;
+}
+
+void Saver::awaitSnapshot() {
+  if (!copied.valid())
+    return;
+  const double before = now();
+  copied.get();
+  stall += now() - before;
 }
 
 void Saver::takeSnapshot() {

@@ -1,18 +1,20 @@
 //===- saver.h - Writes checkpoints while training goes on ------*- C++ -*-===//
 //
-// begin() copies what this rank owns of the state. Then threads bring together
-// what each rank writes, so that it is long runs of bytes; write it into files
-// that all share, and bring it to the disk. A tensor that one rank writes gets
-// its checksum on the way; the others are shared out to be read back for
-// theirs. Rank 0 writes the manifest and gives the checkpoint its name. Each of
-// these begins once every rank has done the one before, at a point where all
-// ranks ask; a rank that waits for a disk keeps nobody waiting.
+// From begin() on a thread copies what this rank owns of the state, which until
+// the next update is as it was (CheckFreq, FAST 2021). Then threads bring
+// together what each rank writes, so that it is long runs of bytes; write it
+// into files that all share, and bring it to the disk. A tensor that one rank
+// writes gets its checksum on the way; the others are shared out to be read
+// back for theirs. Rank 0 writes the manifest and gives the checkpoint its
+// name. Each of these begins once every rank has done the one before, at a
+// point where all ranks ask; a rank that waits for a disk keeps nobody waiting.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CHECKPOINT_SAVER_H
 #define MTPLAN_RUNTIME_CHECKPOINT_SAVER_H
 
+#include <future>
 #include <optional>
 #include <thread>
 
@@ -36,8 +38,9 @@ struct Saved {
   /// From begin() until it was whole, on rank 0; elsewhere, and of one that is
   /// not, to its end.
   double seconds = 0.0;
-  double stallSeconds = 0.0; ///< of them in begin(), of this rank
-  std::string fault;         ///< "": the checkpoint is whole
+  /// Of them in begin() and awaitSnapshot(), of this rank.
+  double stallSeconds = 0.0;
+  std::string fault;  ///< "": the checkpoint is whole
   std::string untidy; ///< on rank 0: what could not be done after it was whole
 };
 
@@ -51,8 +54,11 @@ public:
 
   ~Saver();
   bool busy() const { return phase != Phase::idle; }
-  /// Not busy. Takes the state as it is now.
+  /// Not busy. Takes the state as it is now, which must not change before
+  /// awaitSnapshot() has returned.
   void begin(const RunState &run);
+  /// Of this rank alone: waits until the state has been copied.
+  void awaitSnapshot();
   /// Goes on with a save, if there is one. Returns how it ended, if it did.
   /// \param wish  \p wished becomes true on all ranks if one has it
   std::optional<Saved> ask(bool wish, bool &wished);
@@ -89,7 +95,9 @@ private:
   std::string partial; ///< the folder being written
   std::vector<std::byte> snapshot;
   std::thread room; ///< takes the snapshot's memory while training begins
-  std::vector<Digest> mine;                   ///< of this rank's share
+  std::promise<void> taken; ///< the snapshot
+  std::future<void> copied; ///< the same, until somebody has waited for it
+  std::vector<Digest> mine; ///< of this rank's share
   std::vector<std::optional<Digest>> digests; ///< by tensor, where known
   std::string fault;                          ///< of the phase before clearing
   std::string untidy;                         ///< of publishing

@@ -315,9 +315,12 @@ StepOutput RankExecutor::step(const StepInput &input) {
     output.skipped = !decision.update;
     scaled.update.gradientFactor = decision.factor;
   }
-  if (!output.skipped)
+  if (!output.skipped) {
+    if (input.beforeUpdate)
+      input.beforeUpdate();
     for (const ScheduleEntry &entry : own.apply)
       run(entry, scaled, output);
+  }
   secondsOfSteps += seconds() - start;
   return output;
 }

@@ -59,6 +59,9 @@ struct StepInput {
   /// Clip, loss scale, and what is done about a norm that is not finite: alike
   /// on all ranks. Null: every step updates.
   UpdateRule *rule = nullptr;
+  /// Called before the update: up to then parameters and moments are as the
+  /// step before left them. Null: nothing.
+  std::function<void()> beforeUpdate;
 };
 
 /// What every rank knows after it.

@@ -23,8 +23,8 @@ public:
            const TrainOptions &theOptions, const TrainData &theData,
            const TrainHooks &hooks)
       : plan(thePlan), world(theWorld), options(theOptions), data(theData),
-        rank(plan, world, backend), rule(settingsOf(options)),
-        flops(sumOfAll(rank.flops())) {
+        beforeUpdate(hooks.beforeUpdate), rank(plan, world, backend),
+        rule(settingsOf(options)), flops(sumOfAll(rank.flops())) {
     Initialisation how{options.seed, options.deviation, plan.layers};
     rank.initialise([&](const Parameter &parameter, int copy,
                         const TensorView &piece, double *values) {
@@ -40,6 +40,14 @@ public:
     }
   }
 
+  // Parameters and moments go with the rank: also when a step fails.
+  ~Training() {
+    if (beforeUpdate)
+      beforeUpdate();
+  }
+  Training(const Training &) = delete;
+  Training &operator=(const Training &) = delete;
+
   std::int64_t stepsDone() const { return done; }
   TrainState state() const { return {done, updates, rule.state()}; }
 
@@ -53,6 +61,7 @@ public:
     std::unique_ptr<StepData> inputs = data.trained(number);
     StepInput input = inputOf(*inputs, number);
     input.rule = &rule;
+    input.beforeUpdate = beforeUpdate;
     input.lossScale = rule.lossScale();
     // As in Megatron-LM a skipped step counts neither for moments nor for the
     // schedule.
@@ -159,6 +168,7 @@ private:
   World &world;
   const TrainOptions &options;
   const TrainData &data;
+  const std::function<void()> beforeUpdate;
   RankExecutor rank;
   UpdateRule rule;
   const double flops;

@@ -45,13 +45,16 @@ struct TrainState {
   UpdateRuleState rule;
 };
 
-/// What surrounds the steps; both are called by every rank.
+/// What surrounds the steps; all are called by every rank.
 struct TrainHooks {
   /// Once, when all is as before step 1: may fill in the state of another run,
   /// and says where that stood. Nothing: this run begins.
   std::function<std::optional<TrainState>(RankExecutor &executor)> resume;
   /// After every step. False, on all ranks: it was the last.
   std::function<bool(const TrainState &state)> after;
+  /// In every step, before parameters and moments change; and before they go,
+  /// whatever ends the run. Must not throw.
+  std::function<void()> beforeUpdate;
 };
 
 /// What a rank knows of its run.

@@ -48,7 +48,11 @@ Checkpoints::Checkpoints(const Plan &thePlan, World &theWorld, RunData &theData,
 
 TrainHooks Checkpoints::hooks() {
   return {[this](RankExecutor &executor) { return resume(executor); },
-          [this](const TrainState &state) { return after(state); }};
+          [this](const TrainState &state) { return after(state); },
+          [this] {
+            if (saver)
+              saver->awaitSnapshot();
+          }};
 }
 
 void Checkpoints::tell(const std::function<void(const std::string &)> &how,
