@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "runtime/backend/kernel.h"
+#include "runtime/backend/made_kernel.h"
 
 namespace mtplan::runtime {
 
@@ -47,6 +47,14 @@ double KernelSpec::number(const std::string &name, double otherwise) const {
 std::string KernelSpec::text(const std::string &name,
                              const std::string &otherwise) const {
   return valueOf(*this, name, otherwise, "a text");
+}
+
+bool usesDouble(const KernelSpec &spec) {
+  for (const std::vector<TensorView> *side : {&spec.inputs, &spec.outputs})
+    for (const TensorView &view : *side)
+      if (view.type == ElementType::f64)
+        return true;
+  return false;
 }
 
 } // namespace mtplan::runtime

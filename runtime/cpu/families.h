@@ -10,13 +10,13 @@
 
 #include <memory>
 
+#include "runtime/backend/made_kernel.h"
 #include "runtime/backend/signature.h"
 #include "runtime/cpu/context.h"
 #include "runtime/cpu/numbers.h"
 
 namespace mtplan::runtime::cpu {
 
-using MadeKernel = std::unique_ptr<Kernel>;
 using Maker = MadeKernel (*)(const KernelSpec &spec,
                              const SharedContext &context);
 
@@ -36,14 +36,6 @@ MadeKernel makeTokenLoss(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeMove(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeSquareSum(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeAdamw(const KernelSpec &spec, const SharedContext &context);
-
-/// Makes `Class<float>` or `Class<double>`, whichever the tensors ask for.
-template <template <typename> class Class>
-MadeKernel makeOf(const KernelSpec &spec, const SharedContext &context) {
-  if (usesDouble(spec))
-    return std::make_unique<Class<double>>(spec, context);
-  return std::make_unique<Class<float>>(spec, context);
-}
 
 } // namespace mtplan::runtime::cpu
 

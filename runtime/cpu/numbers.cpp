@@ -68,12 +68,4 @@ void narrowInto(ElementType type, const double *from, std::int64_t count,
   narrowAny(type, from, count, to);
 }
 
-bool usesDouble(const KernelSpec &spec) {
-  for (const std::vector<TensorView> *side : {&spec.inputs, &spec.outputs})
-    for (const TensorView &view : *side)
-      if (view.type == ElementType::f64)
-        return true;
-  return false;
-}
-
 } // namespace mtplan::runtime::cpu

@@ -26,8 +26,6 @@ template <typename R> constexpr ElementType typeOf();
 template <> constexpr ElementType typeOf<float>() { return ElementType::f32; }
 template <> constexpr ElementType typeOf<double>() { return ElementType::f64; }
 
-bool usesDouble(const KernelSpec &spec);
-
 inline std::byte *at(void *data, ElementType type, std::int64_t index) {
   return static_cast<std::byte *>(data) + index * bytesOf(type);
 }

@@ -10,6 +10,8 @@
 #ifndef MTPLAN_RUNTIME_CUDA_COLUMN_SUMS_CUH
 #define MTPLAN_RUNTIME_CUDA_COLUMN_SUMS_CUH
 
+#include <algorithm>
+
 #include "runtime/cuda/elements.cuh"
 
 namespace mtplan::runtime::cuda {

@@ -1,5 +1,7 @@
 //===- dropout.cu - Dropout over a piece of a tensor ----------------------===//
 
+#include <algorithm>
+
 #include "runtime/cuda/families.h"
 #include "runtime/cuda/mask.cuh"
 #include "runtime/cuda/rows.cuh"

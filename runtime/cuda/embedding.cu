@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include <algorithm>
+
 #include "runtime/cuda/column_sums.cuh"
 #include "runtime/cuda/families.h"
 #include "runtime/cuda/rows.cuh"

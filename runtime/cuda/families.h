@@ -7,16 +7,15 @@
 #ifndef MTPLAN_RUNTIME_CUDA_FAMILIES_H
 #define MTPLAN_RUNTIME_CUDA_FAMILIES_H
 
-#include <algorithm>
 #include <memory>
 
+#include "runtime/backend/made_kernel.h"
 #include "runtime/backend/signature.h"
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/tensor.h"
 
 namespace mtplan::runtime::cuda {
 
-using MadeKernel = std::unique_ptr<Kernel>;
 using Maker = MadeKernel (*)(const KernelSpec &spec,
                              const SharedContext &context);
 
@@ -41,15 +40,6 @@ MadeKernel makeSoftmax(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeSquareSum(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context);
 
-/// Whether a tensor is f64: then all is computed so.
-inline bool usesDouble(const KernelSpec &spec) {
-  auto isDouble = [](const TensorView &view) {
-    return view.type == ElementType::f64;
-  };
-  return std::ranges::any_of(spec.inputs, isDouble) ||
-         std::ranges::any_of(spec.outputs, isDouble);
-}
-
 /// Operand or result `i` of a call.
 inline Operand operandOf(const KernelSpec &spec, const Invocation &call,
                          std::size_t i) {
@@ -58,14 +48,6 @@ inline Operand operandOf(const KernelSpec &spec, const Invocation &call,
 inline Result resultOf(const KernelSpec &spec, const Invocation &call,
                        std::size_t i) {
   return {call.outputs[i], spec.outputs[i].type};
-}
-
-/// Makes `Class<float>` or `Class<double>`, whichever the tensors ask for.
-template <template <typename> class Class>
-MadeKernel makeOf(const KernelSpec &spec, const SharedContext &context) {
-  if (usesDouble(spec))
-    return std::make_unique<Class<double>>(spec, context);
-  return std::make_unique<Class<float>>(spec, context);
 }
 
 } // namespace mtplan::runtime::cuda

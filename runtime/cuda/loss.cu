@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include <algorithm>
 #include <limits>
 
 #include "runtime/cuda/block_sum.cuh"

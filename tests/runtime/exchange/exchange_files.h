@@ -27,11 +27,17 @@ inline std::string saidAgainst(const std::function<void()> &call) {
   return "nothing";
 }
 
-/// Weights of which nobody knows where they came from.
+enum class Keeps { nothing, origin };
+
+/// Weights alone, of which nobody knows where they came from; or how the files
+/// were, without what was in them that is no parameter.
 class Anonymous final : public WeightSource {
 public:
-  explicit Anonymous(const std::string &path) : known(openWeights(path)) {
+  explicit Anonymous(const std::string &path, Keeps keeps = Keeps::nothing)
+      : known(openWeights(path)) {
     all = known->tensors();
+    if (keeps == Keeps::origin)
+      from = *known->origin();
   }
   std::string what() const override { return known->what(); }
   std::string model() const override { return known->model(); }

@@ -237,28 +237,7 @@ TEST(Exchange, WhatIsNotThereIsLeftOutAndSaid) {
   importWeights(parityFiles("bert-published"), folder / "kept");
   // Its others are in the checkpoint; a header that only names them is not
   // enough.
-  class Without final : public WeightSource {
-  public:
-    explicit Without(const std::string &path) : known(openWeights(path)) {
-      all = known->tensors();
-      from = *known->origin();
-    }
-    std::string what() const override { return known->what(); }
-    std::string model() const override { return known->model(); }
-    std::int64_t bytes() const override { return known->bytes(); }
-    std::vector<std::byte> read(const std::string &name) const override {
-      return known->read(name);
-    }
-    bool hasOther(const std::string & /*name*/) const override { return false; }
-    std::vector<std::byte>
-    readOther(const std::string & /*name*/) const override {
-      return {};
-    }
-
-  private:
-    std::unique_ptr<WeightSource> known;
-  };
-  const Without source(folder / "kept");
+  const Anonymous source(folder / "kept", Keeps::origin);
   const Exported exported = exportHuggingFace(source, folder / "out", {});
   EXPECT_THAT(exported.leftOut,
               testing::Contains(HasSubstr("pooler.dense.weight")));

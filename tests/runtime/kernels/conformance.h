@@ -21,8 +21,6 @@ namespace mtplan::runtime::testing {
 struct Contender {
   const char *name;
   std::function<std::unique_ptr<Backend>()> make; ///< null: not here
-  /// That it has; empty: all there are.
-  std::set<std::string> kernels;
   /// In which what one sample gives may depend on how many there are.
   std::set<std::string> joinSamples = {};
 };
@@ -48,17 +46,6 @@ protected:
       FAIL() << "no device for " << GetParam().name;
     GTEST_SKIP() << "no device for " << GetParam().name;
   }
-  static bool has(const std::string &kernel) {
-    const std::set<std::string> &kernels = GetParam().kernels;
-    return kernels.empty() || kernels.contains(kernel);
-  }
-  /// Of the catalog, what the backend has.
-  static std::vector<Case> cases(ElementType type, unsigned seed) {
-    std::vector<Case> all = catalog(type, seed);
-    std::erase_if(all, [](const Case &one) { return !has(one.spec.kernel); });
-    return all;
-  }
-
   std::unique_ptr<Backend> backend = GetParam().make();
 };
 

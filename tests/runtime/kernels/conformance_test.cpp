@@ -12,9 +12,9 @@ namespace {
 
 INSTANTIATE_TEST_SUITE_P(
     Backends, Conformance,
-    ::testing::Values(Contender{"reference", makeReferenceBackend, {}},
-                      Contender{"cpu1", [] { return makeCpuBackend(1); }, {}},
-                      Contender{"cpu3", [] { return makeCpuBackend(3); }, {}}),
+    ::testing::Values(Contender{"reference", makeReferenceBackend},
+                      Contender{"cpu1", [] { return makeCpuBackend(1); }},
+                      Contender{"cpu3", [] { return makeCpuBackend(3); }}),
     [](const auto &of) { return std::string(of.param.name); });
 
 TEST(CpuBackend, GivesTheSameBitsOnAnyNumberOfThreads) {
