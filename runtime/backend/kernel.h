@@ -23,6 +23,9 @@
 #include <vector>
 
 #include "runtime/backend/memory.h"
+#include "runtime/backend/queue.h"
+#include "runtime/backend/step_numbers.h"
+#include "runtime/communicator/communicator.h"
 #include "runtime/plan/plan.h"
 #include "runtime/random/draws.h"
 
@@ -58,23 +61,20 @@ struct KernelSpec {
   std::string text(const std::string &name, const std::string &otherwise) const;
 };
 
-/// What an update needs beside the gradient; the same on all ranks.
-struct UpdateNumbers {
-  double learningRate = 0.0;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double weightDecay = 0.0; ///< where the operator says `decay`
-  std::int64_t step = 1;    ///< from 1, for the corrections of the moments
-  /// What gradients are multiplied by: one over the loss scale, and the clip.
-  double gradientFactor = 1.0;
-};
-
 /// One run. Pointers are aligned to kAlignment unless they point into a tensor;
 /// outputs do not overlap inputs.
 struct Invocation {
   const void *const *inputs = nullptr;
   void *const *outputs = nullptr;
-  Moment moment;
-  const UpdateNumbers *update = nullptr; ///< only of update kernels
+  /// In the backend's memory; unread by kernels that neither drop nor update.
+  const StepNumbers *step = nullptr;
+  std::int64_t microBatch = 0;
+  std::int64_t copy = 0; ///< of the segment
+
+  /// For kernels that see the host's memory.
+  Moment moment() const {
+    return {step->seed, step->step, microBatch, copy, step->drops};
+  }
 };
 
 class Kernel {
@@ -94,6 +94,15 @@ public:
   virtual std::unique_ptr<Kernel> prepare(const KernelSpec &spec) = 0;
   /// What its kernels see.
   virtual Memory &memory() { return hostMemory(); }
+  /// How its kernels follow each other. This one does nothing.
+  virtual Queue &queue() {
+    static Queue inOrder;
+    return inOrder;
+  }
+  /// Who carries what lies in its memory between ranks, in the order of its
+  /// queue; every rank asks at the same time. Null: `host` itself does.
+  /// \throws std::runtime_error if the ranks' devices cannot talk
+  virtual std::unique_ptr<World> carrier(World & /*host*/) { return nullptr; }
 };
 
 /// Plain loops in double precision over any element types: the specification of

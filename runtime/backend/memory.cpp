@@ -2,39 +2,31 @@
 
 #include "runtime/backend/memory.h"
 
-#include <cstdlib>
-#include <cstring>
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
-#include "runtime/plan/plan.h"
+#include <sys/mman.h>
 
 namespace mtplan::runtime {
 
-namespace {
+// Of nothing there need be no address, but it is asked for.
+static std::size_t lengthOf(std::size_t bytes) {
+  return std::max<std::size_t>(bytes, 1);
+}
 
-class HostMemory final : public Memory {
-public:
-  void *allocate(std::size_t bytes) override {
-    constexpr auto kUnit = static_cast<std::size_t>(kAlignment);
-    // At least one unit: of nothing there need be no address.
-    const std::size_t units = bytes / kUnit + 1;
-    void *data = std::aligned_alloc(kUnit, units * kUnit);
-    if (!data)
-      throw std::runtime_error("there is no room for " + std::to_string(bytes) +
-                               " bytes");
-    return data;
-  }
-  void release(void *data) noexcept override { std::free(data); }
-  void upload(void *to, const void *from, std::size_t bytes) override {
-    std::memcpy(to, from, bytes);
-  }
-  void download(void *to, const void *from, std::size_t bytes) override {
-    std::memcpy(to, from, bytes);
-  }
-};
+void *HostMemory::allocate(std::size_t bytes) {
+  void *data = mmap(nullptr, lengthOf(bytes), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED)
+    throw std::runtime_error("there is no room for " + std::to_string(bytes) +
+                             " bytes");
+  return data;
+}
 
-} // namespace
+void HostMemory::release(void *data, std::size_t bytes) noexcept {
+  munmap(data, lengthOf(bytes));
+}
 
 Memory &hostMemory() {
   static HostMemory memory;

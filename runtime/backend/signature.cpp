@@ -45,6 +45,7 @@ const std::map<std::string, std::string> &signatures() {
       {"moe_gate_grad", "bse,bse->bse"},
       {"moe_slots", "bse->#bse"},
       {"mul", "*,*->*"},
+      {"piece", ""},
       {"position_embedding", "bsh,ph->bsh"},
       {"position_embedding_grad", "bsh->ph"},
       {"put_first", "bsh,h->bsh"},
@@ -63,6 +64,7 @@ const std::map<std::string, std::string> &signatures() {
       {"take_first", "bsh->bh"},
       {"take_first_grad", "bh->bsh"},
       {"token_loss", "*,*,*,#*,->"},
+      {"transpose", "abc->bac"},
       {"vocab_max", "*v->*"},
       {"vocab_pick", "*v,#*->*"},
       {"vocab_sum_exp", "*v,*->*"},
@@ -163,7 +165,7 @@ private:
   bool takesAll() const {
     return spec.kernel == "copy" || spec.kernel == "cast" ||
            spec.kernel == "slice" || spec.kernel == "zeros" ||
-           spec.kernel == "mask";
+           spec.kernel == "mask" || spec.kernel == "transpose";
   }
 
   const KernelSpec &spec;
@@ -199,6 +201,26 @@ void checkSlice(const KernelSpec &spec) {
     refuse(spec, "cuts " + written(spec.inputs[0].shape) + " into " +
                      std::to_string(ranks) + " pieces of " +
                      written(spec.outputs[0].shape));
+}
+
+void checkPiece(const KernelSpec &spec) {
+  if (spec.inputs.size() != 1 || spec.outputs.size() != 1)
+    refuse(spec, "takes one input and one output");
+  const TensorView &whole = spec.inputs[0], &piece = spec.outputs[0];
+  if (whole.type != piece.type || whole.shape.size() != piece.shape.size())
+    refuse(spec, "takes " + written(piece.shape) + " of " +
+                     written(whole.shape) + ", or another type");
+  for (std::size_t d = 0; d < piece.shape.size(); ++d) {
+    const Span has = pieceOf(whole, d), wants = pieceOf(piece, d);
+    if (wants.offset < has.offset ||
+        wants.offset + piece.shape[d] > has.offset + whole.shape[d])
+      refuse(spec, "of dimension " + std::to_string(d) + " elements " +
+                       std::to_string(wants.offset) + " and " +
+                       std::to_string(piece.shape[d]) +
+                       " on are wanted, but the rank has " +
+                       std::to_string(has.offset) + " and " +
+                       std::to_string(whole.shape[d]) + " on");
+  }
 }
 
 void checkEinsum(const KernelSpec &spec) {
@@ -305,6 +327,8 @@ void checkSpec(const KernelSpec &spec) {
     return checkSum(spec);
   if (spec.kernel == "slice")
     return checkSlice(spec);
+  if (spec.kernel == "piece")
+    return checkPiece(spec);
   const std::size_t arrow = found->second.find("->");
   std::string results = found->second.substr(arrow + 2);
   Binding binding(spec);

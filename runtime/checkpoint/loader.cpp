@@ -109,7 +109,8 @@ public:
     crew.start([&] {
       for (const StateSlice &slice :
            neededSlices(plan, state, executor.place()))
-        fill(slice, what);
+        executor.change(*slice.local, slice.copy,
+                        [&](std::byte *data) { fill(slice, what, data); });
     });
     return crew.finish();
   }
@@ -122,11 +123,10 @@ private:
       throw CheckpointError(fault);
   }
 
-  void fill(const StateSlice &slice, LoadWhat what) {
+  void fill(const StateSlice &slice, LoadWhat what, std::byte *data) {
     const StateTensor &tensor =
         state.tensors[static_cast<std::size_t>(slice.tensor)];
     const ElementType type = slice.view.type;
-    std::byte *data = executor.data(*slice.local, slice.copy);
     const auto found = stored->tensors().find(tensor.name);
     if (found == stored->tensors().end() ||
         (what == LoadWhat::weights && tensor.kind != StateKind::weight)) {

@@ -76,6 +76,7 @@ void Saver::begin(const RunState &theRun) {
   taken = std::promise<void>();
   copied = taken.get_future();
   phase = Phase::preparing;
+  executor.settle();
   crew.start([this] {
     takeSnapshot();
     taken.set_value();
@@ -97,7 +98,8 @@ void Saver::takeSnapshot() {
     room.join();
   std::byte *to = snapshot.data();
   for (const StateSlice &slice : owned) {
-    copySlice(slice, executor.data(*slice.local, slice.copy), to);
+    executor.look(*slice.local, slice.copy,
+                  [&](const std::byte *local) { copySlice(slice, local, to); });
     to += slice.bytes();
   }
 }

@@ -98,6 +98,10 @@ public:
 
   virtual void barrier(const std::string &label) = 0;
 
+  /// Whether calls of it and of its groups are queued, all the same whenever
+  /// they are made, so that they may be recorded (runtime/backend/queue.h).
+  virtual bool isQueued() const { return true; }
+
   /// Tells all others why this rank gives up: they throw CommunicationError
   /// with these words instead of waiting for it.
   virtual void fail(const std::string &why) noexcept = 0;

@@ -43,7 +43,7 @@ public:
   }
 
   void run(const Invocation &call) override {
-    const UpdateNumbers &numbers = *call.update;
+    const UpdateNumbers &numbers = call.step->update;
     const auto step = static_cast<double>(numbers.step);
     AdamwPiece<R> all{};
     all.factor = static_cast<R>(numbers.gradientFactor);

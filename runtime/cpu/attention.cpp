@@ -73,8 +73,8 @@ public:
   }
 
   void run(const Invocation &call) override {
-    const Mask mask(Stream::ofMask(call.moment, all.mask),
-                    rateAt(call.moment, all.rate));
+    const Mask mask(Stream::ofMask(call.moment(), all.mask),
+                    rateAt(call.moment(), all.rate));
     context->forEach(all.batch * all.heads, [&](std::int64_t task, int thread) {
       runHead(call, mask, task / all.heads, task % all.heads,
               context->ofThread<R>(thread));
@@ -136,8 +136,8 @@ private:
         if (correction != R(1))
           scaleRow(result + r * all.padded, all.padded, correction);
         if (mask.drops()) {
-          mask.fill(all.maskRow(call.moment, b, head, first + r) + from, count,
-                    factors);
+          mask.fill(all.maskRow(call.moment(), b, head, first + r) + from,
+                    count, factors);
           for (std::int64_t k = 0; k < count; ++k)
             row[k] *= factors[k];
         }

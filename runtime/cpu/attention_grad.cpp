@@ -47,8 +47,8 @@ public:
   }
 
   void run(const Invocation &call) override {
-    const Mask mask(Stream::ofMask(call.moment, all.mask),
-                    rateAt(call.moment, all.rate));
+    const Mask mask(Stream::ofMask(call.moment(), all.mask),
+                    rateAt(call.moment(), all.rate));
     context->forEach(
         all.batch * all.keyHeads, [&](std::int64_t task, int thread) {
           runShared(call, mask, task / all.keyHeads, task % all.keyHeads,
@@ -159,7 +159,7 @@ private:
       const std::int64_t count =
           std::clamp<std::int64_t>(all.visible(first + r) - from, 0, kKeys);
       if (all.rate > 0.0 && count > 0)
-        mask.fill(all.maskRow(call.moment, b, head, first + r) + from, count,
+        mask.fill(all.maskRow(call.moment(), b, head, first + r) + from, count,
                   room.keep);
       takeSlopes(room.scores + r * kKeys, room.slopes + r * kKeys, room.keep,
                  count, all.scale, room.lse[r], room.projection[r]);

@@ -40,8 +40,8 @@ public:
   }
 
   void run(const Invocation &call) override {
-    const Mask mask(Stream::ofMask(call.moment, name),
-                    rateAt(call.moment, rate));
+    const Mask mask(Stream::ofMask(call.moment(), name),
+                    rateAt(call.moment(), rate));
     const std::int64_t piece = std::max<std::int64_t>(1, kTask / width);
     context->forRange(
         rows, piece, [&](std::int64_t first, std::int64_t count, int thread) {
@@ -71,7 +71,7 @@ private:
   void runRow(const Invocation &call, const Mask &mask, std::int64_t row,
               R *buffer) const {
     const ElementType from = spec.inputs[0].type, to = spec.outputs[0].type;
-    const std::int64_t start = maskIndex(call.moment, whole, indexOf(row));
+    const std::int64_t start = maskIndex(call.moment(), whole, indexOf(row));
     for (std::int64_t h = 0; h < width; h += kChunk) {
       const std::int64_t count = std::min(kChunk, width - h);
       const std::int64_t element = row * width + h;

@@ -1,29 +1,30 @@
 //===- move.cpp - Bytes from here to there --------------------------------===//
 
+#include <optional>
+
+#include "runtime/backend/strided_source.h"
 #include "runtime/cpu/families.h"
 
 namespace mtplan::runtime::cpu {
 namespace {
 
-/// slice, mask, copy and zeros: `strips` runs of bytes, the same distance
-/// apart. Without a source they are cleared.
+/// slice, piece, transpose, mask, copy and zeros: runs of bytes from here and
+/// there. Without a source they are cleared.
 class Move : public Kernel {
 public:
   Move(const KernelSpec &spec, SharedContext theContext)
       : context(std::move(theContext)) {
     const TensorView &result = spec.outputs[0];
-    length = stride = result.elements() * bytesOf(result.type);
-    if (spec.kernel == "zeros" ||
-        (spec.kernel == "mask" && spec.integer("place", 0) != 0))
-      clears = true;
-    if (spec.kernel != "slice")
-      return;
-    const auto dim = static_cast<std::size_t>(spec.integer("dim", 0));
-    for (std::size_t d = 0; d < dim; ++d)
-      strips *= result.shape[d];
-    length /= strips;
-    stride = length * spec.integer("ranks", 1);
-    start = length * spec.integer("place", 0);
+    width = bytesOf(result.type);
+    length = result.elements() * width;
+    clears = spec.kernel == "zeros" ||
+             (spec.kernel == "mask" && spec.integer("place", 0) != 0);
+    if (spec.kernel == "slice" || spec.kernel == "piece" ||
+        spec.kernel == "transpose") {
+      source.emplace(spec);
+      length = source->length * width;
+      runs = source->runs();
+    }
   }
 
   void run(const Invocation &call) override {
@@ -32,15 +33,17 @@ public:
         clears ? nullptr : static_cast<const std::byte *>(call.inputs[0]);
     const std::int64_t pieces = (length + kPiece - 1) / kPiece;
     context->forRange(
-        strips * pieces, std::max<std::int64_t>(1, kPiece / length),
+        runs * pieces, std::max<std::int64_t>(1, kPiece / length),
         [&](std::int64_t first, std::int64_t count, int) {
           for (std::int64_t i = first; i < first + count; ++i) {
-            const std::int64_t strip = i / pieces, begin = i % pieces * kPiece;
+            const std::int64_t run = i / pieces, begin = i % pieces * kPiece;
             const auto bytes =
                 static_cast<std::size_t>(std::min(kPiece, length - begin));
-            std::byte *into = to + strip * length + begin;
+            std::byte *into = to + run * length + begin;
             if (from)
-              std::memcpy(into, from + strip * stride + start + begin, bytes);
+              std::memcpy(into,
+                          from + (source ? source->at(run) * width : 0) + begin,
+                          bytes);
             else
               std::memset(into, 0, bytes);
           }
@@ -51,9 +54,10 @@ private:
   static constexpr std::int64_t kPiece = 1 << 18; ///< bytes of a task
 
   const SharedContext context;
-  std::int64_t strips = 1, start = 0;
-  std::int64_t length, stride; ///< bytes
-  bool clears = false;
+  std::optional<StridedSource> source;
+  std::int64_t runs = 1;
+  std::int64_t width, length; ///< bytes of an element and of a run
+  bool clears;
 };
 
 } // namespace

@@ -13,13 +13,13 @@ template <typename R> struct AdamwNumbers {
   R factor, beta1, beta2, correction1, correction2, epsilon, rate;
   R shrink; ///< 1 - learning rate * decay
 
-  AdamwNumbers(const UpdateNumbers &numbers, bool decays) {
+  __device__ void take(const UpdateNumbers &numbers, bool decays) {
     const auto step = static_cast<double>(numbers.step);
     factor = static_cast<R>(numbers.gradientFactor);
     beta1 = static_cast<R>(numbers.beta1);
     beta2 = static_cast<R>(numbers.beta2);
-    correction1 = static_cast<R>(1.0 / (1.0 - std::pow(numbers.beta1, step)));
-    correction2 = static_cast<R>(1.0 / (1.0 - std::pow(numbers.beta2, step)));
+    correction1 = static_cast<R>(1.0 / (1.0 - pow(numbers.beta1, step)));
+    correction2 = static_cast<R>(1.0 / (1.0 - pow(numbers.beta2, step)));
     epsilon = static_cast<R>(numbers.epsilon);
     rate = static_cast<R>(numbers.learningRate);
     shrink = static_cast<R>(
@@ -32,7 +32,12 @@ template <typename R> struct AdamwNumbers {
 template <typename R>
 __global__ void updateEach(Operand gradient, Result parameter, Result master,
                            Result mean, Result square, std::int64_t elements,
-                           AdamwNumbers<R> numbers) {
+                           const StepNumbers *step, bool decays) {
+  // Powers are dear: once a block.
+  __shared__ AdamwNumbers<R> numbers;
+  if (threadIdx.x == 0)
+    numbers.take(step->update, decays);
+  __syncthreads();
   const std::int64_t first =
       (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kPack;
   if (first >= elements)
@@ -72,8 +77,7 @@ public:
            {blocksFor(elements, std::int64_t{kThreads} * kPack), 1, kThreads},
            updateEach<R>, operandOf(spec, call, 0), resultOf(spec, call, 0),
            resultOf(spec, call, 1), resultOf(spec, call, 2),
-           resultOf(spec, call, 3), elements,
-           AdamwNumbers<R>(*call.update, decays));
+           resultOf(spec, call, 3), elements, call.step, decays);
   }
 
 private:

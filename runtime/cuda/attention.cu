@@ -25,9 +25,8 @@ AttentionKernel::AttentionKernel(const KernelSpec &theSpec,
 
 Heads AttentionKernel::headsOf(const Invocation &call) const {
   Heads heads = all;
-  heads.maskStart = maskIndex(
-      call.moment,
-      all.samples.global * all.allHeads * all.positions.global * all.keys, 0);
+  heads.maskStart = call.microBatch * all.samples.global * all.allHeads *
+                    all.positions.global * all.keys;
   if (spec.inputs.size() > table) {
     heads.table = operandOf(spec, call, table);
     heads.buckets = reinterpret_cast<const std::int32_t *>(buckets.get());
@@ -35,9 +34,8 @@ Heads AttentionKernel::headsOf(const Invocation &call) const {
   return heads;
 }
 
-Mask AttentionKernel::maskOf(const Invocation &call) const {
-  return Mask(runtime::Stream::ofMask(call.moment, spec.text("mask", "")),
-              rateAt(call.moment, spec.number("rate", 0.0)));
+Masks AttentionKernel::masksOf(const Invocation &call) const {
+  return {call, spec.text("mask", ""), spec.number("rate", 0.0)};
 }
 
 namespace {
@@ -56,7 +54,8 @@ template <typename R> __device__ R largestOfWarp(R value) {
 template <typename R, int Widths>
 __global__ void __launch_bounds__(kTileThreads)
     attend(Operand query, Operand key, Operand value, Result to, Result kept,
-           Heads all, Mask mask) {
+           Heads all, Masks masks) {
+  const Mask mask = masks.now();
   __shared__ Tile<R> left, right, shares;
   const std::int64_t first = blockIdx.x % all.queryTiles() * kTile;
   const std::int64_t head = blockIdx.x / all.queryTiles() % all.heads;
@@ -127,7 +126,7 @@ public:
              attend<R, decltype(widths)::value>, operandOf(spec, call, 0),
              operandOf(spec, call, 1), operandOf(spec, call, 2),
              resultOf(spec, call, 0), resultOf(spec, call, 1), headsOf(call),
-             maskOf(call));
+             masksOf(call));
     });
   }
 };

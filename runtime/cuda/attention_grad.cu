@@ -92,7 +92,8 @@ template <typename R> __device__ void fill(R (&factors)[kRows], R value) {
 template <typename R, int Widths>
 __global__ void __launch_bounds__(kTileThreads)
     queryGrad(GradOperands from, const RowNumbers<R> *numbers, Heads all,
-              Mask mask, Result to, R *diagonals) {
+              Masks masks, Result to, R *diagonals) {
+  const Mask mask = masks.now();
   __shared__ Tile<R> left, right, slopes, shares;
   const std::int64_t first = blockIdx.x % all.queryTiles() * kTile;
   const std::int64_t head = blockIdx.x / all.queryTiles() % all.heads;
@@ -126,7 +127,8 @@ __global__ void __launch_bounds__(kTileThreads)
 template <typename R, int Widths>
 __global__ void __launch_bounds__(kTileThreads)
     keyGrad(GradOperands from, const RowNumbers<R> *numbers, Heads all,
-            Mask mask, Result toKey, Result toValue) {
+            Masks masks, Result toKey, Result toValue) {
+  const Mask mask = masks.now();
   __shared__ Tile<R> left, right, slopes, shares;
   const std::int64_t first = blockIdx.x % all.keyTiles() * kTile;
   const std::int64_t keyHead = blockIdx.x / all.keyTiles() % all.keyHeads;
@@ -189,7 +191,7 @@ public:
 
   void run(const Invocation &call) override {
     const Heads heads = headsOf(call);
-    const Mask mask = maskOf(call);
+    const Masks masks = masksOf(call);
     auto in = [&](std::size_t i) { return operandOf(spec, call, i); };
     auto out = [&](std::size_t i) { return resultOf(spec, call, i); };
     const GradOperands from{in(0), in(1), in(2), in(5)};
@@ -199,7 +201,7 @@ public:
       diagonals =
           reinterpret_cast<R *>(context->shared<std::byte>() + numberBytes());
       MTPLAN_CUDA(cudaMemsetAsync(diagonals, 0, diagonalBytes(),
-                                  context->stream.get()));
+                                  context->stream().get()));
     }
     const std::int64_t rows = all.batch * all.queries * all.heads;
     launch(*context, {blocksFor(rows, kTileThreads / kWarp), 1, kTileThreads},
@@ -208,10 +210,10 @@ public:
     withWidths(all.width, [&](auto widths) {
       constexpr int kWidths = decltype(widths)::value;
       launch(*context, {queryBlocks(), 1, kTileThreads}, queryGrad<R, kWidths>,
-             from, kept, heads, mask, out(0), diagonals);
+             from, kept, heads, masks, out(0), diagonals);
       launch(*context,
              {all.batch * all.keyHeads * all.keyTiles(), 1, kTileThreads},
-             keyGrad<R, kWidths>, from, kept, heads, mask, out(1), out(2));
+             keyGrad<R, kWidths>, from, kept, heads, masks, out(1), out(2));
     });
     if (biased)
       launch(*context, {spec.outputs[3].elements(), 1, kTileThreads},

@@ -218,7 +218,7 @@ public:
 
 protected:
   Heads headsOf(const Invocation &call) const;
-  Mask maskOf(const Invocation &call) const;
+  Masks masksOf(const Invocation &call) const;
 
   const SharedContext context;
   const KernelSpec spec;

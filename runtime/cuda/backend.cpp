@@ -5,6 +5,8 @@
 #include <string>
 
 #include "runtime/cuda/cuda_backend.h"
+#include "runtime/cuda/device_memory.h"
+#include "runtime/cuda/device_queue.h"
 #include "runtime/cuda/families.h"
 
 namespace mtplan::runtime {
@@ -40,6 +42,7 @@ const std::map<std::string, Maker> &makers() {
       {"moe_gate_grad", makeGate},
       {"moe_slots", makeSlots},
       {"mul", makePointwise},
+      {"piece", makeMove},
       {"position_embedding", makePosition},
       {"position_embedding_grad", makePosition},
       {"put_first", makePosition},
@@ -58,6 +61,7 @@ const std::map<std::string, Maker> &makers() {
       {"take_first", makePosition},
       {"take_first_grad", makePosition},
       {"token_loss", makeLoss},
+      {"transpose", makeMove},
       {"vocab_max", makeLoss},
       {"vocab_pick", makeLoss},
       {"vocab_sum_exp", makeLoss},
@@ -66,39 +70,12 @@ const std::map<std::string, Maker> &makers() {
   return kTable;
 }
 
-// In the order of the stream on which kernels are queued.
-class CudaMemory final : public Memory {
-public:
-  explicit CudaMemory(SharedContext theContext)
-      : context(std::move(theContext)) {}
-
-  void *allocate(std::size_t bytes) override {
-    void *data = nullptr;
-    // Of nothing there need be no address.
-    MTPLAN_CUDA(cudaMalloc(&data, std::max<std::size_t>(bytes, 1)));
-    return data;
-  }
-  void release(void *data) noexcept override { cudaFree(data); }
-  void upload(void *to, const void *from, std::size_t bytes) override {
-    copy(to, from, bytes, cudaMemcpyHostToDevice);
-  }
-  void download(void *to, const void *from, std::size_t bytes) override {
-    copy(to, from, bytes, cudaMemcpyDeviceToHost);
-  }
-
-private:
-  void copy(void *to, const void *from, std::size_t bytes,
-            cudaMemcpyKind kind) {
-    MTPLAN_CUDA(cudaMemcpyAsync(to, from, bytes, kind, context->stream.get()));
-    context->stream.synchronise();
-  }
-
-  const SharedContext context;
-};
-
 class CudaBackend final : public Backend {
 public:
-  CudaBackend() : context(std::make_shared<Context>()), ownMemory(context) {}
+  CudaBackend()
+      : context(std::make_shared<Context>()),
+        ownMemory(makeDeviceMemory(context)),
+        ownQueue(makeDeviceQueue(context)) {}
 
   std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
     checkSpec(spec);
@@ -108,11 +85,13 @@ public:
     return found->second(spec, context);
   }
 
-  Memory &memory() override { return ownMemory; }
+  Memory &memory() override { return *ownMemory; }
+  Queue &queue() override { return *ownQueue; }
 
 private:
   const SharedContext context;
-  CudaMemory ownMemory;
+  const std::unique_ptr<Memory> ownMemory;
+  const std::unique_ptr<Queue> ownQueue;
 };
 
 } // namespace

@@ -1,7 +1,8 @@
 //===- context.h - A rank's device ------------------------------*- C++ -*-===//
 //
-// Kernels of a rank are queued on one stream and share its scratch memory,
-// which is as large as the largest of them asked for when it was prepared.
+// Kernels of a rank are queued on the selected one of its streams. Those that
+// were prepared for a stream share its scratch memory, which is as large as the
+// largest of them asked for.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,15 +18,31 @@ namespace mtplan::runtime::cuda {
 
 class Context {
 public:
-  void reserve(std::size_t bytes) { scratch.grow(bytes); }
+  Context() : lanes(1) {}
+
+  /// At least so many streams; those that there are stay.
+  void open(std::size_t streams) {
+    while (lanes.size() < streams)
+      lanes.emplace_back();
+  }
+  void select(std::size_t stream) { selected = stream; }
+
+  const Stream &stream() const { return lanes[selected].stream; }
+  const Stream &stream(std::size_t which) const { return lanes[which].stream; }
+  std::size_t streams() const { return lanes.size(); }
+
+  void reserve(std::size_t bytes) { lanes[selected].scratch.grow(bytes); }
   template <typename T> T *shared() const {
-    return reinterpret_cast<T *>(scratch.get());
+    return reinterpret_cast<T *>(lanes[selected].scratch.get());
   }
 
-  const Stream stream;
-
 private:
-  DeviceMemory scratch;
+  struct Lane {
+    Stream stream;
+    DeviceMemory scratch;
+  };
+  std::vector<Lane> lanes;
+  std::size_t selected = 0;
 };
 
 using SharedContext = std::shared_ptr<Context>;
@@ -36,8 +53,8 @@ DeviceMemory uploaded(const Context &context, const std::vector<T> &values) {
   const std::size_t bytes = values.size() * sizeof(T);
   DeviceMemory there(bytes);
   MTPLAN_CUDA(cudaMemcpyAsync(there.get(), values.data(), bytes,
-                              cudaMemcpyHostToDevice, context.stream.get()));
-  context.stream.synchronise();
+                              cudaMemcpyHostToDevice, context.stream().get()));
+  context.stream().synchronise();
   return there;
 }
 

@@ -62,7 +62,7 @@ Piece pieceOfWhole(const KernelSpec &spec) {
 /// A thread for each pack of each row.
 template <typename R>
 __global__ void dropOut(Operand from, Result to, Piece piece, std::int64_t rows,
-                        std::int64_t before, Mask mask) {
+                        std::int64_t before, Masks masks) {
   const std::int64_t width = piece.sizes[piece.dims - 1];
   const std::int64_t packs = (width + kPack - 1) / kPack;
   const std::int64_t pack = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -71,7 +71,7 @@ __global__ void dropOut(Operand from, Result to, Piece piece, std::int64_t rows,
   const std::int64_t row = pack / packs, h = pack % packs * kPack;
   R x[kPack];
   load(from, row * width + h, packAt(h, width), x);
-  mask.apply(before + piece.indexOf(row) + h, x);
+  masks.now().apply(before + piece.indexOf(row) + h, x);
   store(to, row * width + h, packAt(h, width), x);
 }
 
@@ -93,9 +93,7 @@ public:
     launch(*context,
            {blocksFor(rows * blocksFor(width, kPack), kThreads), 1, kThreads},
            dropOut<R>, operandOf(spec, call, 0), resultOf(spec, call, 0), piece,
-           rows, maskIndex(call.moment, whole, 0),
-           Mask(runtime::Stream::ofMask(call.moment, name),
-                rateAt(call.moment, rate)));
+           rows, call.microBatch * whole, Masks(call, name, rate));
   }
 
 private:

@@ -178,7 +178,7 @@ private:
     MTPLAN_CUDA(cudaMemsetAsync(
         call.outputs[0], 0,
         static_cast<std::size_t>(view.elements() * bytesOf(view.type)),
-        context->stream.get()));
+        context->stream().get()));
     auto *sorted = context->shared<Placed>();
     launch(*context, {blocksFor(tokens, kThreads), 1, kThreads}, sortTokens,
            static_cast<const std::int32_t *>(call.inputs[0]), tokens, held,

@@ -147,8 +147,8 @@ public:
     auto out = [&](std::size_t i) { return resultOf(spec, call, i); };
     if (asksPlaces()) {
       // Of ones only is -1.
-      MTPLAN_CUDA(
-          cudaMemsetAsync(slotOf, 0xFF, placesBytes(), context->stream.get()));
+      MTPLAN_CUDA(cudaMemsetAsync(slotOf, 0xFF, placesBytes(),
+                                  context->stream().get()));
       launch(*context, {blocksFor(elements, kThreads), 1, kThreads}, tellPlaces,
              slots, places, elements, slotOf);
     }

@@ -31,6 +31,26 @@ private:
   cudaStream_t handle = nullptr;
 };
 
+/// A mark in a stream. Movable, not copyable.
+class Event {
+public:
+  Event() {
+    MTPLAN_CUDA(cudaEventCreateWithFlags(&handle, cudaEventDisableTiming));
+  }
+  ~Event() {
+    if (handle)
+      cudaEventDestroy(handle);
+  }
+  Event(Event &&other) noexcept
+      : handle(std::exchange(other.handle, nullptr)) {}
+  Event &operator=(Event &&) = delete;
+
+  cudaEvent_t get() const { return handle; }
+
+private:
+  cudaEvent_t handle = nullptr;
+};
+
 /// Memory of the device; grows, and is then another.
 class DeviceMemory {
 public:

@@ -40,7 +40,7 @@ void launch(const Context &context, const Grid &grid,
                     static_cast<unsigned>(grid.alsoBlocks));
   const dim3 threads(grid.threads, grid.rows);
   // By place: to the emulator its members' names are words of the language.
-  const cudaLaunchConfig_t config{blocks,  threads, 0, context.stream.get(),
+  const cudaLaunchConfig_t config{blocks,  threads, 0, context.stream().get(),
                                   nullptr, 0};
   MTPLAN_CUDA(cudaLaunchKernelEx(&config, kernel, arguments...));
 }

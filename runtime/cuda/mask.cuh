@@ -11,23 +11,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/backend/kernel.h"
 #include "runtime/cuda/elements.cuh"
 #include "runtime/random/draws.h"
+#include "runtime/random/split_mix.h"
 
 namespace mtplan::runtime::cuda {
 
+/// Of one step.
 struct Mask {
   std::uint32_t key0, key1;
   std::uint64_t stream;
   std::uint32_t limit; ///< words from here on keep; 0: all do
   double factor;       ///< of what is kept
-
-  Mask(const runtime::Stream &from, double rate)
-      : key0(from.key()[0]), key1(from.key()[1]), stream(from.number()),
-        // The least word that, as a share of 2^32, reaches the rate.
-        limit(static_cast<std::uint32_t>(
-            std::min(std::ceil(rate * 4294967296.0), 4294967295.0))),
-        factor(1.0 / (1.0 - rate)) {}
 
   __device__ bool drops() const { return limit > 0; }
 
@@ -88,6 +84,33 @@ struct Mask {
     }
     for (int i = 0; i < kPack; ++i)
       values[i] *= at<R>(index + i);
+  }
+};
+
+/// Of any step: which it is, is read on the device.
+struct Masks {
+  const StepNumbers *step;
+  std::uint64_t stream; ///< of all steps
+  std::uint32_t limit;
+  double factor;
+
+  Masks(const Invocation &call, const std::string &name, double rate)
+      : step(call.step),
+        stream(streamOfAllSteps(Purpose::mask, name, call.copy)),
+        // The least word that, as a share of 2^32, reaches the rate.
+        limit(static_cast<std::uint32_t>(
+            std::min(std::ceil(rate * 4294967296.0), 4294967295.0))),
+        factor(1.0 / (1.0 - rate)) {}
+
+  /// As runtime::Stream::ofMask has it.
+  __device__ Mask now() const {
+    if (limit == 0 || !step->drops)
+      return {0, 0, 0, 0, 1.0};
+    const std::uint64_t ofStep =
+        splitMix(stream ^ static_cast<std::uint64_t>(step->step));
+    return {static_cast<std::uint32_t>(step->seed),
+            static_cast<std::uint32_t>(step->seed >> 32), splitMix(ofStep),
+            limit, factor};
   }
 };
 

@@ -180,7 +180,7 @@ void MatrixProduct::run(const Context &context, const void *a, const void *b,
                                own.b.handle, a, own.a.handle,
                                own.shape.adds ? alpha : zero, c, own.c.handle,
                                c, own.c.handle, &own.algorithm, workspace,
-                               own.workspace, context.stream.get()));
+                               own.workspace, context.stream().get()));
 }
 
 } // namespace mtplan::runtime::cuda

@@ -93,7 +93,7 @@ public:
             scratch + workspace);
     if (result.kernel) {
       const void *from = to;
-      result.kernel->run({&from, call.outputs, call.moment, nullptr});
+      result.kernel->run({&from, call.outputs});
     }
   }
 
@@ -173,7 +173,7 @@ private:
     if (!one.kernel)
       return data;
     void *to = context->shared<std::byte>() + one.place;
-    one.kernel->run({&data, &to, {}, nullptr});
+    one.kernel->run({&data, &to});
     return to;
   }
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <sys/mman.h>
+#include "runtime/plan/plan_words.h"
 
 namespace mtplan::runtime {
 
@@ -13,27 +13,16 @@ static std::size_t sized(std::int64_t index) {
   return static_cast<std::size_t>(index);
 }
 
-ArenaMemory::ArenaMemory(const Stage &theStage) : stage(theStage) {
-  for (const Arena &arena : stage.arenas) {
-    void *base = nullptr;
-    if (arena.size > 0) {
-      base = mmap(nullptr, sized(arena.size), PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      if (base == MAP_FAILED) {
-        this->~ArenaMemory();
-        throw std::runtime_error("no room for an arena of " +
-                                 std::to_string(arena.size) + " bytes");
-      }
+ArenaMemory::ArenaMemory(const Stage &theStage, Memory &memory)
+    : stage(theStage) {
+  for (const Arena &arena : stage.arenas)
+    try {
+      arenas.emplace_back(memory, sized(arena.size));
+    } catch (const std::runtime_error &error) {
+      throw std::runtime_error(
+          "no room for the arena of " + std::string(wordOf(arena.memoryClass)) +
+          ", of " + std::to_string(arena.size) + " bytes: " + error.what());
     }
-    bases.push_back(static_cast<std::byte *>(base));
-  }
-}
-
-ArenaMemory::~ArenaMemory() {
-  for (std::size_t i = 0; i < bases.size(); ++i)
-    if (bases[i])
-      munmap(bases[i], sized(stage.arenas[i].size));
-  bases.clear();
 }
 
 std::byte *ArenaMemory::at(const Tensor &tensor, int copy,
@@ -45,7 +34,7 @@ std::byte *ArenaMemory::at(const Tensor &tensor, int copy,
 
 std::byte *ArenaMemory::at(int buffer, int entry, int slot) const {
   const Buffer &all = stage.buffers[sized(buffer)];
-  return bases[sized(all.arena)] + all.offset + entry * all.entryStride +
+  return arenas[sized(all.arena)].get() + all.offset + entry * all.entryStride +
          slot * all.slotStride;
 }
 

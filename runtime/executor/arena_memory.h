@@ -6,20 +6,17 @@
 #include <cstddef>
 #include <vector>
 
+#include "runtime/backend/memory.h"
 #include "runtime/plan/plan.h"
 
 namespace mtplan::runtime {
 
-/// One allocation per arena of a stage, zeros, aligned to pages. Pages that
-/// nobody touches take no room.
+/// One allocation per arena of a stage, zeros.
 class ArenaMemory {
 public:
   /// Throws std::runtime_error with the class and the bytes if there is no
   /// room.
-  explicit ArenaMemory(const Stage &theStage);
-  ~ArenaMemory();
-  ArenaMemory(const ArenaMemory &) = delete;
-  ArenaMemory &operator=(const ArenaMemory &) = delete;
+  ArenaMemory(const Stage &theStage, Memory &memory);
 
   /// Where a tensor of copy `copy` and micro-batch `microBatch` starts.
   std::byte *at(const Tensor &tensor, int copy, int microBatch) const;
@@ -28,7 +25,7 @@ public:
 
 private:
   const Stage &stage;
-  std::vector<std::byte *> bases;
+  std::vector<Allocation> arenas;
 };
 
 } // namespace mtplan::runtime

@@ -40,20 +40,21 @@ double productPeak(const Plan &plan, World &world, Backend &backend) {
                        {{"equation", std::string("bsi,io->bso")}},
                        {rows, weight},
                        {rows}});
-  struct alignas(kAlignment) Line {
-    std::byte bytes[kAlignment];
-  };
-  const auto lines = static_cast<std::size_t>(rows.elements() *
-                                              bytesOf(rows.type) / kAlignment);
-  std::vector<Line> left(lines), right(lines), result(lines);
-  const void *const in[] = {left.data(), right.data()};
-  void *const out[] = {result.data()};
-  kernel->run({in, out, {}, nullptr});
+  const auto bytes =
+      static_cast<std::size_t>(rows.elements() * bytesOf(rows.type));
+  Memory &memory = backend.memory();
+  const Allocation left(memory, bytes), right(memory, bytes),
+      result(memory, bytes);
+  const void *const in[] = {left.get(), right.get()};
+  void *const out[] = {result.get()};
+  kernel->run({in, out});
+  backend.queue().finish();
   // From when all begin until all are done: ranks may share cores.
   world.barrier("the peak of products");
   const auto start = Clock::now();
   for (int run = 0; run < kRuns; ++run)
-    kernel->run({in, out, {}, nullptr});
+    kernel->run({in, out});
+  backend.queue().finish();
   world.barrier("the end of the peak of products");
   const std::chrono::duration<double> took = Clock::now() - start;
   return kRuns * 2.0 * kSize * kSize * kSize / std::max(took.count(), 1e-9);

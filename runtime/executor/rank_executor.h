@@ -1,9 +1,11 @@
 //===- rank_executor.h - One rank runs its part of a plan -------*- C++ -*-===//
 //
 // Everything is looked up, prepared and allocated when the executor is made; a
-// step then goes through the schedule, instruction by instruction, in the order
-// of the plan. Streams and waits are for devices that have them: here the order
-// of the schedule is one of those that they allow.
+// step then queues the schedule, instruction by instruction, in the order of
+// the plan, on its streams. Where kernels run when they are called, that order
+// is one of those which streams and waits allow. Where a queue records, the
+// second step is recorded and later ones are replayed; the host waits once a
+// step, for the reports and the norm.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +24,9 @@
 #include "runtime/communicator/communicator.h"
 #include "runtime/executor/arena_memory.h"
 #include "runtime/executor/rank_place.h"
+#include "runtime/executor/results.h"
 #include "runtime/executor/step_data.h"
+#include "runtime/executor/stream_order.h"
 #include "runtime/training/update_rule.h"
 
 namespace mtplan::runtime {
@@ -105,14 +109,15 @@ public:
 
   const RankPlace &place() const { return where; }
   const Stage &stage() const { return own; }
-  /// Data of a tensor of this rank.
-  const std::byte *data(const Tensor &tensor, int copy,
-                        int microBatch = 0) const {
-    return memory.at(tensor, copy, microBatch);
-  }
-  std::byte *data(const Tensor &tensor, int copy, int microBatch = 0) {
-    return memory.at(tensor, copy, microBatch);
-  }
+  /// The tensor of a copy and of micro-batch 0, as it was at the last settle().
+  /// From any thread.
+  void look(const Tensor &tensor, int copy,
+            const std::function<void(const std::byte *)> &see) const;
+  /// Has a tensor changed, or a part of it. Not while a step is under way.
+  void change(const Tensor &tensor, int copy,
+              const std::function<void(std::byte *)> &fill);
+  /// Waits until all that was queued has happened. A step may return earlier.
+  void settle();
   const std::map<CollectiveCount, std::int64_t> &collectives() const {
     return counted;
   }
@@ -125,16 +130,26 @@ public:
   class Task;
 
 private:
+  /// Part of a step that is queued alike every time.
+  struct Part {
+    int times = 0;
+    std::unique_ptr<Recording> recording;
+    std::map<CollectiveCount, std::int64_t> counts; ///< of one time
+  };
+
   std::unique_ptr<Task> prepare(const Instruction &instruction,
                                 const std::string &phase);
+  void prepareOwnKernels();
   void findReporting();
-  void run(const ScheduleEntry &entry, const StepInput &input,
-           StepOutput &output);
-  void runSome(const ScheduleEntry &entry, const std::vector<Task *> &tasks,
-               const StepInput &input, StepOutput &output);
+  World &carrier() { return carries ? *carries : world; }
+
+  void queue(Part &part, const StepInput &input,
+             const std::function<void()> &work);
+  void run(const ScheduleEntry &entry, const StepInput &input);
+  void runReporting(const ScheduleEntry &entry, const StepInput &input);
   /// Gradients and reports start at zero.
   void clearSums();
-  LongSum squaresOfOwn();
+  void sumSquares();
   double agree(StepOutput &output, const LongSum &norm, double scale);
 
   const Plan &plan;
@@ -143,15 +158,24 @@ private:
   RankPlace where;
   const Stage &own;
   ArenaMemory memory;
+  /// What kernels read, and what it is copied from before the step and before
+  /// its update.
+  Allocation numbers, stepNumbers, updateNumbers;
+  Allocation squareSums, normOfOwn; ///< a LongSum each, the second the host's
+  Results results;
+  std::unique_ptr<World> carries;                    ///< null: `world` does
   std::vector<std::unique_ptr<Communicator>> groups; ///< null: not in it
   std::unique_ptr<Communicator> everyone;
   std::vector<std::vector<std::unique_ptr<Task>>> programs;
+  std::vector<StreamOrder> orders; ///< by program
   /// By program: what an evaluation runs of it.
-  std::vector<std::vector<Task *>> reporting;
+  std::vector<std::vector<bool>> reporting;
   std::vector<std::pair<int, std::unique_ptr<Kernel>>> zeros; ///< by buffer
+  std::unique_ptr<Kernel> clearSquares;
   std::vector<std::pair<const Parameter *, std::unique_ptr<Kernel>>> squares;
   std::vector<std::string> reported; ///< by any stage
   std::map<CollectiveCount, std::int64_t> counted;
+  Part forward, update, evaluation;
   double secondsOfSteps = 0.0;
   double secondsOfOwnKernels = 0.0; ///< those that no program has
 };

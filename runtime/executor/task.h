@@ -10,8 +10,7 @@ namespace mtplan::runtime {
 /// What changes from run to run.
 struct TaskRun {
   const StepInput *input = nullptr;
-  StepOutput *output = nullptr;
-  Moment moment;
+  int firstCopy = 0; ///< of the program, in the model
   int copy = 0, microBatch = 0;
 };
 
@@ -20,12 +19,16 @@ public:
   Task(const ArenaMemory &theMemory, const Instruction &theInstruction)
       : memory(theMemory), instruction(theInstruction) {}
   virtual ~Task() = default;
+  /// Before a step: whatever the host gives to its runs.
+  virtual void feed(const StepInput & /*input*/) {}
+  /// Queues it.
   virtual void run(const TaskRun &run) = 0;
   /// Where its time goes.
   virtual double TimeSpent::*account() const = 0;
   virtual double flops() const { return 0.0; }
 
-  double seconds = 0.0; ///< of all runs in steps
+  /// Of all runs in steps, until they were queued.
+  double seconds = 0.0;
 
 protected:
   const std::byte *input(std::size_t i, const TaskRun &run) const {

@@ -1,11 +1,9 @@
 //===- tasks.cpp - What each kind of instruction does ---------------------===//
 
-#include <algorithm>
-#include <cstring>
+#include <optional>
 #include <stdexcept>
 
 #include "runtime/backend/element.h"
-#include "runtime/executor/index_walk.h"
 #include "runtime/executor/task.h"
 #include "runtime/plan/plan_words.h"
 #include "runtime/random/draws.h"
@@ -31,76 +29,33 @@ using Task = RankExecutor::Task;
 class KernelTask : public Task {
 public:
   KernelTask(const ArenaMemory &theMemory, const Instruction &what,
-             std::unique_ptr<Kernel> theKernel)
+             std::unique_ptr<Kernel> theKernel, const StepNumbers *theNumbers)
       : Task(theMemory, what), kernel(std::move(theKernel)),
-        inputs(what.inputs.size()), outputs(what.outputs.size()) {}
+        numbers(theNumbers), inputs(what.inputs.size()),
+        outputs(what.outputs.size()) {}
   void run(const TaskRun &run) override {
     for (std::size_t i = 0; i < inputs.size(); ++i)
       inputs[i] = input(i, run);
     for (std::size_t i = 0; i < outputs.size(); ++i)
       outputs[i] = output(i, run);
-    kernel->run(
-        {inputs.data(), outputs.data(), run.moment, &run.input->update});
+    kernel->run({inputs.data(), outputs.data(), numbers, run.microBatch,
+                 run.firstCopy + run.copy});
   }
   double TimeSpent::*account() const override { return &TimeSpent::kernels; }
   double flops() const override { return kernel->flops(); }
 
 private:
   std::unique_ptr<Kernel> kernel;
+  const StepNumbers *const numbers;
   std::vector<const void *> inputs;
   std::vector<void *> outputs;
-};
-
-// Of a piece of a tensor that this rank has more of, the part it works on.
-class PieceTask : public Task {
-public:
-  PieceTask(const ArenaMemory &theMemory, const Instruction &what,
-            const RankPlace &where)
-      : Task(theMemory, what), whole(where.viewOf(what.inputs[0])),
-        piece(where.viewOf(what.outputs[0])) {
-    for (std::size_t d = 0; d < piece.shape.size(); ++d)
-      if (whole.type != piece.type ||
-          piece.pieces[d].offset < whole.pieces[d].offset ||
-          piece.pieces[d].offset + piece.shape[d] >
-              whole.pieces[d].offset + whole.shape[d])
-        throw std::runtime_error(
-            what.label + " (piece): of dimension " + std::to_string(d) +
-            " elements " + std::to_string(piece.pieces[d].offset) + " and " +
-            std::to_string(piece.shape[d]) +
-            " on are wanted, but the rank has " +
-            std::to_string(whole.pieces[d].offset) + " and " +
-            std::to_string(whole.shape[d]) + " on");
-  }
-  void run(const TaskRun &run) override {
-    const std::size_t rank = piece.shape.size();
-    const std::int64_t width = bytesOf(piece.type);
-    const std::int64_t row = (rank > 0 ? piece.shape[rank - 1] : 1) * width;
-    const std::byte *from = input(0, run);
-    std::byte *to = output(0, run);
-    std::vector<std::int64_t> index(rank, 0);
-    for (std::int64_t done = 0; done < piece.elements() * width; done += row) {
-      std::int64_t at = 0;
-      for (std::size_t d = 0; d < rank; ++d)
-        at = at * whole.shape[d] + index[d] + piece.pieces[d].offset -
-             whole.pieces[d].offset;
-      std::memcpy(to + done, from + at * width, sized(row));
-      for (std::size_t d = rank > 0 ? rank - 1 : 0; d-- > 0;) {
-        if (++index[d] < piece.shape[d])
-          break;
-        index[d] = 0;
-      }
-    }
-  }
-  double TimeSpent::*account() const override { return &TimeSpent::kernels; }
-
-private:
-  TensorView whole, piece;
 };
 
 class CollectiveTask : public Task {
 public:
   CollectiveTask(const ArenaMemory &theMemory, const Instruction &what,
-                 Communicator &theGroup, std::int64_t &theCount)
+                 Communicator &theGroup, Backend &backend,
+                 std::int64_t &theCount)
       : Task(theMemory, what), group(theGroup),
         call(std::get<Collective>(what.what)), count(theCount) {
     const Tensor &in = what.inputs[0], &out = what.outputs[0];
@@ -122,9 +77,10 @@ public:
     case CollectiveKind::allToAll:
       along(in.shape, 0);
       pieces.inner /= group.size();
-      packed.resize(
-          sized(product(in.shape, 0, in.shape.size()) * bytesOf(in.type)));
-      received.resize(packed.size());
+      packs = std::make_unique<Rearrange>(in, call.scattered, true,
+                                          group.size(), backend);
+      unpacks = std::make_unique<Rearrange>(out, call.gathered, false,
+                                            group.size(), backend);
       break;
     }
   }
@@ -142,11 +98,9 @@ public:
     case CollectiveKind::reduceScatter:
       return group.reduceScatter(label, in, out, pieces, call.reduction);
     case CollectiveKind::allToAll:
-      rearrange(instruction.inputs[0].shape, call.scattered, true, in,
-                packed.data());
-      group.allToAll(label, packed.data(), received.data(), pieces);
-      return rearrange(instruction.outputs[0].shape, call.gathered, false,
-                       received.data(), out);
+      packs->run(in, packs->room.get());
+      group.allToAll(label, packs->room.get(), unpacks->room.get(), pieces);
+      return unpacks->run(unpacks->room.get(), out);
     }
   }
   double TimeSpent::*account() const override {
@@ -155,26 +109,34 @@ public:
 
 private:
   // Between [rows][place][rest] of a tensor and [place][rows][rest].
-  void rearrange(const std::vector<std::int64_t> &shape, int dim, bool packs,
-                 const std::byte *from, std::byte *to) const {
-    const std::int64_t places = group.size();
-    const std::int64_t rows = product(shape, 0, sized(dim));
-    const std::int64_t rest = product(shape, sized(dim), shape.size()) /
-                              places * bytesOf(pieces.type);
-    for (std::int64_t row = 0; row < rows; ++row)
-      for (std::int64_t place = 0; place < places; ++place) {
-        const std::int64_t joined = (row * places + place) * rest;
-        const std::int64_t apart = (place * rows + row) * rest;
-        std::memcpy(to + (packs ? apart : joined),
-                    from + (packs ? joined : apart), sized(rest));
-      }
-  }
+  struct Rearrange {
+    Rearrange(const Tensor &tensor, int dim, bool apart, int places,
+              Backend &backend)
+        : room(backend.memory(),
+               sized(product(tensor.shape, 0, tensor.shape.size()) *
+                     bytesOf(tensor.type))) {
+      const std::int64_t rows = product(tensor.shape, 0, sized(dim));
+      const std::int64_t rest =
+          product(tensor.shape, sized(dim), tensor.shape.size()) / places;
+      const TensorView joined{tensor.type, {rows, places, rest}, {}},
+          parted{tensor.type, {places, rows, rest}, {}};
+      kernel = backend.prepare({"transpose",
+                                "pieces of all_to_all",
+                                {},
+                                {apart ? joined : parted},
+                                {apart ? parted : joined}});
+    }
+    void run(const void *from, void *to) { kernel->run({&from, &to}); }
+
+    Allocation room; ///< for the parted tensor
+    std::unique_ptr<Kernel> kernel;
+  };
 
   Communicator &group;
   const Collective call;
   Pieces pieces;
   std::int64_t &count;
-  std::vector<std::byte> packed, received;
+  std::unique_ptr<Rearrange> packs, unpacks; ///< of allToAll
 };
 
 class TransferTask : public Task {
@@ -206,35 +168,63 @@ private:
   std::int64_t &count;
 };
 
+/// The host fills in what it sees when it is wanted; for a device it fills
+/// memory that copies go from, for all micro-batches before the step.
 class InputTask : public Task {
 public:
   InputTask(const ArenaMemory &theMemory, const Instruction &what,
-            const RankPlace &where)
-      : Task(theMemory, what), view(where.viewOf(what.outputs[0])) {}
+            const RankPlace &where, Memory &memoryOfTensors, int microBatches)
+      : Task(theMemory, what), view(where.viewOf(what.outputs[0])),
+        near(memoryOfTensors), bytes(view.elements() * bytesOf(view.type)) {
+    if (!near.isHosts())
+      staged.emplace(near.staging(), sized(bytes * microBatches));
+    batches = microBatches;
+  }
+
+  void feed(const StepInput &input) override {
+    for (int m = 0; staged && m < batches; ++m)
+      fill(input, m, staged->get() + m * bytes);
+  }
   void run(const TaskRun &run) override {
-    const auto &what = std::get<Input>(instruction.what);
-    std::byte *out = output(0, run);
-    run.input->data->fill(what, run.microBatch, view, out);
-    // Losses are sums over this number: a part of it is a multiple of them.
-    if (what.label == kCountLabel && run.input->lossScale != 1.0)
-      for (std::int64_t i = 0; i < view.elements(); ++i)
-        writeElement(view.type, out, i,
-                     readElement(view.type, out, i) / run.input->lossScale);
+    if (staged)
+      near.queueUpload(output(0, run), staged->get() + run.microBatch * bytes,
+                       sized(bytes));
+    else
+      fill(*run.input, run.microBatch, output(0, run));
   }
   double TimeSpent::*account() const override { return &TimeSpent::data; }
 
 private:
+  void fill(const StepInput &input, int microBatch, std::byte *out) const {
+    const auto &what = std::get<Input>(instruction.what);
+    input.data->fill(what, microBatch, view, out);
+    // Losses are sums over this number: a part of it is a multiple of them.
+    if (what.label == kCountLabel && input.lossScale != 1.0)
+      for (std::int64_t i = 0; i < view.elements(); ++i)
+        writeElement(view.type, out, i,
+                     readElement(view.type, out, i) / input.lossScale);
+  }
+
   TensorView view;
+  Memory &near;
+  const std::int64_t bytes; ///< of a micro-batch
+  int batches = 0;
+  std::optional<Allocation> staged;
 };
 
 class ReportTask : public Task {
 public:
-  using Task::Task;
+  ReportTask(const ArenaMemory &theMemory, const Instruction &what,
+             Results &theResults)
+      : Task(theMemory, what), results(theResults) {}
   void run(const TaskRun &run) override {
-    run.output->reports[std::get<Report>(instruction.what).label] +=
-        readElement(instruction.inputs[0].type, input(0, run), 0);
+    results.keep(std::get<Report>(instruction.what).label,
+                 instruction.inputs[0].type, input(0, run));
   }
   double TimeSpent::*account() const override { return &TimeSpent::data; }
+
+private:
+  Results &results;
 };
 
 } // namespace
@@ -246,8 +236,6 @@ RankExecutor::prepare(const Instruction &instruction,
     return std::runtime_error(instruction.label + ": " + what);
   };
   if (const auto *call = std::get_if<KernelCall>(&instruction.what)) {
-    if (call->kernel == "piece")
-      return std::make_unique<PieceTask>(memory, instruction, where);
     KernelSpec spec{call->kernel, instruction.label, call->settings, {}, {}};
     if (spec.find("axis")) {
       auto axis = static_cast<int>(spec.integer("axis", 0));
@@ -259,24 +247,27 @@ RankExecutor::prepare(const Instruction &instruction,
     for (const Tensor &tensor : instruction.outputs)
       spec.outputs.push_back(where.viewOf(tensor));
     return std::make_unique<KernelTask>(memory, instruction,
-                                        backend.prepare(spec));
+                                        backend.prepare(spec),
+                                        numbers.as<const StepNumbers>());
   }
   if (const auto *call = std::get_if<Collective>(&instruction.what)) {
     const auto &group = groups[sized(call->group)];
     if (!group)
       throw fault("the rank is not in the group of its collective");
     return std::make_unique<CollectiveTask>(
-        memory, instruction, *group,
+        memory, instruction, *group, backend,
         counted[{phase, std::string(wordOf(call->kind)),
                  plan.groups[sized(call->group)].name}]);
   }
   if (const auto *transfer = std::get_if<Transfer>(&instruction.what))
     return std::make_unique<TransferTask>(
-        memory, instruction, world, where.rankOfStage(plan, transfer->stage),
+        memory, instruction, carrier(),
+        where.rankOfStage(plan, transfer->stage),
         counted[{phase, transfer->sends ? "send" : "receive", "pp"}]);
   if (std::holds_alternative<Input>(instruction.what))
-    return std::make_unique<InputTask>(memory, instruction, where);
-  return std::make_unique<ReportTask>(memory, instruction);
+    return std::make_unique<InputTask>(memory, instruction, where,
+                                       backend.memory(), plan.microBatches);
+  return std::make_unique<ReportTask>(memory, instruction, results);
 }
 
 } // namespace mtplan::runtime

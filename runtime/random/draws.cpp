@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "runtime/random/split_mix.h"
+
 namespace mtplan::runtime {
 namespace {
 
@@ -15,25 +17,25 @@ std::uint32_t high(std::uint64_t x) {
   return static_cast<std::uint32_t>(x >> 32);
 }
 
-std::uint64_t splitMix(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15ULL;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-  return x ^ (x >> 31);
-}
-
 } // namespace
 
 std::uint64_t streamOf(Purpose purpose, std::string_view label,
                        std::int64_t copy, std::int64_t step,
                        std::int64_t microBatch) {
+  std::uint64_t hash = streamOfAllSteps(purpose, label, copy);
+  for (std::int64_t number : {step, microBatch})
+    hash = splitMix(hash ^ static_cast<std::uint64_t>(number));
+  return hash;
+}
+
+std::uint64_t streamOfAllSteps(Purpose purpose, std::string_view label,
+                               std::int64_t copy) {
   std::uint64_t hash = 0xCBF29CE484222325ULL;
   for (char c : label) {
     hash ^= static_cast<unsigned char>(c);
     hash *= 0x100000001B3ULL;
   }
-  for (std::int64_t number :
-       {static_cast<std::int64_t>(purpose), copy, step, microBatch})
+  for (std::int64_t number : {static_cast<std::int64_t>(purpose), copy})
     hash = splitMix(hash ^ static_cast<std::uint64_t>(number));
   return hash;
 }

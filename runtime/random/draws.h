@@ -89,6 +89,11 @@ std::uint64_t streamOf(Purpose purpose, std::string_view label,
                        std::int64_t copy, std::int64_t step,
                        std::int64_t microBatch);
 
+/// What streamOf goes on from with step and micro-batch, for who learns of
+/// these later.
+std::uint64_t streamOfAllSteps(Purpose purpose, std::string_view label,
+                               std::int64_t copy);
+
 /// Initial value of one element; `init` as in mtp.parameter.
 double initialValue(const Stream &stream, std::string_view init,
                     std::int64_t index);

@@ -57,7 +57,11 @@ public:
       : spec(std::move(theSpec)), function(theFunction), updates(isUpdate) {}
 
   void run(const Invocation &invocation) override {
-    Call call{spec, invocation.moment, invocation.update, {}, {}};
+    Call call{spec, {}, nullptr, {}, {}};
+    if (invocation.step) {
+      call.moment = invocation.moment();
+      call.update = &invocation.step->update;
+    }
     for (std::size_t i = 0; i < spec.inputs.size(); ++i)
       call.in.push_back(widened(spec.inputs[i], invocation.inputs[i]));
     for (std::size_t i = 0; i < spec.outputs.size(); ++i)

@@ -13,6 +13,26 @@ void accumulate(Call &call) {
     call.out[0][i] += call.in[0][i];
 }
 
+/// Elements of the piece by their indices in the whole tensor.
+void piece(Call &call) {
+  const std::vector<std::int64_t> &shape = call.outShape(0);
+  forEachIndex(shape, [&](std::size_t i, const auto &index) {
+    std::int64_t at = 0;
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      at = at * call.inShape(0)[d] + index[d] + call.outPiece(0, d).offset -
+           call.inPiece(0, d).offset;
+    call.out[0][i] = call.in[0][at];
+  });
+}
+
+void transpose(Call &call) {
+  const std::vector<std::int64_t> &from = call.inShape(0);
+  forEachIndex(from, [&](std::size_t i, const auto &index) {
+    call.out[0][(index[1] * from[0] + index[0]) * from[2] + index[2]] =
+        call.in[0][i];
+  });
+}
+
 void slice(Call &call) {
   const std::vector<std::int64_t> &piece = call.outShape(0);
   const auto dim = static_cast<std::size_t>(call.spec.integer("dim", 0));
@@ -67,6 +87,8 @@ void adamw(Call &call) {
 void addUpdate(Table &table) {
   table.updates["accumulate"] = accumulate;
   table.functions["slice"] = slice;
+  table.functions["piece"] = piece;
+  table.functions["transpose"] = transpose;
   table.functions["mask"] = mask;
   table.functions["copy"] = [](Call &call) { call.out[0] = call.in[0]; };
   table.functions["cast"] = table.functions["copy"];

@@ -11,6 +11,7 @@
 #include <cublasLt.h>
 
 #include "runtime/backend/element.h"
+#include "tests/emulator/streams.h"
 
 namespace {
 
@@ -204,38 +205,43 @@ cublasLtMatmul(cublasLtHandle_t /*lightHandle*/,
                cublasLtMatrixLayout_t Cdesc, void *D,
                cublasLtMatrixLayout_t Ddesc,
                const cublasLtMatmulAlgo_t * /*algo*/, void * /*workspace*/,
-               size_t /*workspaceSizeInBytes*/, cudaStream_t /*stream*/) {
-  const auto &product = fake<FakeProduct>(computeDesc);
-  const auto &a = fake<FakeLayout>(Adesc), &b = fake<FakeLayout>(Bdesc),
-             &c = fake<FakeLayout>(Cdesc), &d = fake<FakeLayout>(Ddesc);
+               size_t /*workspaceSizeInBytes*/, cudaStream_t stream) {
+  const FakeProduct product = fake<FakeProduct>(computeDesc);
+  const FakeLayout a = fake<FakeLayout>(Adesc), b = fake<FakeLayout>(Bdesc),
+                   c = fake<FakeLayout>(Cdesc), d = fake<FakeLayout>(Ddesc);
   const auto factor = [&](const void *value) {
     return product.isDouble ? *static_cast<const double *>(value)
                             : *static_cast<const float *>(value);
   };
+  const double scale = factor(alpha), kept = factor(beta);
   const bool turnsA = product.turnsA == CUBLAS_OP_T;
   const bool turnsB = product.turnsB == CUBLAS_OP_T;
   const std::int64_t terms = turnsA ? a.rows : a.columns;
-  for (std::int64_t batch = 0; batch < d.batches; ++batch)
-    for (std::int64_t column = 0; column < d.columns; ++column)
-      for (std::int64_t row = 0; row < d.rows; ++row) {
-        double sum = 0.0;
-        for (std::int64_t k = 0; k < terms; ++k)
-          sum += read(a, A, turnsA, row, k, batch) *
-                 read(b, B, turnsB, k, column, batch);
-        sum *= factor(alpha);
-        if (factor(beta) != 0.0)
-          sum += factor(beta) * read(c, C, false, row, column, batch);
-        // A row of the result has one number of the vector.
-        if (product.epilogue == CUBLASLT_EPILOGUE_BIAS)
-          sum += mtplan::runtime::readElement(
-              product.biasType < 0
-                  ? d.type
-                  : typeOf(static_cast<cudaDataType_t>(product.biasType)),
-              product.bias, row);
-        mtplan::runtime::writeElement(
-            d.type, D, batch * d.batchStep + column * d.lead + row, sum);
-      }
-  return CUBLAS_STATUS_SUCCESS;
+  const auto multiply = [=] {
+    for (std::int64_t batch = 0; batch < d.batches; ++batch)
+      for (std::int64_t column = 0; column < d.columns; ++column)
+        for (std::int64_t row = 0; row < d.rows; ++row) {
+          double sum = 0.0;
+          for (std::int64_t k = 0; k < terms; ++k)
+            sum += read(a, A, turnsA, row, k, batch) *
+                   read(b, B, turnsB, k, column, batch);
+          sum *= scale;
+          if (kept != 0.0)
+            sum += kept * read(c, C, false, row, column, batch);
+          // A row of the result has one number of the vector.
+          if (product.epilogue == CUBLASLT_EPILOGUE_BIAS)
+            sum += mtplan::runtime::readElement(
+                product.biasType < 0
+                    ? d.type
+                    : typeOf(static_cast<cudaDataType_t>(product.biasType)),
+                product.bias, row);
+          mtplan::runtime::writeElement(
+              d.type, D, batch * d.batchStep + column * d.lead + row, sum);
+        }
+  };
+  return mtplan::emulator::enqueue(stream, multiply) == cudaSuccess
+             ? CUBLAS_STATUS_SUCCESS
+             : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
 } // extern "C"

@@ -24,6 +24,8 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include "tests/emulator/streams.h"
+
 namespace mtplan::emulator {
 
 /// Where a thread is.
@@ -51,12 +53,14 @@ void setOrder(Order order);
 ///         what a thread throws
 void run(dim3 grid, dim3 block, const std::function<void()> &thread);
 
-/// In place of CUDA's.
+/// In place of CUDA's: queues it.
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch(const cudaLaunchConfig_t *config,
                    void (*kernel)(Parameters...), Arguments... arguments) {
-  run(config->gridDim, config->blockDim, [&] { kernel(arguments...); });
-  return cudaSuccess;
+  return enqueue(
+      config->stream,
+      [blocks = config->gridDim, threads = config->blockDim, kernel,
+       arguments...] { run(blocks, threads, [&] { kernel(arguments...); }); });
 }
 
 template <typename T> T shuffled(T value, unsigned lane) {
@@ -122,6 +126,7 @@ using std::log;
 using std::max;
 using std::memcpy;
 using std::min;
+using std::pow;
 using std::sin;
 using std::sqrt;
 using std::tanh;

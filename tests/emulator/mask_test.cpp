@@ -8,10 +8,23 @@
 namespace mtplan::runtime {
 namespace {
 
+/// The mask of a moment, as a kernel gets it.
+struct Masked {
+  Masked(const Moment &moment, const char *name, double rate)
+      : numbers{moment.seed, moment.step, moment.drops, {}},
+        mask(cuda::Masks(
+                 {nullptr, nullptr, &numbers, moment.microBatch, moment.copy},
+                 name, rate)
+                 .now()) {}
+
+  StepNumbers numbers;
+  cuda::Mask mask;
+};
+
 TEST(CudaMask, DrawsTheWordsOfTheStream) {
   const Moment moment{(std::uint64_t{9} << 40) + 7, 3, 2, 5};
   const Stream stream = Stream::ofMask(moment, "h.*.attn.drop");
-  const cuda::Mask mask(stream, 0.3);
+  const cuda::Mask mask = Masked(moment, "h.*.attn.drop", 0.3).mask;
   for (const std::int64_t index :
        {std::int64_t{0}, std::int64_t{1}, (std::int64_t{1} << 32) - 1,
         std::int64_t{1} << 32, (std::int64_t{5} << 40) + 3}) {
@@ -24,11 +37,12 @@ TEST(CudaMask, DrawsTheWordsOfTheStream) {
 
 // Also where a pack does not begin with a draw.
 TEST(CudaMask, GivesEachElementItsFactor) {
-  const Stream stream = Stream::ofMask({11, 3, 2, 5}, "embed.drop");
+  const Moment moment{11, 3, 2, 5};
+  const Stream stream = Stream::ofMask(moment, "embed.drop");
   for (const double rate : {0.0, 0.1, 0.5})
     for (const std::int64_t first :
          {std::int64_t{0}, std::int64_t{5}, std::int64_t{1} << 35}) {
-      const cuda::Mask mask(stream, rate);
+      const cuda::Mask mask = Masked(moment, "embed.drop", rate).mask;
       double pack[cuda::kPack];
       std::fill_n(pack, cuda::kPack, 2.0);
       mask.apply(first, pack);

@@ -57,7 +57,7 @@ public:
              Seen &theSeen)
       : inner(std::move(theInner)), view(std::move(theView)), seen(theSeen) {}
   void run(const Invocation &call) override {
-    seen.add(view, call.moment.microBatch, call.inputs[0]);
+    seen.add(view, call.microBatch, call.inputs[0]);
     inner->run(call);
   }
 

@@ -58,18 +58,19 @@ void gather(const RankExecutor &rank, const Tensor &tensor, int copy,
     elements *= piece.global;
   whole.elements.resize(sized(elements));
   whole.known.resize(sized(elements));
-  const std::byte *data = rank.data(tensor, copy);
-  forEachElement(view, [&](std::int64_t local, std::int64_t global) {
-    double value = readElement(tensor.type, data, local);
-    double &kept = whole.elements[sized(global)];
-    if (whole.known[sized(global)] &&
-        !(std::abs(kept - value) <= tolerance * (1 + std::abs(value))) &&
-        faults.size() < 10)
-      faults.push_back(name + ": element " + std::to_string(global) + " is " +
-                       std::to_string(value) + " on one rank and " +
-                       std::to_string(kept) + " on another");
-    kept = value;
-    whole.known[sized(global)] = true;
+  rank.look(tensor, copy, [&](const std::byte *data) {
+    forEachElement(view, [&](std::int64_t local, std::int64_t global) {
+      double value = readElement(tensor.type, data, local);
+      double &kept = whole.elements[sized(global)];
+      if (whole.known[sized(global)] &&
+          !(std::abs(kept - value) <= tolerance * (1 + std::abs(value))) &&
+          faults.size() < 10)
+        faults.push_back(name + ": element " + std::to_string(global) + " is " +
+                         std::to_string(value) + " on one rank and " +
+                         std::to_string(kept) + " on another");
+      kept = value;
+      whole.known[sized(global)] = true;
+    });
   });
 }
 

@@ -26,8 +26,10 @@ std::string stateOf(const RankExecutor &rank) {
     std::int64_t size = bytesOf(tensor.type);
     for (const std::int64_t extent : tensor.shape)
       size *= extent;
-    bytes.append(reinterpret_cast<const char *>(rank.data(tensor, copy)),
-                 static_cast<std::size_t>(size));
+    rank.look(tensor, copy, [&](const std::byte *data) {
+      bytes.append(reinterpret_cast<const char *>(data),
+                   static_cast<std::size_t>(size));
+    });
   };
   for (const Parameter &parameter : rank.stage().parameters)
     for (int copy = 0; copy < parameter.copies; ++copy) {

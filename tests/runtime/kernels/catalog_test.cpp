@@ -319,6 +319,15 @@ void Writer::moves() {
   };
   cases.push_back(part(named("slice"), 1, 1).in(x).out(of({kB, 3, 10})));
   cases.push_back(part(named("slice"), 2, 0).in(x).out(of({kB, 6, 5})));
+  // Of rows 2 to 4 and columns 3 to 9 of a whole [samples, 7, 12].
+  TensorView has = x, wants = of({kB, 3, 7});
+  has.pieces = {{0, kB}, {1, 7}, {2, 12}};
+  wants.pieces = {{0, kB}, {2, 7}, {3, 12}};
+  cases.push_back(named("piece").in(has).out(wants));
+  cases.push_back(named("transpose").in(x).out(of({6, kB, 10})));
+  cases.push_back(named("transpose")
+                      .integers({kB, 5, 1}, -5, 5)
+                      .out({ElementType::i32, {5, kB, 1}, {}}));
   for (std::int64_t place : {0, 1})
     cases.push_back(named("mask").set("place", place).in(x).out(x));
   cases.push_back(named("copy").in(x).out(x));

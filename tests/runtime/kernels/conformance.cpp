@@ -155,6 +155,7 @@ TEST_P(Conformance, TakesSamplesOneByOne) {
     for (Case all : catalog(type, 4)) {
       if (all.spec.inputs.empty() || all.spec.kernel == "accumulate" ||
           all.spec.kernel == "adamw" || all.spec.kernel == "square_sum" ||
+          all.spec.kernel == "transpose" ||
           GetParam().joinSamples.contains(all.spec.kernel))
         continue;
       all.moment.microBatch = 0;
@@ -229,7 +230,12 @@ TEST_P(Conformance, UpdatesAParameterThatIsItsOwnMaster) {
                    square = placed(Doubles(3000, 0.2));
   const void *const in[] = {gradient.get()};
   void *const out[] = {own.get(), own.get(), mean.get(), square.get()};
-  backend->prepare(apart.spec)->run({in, out, apart.moment, &apart.update});
+  StepNumbers numbers;
+  numbers.update = apart.update;
+  Allocation step(memory, sizeof(numbers));
+  memory.upload(step.get(), &numbers, sizeof(numbers));
+  backend->prepare(apart.spec)
+      ->run({in, out, reinterpret_cast<const StepNumbers *>(step.get())});
   Bytes master = expected[1];
   memory.download(master.data(), own.get(), master.size());
   EXPECT_EQ(master, expected[1]);

@@ -93,7 +93,12 @@ public:
       from.push_back(place(bytes));
     for (const Bytes &bytes : outputs)
       to.push_back(place(bytes));
-    kernel->run({from.data(), to.data(), moment, &update});
+    const StepNumbers numbers{moment.seed, moment.step, moment.drops, update};
+    Allocation step(memory, sizeof(numbers));
+    memory.upload(step.get(), &numbers, sizeof(numbers));
+    kernel->run({from.data(), to.data(),
+                 reinterpret_cast<const StepNumbers *>(step.get()),
+                 moment.microBatch, moment.copy});
     std::vector<Bytes> results = outputs;
     for (std::size_t i = 0; i < results.size(); ++i)
       memory.download(results[i].data(), to[i], results[i].size());

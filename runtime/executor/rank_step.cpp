@@ -1,0 +1,222 @@
+//===- rank_step.cpp - A step of a rank -----------------------------------===//
+
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+
+#include "runtime/executor/task.h"
+
+namespace mtplan::runtime {
+
+namespace {
+
+std::size_t sized(std::int64_t number) {
+  return static_cast<std::size_t>(number);
+}
+
+double seconds() {
+  using Clock = std::chrono::steady_clock;
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
+StepNumbers numbersOf(const StepInput &input, bool drops) {
+  return {input.seed, input.step, drops, input.update};
+}
+
+} // namespace
+
+void RankExecutor::run(const ScheduleEntry &entry, const StepInput &input) {
+  const auto &tasks = programs[sized(entry.program)];
+  const StreamOrder &order = orders[sized(entry.program)];
+  TaskRun run;
+  run.firstCopy = own.programs[sized(entry.program)].firstCopy;
+  run.input = &input;
+  run.microBatch = entry.microBatch;
+  double before = seconds();
+  for (int i = 0; i < entry.count; ++i) {
+    run.copy = entry.first + i * entry.step;
+    order.begin(backend.queue());
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      order.before(t, backend.queue());
+      tasks[t]->run(run);
+      order.after(t, backend.queue());
+      // Who asks when it ran waits for it.
+      if (input.trace)
+        backend.queue().finish();
+      double after = seconds();
+      tasks[t]->seconds += after - before;
+      if (input.trace)
+        input.trace->push_back({entry.program, static_cast<std::int32_t>(t),
+                                run.copy, entry.microBatch, before, after});
+      before = after;
+    }
+    order.end(backend.queue());
+  }
+}
+
+void RankExecutor::runReporting(const ScheduleEntry &entry,
+                                const StepInput &input) {
+  const auto &tasks = programs[sized(entry.program)];
+  const std::vector<bool> &wanted = reporting[sized(entry.program)];
+  const StreamOrder &order = orders[sized(entry.program)];
+  TaskRun run;
+  run.firstCopy = own.programs[sized(entry.program)].firstCopy;
+  run.input = &input;
+  run.microBatch = entry.microBatch;
+  for (int i = 0; i < entry.count; ++i) {
+    run.copy = entry.first + i * entry.step;
+    order.begin(backend.queue());
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      // Events are those of the whole program.
+      order.before(t, backend.queue());
+      if (wanted[t])
+        tasks[t]->run(run);
+      order.after(t, backend.queue());
+    }
+    order.end(backend.queue());
+  }
+}
+
+// The first time finds everything cold, and may set things up that a recording
+// could not hold.
+void RankExecutor::queue(Part &part, const StepInput &input,
+                         const std::function<void()> &work) {
+  Queue &queue = backend.queue();
+  const bool records = queue.records() && carrier().isQueued() && !input.trace;
+  if (++part.times == 1 || !records)
+    return work();
+  if (!part.recording) {
+    const std::map<CollectiveCount, std::int64_t> before = counted;
+    part.recording = queue.recorded(work);
+    for (auto &[what, times] : counted) {
+      part.counts[what] = times - before.at(what);
+      times = before.at(what);
+    }
+  }
+  part.recording->replay();
+  for (auto &[what, times] : counted)
+    times += part.counts.at(what);
+}
+
+std::map<std::string, double> RankExecutor::evaluate(const StepInput &input) {
+  const std::map<CollectiveCount, std::int64_t> before = counted;
+  for (const auto &tasks : programs)
+    for (const std::unique_ptr<Task> &task : tasks)
+      task->feed(input);
+  *stepNumbers.as<StepNumbers>() = numbersOf(input, false);
+  queue(evaluation, input, [&] {
+    results.clear();
+    backend.memory().queueUpload(numbers.get(), stepNumbers.get(),
+                                 sizeof(StepNumbers));
+    clearSums();
+    for (const auto *entries : {&own.schedule, &own.reduce})
+      for (const ScheduleEntry &entry : *entries)
+        runReporting(entry, input);
+  });
+  backend.queue().finish();
+  StepOutput output;
+  output.reports = results.sums();
+  agree(output, {}, 1.0);
+  counted = before;
+  return output.reports;
+}
+
+void RankExecutor::clearSums() {
+  for (auto &[buffer, kernel] : zeros)
+    for (int slot = 0; slot < own.buffers[sized(buffer)].slots; ++slot)
+      for (int entry = 0; entry < own.buffers[sized(buffer)].entries; ++entry) {
+        void *out = memory.at(buffer, entry, slot);
+        kernel->run({nullptr, &out});
+      }
+}
+
+void RankExecutor::sumSquares() {
+  void *out = squareSums.get();
+  clearSquares->run({nullptr, &out});
+  for (auto &[parameter, kernel] : squares)
+    for (int copy = 0; copy < parameter->copies; ++copy) {
+      const void *in = memory.at(parameter->gradient, copy, 0);
+      kernel->run({&in, &out});
+    }
+  backend.memory().queueDownload(normOfOwn.get(), squareSums.get(),
+                                 sizeof(LongSum));
+}
+
+// The sum of squares of all gradients, and the reports, in one message. All
+// ranks of a stage report the same: the first speaks for it. Scales are powers
+// of two, as a rule: then reports are as without.
+double RankExecutor::agree(StepOutput &output, const LongSum &norm,
+                           double scale) {
+  std::vector<double> mine{norm.sum, norm.lost};
+  for (const std::string &label : reported) {
+    auto found = output.reports.find(label);
+    bool speaks = world.rank() == stage().ranks.front();
+    mine.push_back(speaks && found != output.reports.end() ? found->second
+                                                           : 0.0);
+  }
+  std::vector<double> all(mine.size() * sized(plan.ranks));
+  everyone->allGather(
+      "gradient norm", mine.data(), all.data(),
+      {ElementType::f64, 1, static_cast<std::int64_t>(mine.size())});
+  std::vector<LongSum> sums(1 + reported.size());
+  for (std::size_t at = 0; at < all.size(); at += mine.size()) {
+    sums[0].add(LongSum{all[at], all[at + 1]});
+    for (std::size_t i = 1; i < sums.size(); ++i)
+      sums[i].add(all[at + 1 + i]);
+  }
+  for (std::size_t i = 0; i < reported.size(); ++i)
+    output.reports[reported[i]] = sums[1 + i].value() / scale;
+  return sums[0].value();
+}
+
+StepOutput RankExecutor::step(const StepInput &input) {
+  const double start = seconds();
+  for (const auto &tasks : programs)
+    for (const std::unique_ptr<Task> &task : tasks)
+      task->feed(input);
+  *stepNumbers.as<StepNumbers>() = numbersOf(input, true);
+  queue(forward, input, [&] {
+    const double before = seconds();
+    results.clear();
+    backend.memory().queueUpload(numbers.get(), stepNumbers.get(),
+                                 sizeof(StepNumbers));
+    clearSums();
+    secondsOfOwnKernels += seconds() - before;
+    for (const auto *entries : {&own.schedule, &own.reduce})
+      for (const ScheduleEntry &entry : *entries)
+        run(entry, input);
+    const double after = seconds();
+    sumSquares();
+    secondsOfOwnKernels += seconds() - after;
+  });
+  backend.queue().finish();
+  StepOutput output;
+  output.reports = results.sums();
+  const double squareSum =
+      agree(output, *normOfOwn.as<LongSum>(), input.lossScale);
+  StepInput scaled = input;
+  output.gradientNorm = std::sqrt(squareSum) * input.update.gradientFactor;
+  if (input.rule) {
+    UpdateDecision decision = input.rule->decide(input.step, squareSum);
+    if (!decision.stop.empty())
+      throw std::runtime_error(decision.stop);
+    output.gradientNorm = decision.norm;
+    output.skipped = !decision.update;
+    scaled.update.gradientFactor = decision.factor;
+  }
+  if (!output.skipped) {
+    if (input.beforeUpdate)
+      input.beforeUpdate();
+    *updateNumbers.as<StepNumbers>() = numbersOf(scaled, true);
+    queue(update, input, [&] {
+      backend.memory().queueUpload(numbers.get(), updateNumbers.get(),
+                                   sizeof(StepNumbers));
+      for (const ScheduleEntry &entry : own.apply)
+        run(entry, scaled);
+    });
+  }
+  secondsOfSteps += seconds() - start;
+  return output;
+}
+
+} // namespace mtplan::runtime

@@ -1,0 +1,67 @@
+//===- stream_order.cpp - What a program's run says to a queue ------------===//
+
+#include "runtime/executor/stream_order.h"
+
+#include <algorithm>
+#include <set>
+
+namespace mtplan::runtime {
+
+// An event is numbered as the instruction that it ends; then come the ends of
+// streams, of which 0 is where a run begins.
+StreamOrder::StreamOrder(const Program &program)
+    : places(program.instructions.size()),
+      instructions(static_cast<int>(places.size())) {
+  std::set<int> used;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Instruction &instruction = program.instructions[i];
+    places[i].stream = instruction.stream;
+    places[i].awaits = instruction.waits;
+    for (const int early : instruction.waits)
+      places[static_cast<std::size_t>(early)].isAwaited = true;
+    if (instruction.stream != 0)
+      used.insert(instruction.stream);
+  }
+  others.assign(used.begin(), used.end());
+}
+
+int StreamOrder::eventsOf(const Stage &stage, int streams) {
+  std::size_t most = 0;
+  for (const Program &program : stage.programs)
+    most = std::max(most, program.instructions.size());
+  return static_cast<int>(most) + streams;
+}
+
+void StreamOrder::begin(Queue &queue) const {
+  queue.select(0);
+  if (others.empty())
+    return;
+  queue.record(endOf(0));
+  for (const int stream : others) {
+    queue.select(stream);
+    queue.wait(endOf(0));
+  }
+}
+
+void StreamOrder::before(std::size_t i, Queue &queue) const {
+  queue.select(places[i].stream);
+  for (const int early : places[i].awaits)
+    queue.wait(early);
+}
+
+void StreamOrder::after(std::size_t i, Queue &queue) const {
+  if (places[i].isAwaited)
+    queue.record(static_cast<int>(i));
+}
+
+void StreamOrder::end(Queue &queue) const {
+  for (const int stream : others) {
+    queue.select(stream);
+    queue.record(endOf(stream));
+  }
+  queue.select(0);
+  for (const int stream : others)
+    queue.wait(endOf(stream));
+}
+
+} // namespace mtplan::runtime

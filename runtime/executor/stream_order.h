@@ -1,0 +1,46 @@
+//===- stream_order.h - What a program's run says to a queue ----*- C++ -*-===//
+//
+// Streams of a plan fork from stream 0 when a run begins and are joined by it
+// when the run ends, as plan.h asks of runs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_EXECUTOR_STREAM_ORDER_H
+#define MTPLAN_RUNTIME_EXECUTOR_STREAM_ORDER_H
+
+#include <vector>
+
+#include "runtime/backend/queue.h"
+#include "runtime/plan/plan.h"
+
+namespace mtplan::runtime {
+
+class StreamOrder {
+public:
+  explicit StreamOrder(const Program &program);
+
+  /// Events that any program of the stage needs.
+  static int eventsOf(const Stage &stage, int streams);
+
+  void begin(Queue &queue) const;
+  /// Around instruction i.
+  void before(std::size_t i, Queue &queue) const;
+  void after(std::size_t i, Queue &queue) const;
+  void end(Queue &queue) const;
+
+private:
+  int endOf(int stream) const { return instructions + stream; }
+
+  struct Place {
+    int stream = 0;
+    std::vector<int> awaits; ///< instructions
+    bool isAwaited = false;
+  };
+  std::vector<Place> places;
+  std::vector<int> others; ///< streams beside 0
+  int instructions = 0;
+};
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_EXECUTOR_STREAM_ORDER_H

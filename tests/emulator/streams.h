@@ -1,0 +1,48 @@
+//===- streams.h - What is queued on a device, run on the host --*- C++ -*-===//
+//
+// Work that a stream is given waits until somebody asks for its end; then it
+// runs on the thread that asks, in an order that the rules of streams and
+// events allow and that is as unlike the order of the calls as one likes. So
+// whatever was left unsaid between two streams goes wrong here.
+//
+// Graphs are captured and launched by the same rules. Of CUDA's ways to fail in
+// a capture those are here that a program can run into: what the stream may not
+// do while it is captured, events from outside, streams that are not joined.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TESTS_EMULATOR_STREAMS_H
+#define MTPLAN_TESTS_EMULATOR_STREAMS_H
+
+#include <functional>
+
+#include <cuda_runtime_api.h>
+
+namespace mtplan::emulator {
+
+/// Which of several streams goes on, if more than one can.
+enum class Pace {
+  first, ///< the one that was made first, as far as it gets
+  last,  ///< the one that was made last
+  asked, ///< what is waited for, and of the others only what that needs
+};
+/// From now on, of this process.
+void setPace(Pace pace);
+
+/// Devices that there are; 1 at first. Streams belong to the device that is the
+/// thread's when they are made.
+void setDevices(int count);
+
+/// Puts work on a stream.
+cudaError_t enqueue(cudaStream_t stream, const std::function<void()> &work);
+
+/// Work that may have to wait for others: is asked again until it says true.
+using Polled = std::function<bool()>;
+/// \param make  makes the work anew every time that it is to be done: a graph
+///              may be launched many times
+cudaError_t enqueuePolled(cudaStream_t stream,
+                          const std::function<Polled()> &make);
+
+} // namespace mtplan::emulator
+
+#endif // MTPLAN_TESTS_EMULATOR_STREAMS_H
