@@ -103,6 +103,17 @@ int cudaDevices() {
   return cudaGetDeviceCount(&devices) == cudaSuccess ? devices : 0;
 }
 
+std::string whyNoCudaDevice() {
+  int devices = 0;
+  const cudaError_t status = cudaGetDeviceCount(&devices);
+  if (status == cudaSuccess)
+    return devices > 0 ? "" : "there is no GPU";
+  return std::string("there is no GPU that CUDA can use (") +
+         cudaGetErrorString(status) + ")";
+}
+
+void useCudaDevice(int device) { MTPLAN_CUDA(cudaSetDevice(device)); }
+
 std::vector<std::string> cudaKernelNames() {
   std::vector<std::string> names;
   for (const auto &[name, maker] : cuda::makers())

@@ -19,7 +19,14 @@ namespace mtplan::runtime {
 /// That this process sees; 0 also without a driver.
 int cudaDevices();
 
-/// Of the process's present device.
+/// Why there are none, for the end of a sentence; "" if there are.
+std::string whyNoCudaDevice();
+
+/// From now on, of the calling thread.
+/// \throws DeviceError if there is no such device
+void useCudaDevice(int device);
+
+/// Of the calling thread's device.
 /// \throws DeviceError if there is none
 std::unique_ptr<Backend> makeCudaBackend();
 

@@ -28,6 +28,7 @@ MadeKernel makeDropout(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeEmbedding(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeExperts(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeGate(const KernelSpec &spec, const SharedContext &context);
+MadeKernel makeLetterSum(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeLoss(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeMove(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeNorm(const KernelSpec &spec, const SharedContext &context);

@@ -194,7 +194,7 @@ private:
 MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context) {
   const std::optional<ProductShape> shape = ProductShape::of(spec);
   if (!shape)
-    refuse(spec, "its result's last letter is no column of a matrix");
+    return makeLetterSum(spec, context);
   return std::make_unique<Product>(spec, *shape, context);
 }
 

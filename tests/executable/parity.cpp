@@ -20,17 +20,6 @@ std::unique_ptr<runtime::Backend> makeOneThread() {
   return runtime::makeCpuBackend(1);
 }
 
-// The model as the program of one rank that has all of it.
-runtime::Plan alone(mlir::ModuleOp logical, int microBatches) {
-  mlir::OwningOpRef<mlir::ModuleOp> step(logical.clone());
-  mlir::MLIRContext *context = step->getContext();
-  (*step)->setAttr(ir::kMeshAttrName,
-                   passes::toAttr(context, planner::meshOf(1, 1)));
-  (*step)->setAttr(ir::kPartitionedAttrName, mlir::UnitAttr::get(context));
-  return compiled(*step, planner::ScheduleKind::oneForwardOneBackward,
-                  microBatches);
-}
-
 // Counts without what the interpreter counts beside.
 std::map<CollectiveCount, std::int64_t> census(const ir::RunResult &result) {
   std::map<CollectiveCount, std::int64_t> counts;

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/cuda/cuda_backend.h"
 #include "tests/executable/run_process.h"
 #include "tools/run_command.h"
 
@@ -35,6 +36,8 @@ TEST(RunOptions, SayWhatIsWrongAndWhatWouldDo) {
       {{"--clip", "-1"}, "error: --clip -1: must be 0 (none) or more\n"},
       {{"--on-nan", "ignore"},
        "error: --on-nan ignore: must be stop or skip; nearest is stop\n"},
+      {{"--backend", "cudo"},
+       "error: --backend cudo: must be cpu or cuda; nearest is cuda\n"},
       {{"--every", "0"}, "error: --every 0: must be 1 or more\n"},
       {{"--threads", "0"}, "error: --threads 0: must be 1 to 1024\n"},
       {{"--patience", "0"},
@@ -118,9 +121,23 @@ TEST(RunOptions, HelpNamesAllOfThem) {
         "--loss-scale WORD",  "--on-nan WORD",      "--seed N",
         "--every N",          "--metrics FILE",     "--tensorboard FOLDER",
         "--trace FILE",       "--trace-step N",     "--threads N",
-        "--patience SECONDS", "mpirun -np 4 mtrun", "Exit status: 0 done"})
+        "--backend NAME",     "--patience SECONDS", "mpirun -np 4 mtrun",
+        "Exit status: 0 done"})
     EXPECT_THAT(ran.out, HasSubstr(option));
   EXPECT_THAT(runHere({"data", "--help"}).out, HasSubstr("convert"));
+}
+
+TEST(RunOptions, AGpuThatIsNotThereIsSaidInALine) {
+  if (runtime::cudaDevices() > 0)
+    GTEST_SKIP() << "there is a GPU";
+  TestFolder folder;
+  ASSERT_EQ(compileExample("tiny-gpt2", folder / "run", {"--gpus", "2"}), "");
+  const Ran ran =
+      runHere({folder / "run", "--data", kText, "--backend", "cuda"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(ran.err, "error: --backend cuda: " + runtime::whyNoCudaDevice() +
+                         "; --backend cpu trains the same plan on CPU ranks\n");
 }
 
 TEST(RunOptions, EventsGoToAFolderThatIsMade) {

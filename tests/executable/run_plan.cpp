@@ -10,8 +10,10 @@
 #include "mlir/Pass/PassManager.h"
 
 #include "codegen/executable_plan.h"
+#include "passes/layout/planner_op.h"
 #include "passes/passes.h"
 #include "passes/schedule/tasks.h"
+#include "planner/search/setting.h"
 #include "runtime/backend/element.h"
 #include "runtime/executor/index_walk.h"
 #include "runtime/plan/plan_check.h"
@@ -47,6 +49,16 @@ Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
   Plan read = parsePlan(planText(*plan));
   EXPECT_EQ(checkPlan(read), std::vector<std::string>());
   return read;
+}
+
+Plan alone(mlir::ModuleOp logical, int microBatches) {
+  mlir::OwningOpRef<mlir::ModuleOp> step(logical.clone());
+  mlir::MLIRContext *context = step->getContext();
+  (*step)->setAttr(ir::kMeshAttrName,
+                   passes::toAttr(context, planner::meshOf(1, 1)));
+  (*step)->setAttr(ir::kPartitionedAttrName, mlir::UnitAttr::get(context));
+  return compiled(*step, planner::ScheduleKind::oneForwardOneBackward,
+                  microBatches);
 }
 
 void gather(const RankExecutor &rank, const Tensor &tensor, int copy,
@@ -107,6 +119,7 @@ Gathered runPlan(const Plan &plan, const ir::RunOptions &options,
       input.update.step = 1 + step;
       output = rank.step(input);
     }
+    rank.settle();
     std::scoped_lock lock(mutex);
     all.gradientNorm = output.gradientNorm;
     for (const auto &[name, value] : output.reports)

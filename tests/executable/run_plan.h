@@ -40,6 +40,9 @@ struct Gathered {
 runtime::Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
                        int microBatches);
 
+/// The model as the program of one rank that has all of it.
+runtime::Plan alone(mlir::ModuleOp logical, int microBatches);
+
 /// Adds what a rank has of one copy of a tensor to `whole`. Where another rank
 /// has put something else, by more than `tolerance`, `faults` say so.
 void gather(const runtime::RankExecutor &rank, const runtime::Tensor &tensor,

@@ -13,6 +13,7 @@
 
 #include "runtime/data/token_file.h"
 #include "runtime/plan/nearest_word.h"
+#include "tools/run/backends.h"
 
 namespace mtplan::tools {
 
@@ -208,6 +209,8 @@ void describe(CLI::App &app, RunFlags &flags) {
       "FILE");
   add(watch, "--trace-step", flags.traceStep, "which (default: the last)", "N");
   const char *ranks = "Ranks";
+  add(ranks, "--backend", flags.backend,
+      "what ranks compute on: cpu (default) or cuda, a GPU each", "NAME");
   add(ranks, "--threads", flags.threads,
       "of each rank (default: the cores shared out)", "N");
   add(ranks, "--patience", flags.patience,
@@ -264,6 +267,7 @@ void resolve(RunFlags &flags) {
                           flags.load, flags.weights));
   judge.word("--lr-decay", flags.decay, kDecays);
   judge.word("--on-nan", flags.onNan, kOnNan);
+  judge.word("--backend", flags.backend, kBackends);
   readLossScale(judge, flags);
   judgeFormat(judge, flags.format);
   if (!judge.text.empty())
@@ -303,14 +307,15 @@ std::string optionsText(const RunFlags &flags) {
   return fmt::format(
       "steps {} seed {} lr {} {} {} {} {} {} adam {} {} {} {} clip {} skip {} "
       "deviation {} validation {} {} trace {} scale {} checkpoint {} every {} "
-      "keep {} load {} weights {}",
+      "keep {} load {} weights {} backend {}",
       train.steps, train.seed, static_cast<int>(rate.decay), rate.peak,
       rate.floor, rate.warmup, rate.end, rate.annealing, train.beta1,
       train.beta2, train.epsilon, train.weightDecay, train.clipNorm,
       train.skipNonFinite, train.deviation, train.validateEvery,
       train.validationSteps, train.traceStep,
       train.scaler ? flags.lossScale : "none", flags.checkpoint,
-      flags.saveEvery, flags.keep, flags.load, flags.weights);
+      flags.saveEvery, flags.keep, flags.load, flags.weights,
+      flags.backend);
 }
 
 } // namespace mtplan::tools

@@ -36,6 +36,7 @@ struct RunFlags {
   std::optional<std::int64_t> evalEvery, evalSteps; ///< none: 100, 10
   std::string metrics, tensorboard, trace;
   std::optional<std::int64_t> traceStep; ///< none: the last
+  std::string backend = "cpu";
   std::optional<int> threads;            ///< none: the cores shared out
   std::optional<double> patience;        ///< seconds; none: see patience.h
 };

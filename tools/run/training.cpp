@@ -11,6 +11,7 @@
 #include "runtime/executor/product_peak.h"
 #include "runtime/plan/plan_check.h"
 #include "runtime/plan/plan_json.h"
+#include "tools/run/backends.h"
 #include "tools/run/checkpoints.h"
 #include "tools/run/patience.h"
 #include "tools/run/run_data.h"
@@ -44,6 +45,7 @@ public:
         train(world);
       });
     } else {
+      checkBackend(flags);
       readPlan();
       prepare(plan.ranks, true);
       runOnThreads(plan.ranks, options, [&](World &world) { train(world); });
@@ -85,8 +87,9 @@ private:
                                  world.size() == 1 ? "was" : "were", plan.ranks,
                                  flags.folder));
     const bool leads = world.rank() == 0;
-    auto backend =
-        makeCpuBackend(flags.threads.value_or(coresOfRank(plan.ranks)));
+    const int locals = processes ? ranksOfHost(plan.ranks) : plan.ranks;
+    const std::unique_ptr<Backend> backend = makeBackend(
+        flags, plan.ranks, world.rank() % locals, locals, !processes);
     try {
       TrainOptions options = flags.train;
       options.peakFlops = productPeak(plan, world, *backend);

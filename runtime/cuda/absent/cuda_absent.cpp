@@ -1,0 +1,21 @@
+//===- cuda_absent.cpp - Without CUDA there are no devices ----------------===//
+
+#include <stdexcept>
+
+#include "runtime/cuda/cuda_backend.h"
+
+namespace mtplan::runtime {
+
+static const char kWhy[] = "was built without CUDA: no nvcc was found";
+
+int cudaDevices() { return 0; }
+
+std::string whyNoCudaDevice() { return kWhy; }
+
+void useCudaDevice(int /*device*/) { throw std::runtime_error(kWhy); }
+
+std::unique_ptr<Backend> makeCudaBackend() { throw std::runtime_error(kWhy); }
+
+std::vector<std::string> cudaKernelNames() { return {}; }
+
+} // namespace mtplan::runtime

@@ -1,0 +1,133 @@
+//===- queue_test.cpp - Streams, events and graphs of a backend -----------===//
+
+#include <gtest/gtest.h>
+
+#include "runtime/cuda/cuda_backend.h"
+#include "runtime/cuda/device_error.h"
+#include "tests/emulator/streams.h"
+
+namespace mtplan::runtime {
+namespace {
+
+using emulator::Pace;
+
+/// Numbers on two streams of a backend: `grow` adds what `by` holds to `sum`.
+class DeviceQueue : public ::testing::TestWithParam<Pace> {
+protected:
+  DeviceQueue() {
+    emulator::setPace(GetParam());
+    queue.open(2, 2);
+    put(by, 1.0F);
+  }
+  ~DeviceQueue() override { emulator::setPace(Pace::first); }
+
+  void put(const Allocation &place, float value) {
+    memory.upload(place.get(), &value, sizeof(value));
+  }
+  float at(const Allocation &place) {
+    float value = 0;
+    memory.download(&value, place.get(), sizeof(value));
+    return value;
+  }
+  void grow(const Allocation &sum) {
+    const void *in = by.get();
+    void *out = sum.get();
+    accumulate->run({&in, &out});
+  }
+  void copy(const Allocation &from, const Allocation &to) {
+    const void *in = from.get();
+    void *out = to.get();
+    copies->run({&in, &out});
+  }
+  /// Stream 1 between two halves of stream 0.
+  void forkAndJoin() {
+    queue.select(0);
+    grow(first);
+    queue.record(0);
+    queue.select(1);
+    queue.wait(0);
+    copy(first, second);
+    grow(second);
+    queue.record(1);
+    queue.select(0);
+    queue.wait(1);
+    copy(second, first);
+  }
+
+  std::unique_ptr<Backend> backend = makeCudaBackend();
+  Memory &memory = backend->memory();
+  Queue &queue = backend->queue();
+  const TensorView one{ElementType::f32, {1}, {}};
+  std::unique_ptr<Kernel> accumulate = backend->prepare(
+                              {"accumulate", "grow", {}, {one}, {one}}),
+                          copies = backend->prepare(
+                              {"copy", "copy", {}, {one}, {one}});
+  Allocation by{memory, sizeof(float)}, first{memory, sizeof(float)},
+      second{memory, sizeof(float)};
+};
+
+TEST_P(DeviceQueue, MemoryBeginsWithZeros) { EXPECT_EQ(at(first), 0.0F); }
+
+TEST_P(DeviceQueue, WhatIsQueuedWaitsForWhoeverAsks) {
+  forkAndJoin();
+  queue.finish();
+  float fetched = 0;
+  memory.fetch(&fetched, first.get(), sizeof(fetched));
+  EXPECT_EQ(fetched, 2.0F);
+}
+
+TEST_P(DeviceQueue, ARecordingDoesNothingUntilItIsReplayed) {
+  const std::unique_ptr<Recording> recording =
+      queue.recorded([&] { forkAndJoin(); });
+  EXPECT_EQ(at(first), 0.0F);
+  for (int times = 1; times <= 3; ++times) {
+    recording->replay();
+    EXPECT_EQ(at(first), 2.0F * static_cast<float>(times));
+  }
+  // It reads what is there when it is replayed.
+  put(by, 10.0F);
+  recording->replay();
+  EXPECT_EQ(at(first), 26.0F);
+}
+
+TEST_P(DeviceQueue, ARecordingMayNotWaitForTheDevice) {
+  EXPECT_THROW(queue.recorded([&] {
+    grow(first);
+    queue.finish();
+  }),
+               DeviceError);
+  EXPECT_THROW(queue.recorded([&] { Allocation(memory, 16); }), DeviceError);
+  // And what came of it is no hindrance.
+  forkAndJoin();
+  EXPECT_EQ(at(first), 2.0F);
+}
+
+TEST_P(DeviceQueue, ARecordingJoinsItsStreams) {
+  EXPECT_THROW(queue.recorded([&] {
+    queue.select(0);
+    queue.record(0);
+    queue.select(1);
+    queue.wait(0);
+    grow(first);
+    queue.select(0);
+  }),
+               DeviceError);
+}
+
+TEST_P(DeviceQueue, ARecordingKnowsNoEventFromOutside) {
+  queue.select(1);
+  queue.record(1);
+  queue.select(0);
+  EXPECT_THROW(queue.recorded([&] {
+    grow(first);
+    queue.wait(1);
+  }),
+               DeviceError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Paces, DeviceQueue,
+                         ::testing::Values(Pace::first, Pace::last,
+                                           Pace::asked));
+
+} // namespace
+} // namespace mtplan::runtime

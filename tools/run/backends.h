@@ -1,0 +1,31 @@
+//===- backends.h - What a run computes on ----------------------*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_RUN_BACKENDS_H
+#define MTPLAN_TOOLS_RUN_BACKENDS_H
+
+#include <array>
+#include <memory>
+#include <string_view>
+
+#include "runtime/backend/kernel.h"
+#include "tools/run/run_flags.h"
+
+namespace mtplan::tools {
+
+inline constexpr std::array<std::string_view, 2> kBackends = {"cpu", "cuda"};
+
+/// \throws BadInput if this machine does not have what `--backend` says
+void checkBackend(const RunFlags &flags);
+
+/// Of the rank whose thread calls. GPUs go to the ranks of a machine in order;
+/// if there is but one, ranks that are threads share it.
+/// \param local   place among the ranks of this machine, of `locals`
+/// \param shares  whether ranks are threads of one process
+/// \throws BadInput with both numbers if there are too few GPUs
+std::unique_ptr<runtime::Backend> makeBackend(const RunFlags &flags, int ranks,
+                                              int local, int locals,
+                                              bool shares);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_RUN_BACKENDS_H
