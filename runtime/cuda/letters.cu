@@ -9,8 +9,8 @@
 #include <string>
 
 #include "runtime/backend/signature.h"
-#include "runtime/cuda/families.h"
 #include "runtime/cuda/elements.cuh"
+#include "runtime/cuda/families.h"
 #include "runtime/cuda/launch.cuh"
 
 namespace mtplan::runtime::cuda {

@@ -314,8 +314,7 @@ std::string optionsText(const RunFlags &flags) {
       train.skipNonFinite, train.deviation, train.validateEvery,
       train.validationSteps, train.traceStep,
       train.scaler ? flags.lossScale : "none", flags.checkpoint,
-      flags.saveEvery, flags.keep, flags.load, flags.weights,
-      flags.backend);
+      flags.saveEvery, flags.keep, flags.load, flags.weights, flags.backend);
 }
 
 } // namespace mtplan::tools

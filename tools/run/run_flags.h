@@ -37,8 +37,8 @@ struct RunFlags {
   std::string metrics, tensorboard, trace;
   std::optional<std::int64_t> traceStep; ///< none: the last
   std::string backend = "cpu";
-  std::optional<int> threads;            ///< none: the cores shared out
-  std::optional<double> patience;        ///< seconds; none: see patience.h
+  std::optional<int> threads;     ///< none: the cores shared out
+  std::optional<double> patience; ///< seconds; none: see patience.h
 };
 
 /// Adds the options to `app`; parsing fills `flags`.
