@@ -1,4 +1,5 @@
-//===- mpi_group.h - The collectives of processes ---------------*- C++ -*-===//
+//===- process_group.h - The collectives of processes ---------------*- C++
+//-*-===//
 //
 // Every call starts with a header from each place to each other, which takes
 // little data along; what is more follows in messages of bounded size, straight
@@ -7,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MTPLAN_RUNTIME_COMMUNICATOR_MPI_GROUP_H
-#define MTPLAN_RUNTIME_COMMUNICATOR_MPI_GROUP_H
+#ifndef MTPLAN_RUNTIME_COMMUNICATOR_PROCESS_GROUP_H
+#define MTPLAN_RUNTIME_COMMUNICATOR_PROCESS_GROUP_H
 
 #include <cstddef>
 #include <functional>
@@ -16,16 +17,16 @@
 #include <vector>
 
 #include "runtime/communicator/call.h"
-#include "runtime/communicator/mpi_header.h"
-#include "runtime/communicator/mpi_link.h"
+#include "runtime/communicator/message_header.h"
+#include "runtime/communicator/process_link.h"
 
 namespace mtplan::runtime {
 
-class MpiGroup final : public Communicator {
+class ProcessGroup final : public Communicator {
 public:
   /// \param channels  by place, the one between it and this rank
-  MpiGroup(MpiLink &link, GroupName group, int place,
-           std::vector<int> channels);
+  ProcessGroup(ProcessLink &link, GroupName group, int place,
+               std::vector<int> channels);
 
   int size() const override { return static_cast<int>(name.ranks.size()); }
   int place() const override { return its; }
@@ -54,7 +55,7 @@ private:
                 const std::function<bool(int place)> &gets);
   void exchange(const Call &call, const RowsOf &from, const RowsOf &to);
 
-  MpiLink &link;
+  ProcessLink &link;
   GroupName name;
   HeaderText shown; ///< of the name
   int its;
@@ -66,4 +67,4 @@ private:
 
 } // namespace mtplan::runtime
 
-#endif // MTPLAN_RUNTIME_COMMUNICATOR_MPI_GROUP_H
+#endif // MTPLAN_RUNTIME_COMMUNICATOR_PROCESS_GROUP_H

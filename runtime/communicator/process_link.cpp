@@ -1,6 +1,7 @@
-//===- mpi_link.cpp - Messages between processes, and patience ------------===//
+//===- process_link.cpp - Messages between processes, and patience
+//------------===//
 
-#include "runtime/communicator/mpi_link.h"
+#include "runtime/communicator/process_link.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -8,7 +9,6 @@
 #include <thread>
 
 #include "runtime/communicator/call.h"
-#include "runtime/communicator/gate.h"
 #include "runtime/communicator/termination.h"
 
 namespace mtplan::runtime {
@@ -16,9 +16,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// What is told on the control channel. Short enough to go at once.
-enum ControlTag { kFailed, kAsk, kAnswer };
-constexpr std::size_t kControlBytes = 2000;
+// What is told. Short enough to go at once.
+enum Topic { kFailed, kAsk, kAnswer };
 
 /// How long others have to say what they wait for.
 constexpr milliseconds kAnswerTime{300};
@@ -29,17 +28,8 @@ constexpr milliseconds kAnswerTimeWhenTerminated{100};
 /// whom they wait for.
 constexpr milliseconds kTimeWhenTerminated{600};
 
-constexpr int kIdleUntilSleep = 2000;
-
-/// Lets others run, the more the longer nothing has moved.
-void relax(int idle) {
-  if (idle < 100)
-    pauseProcessor();
-  else if (idle < kIdleUntilSleep)
-    std::this_thread::yield();
-  else
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-}
+/// How often a rank that computes looks for what others say.
+constexpr milliseconds kGlance{20};
 
 // An answer: "e" if ended, or "w", what, and the missing ranks, by line.
 Doing doingOf(const std::string &text) {
@@ -60,40 +50,30 @@ Doing doingOf(const std::string &text) {
 
 } // namespace
 
-struct MpiLink::Wait {
+struct ProcessLink::Wait {
   const Requests &requests;
   const std::function<std::string()> &what;
 
   std::vector<int> missing() const {
     std::vector<int> peers;
-    for (const Pending &pending : requests)
-      peers.push_back(pending.peer);
+    for (const Wire::Ticket &ticket : requests)
+      peers.push_back(ticket.peer);
     std::sort(peers.begin(), peers.end());
     peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
     return peers;
   }
 };
 
-MpiLink::MpiLink(const WorldOptions &itsOptions) : options(itsOptions) {
-  MPI_Comm_dup(MPI_COMM_WORLD, &data);
-  MPI_Comm_dup(MPI_COMM_WORLD, &control);
-  for (MPI_Comm comm : {data, control})
-    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-  MPI_Comm_rank(data, &its);
-  MPI_Comm_size(data, &ranks);
-  int *highest = nullptr, found = 0;
-  MPI_Comm_get_attr(data, MPI_TAG_UB, &highest, &found);
-  if (found)
-    highestTag = *highest;
-  neighbours.emplace(control);
-  answers.resize(ranks);
-  int threads = MPI_THREAD_SINGLE;
-  MPI_Query_thread(&threads);
-  if (threads >= MPI_THREAD_SERIALIZED)
+ProcessLink::ProcessLink(
+    Wire &itsWire, const WorldOptions &itsOptions,
+    std::function<void(const std::string &why)> toEndProcess)
+    : wire(itsWire), options(itsOptions), endProcess(std::move(toEndProcess)) {
+  answers.resize(size());
+  if (wire.servesThreads())
     carrier = std::thread([this] { carry(); });
 }
 
-MpiLink::~MpiLink() {
+ProcessLink::~ProcessLink() {
   {
     const std::lock_guard lock(mutex);
     leaving = true;
@@ -103,17 +83,29 @@ MpiLink::~MpiLink() {
     carrier.join();
 }
 
-void MpiLink::carry() {
+void ProcessLink::carry() {
   std::unique_lock lock(mutex);
-  for (;;) {
-    ownedCame.wait(lock,
-                   [&] { return leaving || (!failed && !owned.empty()); });
+  std::optional<Clock::time_point> heard; // of another's failure
+  while (!leaving) {
+    const auto due = [&] { return leaving || (!failed && !owned.empty()); };
+    if (endProcess)
+      ownedCame.wait_for(lock, kGlance, due);
+    else
+      ownedCame.wait(lock, due);
     if (leaving)
       return;
-    try {
-      advanceOwned();
-    } catch (const CommunicationError &error) {
-      remember(its, error.what()); // for the next call of this rank
+    if (!failed) {
+      try {
+        advanceOwned();
+        if (waits.empty())
+          listen();
+      } catch (const CommunicationError &error) {
+        remember(rank(), error.what()); // for the next call of this rank
+      }
+    } else if (failedRank != rank() && endProcess) {
+      heard = heard.value_or(Clock::now());
+      if (Clock::now() - *heard >= options.ending)
+        endProcess("rank " + std::to_string(failedRank) + " failed: " + why);
     }
     lock.unlock();
     std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -121,88 +113,37 @@ void MpiLink::carry() {
   }
 }
 
-/// The caller holds the mutex.
-void MpiLink::check(int code, int peer) const {
-  if (code == MPI_SUCCESS)
-    return;
-  char text[MPI_MAX_ERROR_STRING] = {};
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  throw CommunicationError("rank " + std::to_string(peer) +
-                           " cannot be reached: " + text);
+static int tagOf(ProcessLink::Traffic traffic, int channel) {
+  return 2 * channel + (traffic == ProcessLink::Traffic::transfer ? 1 : 0);
 }
 
-namespace {
-
-/// A datatype for as long as a request is started with it.
-class RowType {
-public:
-  explicit RowType(const Rows &rows) {
-    if (rows.rows == 1 || rows.stride == rows.bytes) {
-      count = static_cast<int>(rows.rows * rows.bytes);
-      return;
-    }
-    MPI_Type_create_hvector(static_cast<int>(rows.rows),
-                            static_cast<int>(rows.bytes), rows.stride, MPI_BYTE,
-                            &type);
-    MPI_Type_commit(&type);
-  }
-  ~RowType() {
-    if (type != MPI_BYTE)
-      MPI_Type_free(&type);
-  }
-  RowType(const RowType &) = delete;
-  RowType &operator=(const RowType &) = delete;
-
-  MPI_Datatype type = MPI_BYTE;
-  int count = 1;
-};
-
-int tagOf(MpiLink::Traffic traffic, int channel) {
-  return 2 * channel + (traffic == MpiLink::Traffic::transfer ? 1 : 0);
-}
-
-} // namespace
-
-void MpiLink::send(Requests &requests, const Rows &from, int to,
-                   Traffic traffic, int channel) {
+void ProcessLink::send(Requests &requests, const Rows &from, int to,
+                       Traffic traffic, int channel) {
   throwIfFailed();
   const std::lock_guard lock(mutex);
-  const RowType type(from);
-  Pending pending = {MPI_REQUEST_NULL, to};
-  check(MPI_Isend(from.base, type.count, type.type, to, tagOf(traffic, channel),
-                  data, &pending.request),
-        to);
-  requests.push_back(pending);
+  requests.push_back(wire.send(from, to, tagOf(traffic, channel)));
 }
 
-void MpiLink::receive(Requests &requests, const Rows &to, int from,
-                      Traffic traffic, int channel) {
+void ProcessLink::receive(Requests &requests, const Rows &to, int from,
+                          Traffic traffic, int channel) {
   throwIfFailed();
   const std::lock_guard lock(mutex);
-  const RowType type(to);
-  Pending pending = {MPI_REQUEST_NULL, from};
-  check(MPI_Irecv(to.base, type.count, type.type, from, tagOf(traffic, channel),
-                  data, &pending.request),
-        from);
-  requests.push_back(pending);
+  requests.push_back(wire.receive(to, from, tagOf(traffic, channel)));
 }
 
-void MpiLink::sendOwned(std::vector<std::byte> message, std::int64_t bytes,
-                        int to, Traffic traffic, int channel) {
+void ProcessLink::sendOwned(std::vector<std::byte> message, std::int64_t bytes,
+                            int to, Traffic traffic, int channel) {
   throwIfFailed();
   const std::lock_guard lock(mutex);
-  Owned own = {MPI_REQUEST_NULL, to, std::move(message)};
-  check(MPI_Isend(own.message.data(), static_cast<int>(bytes), MPI_BYTE, to,
-                  tagOf(traffic, channel), data, &own.request),
-        to);
-  owned.push_back(std::move(own));
+  const Rows rows = {reinterpret_cast<char *>(message.data()), 1, bytes, 0};
+  const Wire::Ticket ticket = wire.send(rows, to, tagOf(traffic, channel));
+  owned.push_back({ticket, std::move(message)});
   advanceOwned();
   if (!owned.empty())
     ownedCame.notify_one();
 }
 
-std::vector<std::byte> MpiLink::memory(std::int64_t bytes) {
+std::vector<std::byte> ProcessLink::memory(std::int64_t bytes) {
   const auto needed = static_cast<std::size_t>(bytes);
   const std::lock_guard lock(mutex);
   const auto fits = std::ranges::find_if(
@@ -215,70 +156,55 @@ std::vector<std::byte> MpiLink::memory(std::int64_t bytes) {
 }
 
 /// The caller holds the mutex. Returns whether something has moved.
-bool MpiLink::advance(Requests &requests) {
+bool ProcessLink::advance(Requests &requests) {
   const std::size_t before = requests.size();
-  std::erase_if(requests, [&](Pending &pending) {
-    int done = 0;
-    check(MPI_Test(&pending.request, &done, MPI_STATUS_IGNORE), pending.peer);
-    return done != 0;
-  });
+  wire.progress();
+  std::erase_if(requests,
+                [&](Wire::Ticket &ticket) { return wire.isThrough(ticket); });
   return requests.size() < before;
 }
 
 /// The caller holds the mutex.
-void MpiLink::advanceOwned() {
+void ProcessLink::advanceOwned() {
+  wire.progress();
   std::erase_if(owned, [&](Owned &own) {
-    int done = 0;
-    check(MPI_Test(&own.request, &done, MPI_STATUS_IGNORE), own.peer);
-    if (done)
+    const bool through = wire.isThrough(own.ticket);
+    if (through)
       spare.push_back(std::move(own.message));
-    return done != 0;
+    return through;
   });
 }
 
 /// The caller holds the mutex.
-void MpiLink::tell(int to, int tag, const std::string &text) {
-  told.emplace_back(MPI_REQUEST_NULL, text.substr(0, kControlBytes));
-  auto &[request, kept] = told.back();
-  MPI_Isend(kept.data(), static_cast<int>(kept.size()), MPI_CHAR, to, tag,
-            control, &request);
+void ProcessLink::tellAll(int topic, const std::string &text) {
+  for (int other = 0; other < size(); ++other)
+    if (other != rank())
+      wire.tell(other, topic, text);
 }
 
 /// The caller holds the mutex. Hears and answers what others say.
-void MpiLink::listen() {
-  for (;;) {
-    int there = 0;
-    MPI_Status status;
-    if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, control, &there, &status) !=
-            MPI_SUCCESS ||
-        !there)
-      break;
-    char text[kControlBytes];
-    int length = 0;
-    MPI_Get_count(&status, MPI_CHAR, &length);
-    MPI_Recv(text, length, MPI_CHAR, status.MPI_SOURCE, status.MPI_TAG, control,
-             MPI_STATUS_IGNORE);
-    hear(status.MPI_SOURCE, status.MPI_TAG, std::string(text, length));
-  }
+void ProcessLink::listen() {
+  while (const std::optional<Wire::Told> told = wire.hear())
+    hear(*told);
 }
 
-void MpiLink::hear(int from, int tag, const std::string &text) {
-  switch (tag) {
+void ProcessLink::hear(const Wire::Told &told) {
+  switch (told.topic) {
   case kFailed:
-    remember(from, text);
+    remember(told.from, told.text);
     break;
   case kAsk:
     if (const std::string doing = ownDoing(); !doing.empty())
-      tell(from, kAnswer, doing);
+      wire.tell(told.from, kAnswer, doing);
     break;
   case kAnswer:
-    answers[from] = doingOf(text);
+    answers[told.from] = doingOf(told.text);
     break;
   }
 }
 
 /// Empty if this rank does not wait, which a rank that works cannot say.
-std::string MpiLink::ownDoing() const {
+std::string ProcessLink::ownDoing() const {
   if (ended)
     return "e";
   for (const Wait *wait : waits) {
@@ -294,7 +220,7 @@ std::string MpiLink::ownDoing() const {
 }
 
 /// Also of a rank that waits for nobody long enough to lose its patience.
-void MpiLink::obeyTermination() {
+void ProcessLink::obeyTermination() {
   if (!isTerminated() || options.outlivesTermination)
     return;
   const auto now = Clock::now().time_since_epoch();
@@ -307,13 +233,13 @@ void MpiLink::obeyTermination() {
   throw CommunicationError(reason);
 }
 
-void MpiLink::await(Requests &requests,
-                    const std::function<std::string()> &what) {
+void ProcessLink::await(Requests &requests,
+                        const std::function<std::string()> &what) {
   if (!ended)
     obeyTermination();
   const Wait wait{requests, what};
   struct Shown {
-    MpiLink &link;
+    ProcessLink &link;
     const Wait &wait;
     ~Shown() {
       const std::lock_guard lock(link.mutex);
@@ -328,13 +254,14 @@ void MpiLink::await(Requests &requests,
   }
   const Shown shown{*this, wait};
   auto moved = Clock::now();
+  bool slept = false;
   for (int idle = 0;; ++idle) {
     throwIfFailed();
     // Not at every turn of a wait that spins; of one that sleeps, at each: on a
     // busy machine every sleep may last a time slice of all others.
-    const bool looksAround = idle % 32 == 31 || idle >= kIdleUntilSleep;
+    const bool looksAround = idle % 32 == 31 || slept;
     bool moves = false;
-    std::string broken;
+    std::string broken, lost;
     try {
       const std::lock_guard lock(mutex);
       if (failed)
@@ -345,10 +272,15 @@ void MpiLink::await(Requests &requests,
       if (looksAround) {
         advanceOwned();
         listen();
+        lost = whyLost(wait);
       }
     } catch (const CommunicationError &error) {
       broken = what() + ": " + error.what();
     }
+    if (failed)
+      continue;
+    if (broken.empty())
+      broken = lost;
     if (!broken.empty()) {
       fail(broken); // while the buffers of all requests are there
       throw CommunicationError(broken);
@@ -366,8 +298,8 @@ void MpiLink::await(Requests &requests,
       const bool late =
           ends &&
           (!options.outlivesTermination ||
-           (isSoon && std::ranges::any_of(wait.missing(), [&](int rank) {
-              return neighbours->hasDied(rank);
+           (isSoon && std::ranges::any_of(wait.missing(), [&](int peer) {
+              return wire.hasDied(peer);
             })));
       const auto patience = late ? soon : options.patience;
       if (isSoon && !late && !saidWhom) {
@@ -375,24 +307,34 @@ void MpiLink::await(Requests &requests,
         std::fprintf(stderr,
                      "rank %d: told to end by SIGTERM, goes on to save, waits "
                      "for %s: %s\n",
-                     its, wordsOf(wait.missing()).c_str(), what().c_str());
+                     rank(), wordsOf(wait.missing()).c_str(), what().c_str());
       }
       if ((late || !ended) && waited >= patience)
         giveUp(wait, patience, late);
     }
-    relax(idle);
+    slept = wire.rest(idle);
   }
 }
 
-void MpiLink::giveUp(const Wait &wait, milliseconds waited, bool late) {
+/// The caller holds the mutex, and has listened: who is gone may have said why.
+/// Empty if nobody that `wait` waits for is gone.
+std::string ProcessLink::whyLost(const Wait &wait) {
+  std::vector<int> gone;
+  for (const int peer : wait.missing())
+    if (!wire.whyLost(peer).empty())
+      gone.push_back(peer);
+  return gone.empty() ? ""
+                      : wordsOf(gone) + " did not come to " + wait.what() +
+                            ": " + wire.whyLost(gone.front());
+}
+
+void ProcessLink::giveUp(const Wait &wait, milliseconds waited, bool late) {
   std::string reason;
   {
     // Everybody at once: whom to ask next is only known from the answers.
     std::unique_lock lock(mutex);
     std::ranges::fill(answers, std::nullopt);
-    for (int rank = 0; rank < ranks; ++rank)
-      if (rank != its)
-        tell(rank, kAsk, {});
+    tellAll(kAsk, {});
     const auto until =
         Clock::now() + (late ? kAnswerTimeWhenTerminated : kAnswerTime);
     const auto some = [&] {
@@ -401,16 +343,17 @@ void MpiLink::giveUp(const Wait &wait, milliseconds waited, bool late) {
              }) > 1;
     };
     while (!failed && some() && Clock::now() < until) {
+      wire.progress();
       listen();
       lock.unlock();
       std::this_thread::sleep_for(milliseconds(1));
       lock.lock();
     }
     const Waiting mine = {wait.what(), wait.missing()};
-    reason = explain(its, mine, waited, [&](int rank) {
-      if (rank == its)
+    reason = explain(rank(), mine, waited, [&](int other) {
+      if (other == rank())
         return Doing{Doing::waiting, mine};
-      return answers[rank].value_or(Doing());
+      return answers[other].value_or(Doing());
     });
   }
   throwIfFailed();
@@ -420,7 +363,7 @@ void MpiLink::giveUp(const Wait &wait, milliseconds waited, bool late) {
   throw CommunicationError(reason);
 }
 
-void MpiLink::awaitOwned(const std::function<std::string()> &what) {
+void ProcessLink::awaitOwned(const std::function<std::string()> &what) {
   std::vector<Owned> rest;
   {
     const std::lock_guard lock(mutex);
@@ -428,56 +371,37 @@ void MpiLink::awaitOwned(const std::function<std::string()> &what) {
   }
   Requests requests;
   for (const Owned &own : rest)
-    requests.push_back({own.request, own.peer});
+    requests.push_back(own.ticket);
   await(requests, what);
 }
 
-std::optional<MpiLink::Stray> MpiLink::stray() {
+std::optional<Wire::Stray> ProcessLink::stray() {
   const std::lock_guard lock(mutex);
-  int there = 0, length = 0;
-  MPI_Status status;
-  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, data, &there, &status);
-  if (!there)
-    return std::nullopt;
-  MPI_Get_count(&status, MPI_BYTE, &length);
-  Stray found = {std::vector<char>(length), status.MPI_SOURCE,
-                 status.MPI_TAG / 2};
-  MPI_Recv(found.message.data(), length, MPI_BYTE, status.MPI_SOURCE,
-           status.MPI_TAG, data, MPI_STATUS_IGNORE);
-  return found;
+  return wire.stray();
 }
 
 /// The caller holds the mutex.
-void MpiLink::remember(int rank, const std::string &because) {
+void ProcessLink::remember(int byRank, const std::string &because) {
   if (failed)
     return;
-  failedRank = rank;
+  failedRank = byRank;
   why = because;
   failed = true;
 }
 
-void MpiLink::fail(const std::string &because) noexcept {
+void ProcessLink::fail(const std::string &because) noexcept {
   const std::lock_guard lock(mutex);
   if (failed)
     return;
-  for (int rank = 0; rank < ranks; ++rank)
-    if (rank != its)
-      tell(rank, kFailed, because);
+  tellAll(kFailed, because);
   // Short messages go at once; to one that is stopped they may not.
   const auto until = Clock::now() + milliseconds(100);
-  bool all = false;
-  while (!all && Clock::now() < until) {
-    all = true;
-    for (auto &[request, text] : told) {
-      int done = 0;
-      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-      all = all && done;
-    }
-  }
-  remember(its, because);
+  while (!wire.isAllTold() && Clock::now() < until)
+    wire.progress();
+  remember(rank(), because);
 }
 
-void MpiLink::throwIfFailed() const {
+void ProcessLink::throwIfFailed() const {
   if (!failed)
     return;
   const std::lock_guard lock(mutex);

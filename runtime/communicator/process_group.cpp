@@ -1,6 +1,7 @@
-//===- mpi_group.cpp - The collectives of processes -----------------------===//
+//===- process_group.cpp - The collectives of processes
+//-----------------------===//
 
-#include "runtime/communicator/mpi_group.h"
+#include "runtime/communicator/process_group.h"
 
 #include <algorithm>
 #include <cstring>
@@ -55,18 +56,18 @@ std::int64_t bytesOfPieces(Pieces pieces) {
 
 } // namespace
 
-MpiGroup::MpiGroup(MpiLink &itsLink, GroupName group, int place,
-                   std::vector<int> itsChannels)
+ProcessGroup::ProcessGroup(ProcessLink &itsLink, GroupName group, int place,
+                           std::vector<int> itsChannels)
     : link(itsLink), name(std::move(group)), shown(wordsOf(name)), its(place),
       channels(std::move(itsChannels)), slot(sizeof(CallHeader) + kInlineBytes),
       sent(slot * size()), received(slot * size()) {}
 
 /// Tells all what this rank calls, with `inlined` bytes if they are few, and
 /// learns what they call.
-void MpiGroup::enter(const Call &call, const RowsOf &inlined) {
+void ProcessGroup::enter(const Call &call, const RowsOf &inlined) {
   checkCall(call, name);
   const CallHeader header(call, shown);
-  MpiLink::Requests requests;
+  ProcessLink::Requests requests;
   for (int i = 1; i < size(); ++i) {
     const int q = (its + i) % size();
     char *to = sent.data() + slot * q;
@@ -78,9 +79,9 @@ void MpiGroup::enter(const Call &call, const RowsOf &inlined) {
         static_cast<std::int64_t>(sizeof(header)) + rows.rows * rows.bytes;
     const auto room = static_cast<std::int64_t>(slot);
     link.receive(requests, {received.data() + slot * q, 1, room, room},
-                 name.ranks[q], MpiLink::Traffic::group, channels[q]);
+                 name.ranks[q], ProcessLink::Traffic::group, channels[q]);
     link.send(requests, {to, 1, bytes, bytes}, name.ranks[q],
-              MpiLink::Traffic::group, channels[q]);
+              ProcessLink::Traffic::group, channels[q]);
   }
   link.await(requests, [&] { return wordsOf(call, name); });
 
@@ -103,44 +104,44 @@ void MpiGroup::enter(const Call &call, const RowsOf &inlined) {
     throw CommunicationError(*words);
 }
 
-const char *MpiGroup::inlinedFrom(int place) const {
+const char *ProcessGroup::inlinedFrom(int place) const {
   return received.data() + slot * place + sizeof(CallHeader);
 }
 
 /// One message to and from each other place, and a copy to itself.
-void MpiGroup::exchange(const Call &call, const RowsOf &from,
-                        const RowsOf &to) {
-  MpiLink::Requests requests;
+void ProcessGroup::exchange(const Call &call, const RowsOf &from,
+                            const RowsOf &to) {
+  ProcessLink::Requests requests;
   for (int i = 1; i < size(); ++i) {
     const int q = (its + i) % size();
     if (const Rows rows = to(q); rows.rows * rows.bytes > 0)
-      link.receive(requests, rows, name.ranks[q], MpiLink::Traffic::group,
+      link.receive(requests, rows, name.ranks[q], ProcessLink::Traffic::group,
                    channels[q]);
   }
   for (int i = 1; i < size(); ++i) {
     const int q = (its + i) % size();
     if (const Rows rows = from(q); rows.rows * rows.bytes > 0)
-      link.send(requests, rows, name.ranks[q], MpiLink::Traffic::group,
+      link.send(requests, rows, name.ranks[q], ProcessLink::Traffic::group,
                 channels[q]);
   }
   link.await(requests, [&] { return wordsOf(call, name); });
 }
 
-void MpiGroup::allReduce(const std::string &label, const void *in, void *out,
-                         Pieces pieces, Reduction reduction) {
+void ProcessGroup::allReduce(const std::string &label, const void *in,
+                             void *out, Pieces pieces, Reduction reduction) {
   reduceTo({CallKind::allReduce, label, pieces, reduction}, in, out,
            [](int) { return true; });
 }
 
-void MpiGroup::reduce(const std::string &label, const void *in, void *out,
-                      Pieces pieces, Reduction reduction, int root) {
+void ProcessGroup::reduce(const std::string &label, const void *in, void *out,
+                          Pieces pieces, Reduction reduction, int root) {
   reduceTo({CallKind::reduce, label, pieces, reduction, root}, in, out,
            [root](int place) { return place == root; });
 }
 
 /// Everybody reduces a share, and sends it to those that get the result.
-void MpiGroup::reduceTo(const Call &call, const void *in, void *out,
-                        const std::function<bool(int place)> &gets) {
+void ProcessGroup::reduceTo(const Call &call, const void *in, void *out,
+                            const std::function<bool(int place)> &gets) {
   const Pieces pieces = call.pieces;
   const Reduction reduction = call.reduction;
   const std::int64_t width = bytesOf(pieces.type), all = bytesOfPieces(pieces);
@@ -182,8 +183,8 @@ void MpiGroup::reduceTo(const Call &call, const void *in, void *out,
   });
 }
 
-void MpiGroup::allGather(const std::string &label, const void *in, void *out,
-                         Pieces pieces) {
+void ProcessGroup::allGather(const std::string &label, const void *in,
+                             void *out, Pieces pieces) {
   const Call call = {CallKind::allGather, label, pieces};
   const std::int64_t piece = pieces.inner * bytesOf(pieces.type);
   const std::int64_t all = bytesOfPieces(pieces), row = piece * size();
@@ -209,8 +210,9 @@ void MpiGroup::allGather(const std::string &label, const void *in, void *out,
   });
 }
 
-void MpiGroup::reduceScatter(const std::string &label, const void *in,
-                             void *out, Pieces pieces, Reduction reduction) {
+void ProcessGroup::reduceScatter(const std::string &label, const void *in,
+                                 void *out, Pieces pieces,
+                                 Reduction reduction) {
   const Call call = {CallKind::reduceScatter, label, pieces, reduction};
   const std::int64_t width = bytesOf(pieces.type);
   const std::int64_t piece = pieces.inner * width, row = piece * size();
@@ -246,8 +248,8 @@ void MpiGroup::reduceScatter(const std::string &label, const void *in,
   });
 }
 
-void MpiGroup::allToAll(const std::string &label, const void *in, void *out,
-                        Pieces pieces) {
+void ProcessGroup::allToAll(const std::string &label, const void *in, void *out,
+                            Pieces pieces) {
   const Call call = {CallKind::allToAll, label, pieces};
   const std::int64_t piece = pieces.inner * bytesOf(pieces.type);
   const std::int64_t row = piece * size();
@@ -274,8 +276,8 @@ void MpiGroup::allToAll(const std::string &label, const void *in, void *out,
   });
 }
 
-void MpiGroup::broadcast(const std::string &label, void *data, Pieces pieces,
-                         int root) {
+void ProcessGroup::broadcast(const std::string &label, void *data,
+                             Pieces pieces, int root) {
   const Call call = {CallKind::broadcast, label, pieces, Reduction::sum, root};
   const std::int64_t width = bytesOf(pieces.type), all = bytesOfPieces(pieces);
   const bool little = all <= kInlineBytes;
@@ -303,7 +305,7 @@ void MpiGroup::broadcast(const std::string &label, void *data, Pieces pieces,
   });
 }
 
-void MpiGroup::barrier(const std::string &label) {
+void ProcessGroup::barrier(const std::string &label) {
   enter({CallKind::barrier, label, {}}, [](int) { return Rows(); });
 }
 

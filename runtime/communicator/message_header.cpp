@@ -1,6 +1,7 @@
-//===- mpi_header.cpp - What goes before data between processes -----------===//
+//===- message_header.cpp - What goes before data between processes
+//-----------===//
 
-#include "runtime/communicator/mpi_header.h"
+#include "runtime/communicator/message_header.h"
 
 #include <algorithm>
 

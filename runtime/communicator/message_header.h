@@ -1,12 +1,13 @@
-//===- mpi_header.h - What goes before data between processes ---*- C++ -*-===//
+//===- message_header.h - What goes before data between processes ---*- C++
+//-*-===//
 //
 // Plain bytes that say which call a message belongs to. Names are compared by
 // their hashes; as much of them as fits is there to be shown.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MTPLAN_RUNTIME_COMMUNICATOR_MPI_HEADER_H
-#define MTPLAN_RUNTIME_COMMUNICATOR_MPI_HEADER_H
+#ifndef MTPLAN_RUNTIME_COMMUNICATOR_MESSAGE_HEADER_H
+#define MTPLAN_RUNTIME_COMMUNICATOR_MESSAGE_HEADER_H
 
 #include <array>
 #include <cstdint>
@@ -49,4 +50,4 @@ struct TransferHeader {
 
 } // namespace mtplan::runtime
 
-#endif // MTPLAN_RUNTIME_COMMUNICATOR_MPI_HEADER_H
+#endif // MTPLAN_RUNTIME_COMMUNICATOR_MESSAGE_HEADER_H

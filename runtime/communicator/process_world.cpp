@@ -1,0 +1,137 @@
+//===- process_world.cpp - Ranks as processes -----------------------------===//
+
+#include "runtime/communicator/process_world.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#include "runtime/communicator/message_header.h"
+#include "runtime/communicator/reduce.h"
+
+namespace mtplan::runtime {
+namespace {
+
+constexpr auto kTransfer = ProcessLink::Traffic::transfer;
+constexpr std::int64_t kHeaderBytes = sizeof(TransferHeader);
+
+/// Bytes that go with the header of a message.
+std::int64_t inlined(std::int64_t bytes) {
+  return bytes <= kInlineBytes ? bytes : 0;
+}
+
+} // namespace
+
+ProcessWorld::ProcessWorld(ProcessLink &itsLink)
+    : link(itsLink), shared(link.size(), 0) {
+  std::vector<int> all(size());
+  std::iota(all.begin(), all.end(), 0);
+  everybody = join({"world", all});
+}
+
+std::unique_ptr<ProcessGroup> ProcessWorld::join(GroupName group) {
+  const int place = placeIn(group, rank(), size());
+  std::vector<int> channels;
+  for (const int peer : group.ranks)
+    channels.push_back(shared[peer]++);
+  return std::make_unique<ProcessGroup>(link, std::move(group), place,
+                                        std::move(channels));
+}
+
+void ProcessWorld::checkChannel(const std::string &label, int channel) const {
+  if (channel >= link.channels())
+    throw CommunicationError('"' + label + "\": no channel " +
+                             std::to_string(channel) + "; there are " +
+                             std::to_string(link.channels()) + ", from 0");
+}
+
+void ProcessWorld::send(const std::string &label, const void *data,
+                        std::int64_t bytes, int to, int channel) {
+  checkTransfer(label, bytes, to, channel, size());
+  checkChannel(label, channel);
+  const TransferHeader header = {HeaderText(label), bytes};
+  const char *from = static_cast<const char *>(data);
+  std::int64_t at = inlined(bytes);
+  std::vector<std::byte> message = link.memory(kHeaderBytes + kInlineBytes);
+  std::memcpy(message.data(), &header, sizeof(header));
+  copyRows(message.data() + kHeaderBytes, at, from, at, 1, at);
+  link.sendOwned(std::move(message), kHeaderBytes + at, to, kTransfer, channel);
+  while (at < bytes) {
+    const std::int64_t part = std::min(kMessageBytes, bytes - at);
+    message = link.memory(part);
+    std::memcpy(message.data(), from + at, part);
+    link.sendOwned(std::move(message), part, to, kTransfer, channel);
+    at += part;
+  }
+}
+
+void ProcessWorld::receive(const std::string &label, void *data,
+                           std::int64_t bytes, int from, int channel) {
+  checkTransfer(label, bytes, from, channel, size());
+  checkChannel(label, channel);
+  const auto what = [&] { return wordsOfReceive(label, bytes, from, channel); };
+  std::vector<char> first(kHeaderBytes + kInlineBytes);
+  const auto room = static_cast<std::int64_t>(first.size());
+  ProcessLink::Requests requests;
+  link.receive(requests, {first.data(), 1, room, room}, from, kTransfer,
+               channel);
+  link.await(requests, what);
+  TransferHeader header;
+  std::memcpy(&header, first.data(), sizeof(header));
+  if (const auto words =
+          mismatchOfTransfer(from, rank(), channel, header.label.text(label),
+                             header.bytes, label, bytes))
+    throw CommunicationError(*words);
+  char *to = static_cast<char *>(data);
+  std::int64_t at = inlined(bytes);
+  copyRows(to, at, first.data() + kHeaderBytes, at, 1, at);
+  while (at < bytes) {
+    const std::int64_t part = std::min(kMessageBytes, bytes - at);
+    link.receive(requests, {to + at, 1, part, part}, from, kTransfer, channel);
+    link.await(requests, what);
+    at += part;
+  }
+}
+
+void ProcessWorld::end() {
+  link.end();
+  everybody->barrier("the end of the run");
+  if (const auto stray = link.stray()) {
+    TransferHeader header;
+    std::memcpy(&header, stray->message.data(),
+                std::min(stray->message.size(), sizeof(header)));
+    throw CommunicationError(
+        "rank " + std::to_string(rank()) + " ended without " +
+        wordsOfReceive(header.label.text({}), header.bytes, stray->from,
+                       ProcessLink::channelOf(*stray)));
+  }
+  link.awaitOwned([] { return std::string("the end of the run"); });
+}
+
+std::string runOver(ProcessLink &link,
+                    const std::function<void(World &)> &body) noexcept {
+  std::string why;
+  try {
+    ProcessWorld world(link);
+    body(world);
+    link.throwIfFailed();
+    world.end();
+  } catch (const std::exception &error) {
+    why = error.what();
+  } catch (...) {
+    why = "an exception without words";
+  }
+  if (!why.empty())
+    link.fail(why);
+  return why;
+}
+
+void sayWhy(const WorldOptions &options, int rank, const std::string &why) {
+  std::fprintf(stderr, "rank %d: %s\n", rank, why.c_str());
+  std::fflush(nullptr);
+  std::this_thread::sleep_for(options.ending);
+}
+
+} // namespace mtplan::runtime
