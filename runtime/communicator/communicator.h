@@ -110,6 +110,9 @@ public:
 struct WorldOptions {
   /// How long a rank may keep others waiting.
   std::chrono::milliseconds patience{8000};
+  /// How long ranks that meet over sockets wait for all to be started; patience
+  /// if that is longer.
+  std::chrono::milliseconds gathering{60000};
   /// How long ranks may go on after one has failed. Then they are ended with
   /// their processes.
   std::chrono::milliseconds ending{500};

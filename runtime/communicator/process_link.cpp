@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // What is told. Short enough to go at once.
-enum Topic { kFailed, kAsk, kAnswer };
+enum Topic { kFailed, kAsk, kAnswer, kParted };
 
 /// How long others have to say what they wait for.
 constexpr milliseconds kAnswerTime{300};
@@ -69,6 +69,7 @@ ProcessLink::ProcessLink(
     std::function<void(const std::string &why)> toEndProcess)
     : wire(itsWire), options(itsOptions), endProcess(std::move(toEndProcess)) {
   answers.resize(size());
+  parted.resize(size());
   if (wire.servesThreads())
     carrier = std::thread([this] { carry(); });
 }
@@ -199,6 +200,9 @@ void ProcessLink::hear(const Wire::Told &told) {
     break;
   case kAnswer:
     answers[told.from] = doingOf(told.text);
+    break;
+  case kParted:
+    parted[told.from] = true;
     break;
   }
 }
@@ -378,6 +382,44 @@ void ProcessLink::awaitOwned(const std::function<std::string()> &what) {
 std::optional<Wire::Stray> ProcessLink::stray() {
   const std::lock_guard lock(mutex);
   return wire.stray();
+}
+
+std::string ProcessLink::part() {
+  const auto others = [&] {
+    std::vector<int> ranks;
+    for (int other = 0; other < size(); ++other)
+      if (other != rank() && !parted[other])
+        ranks.push_back(other);
+    return ranks;
+  };
+  {
+    const std::lock_guard lock(mutex);
+    tellAll(kParted, {});
+  }
+  const auto until = Clock::now() + options.patience;
+  for (int idle = 0;; ++idle) {
+    {
+      const std::lock_guard lock(mutex);
+      wire.progress();
+      listen();
+      const std::vector<int> missing = others();
+      if (failed)
+        return Echo(failedRank, why).what();
+      if (missing.empty() && wire.isAllTold())
+        return {};
+      for (const int other : missing)
+        if (!wire.whyLost(other).empty())
+          return wordsOf(std::vector{other}) +
+                 " did not come to the end of the run: " + wire.whyLost(other);
+      if (Clock::now() >= until)
+        return missing.empty() ? std::string()
+                               : wordsOf(missing) +
+                                     " did not come to the end of the run "
+                                     "within " +
+                                     wordsOf(options.patience);
+    }
+    wire.rest(idle);
+  }
 }
 
 /// The caller holds the mutex.

@@ -76,6 +76,10 @@ public:
   std::optional<Wire::Stray> stray();
   static int channelOf(const Wire::Stray &stray) { return stray.tag / 2; }
 
+  /// After all have ended: returns once nobody has anything more to say, with
+  /// why if somebody has failed at last; empty if nobody did.
+  std::string part();
+
   /// Tells all; the first reason stands. No use of the wire after this.
   void fail(const std::string &because) noexcept;
   void throwIfFailed() const;
@@ -109,6 +113,7 @@ private:
   std::vector<std::vector<std::byte>> spare;
   std::vector<const Wait *> waits;
   std::vector<std::optional<Doing>> answers; ///< by rank
+  std::vector<bool> parted;                  ///< by rank
   int failedRank = 0;
   std::string why;
 

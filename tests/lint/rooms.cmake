@@ -16,8 +16,8 @@ set(ROOMS ir passes planner codegen runtime tools)
 # then those of <angled> names with a slash (no slash: the standard library).
 # The longest folder that fits decides.
 set(FOLDERS planner planner/graph planner/fit ir passes codegen runtime/plan
-    runtime/random runtime/cpu runtime/cuda runtime/safetensors runtime/weights
-    runtime tools)
+    runtime/communicator runtime/random runtime/cpu runtime/cuda
+    runtime/safetensors runtime/weights runtime tools)
 set(planner_QUOTED planner/)
 set(planner_ANGLED nlohmann/)
 set(planner/graph_QUOTED planner/)
@@ -32,6 +32,8 @@ set(codegen_QUOTED codegen/ runtime/plan/ ir/ mlir/ llvm/)
 set(codegen_ANGLED)
 set(runtime/plan_QUOTED runtime/plan/)
 set(runtime/plan_ANGLED nlohmann/)
+set(runtime/communicator_QUOTED runtime/)
+set(runtime/communicator_ANGLED sys/ netinet/)
 set(runtime/random_QUOTED runtime/random/)
 set(runtime/random_ANGLED)
 set(runtime/cpu_QUOTED runtime/cpu/ runtime/backend/ runtime/plan/ runtime/random/)

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/communicator/communicator.h"
+#include "tests/runtime/communicator_tcp.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -21,42 +22,75 @@ using testing::HasSubstr;
 
 constexpr Pieces kOne = {ElementType::f32, 1, 1};
 
-/// What each rank said when it threw; empty where it did not. Fails unless
-/// runOnThreads throws.
+/// What each rank said when it threw; empty where it did not. And what the run
+/// said at last. Fails unless it says something.
 struct Outcome {
   std::vector<std::string> said;
   std::string thrown;
 };
 
-Outcome failing(int ranks, milliseconds patience,
-                const std::function<void(World &)> &body) {
-  Outcome outcome;
-  outcome.said.resize(ranks);
-  WorldOptions options;
-  options.patience = patience;
-  options.ending = std::chrono::seconds(60);
-  try {
-    runOnThreads(ranks, options, [&](World &world) {
+enum class Transport { threads, sockets };
+
+void PrintTo(Transport transport, std::ostream *out) {
+  *out << (transport == Transport::threads ? "threads" : "sockets");
+}
+
+class CommunicatorFailure : public testing::TestWithParam<Transport> {
+protected:
+  static Outcome failing(int ranks, milliseconds patience,
+                         const std::function<void(World &)> &body) {
+    Outcome outcome;
+    outcome.said.resize(ranks);
+    WorldOptions options;
+    options.patience = patience;
+    options.ending = std::chrono::seconds(60);
+    options.gathering = std::chrono::minutes(10);
+    const auto noted = [&](World &world) {
       try {
         body(world);
       } catch (const std::exception &error) {
         outcome.said[world.rank()] = error.what();
         throw;
       }
-    });
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const std::exception &error) {
-    outcome.thrown = error.what();
+    };
+    if (GetParam() == Transport::threads) {
+      try {
+        runOnThreads(ranks, options, noted);
+      } catch (const std::exception &error) {
+        outcome.thrown = error.what();
+      }
+    } else {
+      const auto whys = runOverSockets(tcpStart(ranks), options, noted);
+      for (const std::string &why : whys)
+        if (outcome.thrown.empty() || !isEcho(why))
+          outcome.thrown = why;
+    }
+    EXPECT_NE(outcome.thrown, "");
+    return outcome;
   }
-  return outcome;
-}
+
+  /// All ranks fail with the same words, which have both sides'.
+  static void
+  expectBothSides(const std::function<void(World &, Communicator &)> &body,
+                  const std::string &one, const std::string &other);
+
+private:
+  static bool isEcho(const std::string &why) {
+    return why.empty() || why.find(" failed: ") != std::string::npos;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, CommunicatorFailure,
+                         testing::Values(Transport::threads,
+                                         Transport::sockets),
+                         testing::PrintToStringParamName());
 
 void sum(Communicator &group, const std::string &label, Pieces pieces = kOne) {
   std::vector<float> data(pieces.outer * pieces.inner);
   group.allReduce(label, data.data(), data.data(), pieces, Reduction::sum);
 }
 
-TEST(CommunicatorFailure, ARankThatDoesNotComeIsNamed) {
+TEST_P(CommunicatorFailure, ARankThatDoesNotComeIsNamed) {
   std::atomic<bool> over{false};
   const Outcome outcome = failing(3, milliseconds(1000), [&](World &world) {
     const auto group = world.group("tp", {0, 1, 2});
@@ -82,19 +116,22 @@ TEST(CommunicatorFailure, ARankThatDoesNotComeIsNamed) {
   EXPECT_EQ(outcome.said[1], "");
 }
 
-TEST(CommunicatorFailure, ARankThatHasEndedIsNotWaitedFor) {
-  const Outcome outcome =
-      failing(2, std::chrono::minutes(10), [&](World &world) {
-        const auto group = world.group("dp", {0, 1});
-        if (world.rank() == 0)
-          sum(*group, "grads");
-      });
+TEST_P(CommunicatorFailure, ARankThatHasEndedIsNotWaitedFor) {
+  // Of a process that is known only when it is asked.
+  const auto patience = GetParam() == Transport::threads
+                            ? std::chrono::minutes(10)
+                            : milliseconds(1000);
+  const Outcome outcome = failing(2, patience, [&](World &world) {
+    const auto group = world.group("dp", {0, 1});
+    if (world.rank() == 0)
+      sum(*group, "grads");
+  });
   EXPECT_THAT(outcome.thrown,
               HasSubstr("rank 1 ended without coming to all-reduce \"grads\""));
 }
 
 // Rank 0 waits first, for 1, which waits for 2: 2 is to blame.
-TEST(CommunicatorFailure, WhoKeepsAllWaitingIsNamed) {
+TEST_P(CommunicatorFailure, WhoKeepsAllWaitingIsNamed) {
   std::atomic<bool> over{false};
   const Outcome outcome = failing(3, milliseconds(1500), [&](World &world) {
     int value = 0;
@@ -120,8 +157,8 @@ TEST(CommunicatorFailure, WhoKeepsAllWaitingIsNamed) {
                                 "from rank 1 on channel 5")));
 }
 
-TEST(CommunicatorFailure, ACircleIsNamed) {
-  const Outcome outcome = failing(2, milliseconds(5000), [&](World &world) {
+TEST_P(CommunicatorFailure, ACircleIsNamed) {
+  const Outcome outcome = failing(2, milliseconds(2500), [&](World &world) {
     int value = 0;
     world.receive("r" + std::to_string(world.rank()), &value, sizeof(value),
                   1 - world.rank(), 0);
@@ -132,9 +169,9 @@ TEST(CommunicatorFailure, ACircleIsNamed) {
                     HasSubstr("rank 1 for rank 0 in receive \"r1\"")));
 }
 
-/// All ranks fail with the same words, which have both sides'.
-void expectBothSides(const std::function<void(World &, Communicator &)> &body,
-                     const std::string &one, const std::string &other) {
+void CommunicatorFailure::expectBothSides(
+    const std::function<void(World &, Communicator &)> &body,
+    const std::string &one, const std::string &other) {
   const Outcome outcome =
       failing(3, std::chrono::minutes(10), [&](World &world) {
         const auto group = world.group("all", {0, 1, 2});
@@ -148,7 +185,7 @@ void expectBothSides(const std::function<void(World &, Communicator &)> &body,
                             HasSubstr("rank 2 calls " + other)));
 }
 
-TEST(CommunicatorFailure, CallsMustMatch) {
+TEST_P(CommunicatorFailure, CallsMustMatch) {
   const auto differs = [](const auto &usual, const auto &of2) {
     return [=](World &world, Communicator &group) {
       if (world.rank() == 2)
@@ -199,7 +236,7 @@ TEST(CommunicatorFailure, CallsMustMatch) {
 }
 
 // Two calls the other way round on one rank.
-TEST(CommunicatorFailure, OrderMustMatch) {
+TEST_P(CommunicatorFailure, OrderMustMatch) {
   const auto body = [](World &world, Communicator &group) {
     sum(group, world.rank() == 2 ? "second" : "first");
     sum(group, world.rank() == 2 ? "first" : "second");
@@ -207,7 +244,7 @@ TEST(CommunicatorFailure, OrderMustMatch) {
   expectBothSides(body, "all-reduce \"first\"", "all-reduce \"second\"");
 }
 
-TEST(CommunicatorFailure, BarriersMustMatch) {
+TEST_P(CommunicatorFailure, BarriersMustMatch) {
   const Outcome outcome =
       failing(2, std::chrono::minutes(10), [](World &world) {
         world.barrier(world.rank() == 0 ? "save" : "load");
@@ -218,7 +255,7 @@ TEST(CommunicatorFailure, BarriersMustMatch) {
 }
 
 // Whoever comes first.
-TEST(CommunicatorFailure, MessagesMustMatch) {
+TEST_P(CommunicatorFailure, MessagesMustMatch) {
   for (const int late : {0, 1}) {
     const Outcome outcome =
         failing(2, std::chrono::minutes(10), [&](World &world) {
@@ -238,7 +275,7 @@ TEST(CommunicatorFailure, MessagesMustMatch) {
   }
 }
 
-TEST(CommunicatorFailure, WhatNobodyReceivesIsNamed) {
+TEST_P(CommunicatorFailure, WhatNobodyReceivesIsNamed) {
   const Outcome outcome =
       failing(2, std::chrono::minutes(10), [](World &world) {
         const int value = 1;
@@ -251,7 +288,7 @@ TEST(CommunicatorFailure, WhatNobodyReceivesIsNamed) {
 }
 
 // The first error that is not another's, by its own type.
-TEST(CommunicatorFailure, AnExceptionReachesAll) {
+TEST(CommunicatorFailureOnThreads, AnExceptionReachesAll) {
   std::vector<std::string> said(4);
   const auto run = [&] {
     WorldOptions options;
@@ -278,7 +315,7 @@ TEST(CommunicatorFailure, AnExceptionReachesAll) {
     EXPECT_EQ(said[rank], "rank 2 failed: no such token");
 }
 
-TEST(CommunicatorFailure, WhoFailsTellsAllWhy) {
+TEST_P(CommunicatorFailure, WhoFailsTellsAllWhy) {
   const Outcome outcome =
       failing(3, std::chrono::minutes(10), [](World &world) {
         if (world.rank() == 1)
@@ -292,20 +329,29 @@ TEST(CommunicatorFailure, WhoFailsTellsAllWhy) {
   EXPECT_EQ(outcome.thrown, "rank 1 failed: the disk is full");
 }
 
-TEST(CommunicatorFailure, AGroupThatFailedStaysSo) {
-  const Outcome outcome =
-      failing(2, std::chrono::minutes(10), [](World &world) {
-        const auto group = world.group("all", {0, 1});
+TEST(CommunicatorFailureOnThreads, AGroupThatFailedStaysSo) {
+  std::string said;
+  const auto run = [&] {
+    runOnThreads(2, {}, [&](World &world) {
+      const auto group = world.group("all", {0, 1});
+      try {
+        sum(*group, world.rank() == 0 ? "a" : "b");
+      } catch (const CommunicationError &) {
         try {
-          sum(*group, world.rank() == 0 ? "a" : "b");
-        } catch (const CommunicationError &) {
           sum(*group, "c");
+        } catch (const CommunicationError &again) {
+          if (world.rank() == 0)
+            said = again.what();
+          throw;
         }
-      });
-  EXPECT_THAT(outcome.said[0], HasSubstr("a call before it has failed"));
+      }
+    });
+  };
+  EXPECT_THROW(run(), CommunicationError);
+  EXPECT_THAT(said, HasSubstr("a call before it has failed"));
 }
 
-TEST(CommunicatorFailure, GroupsAreOfRanksThatThereAre) {
+TEST(CommunicatorFailureOnThreads, GroupsAreOfRanksThatThereAre) {
   runOnThreads(1, {}, [](World &world) {
     const auto saying = [&](const std::vector<int> &ranks) -> std::string {
       try {

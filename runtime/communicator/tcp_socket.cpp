@@ -1,0 +1,210 @@
+//===- tcp_socket.cpp - Connections between processes ---------------------===//
+
+#include "runtime/communicator/tcp_socket.h"
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "runtime/communicator/termination.h"
+
+namespace mtplan::runtime {
+
+namespace {
+
+constexpr int kKind = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
+
+std::string errorText(int number) {
+  return std::strerror(number); // NOLINT(concurrency-mt-unsafe): of Linux
+}
+
+void switchOn(const Socket &socket, int level, int option, int value = 1) {
+  setsockopt(socket.number(), level, option, &value, sizeof(value));
+}
+
+/// Whether `events` come before `until`, and before this process is told to
+/// end.
+bool awaitEvents(const Socket &socket, short events, Until until) {
+  constexpr int kTurn = 50; // milliseconds
+  do {
+    pollfd one = {socket.number(), events, 0};
+    const int ready = poll(&one, 1, kTurn);
+    if (ready > 0)
+      return true;
+    if (ready < 0 && errno != EINTR)
+      return false;
+  } while (std::chrono::steady_clock::now() < until && !isTerminated());
+  return false;
+}
+
+Attempt listenOn(const sockaddr *address, socklen_t length) {
+  Attempt attempt;
+  attempt.socket = Socket(socket(address->sa_family, kKind, 0));
+  if (attempt.socket) {
+    // A run that is started again finds its port in use no longer.
+    switchOn(attempt.socket, SOL_SOCKET, SO_REUSEADDR);
+    if (address->sa_family == AF_INET6)
+      switchOn(attempt.socket, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    if (bind(attempt.socket.number(), address, length) == 0 &&
+        listen(attempt.socket.number(), SOMAXCONN) == 0)
+      return attempt;
+  }
+  attempt.why = errorText(errno);
+  attempt.socket.close();
+  return attempt;
+}
+
+Attempt connectOnce(const addrinfo &to, Until until) {
+  Attempt attempt;
+  attempt.socket = Socket(socket(to.ai_family, kKind, 0));
+  if (!attempt.socket) {
+    attempt.why = errorText(errno);
+    return attempt;
+  }
+  int error = 0;
+  if (connect(attempt.socket.number(), to.ai_addr, to.ai_addrlen) != 0) {
+    error = errno;
+    if (error == EINPROGRESS) {
+      error = ETIMEDOUT;
+      socklen_t length = sizeof(error);
+      if (awaitEvents(attempt.socket, POLLOUT, until))
+        getsockopt(attempt.socket.number(), SOL_SOCKET, SO_ERROR, &error,
+                   &length);
+    }
+  }
+  if (error != 0) {
+    attempt.why = errorText(error);
+    attempt.socket.close();
+  } else {
+    switchOn(attempt.socket, IPPROTO_TCP, TCP_NODELAY);
+  }
+  return attempt;
+}
+
+/// `move` sends or receives some; its result is that of send or recv.
+template <typename Move>
+bool moveAll(const Socket &socket, std::size_t bytes, short events, Until until,
+             const Move &move) {
+  for (std::size_t at = 0; at < bytes;) {
+    const ssize_t moved = move(at);
+    if (moved > 0) {
+      at += static_cast<std::size_t>(moved);
+      continue;
+    }
+    if (moved == 0 || (errno != EAGAIN && errno != EINTR) ||
+        !awaitEvents(socket, events, until))
+      return false;
+  }
+  return true;
+}
+
+} // namespace
+
+void Socket::close() {
+  if (its >= 0)
+    ::close(std::exchange(its, -1));
+}
+
+std::string wordsOf(const Endpoint &endpoint) {
+  const bool wide = endpoint.host.find(':') != std::string::npos; // IPv6
+  return (wide ? '[' + endpoint.host + ']' : endpoint.host) + ':' +
+         std::to_string(endpoint.port);
+}
+
+Attempt listenAt(int port, bool here) {
+  if (!here) {
+    sockaddr_in6 wide = {};
+    wide.sin6_family = AF_INET6;
+    wide.sin6_addr = in6addr_any;
+    wide.sin6_port = htons(static_cast<std::uint16_t>(port));
+    Attempt both =
+        listenOn(reinterpret_cast<const sockaddr *>(&wide), sizeof(wide));
+    if (both.socket)
+      return both;
+  }
+  sockaddr_in narrow = {};
+  narrow.sin_family = AF_INET;
+  narrow.sin_addr.s_addr = htonl(here ? INADDR_LOOPBACK : INADDR_ANY);
+  narrow.sin_port = htons(static_cast<std::uint16_t>(port));
+  return listenOn(reinterpret_cast<const sockaddr *>(&narrow), sizeof(narrow));
+}
+
+int portOf(const Socket &socket) {
+  sockaddr_storage address = {};
+  socklen_t length = sizeof(address);
+  getsockname(socket.number(), reinterpret_cast<sockaddr *>(&address), &length);
+  return ntohs(address.ss_family == AF_INET6
+                   ? reinterpret_cast<const sockaddr_in6 &>(address).sin6_port
+                   : reinterpret_cast<const sockaddr_in &>(address).sin_port);
+}
+
+Attempt connectTo(const Endpoint &endpoint, Until until) {
+  addrinfo hints = {};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo *found = nullptr;
+  const int fault =
+      getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(),
+                  &hints, &found);
+  Attempt attempt;
+  if (fault != 0) {
+    attempt.why = gai_strerror(fault);
+    return attempt;
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo *)> all(found,
+                                                            freeaddrinfo);
+  for (const addrinfo *one = found; one && !attempt.socket; one = one->ai_next)
+    attempt = connectOnce(*one, until);
+  return attempt;
+}
+
+Socket acceptFrom(const Socket &listener) {
+  Socket socket(accept4(listener.number(), nullptr, nullptr,
+                        SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (socket)
+    switchOn(socket, IPPROTO_TCP, TCP_NODELAY);
+  return socket;
+}
+
+std::string hostOf(const Socket &socket) {
+  sockaddr_storage address = {};
+  socklen_t length = sizeof(address);
+  char text[NI_MAXHOST] = {};
+  if (getpeername(socket.number(), reinterpret_cast<sockaddr *>(&address),
+                  &length) != 0 ||
+      getnameinfo(reinterpret_cast<const sockaddr *>(&address), length, text,
+                  sizeof(text), nullptr, 0, NI_NUMERICHOST) != 0)
+    return {};
+  const std::string host = text, mapped = "::ffff:";
+  const bool narrow = host.starts_with(mapped) &&
+                      host.find('.') != std::string::npos; // IPv4 over IPv6
+  return narrow ? host.substr(mapped.size()) : host;
+}
+
+bool isLoopback(const std::string &address) {
+  return address.starts_with("127.") || address == "::1";
+}
+
+bool sendAll(const Socket &socket, const void *data, std::size_t bytes,
+             Until until) {
+  return moveAll(socket, bytes, POLLOUT, until, [&](std::size_t at) {
+    return send(socket.number(), static_cast<const char *>(data) + at,
+                bytes - at, MSG_NOSIGNAL);
+  });
+}
+
+bool receiveAll(const Socket &socket, void *data, std::size_t bytes,
+                Until until) {
+  return moveAll(socket, bytes, POLLIN, until, [&](std::size_t at) {
+    return recv(socket.number(), static_cast<char *>(data) + at, bytes - at, 0);
+  });
+}
+
+} // namespace mtplan::runtime
