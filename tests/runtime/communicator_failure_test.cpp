@@ -158,7 +158,7 @@ TEST_P(CommunicatorFailure, WhoKeepsAllWaitingIsNamed) {
 }
 
 TEST_P(CommunicatorFailure, ACircleIsNamed) {
-  const Outcome outcome = failing(2, milliseconds(2500), [&](World &world) {
+  const Outcome outcome = failing(2, milliseconds(5000), [&](World &world) {
     int value = 0;
     world.receive("r" + std::to_string(world.rank()), &value, sizeof(value),
                   1 - world.rank(), 0);
