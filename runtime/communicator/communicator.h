@@ -98,6 +98,12 @@ public:
 
   virtual void barrier(const std::string &label) = 0;
 
+  /// How long a rank may keep others waiting.
+  virtual std::chrono::milliseconds patience() const = 0;
+  /// Throws if another rank has failed, as any call would; waits for nobody.
+  /// From any thread.
+  virtual void check() = 0;
+
   /// Whether calls of it and of its groups are queued, all the same whenever
   /// they are made, so that they may be recorded (runtime/backend/queue.h).
   virtual bool isQueued() const { return true; }

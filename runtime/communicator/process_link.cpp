@@ -443,6 +443,17 @@ void ProcessLink::fail(const std::string &because) noexcept {
   remember(rank(), because);
 }
 
+void ProcessLink::listenOnce() {
+  {
+    const std::lock_guard lock(mutex);
+    if (!failed) {
+      wire.progress();
+      listen();
+    }
+  }
+  throwIfFailed();
+}
+
 void ProcessLink::throwIfFailed() const {
   if (!failed)
     return;

@@ -46,6 +46,7 @@ public:
   int size() const { return wire.size(); }
   /// Channels that there are, from 0.
   int channels() const { return (wire.tags() - 1) / 2; }
+  std::chrono::milliseconds patience() const { return options.patience; }
 
   using Requests = std::vector<Wire::Ticket>;
 
@@ -83,6 +84,8 @@ public:
   /// Tells all; the first reason stands. No use of the wire after this.
   void fail(const std::string &because) noexcept;
   void throwIfFailed() const;
+  /// Hears what others have told, and throws the echo if one has failed.
+  void listenOnce();
 
 private:
   struct Wait;

@@ -34,6 +34,11 @@ public:
 
   void barrier(const std::string &label) override { everybody->barrier(label); }
 
+  std::chrono::milliseconds patience() const override {
+    return link.patience();
+  }
+  void check() override { link.listenOnce(); }
+
   void fail(const std::string &why) noexcept override { link.fail(why); }
 
   /// Waits for all to end. Whatever was sent has arrived by then.

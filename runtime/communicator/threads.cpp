@@ -72,6 +72,11 @@ public:
 
   void barrier(const std::string &label) override { everybody.barrier(label); }
 
+  std::chrono::milliseconds patience() const override {
+    return process.hub.options().patience;
+  }
+  void check() override { process.hub.throwIfFailed(); }
+
   void fail(const std::string &why) noexcept override {
     process.hub.fail(its, why);
   }
