@@ -1,10 +1,12 @@
 # GPUs: where nvcc is, runtime/cuda is built. Without it everything else is.
 #
 # MTPLAN_CUDA is whether it is there. Device code is for A100 and H100, and for
-# what comes after them through PTX.
+# what comes after them through PTX. MTPLAN_NCCL is whether NCCL is there, too,
+# as the target mtplan_nccl: ranks that have a device each need it.
 #
 # Not with sanitizers: they know neither fibers (tests/emulator) nor devices.
 set(MTPLAN_CUDA OFF)
+set(MTPLAN_NCCL OFF)
 if(MTPLAN_SANITIZE OR MTPLAN_FUZZ)
   return()
 endif()
@@ -24,6 +26,18 @@ if(CMAKE_CUDA_COMPILER)
     set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
   endif()
   set(MTPLAN_CUDA ON)
+  find_path(MTPLAN_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  find_library(MTPLAN_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
+  mark_as_advanced(MTPLAN_NCCL_INCLUDE MTPLAN_NCCL_LIBRARY)
+  if(MTPLAN_NCCL_INCLUDE AND MTPLAN_NCCL_LIBRARY)
+    set(MTPLAN_NCCL ON)
+    add_library(mtplan_nccl INTERFACE)
+    target_include_directories(mtplan_nccl SYSTEM INTERFACE
+      ${MTPLAN_NCCL_INCLUDE})
+    target_link_libraries(mtplan_nccl INTERFACE ${MTPLAN_NCCL_LIBRARY})
+  else()
+    message(STATUS "no NCCL: ranks on several GPUs are left out")
+  endif()
 else()
   message(STATUS "no nvcc: GPUs are left out")
 endif()

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "runtime/cuda/collectives/carrier.h"
 #include "runtime/cuda/cuda_backend.h"
 #include "runtime/cuda/device_memory.h"
 #include "runtime/cuda/device_queue.h"
@@ -87,6 +88,9 @@ public:
 
   Memory &memory() override { return *ownMemory; }
   Queue &queue() override { return *ownQueue; }
+  std::unique_ptr<World> carrier(World &host) override {
+    return makeCarrier(host, context);
+  }
 
 private:
   const SharedContext context;

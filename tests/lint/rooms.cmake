@@ -38,8 +38,8 @@ set(runtime/random_QUOTED runtime/random/)
 set(runtime/random_ANGLED)
 set(runtime/cpu_QUOTED runtime/cpu/ runtime/backend/ runtime/plan/ runtime/random/)
 set(runtime/cpu_ANGLED oneapi/)
-set(runtime/cuda_QUOTED runtime/cuda/ runtime/backend/ runtime/plan/
-    runtime/random/)
+set(runtime/cuda_QUOTED runtime/cuda/ runtime/backend/ runtime/communicator/
+    runtime/plan/ runtime/random/)
 set(runtime/cuda_ANGLED)
 set(runtime/safetensors_QUOTED runtime/safetensors/ runtime/data/)
 set(runtime/safetensors_ANGLED nlohmann/)

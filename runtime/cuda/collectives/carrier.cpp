@@ -1,0 +1,97 @@
+//===- carrier.cpp - Who carries what lies in GPUs' memory ----------------===//
+
+#include "runtime/cuda/collectives/carrier.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "runtime/communicator/call.h"
+#include "runtime/cuda/collectives/one_device_world.h"
+#include "runtime/cuda/collectives/place_kernels.h"
+
+namespace mtplan::runtime::cuda {
+
+namespace {
+
+/// Where a rank is. No two devices of the world have the same uuid.
+struct Whereabouts {
+  std::array<char, 64> host{};
+  std::int64_t process = 0;
+  std::array<char, 16> device{};
+
+  bool sharesProcess(const Whereabouts &other) const {
+    return host == other.host && process == other.process;
+  }
+};
+
+Whereabouts ownWhereabouts() {
+  Whereabouts mine;
+  gethostname(mine.host.data(), mine.host.size() - 1);
+  mine.process = getpid();
+  int device = 0;
+  MTPLAN_CUDA(cudaGetDevice(&device));
+  cudaDeviceProp properties{};
+  MTPLAN_CUDA(cudaGetDeviceProperties(&properties, device));
+  std::memcpy(mine.device.data(), properties.uuid.bytes, mine.device.size());
+  return mine;
+}
+
+std::vector<Whereabouts> allWhereabouts(World &host) {
+  static_assert(sizeof(Whereabouts) % 4 == 0);
+  const Whereabouts mine = ownWhereabouts();
+  std::vector<Whereabouts> all(static_cast<std::size_t>(host.size()));
+  host.everyone("devices")->allGather(
+      "where ranks are", &mine, all.data(),
+      {ElementType::i32, 1, sizeof(Whereabouts) / 4});
+  return all;
+}
+
+std::vector<int> ranksOn(const std::array<char, 16> &device,
+                         const std::vector<Whereabouts> &all) {
+  std::vector<int> ranks;
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank].device == device)
+      ranks.push_back(static_cast<int>(rank));
+  return ranks;
+}
+
+[[noreturn]] void refuse(const std::string &what) {
+  throw CommunicationError(
+      what + ": give each rank a GPU of its own, or run all ranks as threads "
+             "of one process on one GPU");
+}
+
+} // namespace
+
+std::unique_ptr<World> makeCarrier(World &host, const SharedContext &context) {
+  const std::vector<Whereabouts> all = allWhereabouts(host);
+  const std::size_t count = all.size();
+  for (const Whereabouts &one : all) {
+    const std::vector<int> sharing = ranksOn(one.device, all);
+    if (sharing.size() == 1 && count > 1)
+      continue;
+    const std::string those =
+        wordsOf(sharing) + " share a GPU of host " + one.host.data();
+    if (sharing.size() < count)
+      refuse(those + ", and the other " +
+             std::to_string(count - sharing.size()) + " do not");
+    if (!std::ranges::all_of(all, [&](const Whereabouts &other) {
+          return other.sharesProcess(one);
+        }))
+      refuse(those + " and are not threads of one process");
+    if (count > kMostPlaces)
+      throw CommunicationError(std::to_string(count) +
+                               " ranks share a GPU; at most " +
+                               std::to_string(kMostPlaces) + " can");
+    return std::make_unique<OneDeviceWorld>(host, context);
+  }
+  return makeNcclWorld(host, context);
+}
+
+} // namespace mtplan::runtime::cuda

@@ -1,0 +1,16 @@
+//===- nccl_absent.cpp - Built without NCCL -------------------------------===//
+
+#include "runtime/cuda/collectives/carrier.h"
+
+namespace mtplan::runtime::cuda {
+
+std::unique_ptr<World> makeNcclWorld(World &host,
+                                     const SharedContext & /*context*/) {
+  throw CommunicationError(
+      std::to_string(host.size()) +
+      " ranks have a GPU each, which needs NCCL, and this was built without: "
+      "install it (nccl.h, libnccl) and build again, or run all ranks as "
+      "threads of one process on one GPU");
+}
+
+} // namespace mtplan::runtime::cuda

@@ -1,0 +1,217 @@
+//===- nccl_link.cpp - A communicator of NCCL -----------------------------===//
+
+#include "runtime/cuda/collectives/nccl/nccl_link.h"
+
+#include <utility>
+
+#include "runtime/communicator/call.h"
+
+namespace mtplan::runtime::cuda {
+
+namespace {
+
+/// Of the world's patience, for making a communicator: libraries are loaded and
+/// connections made, and all ranks are known to be there.
+constexpr int kPatienceToMake = 10;
+
+bool hasHappened(const Event &event) {
+  const cudaError_t status = cudaEventQuery(event.get());
+  if (status == cudaErrorNotReady)
+    return false;
+  MTPLAN_CUDA(status);
+  return true;
+}
+
+CommunicationError faultOf(const std::string &where, ncclResult_t result,
+                           ncclComm_t comm) {
+  std::string words = where + ": NCCL says: " + ncclGetErrorString(result);
+  if (const char *last = comm ? ncclGetLastError(comm) : nullptr;
+      last && *last != '\0')
+    words += std::string(" (") + last + ')';
+  return CommunicationError(words);
+}
+
+} // namespace
+
+ncclUniqueId newUniqueId() {
+  ncclUniqueId id;
+  if (const ncclResult_t result = ncclGetUniqueId(&id); result != ncclSuccess)
+    throw faultOf("a new communicator", result, nullptr);
+  return id;
+}
+
+NcclLink::NcclLink(const Watchdog &theWatchdog, Party theParty, Ask theAsk)
+    : watchdog(theWatchdog), party(std::move(theParty)),
+      ask(std::move(theAsk)) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  std::vector<ncclUniqueId> ids = party.ids;
+  const ncclResult_t result = ncclCommInitRankScalable(
+      &comm, party.size, party.place, static_cast<int>(ids.size()), ids.data(),
+      &config);
+  if (result != ncclSuccess && result != ncclInProgress) {
+    const CommunicationError fault = faultOf(party.name, result, comm);
+    abort();
+    throw fault;
+  }
+}
+
+ncclResult_t NcclLink::state() {
+  ncclResult_t result = ncclSuccess;
+  const ncclResult_t asked = ncclCommGetAsyncError(comm, &result);
+  return asked == ncclSuccess ? result : asked;
+}
+
+void NcclLink::throwGone() const {
+  watchdog.check();
+  throw CommunicationError(party.name + ": a call before it has failed");
+}
+
+void NcclLink::throwFault(ncclResult_t result) {
+  throw faultOf((flights.empty() ? "" : flights.front().what + ", in ") +
+                    party.name + ", on rank " +
+                    std::to_string(watchdog.world().rank()),
+                result, comm);
+}
+
+void NcclLink::checkResult(ncclResult_t result) {
+  if (result != ncclSuccess && result != ncclInProgress)
+    throwFault(result);
+}
+
+bool NcclLink::isReady() {
+  const std::lock_guard lock(mutex);
+  if (!comm)
+    throwGone();
+  const ncclResult_t result = state();
+  checkResult(result);
+  return result == ncclSuccess;
+}
+
+void NcclLink::awaitMade() {
+  const auto patience = watchdog.world().patience() * kPatienceToMake;
+  const auto deadline = Clock::now() + patience;
+  while (!isReady()) {
+    if (Clock::now() > deadline)
+      throw CommunicationError(party.name + ": NCCL did not make it within " +
+                               wordsOf(patience));
+    awaitAMoment(watchdog);
+  }
+}
+
+void NcclLink::settle() {
+  while (!isReady())
+    awaitAMoment(watchdog);
+}
+
+void NcclLink::start(const Make &calls) {
+  const std::lock_guard lock(mutex);
+  if (!comm)
+    throwGone();
+  checkResult(ncclGroupStart());
+  const ncclResult_t made = calls(comm);
+  // Also after a fault: the group is the thread's.
+  const ncclResult_t grouped = ncclGroupEnd();
+  checkResult(made);
+  checkResult(grouped);
+}
+
+void NcclLink::call(const Make &calls) {
+  start(calls);
+  settle();
+}
+
+void NcclLink::begin(const std::string &what, cudaStream_t stream) {
+  const std::lock_guard lock(mutex);
+  if (!comm)
+    throwGone();
+  // Between two looks many calls may end.
+  forgetEnded();
+  Flight &flight = flights.emplace_back();
+  flight.what = what;
+  if (spare.empty()) {
+    flight.marks = std::make_unique<Marks>();
+  } else {
+    flight.marks = std::move(spare.back());
+    spare.pop_back();
+  }
+  MTPLAN_CUDA(cudaEventRecord(flight.marks->begun.get(), stream));
+}
+
+void NcclLink::end(cudaStream_t stream) {
+  const std::lock_guard lock(mutex);
+  MTPLAN_CUDA(cudaEventRecord(flights.back().marks->ended.get(), stream));
+  flights.back().isQueued = true;
+}
+
+void NcclLink::forgetEnded() {
+  while (!flights.empty() && flights.front().isQueued &&
+         hasHappened(flights.front().marks->ended)) {
+    spare.push_back(std::move(flights.front().marks));
+    flights.pop_front();
+  }
+}
+
+bool NcclLink::isIdle() {
+  const std::lock_guard lock(mutex);
+  if (!comm)
+    throwGone();
+  forgetEnded();
+  return flights.empty();
+}
+
+void NcclLink::beginToClose() {
+  const std::lock_guard lock(mutex);
+  if (!comm)
+    throwGone();
+  checkResult(ncclCommFinalize(comm));
+}
+
+bool NcclLink::isClosed() { return isReady(); }
+
+void NcclLink::close() {
+  const std::lock_guard lock(mutex);
+  if (comm)
+    ncclCommDestroy(std::exchange(comm, nullptr));
+}
+
+void NcclLink::abort() noexcept {
+  const std::lock_guard lock(mutex);
+  if (comm)
+    ncclCommAbort(std::exchange(comm, nullptr));
+}
+
+std::optional<std::string> NcclLink::overdue(Clock::time_point now) {
+  forgetEnded();
+  if (flights.empty())
+    return std::nullopt;
+  Flight &first = flights.front();
+  // What is not queued yet keeps the host waiting.
+  if (!first.since && (!first.isQueued || hasHappened(first.marks->begun)))
+    first.since = now;
+  if (!first.since || now - *first.since < watchdog.world().patience())
+    return std::nullopt;
+  return first.what;
+}
+
+void NcclLink::look(Clock::time_point now) {
+  std::optional<std::string> late;
+  {
+    const std::lock_guard lock(mutex);
+    if (!comm)
+      return;
+    checkResult(state());
+    late = overdue(now);
+  }
+  if (!late)
+    return;
+  ask(*late);
+  const std::lock_guard lock(mutex);
+  if (comm && overdue(now) == late)
+    throw CommunicationError(
+        *late + ", in " + party.name +
+        ": all ranks have come to it, and it has not ended within " +
+        wordsOf(watchdog.world().patience()));
+}
+
+} // namespace mtplan::runtime::cuda

@@ -1,0 +1,115 @@
+//===- nccl_link.h - A communicator of NCCL ---------------------*- C++ -*-===//
+//
+// It does not block the host, so that it can be given up at any time, also
+// while it is made or makes its connections at its first call. What is queued
+// between begin() and end() has an event before it and one after it: a call
+// that has begun on the device, and has not ended within the world's patience,
+// is reported.
+//
+// Who is to blame is for the host's world to say. Each rank that waits too long
+// asks the others there, in the words of its call; who waits in the same call
+// asks the same; and who has not come to it on the device does not come there,
+// either. So the message is that of a host's transport: who did not come to
+// which call of which group, whom that rank waits for in turn, and two calls
+// that do not match. A rank has come to a call when its device has.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_COLLECTIVES_NCCL_NCCL_LINK_H
+#define MTPLAN_RUNTIME_CUDA_COLLECTIVES_NCCL_NCCL_LINK_H
+
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nccl.h>
+
+#include "runtime/cuda/collectives/nccl/watchdog.h"
+#include "runtime/cuda/context.h"
+
+namespace mtplan::runtime::cuda {
+
+/// Made by the places that lead: every so many, so that a large communicator is
+/// not made through a single rank.
+inline constexpr int kPlacesOfALead = 256;
+ncclUniqueId newUniqueId();
+
+class NcclLink final : public Ward {
+public:
+  /// Asks the others of the communicator whether they wait in `what`, too;
+  /// returns if all do.
+  using Ask = std::function<void(const std::string &what)>;
+
+  struct Party {
+    std::string name; ///< group "tp" (ranks 0 1 2)
+    int size = 1, place = 0;
+    std::vector<ncclUniqueId> ids; ///< one for every kPlacesOfALead places
+  };
+
+  /// Begins to make it.
+  NcclLink(const Watchdog &watchdog, Party party, Ask ask);
+  ~NcclLink() override { abort(); }
+  NcclLink(const NcclLink &) = delete;
+  NcclLink &operator=(const NcclLink &) = delete;
+
+  /// Waits until it is made.
+  void awaitMade();
+  /// Whether calls may be made: neither is it being made, nor is the last call
+  /// still on its way to the stream.
+  bool isReady();
+
+  using Make = std::function<ncclResult_t(ncclComm_t)>;
+  /// Makes calls of NCCL, as one group of them.
+  void start(const Make &calls);
+  /// start(), and waits until they are on their streams: not for the device.
+  void call(const Make &calls);
+
+  /// Around what is queued for a call. \param what  names it
+  void begin(const std::string &what, cudaStream_t stream);
+  void end(cudaStream_t stream);
+
+  /// Whether all calls have ended. Throws what has gone wrong.
+  bool isIdle();
+  /// All ranks do that, when they are idle: then the others need no more of
+  /// this one.
+  void beginToClose();
+  bool isClosed();
+  void close();
+
+  void look(Clock::time_point now) override;
+  void abort() noexcept override;
+
+private:
+  struct Marks {
+    Event begun, ended;
+  };
+  struct Flight {
+    std::string what;
+    std::unique_ptr<Marks> marks;
+    bool isQueued = false;                  ///< `ended` has been recorded
+    std::optional<Clock::time_point> since; ///< when it was seen to have begun
+  };
+
+  ncclResult_t state();
+  [[noreturn]] void throwGone() const;
+  [[noreturn]] void throwFault(ncclResult_t result);
+  void checkResult(ncclResult_t result);
+  void settle();
+  void forgetEnded();
+  std::optional<std::string> overdue(Clock::time_point now);
+
+  const Watchdog &watchdog;
+  const Party party;
+  const Ask ask;
+  std::mutex mutex; ///< of what follows
+  ncclComm_t comm = nullptr;
+  std::deque<Flight> flights; ///< in the order of the calls
+  std::vector<std::unique_ptr<Marks>> spare;
+};
+
+} // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_COLLECTIVES_NCCL_NCCL_LINK_H

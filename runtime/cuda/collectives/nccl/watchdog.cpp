@@ -1,0 +1,105 @@
+//===- watchdog.cpp - Who notices that the devices hang -------------------===//
+
+#include "runtime/cuda/collectives/nccl/watchdog.h"
+
+#include <algorithm>
+
+#include "runtime/communicator/waiting.h"
+#include "runtime/cuda/device_error.h"
+
+namespace mtplan::runtime::cuda {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+int presentDevice() {
+  int device = 0;
+  MTPLAN_CUDA(cudaGetDevice(&device));
+  return device;
+}
+
+/// Often against the patience that it enforces, seldom against what it costs.
+milliseconds interval(const World &host) {
+  return std::clamp(host.patience() / 50, milliseconds(1), milliseconds(20));
+}
+
+} // namespace
+
+Watchdog::Watchdog(World &itsHost)
+    : host(itsHost), device(presentDevice()), thread([this] { run(); }) {}
+
+void Watchdog::add(std::shared_ptr<Ward> ward) {
+  const std::lock_guard lock(mutex);
+  wards.push_back(std::move(ward));
+}
+
+void Watchdog::check() const {
+  if (!failed)
+    return;
+  const std::lock_guard lock(mutex);
+  std::rethrow_exception(why);
+}
+
+void Watchdog::fail() noexcept {
+  std::vector<std::shared_ptr<Ward>> all;
+  {
+    const std::lock_guard lock(mutex);
+    if (failed)
+      return;
+    why = std::current_exception();
+    failed = true;
+    all = wards;
+  }
+  try {
+    throw;
+  } catch (const Echo &) { // all know it
+  } catch (const std::exception &error) {
+    host.fail(error.what());
+  }
+  for (const auto &ward : all)
+    ward->abort();
+}
+
+void Watchdog::stop() {
+  {
+    const std::lock_guard lock(mutex);
+    stopping = true;
+  }
+  changed.notify_all();
+  if (thread.joinable())
+    thread.join();
+}
+
+void Watchdog::lookAtAll() {
+  host.check();
+  std::vector<std::shared_ptr<Ward>> all;
+  {
+    const std::lock_guard lock(mutex);
+    all = wards;
+  }
+  for (const auto &ward : all)
+    ward->look(Ward::Clock::now());
+}
+
+void Watchdog::run() {
+  try {
+    MTPLAN_CUDA(cudaSetDevice(device));
+    for (std::unique_lock lock(mutex); !stopping && !failed;) {
+      lock.unlock();
+      lookAtAll();
+      lock.lock();
+      changed.wait_for(lock, interval(host),
+                       [&] { return stopping || failed; });
+    }
+  } catch (...) {
+    fail();
+  }
+}
+
+void awaitAMoment(const Watchdog &watchdog) {
+  watchdog.check();
+  std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
+
+} // namespace mtplan::runtime::cuda

@@ -1,0 +1,114 @@
+//===- nccl_test.cpp - The fake NCCL itself -------------------------------===//
+
+#include <array>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include <nccl.h>
+
+#include <gtest/gtest.h>
+
+#include "tests/emulator/nccl.h"
+#include "tests/emulator/streams.h"
+
+namespace mtplan::emulator {
+namespace {
+
+/// A rank's thread, with a device and a stream of its own.
+struct Rank {
+  int number = 0;
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+};
+
+void onRanks(int ranks, const std::function<void(Rank &)> &body) {
+  setDevices(ranks);
+  ncclUniqueId id;
+  ncclGetUniqueId(&id);
+  std::vector<std::thread> threads;
+  threads.reserve(ranks);
+  for (int number = 0; number < ranks; ++number)
+    threads.emplace_back([&, number] {
+      Rank rank{number};
+      cudaSetDevice(number);
+      cudaStreamCreateWithFlags(&rank.stream, 0);
+      EXPECT_EQ(ncclCommInitRank(&rank.comm, ranks, id, number), ncclSuccess);
+      body(rank);
+      if (rank.comm)
+        ncclCommDestroy(rank.comm);
+      cudaStreamDestroy(rank.stream);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  setDevices(1);
+  EXPECT_EQ(ncclCommunicators(), 0);
+}
+
+TEST(EmulatedNccl, Adds) {
+  onRanks(3, [](Rank &rank) {
+    const auto in = static_cast<float>(rank.number + 1);
+    float out = 0;
+    EXPECT_EQ(
+        ncclAllReduce(&in, &out, 1, ncclFloat, ncclSum, rank.comm, rank.stream),
+        ncclSuccess);
+    cudaStreamSynchronize(rank.stream);
+    EXPECT_EQ(out, 6.0F);
+  });
+}
+
+// Each sends before it receives: only together do they go on.
+TEST(EmulatedNccl, SendsAndReceivesOfAGroupGoTogether) {
+  onRanks(2, [](Rank &rank) {
+    const std::array<float, 2> in{static_cast<float>(rank.number), 7.0F};
+    std::array<float, 2> out{};
+    ncclGroupStart();
+    ncclSend(in.data(), 2, ncclFloat, 1 - rank.number, rank.comm, rank.stream);
+    ncclRecv(out.data(), 2, ncclFloat, 1 - rank.number, rank.comm, rank.stream);
+    ncclGroupEnd();
+    cudaStreamSynchronize(rank.stream);
+    EXPECT_EQ(out[0], static_cast<float>(1 - rank.number));
+  });
+}
+
+TEST(EmulatedNccl, CallsOfACommunicatorGoInTheirOrderOnWhicheverStream) {
+  onRanks(2, [](Rank &rank) {
+    cudaStream_t other = nullptr;
+    cudaStreamCreateWithFlags(&other, 0);
+    float one = 1.0F, two = 0.0F;
+    ncclAllReduce(&one, &one, 1, ncclFloat, ncclSum, rank.comm, rank.stream);
+    ncclAllReduce(&one, &two, 1, ncclFloat, ncclSum, rank.comm, other);
+    cudaStreamSynchronize(other);
+    EXPECT_EQ(two, 4.0F);
+    cudaStreamSynchronize(rank.stream);
+    cudaStreamDestroy(other);
+  });
+}
+
+TEST(EmulatedNccl, WhatDoesNotMatchWaitsUntilItIsAborted) {
+  onRanks(2, [](Rank &rank) {
+    std::array<float, 2> data{};
+    ncclAllReduce(data.data(), data.data(), 1 + rank.number, ncclFloat, ncclSum,
+                  rank.comm, rank.stream);
+    for (int i = 0; i < 10; ++i)
+      EXPECT_EQ(cudaStreamQuery(rank.stream), cudaErrorNotReady);
+    ncclCommAbort(rank.comm);
+    rank.comm = nullptr;
+    cudaStreamSynchronize(rank.stream);
+  });
+}
+
+TEST(EmulatedNccl, TwoRanksOnADeviceAreRefused) {
+  ncclUniqueId id;
+  ncclGetUniqueId(&id);
+  std::array<ncclComm_t, 2> comms{};
+  ncclGroupStart();
+  ncclCommInitRank(&comms[0], 2, id, 0);
+  ncclCommInitRank(&comms[1], 2, id, 1);
+  EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
+  for (ncclComm_t comm : comms)
+    ncclCommAbort(comm);
+}
+
+} // namespace
+} // namespace mtplan::emulator
