@@ -58,7 +58,10 @@ struct StepInput {
   UpdateNumbers update;  ///< gradientFactor: unread where there is a rule
   /// Of the loss, and so of all gradients; reports are without it.
   double lossScale = 1.0;
-  /// Where to note when each instruction ran; null: nowhere.
+  /// Whether the host waits for each instruction, so that its time is its own:
+  /// nothing overlaps, and nothing is recorded or replayed.
+  bool isTimed = false;
+  /// Where to note when each instruction ran, of a timed step; null: nowhere.
   std::vector<InstructionRun> *trace = nullptr;
   /// Clip, loss scale, and what is done about a norm that is not finite: alike
   /// on all ranks. Null: every step updates.
@@ -145,8 +148,9 @@ private:
 
   void queue(Part &part, const StepInput &input,
              const std::function<void()> &work);
-  void run(const ScheduleEntry &entry, const StepInput &input);
-  void runReporting(const ScheduleEntry &entry, const StepInput &input);
+  /// \param wanted  instructions; null: all, and their times are kept
+  void run(const ScheduleEntry &entry, const StepInput &input,
+           const std::vector<bool> *wanted);
   /// Gradients and reports start at zero.
   void clearSums();
   void sumSquares();

@@ -25,9 +25,13 @@ StepNumbers numbersOf(const StepInput &input, bool drops) {
 
 } // namespace
 
-void RankExecutor::run(const ScheduleEntry &entry, const StepInput &input) {
+// Events are those of the whole program: what an evaluation leaves out keeps
+// its place.
+void RankExecutor::run(const ScheduleEntry &entry, const StepInput &input,
+                       const std::vector<bool> *wanted) {
   const auto &tasks = programs[sized(entry.program)];
   const StreamOrder &order = orders[sized(entry.program)];
+  Queue &queue = backend.queue();
   TaskRun run;
   run.firstCopy = own.programs[sized(entry.program)].firstCopy;
   run.input = &input;
@@ -35,14 +39,16 @@ void RankExecutor::run(const ScheduleEntry &entry, const StepInput &input) {
   double before = seconds();
   for (int i = 0; i < entry.count; ++i) {
     run.copy = entry.first + i * entry.step;
-    order.begin(backend.queue());
+    order.begin(queue);
     for (std::size_t t = 0; t < tasks.size(); ++t) {
-      order.before(t, backend.queue());
-      tasks[t]->run(run);
-      order.after(t, backend.queue());
-      // Who asks when it ran waits for it.
-      if (input.trace)
-        backend.queue().finish();
+      order.before(t, queue);
+      if (!wanted || (*wanted)[t])
+        tasks[t]->run(run);
+      order.after(t, queue);
+      if (wanted)
+        continue;
+      if (input.isTimed)
+        queue.finish();
       double after = seconds();
       tasks[t]->seconds += after - before;
       if (input.trace)
@@ -50,30 +56,7 @@ void RankExecutor::run(const ScheduleEntry &entry, const StepInput &input) {
                                 run.copy, entry.microBatch, before, after});
       before = after;
     }
-    order.end(backend.queue());
-  }
-}
-
-void RankExecutor::runReporting(const ScheduleEntry &entry,
-                                const StepInput &input) {
-  const auto &tasks = programs[sized(entry.program)];
-  const std::vector<bool> &wanted = reporting[sized(entry.program)];
-  const StreamOrder &order = orders[sized(entry.program)];
-  TaskRun run;
-  run.firstCopy = own.programs[sized(entry.program)].firstCopy;
-  run.input = &input;
-  run.microBatch = entry.microBatch;
-  for (int i = 0; i < entry.count; ++i) {
-    run.copy = entry.first + i * entry.step;
-    order.begin(backend.queue());
-    for (std::size_t t = 0; t < tasks.size(); ++t) {
-      // Events are those of the whole program.
-      order.before(t, backend.queue());
-      if (wanted[t])
-        tasks[t]->run(run);
-      order.after(t, backend.queue());
-    }
-    order.end(backend.queue());
+    order.end(queue);
   }
 }
 
@@ -82,7 +65,8 @@ void RankExecutor::runReporting(const ScheduleEntry &entry,
 void RankExecutor::queue(Part &part, const StepInput &input,
                          const std::function<void()> &work) {
   Queue &queue = backend.queue();
-  const bool records = queue.records() && carrier().isQueued() && !input.trace;
+  const bool records =
+      queue.records() && carrier().isQueued() && !input.isTimed;
   if (++part.times == 1 || !records)
     return work();
   if (!part.recording) {
@@ -111,7 +95,7 @@ std::map<std::string, double> RankExecutor::evaluate(const StepInput &input) {
     clearSums();
     for (const auto *entries : {&own.schedule, &own.reduce})
       for (const ScheduleEntry &entry : *entries)
-        runReporting(entry, input);
+        run(entry, input, &reporting[sized(entry.program)]);
   });
   backend.queue().finish();
   StepOutput output;
@@ -184,7 +168,7 @@ StepOutput RankExecutor::step(const StepInput &input) {
     secondsOfOwnKernels += seconds() - before;
     for (const auto *entries : {&own.schedule, &own.reduce})
       for (const ScheduleEntry &entry : *entries)
-        run(entry, input);
+        run(entry, input, nullptr);
     const double after = seconds();
     sumSquares();
     secondsOfOwnKernels += seconds() - after;
@@ -212,7 +196,7 @@ StepOutput RankExecutor::step(const StepInput &input) {
       backend.memory().queueUpload(numbers.get(), updateNumbers.get(),
                                    sizeof(StepNumbers));
       for (const ScheduleEntry &entry : own.apply)
-        run(entry, scaled);
+        run(entry, scaled, nullptr);
     });
   }
   secondsOfSteps += seconds() - start;

@@ -2,6 +2,7 @@
 
 #include "runtime/executor/train.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 
@@ -24,7 +25,8 @@ public:
            const TrainHooks &hooks)
       : plan(thePlan), world(theWorld), options(theOptions), data(theData),
         beforeUpdate(hooks.beforeUpdate), rank(plan, world, backend),
-        rule(settingsOf(options)), flops(sumOfAll(rank.flops())) {
+        isQueued(backend.queue().records()), rule(settingsOf(options)),
+        flops(sumOfAll(rank.flops())) {
     Initialisation how{options.seed, options.deviation, plan.layers};
     rank.initialise([&](const Parameter &parameter, int copy,
                         const TensorView &piece, double *values) {
@@ -74,7 +76,12 @@ public:
                     1.0};
     if (traced)
       input.trace = &times.trace;
+    input.isTimed = traced || number == timedStep();
+    if (isQueued && input.isTimed)
+      first = rank.instructionTimes();
     StepOutput output = rank.step(input);
+    if (isQueued && input.isTimed)
+      timed = since(first);
     done = number;
     updates += output.skipped ? 0 : 1;
     StepRecord record;
@@ -84,8 +91,9 @@ public:
     if (isFirst) {
       first = rank.instructionTimes();
       firstSeconds = record.seconds;
-    } else {
+    } else if (!(isQueued && input.isTimed)) {
       times.seconds += record.seconds;
+      ++times.steps;
     }
     if (options.validateEvery > 0 &&
         (number % options.validateEvery == 0 || number == options.steps))
@@ -109,18 +117,36 @@ public:
   TrainTimes end() {
     times.spent = rank.timeSpent();
     times.instructions = rank.instructionTimes();
-    times.steps = done - started;
-    if (times.steps == 1)
+    if (times.steps > 0) {
+      times.instructions = since(first);
+    } else {
       times.seconds = firstSeconds;
-    if (times.steps > 1) {
-      --times.steps;
-      for (std::size_t i = 0; i < first.size(); ++i)
-        times.instructions[i].seconds -= first[i].seconds;
+      times.steps = done > started ? 1 : 0;
+    }
+    if (isQueued) {
+      times.instructions = timed;
+      for (InstructionTime &time : times.instructions)
+        time.seconds *= static_cast<double>(times.steps);
     }
     return std::move(times);
   }
 
 private:
+  // Of a device that is given whole steps: the one after it has seen how they
+  // go. Where kernels run when they are called every step is timed.
+  std::int64_t timedStep() const {
+    constexpr std::int64_t kAfter = 3;
+    return isQueued ? std::min(started + kAfter, options.steps) : 0;
+  }
+
+  std::vector<InstructionTime>
+  since(const std::vector<InstructionTime> &before) const {
+    std::vector<InstructionTime> spent = rank.instructionTimes();
+    for (std::size_t i = 0; i < before.size(); ++i)
+      spent[i].seconds -= before[i].seconds;
+    return spent;
+  }
+
   static UpdateRuleSettings settingsOf(const TrainOptions &options) {
     UpdateRuleSettings settings;
     settings.scaler = options.scaler;
@@ -170,11 +196,13 @@ private:
   const TrainData &data;
   const std::function<void()> beforeUpdate;
   RankExecutor rank;
+  const bool isQueued; ///< steps are given to a device as a whole
   UpdateRule rule;
   const double flops;
   std::int64_t started = 0, done = 0; ///< steps, of this run and those before
   std::int64_t updates = 0;           ///< steps that were not skipped
   std::vector<InstructionTime> first; ///< step of this run
+  std::vector<InstructionTime> timed; ///< step, on a device
   double firstSeconds = 0.0;
   TrainTimes times;
 };

@@ -62,6 +62,7 @@ struct TrainTimes {
   TimeSpent spent;
   /// Of all steps but the first, which finds everything cold; of that if there
   /// is no other.
+  /// On a device: as if all had been like the one that was timed.
   std::vector<InstructionTime> instructions;
   double seconds = 0.0;              ///< of those steps
   std::int64_t steps = 0;            ///< as many

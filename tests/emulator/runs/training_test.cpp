@@ -1,0 +1,117 @@
+//===- training_test.cpp - mtrun on emulated GPUs -------------------------===//
+//
+// The command as a person types it, with --backend cuda over the emulator,
+// beside the same run on CPU ranks.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/emulator/streams.h"
+#include "tests/executable/run_process.h"
+
+namespace mtplan {
+namespace {
+
+using emulator::Pace;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+/// One number of every line of a file of metrics that has it.
+std::vector<double> numbersIn(const std::string &file,
+                              const std::string &name) {
+  std::vector<double> all;
+  std::istringstream lines(contentOf(file));
+  const std::string key = "\"" + name + "\": ";
+  for (std::string line; std::getline(lines, line);)
+    if (const std::size_t at = line.find(key); at != std::string::npos)
+      all.push_back(std::stod(line.substr(at + key.size())));
+  return all;
+}
+
+class EmulatedTraining : public testing::TestWithParam<Pace> {
+protected:
+  EmulatedTraining() {
+    // As small as shows everything: a thread of a device is a fiber here.
+    const std::string model = folder / "model.json";
+    std::ofstream(model) << R"({"model_type": "gpt2", "n_layer": 2,
+      "n_embd": 16, "n_head": 2, "n_positions": 8, "vocab_size": 256,
+      "attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1})";
+    EXPECT_EQ(compileExample(model, plan, {"--gpus", "1"}), "");
+    emulator::setPace(GetParam());
+  }
+  ~EmulatedTraining() override { emulator::setPace(Pace::first); }
+
+  Ran train(const std::string &backend, const std::string &metrics,
+            const std::vector<std::string> &more = {}) {
+    std::vector<std::string> arguments{plan,
+                                       "--data",
+                                       kText,
+                                       "--backend",
+                                       backend,
+                                       "--steps",
+                                       "6",
+                                       "--metrics",
+                                       folder / metrics,
+                                       "--every",
+                                       "1",
+                                       "--valid",
+                                       kText,
+                                       "--eval-every",
+                                       "3",
+                                       "--eval-steps",
+                                       "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return runHere(arguments);
+  }
+
+  TestFolder folder;
+  const std::string plan = folder / "plan";
+};
+
+// With dropout on: masks are drawn on the device, of seed and step.
+TEST_P(EmulatedTraining, LosesAsOnTheCpu) {
+  const Ran cpu = train("cpu", "cpu"), gpu = train("cuda", "gpu");
+  ASSERT_EQ(cpu.code, 0) << cpu.err;
+  ASSERT_EQ(gpu.code, 0) << gpu.err;
+  for (const char *name : {"loss", "gradient_norm", "validation_loss"}) {
+    const std::vector<double> expected = numbersIn(folder / "cpu", name),
+                              ran = numbersIn(folder / "gpu", name);
+    ASSERT_THAT(ran, SizeIs(name[0] == 'v' ? 2 : 6)) << name;
+    ASSERT_EQ(ran.size(), expected.size()) << name;
+    for (std::size_t i = 0; i < ran.size(); ++i)
+      EXPECT_NEAR(ran[i], expected[i], 1e-5 * std::abs(expected[i]))
+          << name << " " << i;
+  }
+  EXPECT_THAT(gpu.out, HasSubstr("attention"));
+}
+
+// What is saved is what training had, and goes on to the bit.
+TEST_P(EmulatedTraining, GoesOnToTheBit) {
+  ASSERT_EQ(train("cuda", "whole").code, 0);
+  const std::vector<std::string> kept{"--checkpoint", folder / "kept",
+                                      "--save-every", "2"};
+  ASSERT_EQ(train("cuda", "first", kept).code, 0);
+  const Ran ran = runHere({"ckpt", "verify", folder / "kept"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  std::vector<std::string> again{"--load", folder / "kept/step-00000004"};
+  const Ran rest = train("cuda", "rest", again);
+  ASSERT_EQ(rest.code, 0) << rest.err;
+  const std::vector<double> whole = numbersIn(folder / "whole", "loss"),
+                            last = numbersIn(folder / "rest", "loss");
+  ASSERT_THAT(last, SizeIs(2));
+  EXPECT_EQ(last[0], whole[4]);
+  EXPECT_EQ(last[1], whole[5]);
+  EXPECT_EQ(numbersIn(folder / "first", "loss"), whole);
+}
+
+INSTANTIATE_TEST_SUITE_P(Paces, EmulatedTraining,
+                         testing::Values(Pace::last, Pace::asked));
+
+} // namespace
+} // namespace mtplan
