@@ -3,11 +3,10 @@
 #ifndef MTPLAN_RUNTIME_BACKEND_ACTIVATION_H
 #define MTPLAN_RUNTIME_BACKEND_ACTIVATION_H
 
+#include "runtime/backend/activation_kind.h"
 #include "runtime/backend/signature.h"
 
 namespace mtplan::runtime {
-
-enum class Activation { gelu, geluTanh, silu, relu, tanh, sigmoid };
 
 /// From the setting `kind`.
 inline Activation activationOf(const KernelSpec &spec) {

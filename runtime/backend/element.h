@@ -14,7 +14,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "runtime/plan/plan.h"
+#include "runtime/plan/element_type.h"
 
 namespace mtplan::runtime {
 

@@ -25,26 +25,12 @@
 #include "runtime/backend/memory.h"
 #include "runtime/backend/queue.h"
 #include "runtime/backend/step_numbers.h"
+#include "runtime/backend/tensor_view.h"
 #include "runtime/communicator/communicator.h"
 #include "runtime/plan/plan.h"
 #include "runtime/random/draws.h"
 
 namespace mtplan::runtime {
-
-/// Which piece of a dimension a rank has.
-struct Span {
-  std::int64_t offset = 0;
-  std::int64_t global = 1; ///< extent of the whole
-};
-
-/// A dense row-major tensor of one rank, without its data.
-struct TensorView {
-  ElementType type = ElementType::f32;
-  std::vector<std::int64_t> shape; ///< local
-  std::vector<Span> pieces;        ///< by dimension; empty: whole
-
-  std::int64_t elements() const;
-};
 
 /// Everything about a call that is known before it runs.
 struct KernelSpec {

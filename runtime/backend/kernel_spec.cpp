@@ -7,13 +7,6 @@
 
 namespace mtplan::runtime {
 
-std::int64_t TensorView::elements() const {
-  std::int64_t product = 1;
-  for (std::int64_t size : shape)
-    product *= size;
-  return product;
-}
-
 const Setting *KernelSpec::find(const std::string &name) const {
   auto found = std::ranges::find(settings, name, &Setting::name);
   return found == settings.end() ? nullptr : &*found;

@@ -1,32 +1,51 @@
 //===- attention.cu - Attention, with a running softmax -------------------===//
 
-#include "runtime/backend/relative_position.h"
-#include "runtime/cuda/attention_tiles.cuh"
+#include "runtime/cuda/attention_kernel.h"
+#include "runtime/cuda/device/attention.cuh"
 
 namespace mtplan::runtime::cuda {
 
+namespace {
+
+Heads wholeOf(const KernelSpec &spec) {
+  const TensorView &query = spec.inputs[0], &key = spec.inputs[1];
+  const std::int64_t width = spec.integer("head_dim", 1);
+  const Span features = pieceOf(query, 2);
+  return {width,
+          query.shape[0],
+          query.shape[1],
+          query.shape[2] / width,
+          key.shape[1],
+          key.shape[2] / width,
+          spec.integer("causal", 0) != 0,
+          spec.number("scale", 1.0),
+          pieceOf(query, 0),
+          pieceOf(query, 1),
+          features.offset / width,
+          features.global / width};
+}
+
+} // namespace
+
 AttentionKernel::AttentionKernel(const KernelSpec &theSpec,
                                  SharedContext theContext, std::size_t tableAt)
-    : context(std::move(theContext)), spec(theSpec), all(spec), table(tableAt) {
+    : context(std::move(theContext)), spec(theSpec), all(wholeOf(spec)),
+      table(tableAt) {
   if (all.width > kMostWidth)
     refuse(spec, "has head_dim " + std::to_string(all.width) +
                      ", of which GPUs take at most " +
                      std::to_string(kMostWidth));
   if (spec.inputs.size() <= table)
     return;
-  std::vector<std::int32_t> rows;
-  for (std::int64_t i = 0; i < all.bucketAt(0, all.keys); ++i)
-    rows.push_back(static_cast<std::int32_t>(
-        relativeBucket(i - all.bucketAt(0, 0) - all.positions.offset,
-                       spec.inputs[table].shape[0],
-                       spec.integer("max_distance", 0), !all.causal)));
-  buckets = uploaded(*context, rows);
+  buckets = uploaded(*context,
+                     biasRows(all.queries, all.keys, all.positions.offset,
+                              spec.inputs[table].shape[0],
+                              spec.integer("max_distance", 0), !all.causal));
 }
 
 Heads AttentionKernel::headsOf(const Invocation &call) const {
   Heads heads = all;
-  heads.maskStart = call.microBatch * all.samples.global * all.allHeads *
-                    all.positions.global * all.keys;
+  heads.maskStart = call.microBatch * all.masked();
   if (spec.inputs.size() > table) {
     heads.table = operandOf(spec, call, table);
     heads.buckets = reinterpret_cast<const std::int32_t *>(buckets.get());
@@ -35,84 +54,11 @@ Heads AttentionKernel::headsOf(const Invocation &call) const {
 }
 
 Masks AttentionKernel::masksOf(const Invocation &call) const {
-  return {call, spec.text("mask", ""), spec.number("rate", 0.0)};
+  return {call.step, spec.text("mask", ""), call.copy,
+          spec.number("rate", 0.0)};
 }
 
 namespace {
-
-template <typename R> __device__ R largestOfWarp(R value) {
-#pragma unroll
-  for (int apart = kWarp / 2; apart > 0; apart /= 2) {
-    const R other = __shfl_xor_sync(0xffffffffU, value, apart);
-    // A NaN stays.
-    value = value > other || value != value ? value : other;
-  }
-  return value;
-}
-
-/// A block for each tile of queries of each head of each sample.
-template <typename R, int Widths>
-__global__ void __launch_bounds__(kTileThreads)
-    attend(Operand query, Operand key, Operand value, Result to, Result kept,
-           Heads all, Masks masks) {
-  const Mask mask = masks.now();
-  __shared__ Tile<R> left, right, shares;
-  const std::int64_t first = blockIdx.x % all.queryTiles() * kTile;
-  const std::int64_t head = blockIdx.x / all.queryTiles() % all.heads;
-  const std::int64_t b = blockIdx.x / all.queryTiles() / all.heads;
-  const std::int64_t keyHead = head / all.ofHead();
-  const unsigned lane = threadIdx.x % kWarp;
-  const unsigned row = threadIdx.x / kWarp * kRows;
-  const std::int64_t last =
-      first + kTile < all.queries ? first + kTile : all.queries;
-
-  R largest[kRows], totals[kRows], sums[kRows][Widths] = {};
-  for (int r = 0; r < kRows; ++r) {
-    largest[r] = -R(INFINITY);
-    totals[r] = R(0);
-  }
-  for (std::int64_t k = 0; k < all.visible(last - 1); k += kTile) {
-    R scores[kRows] = {};
-    addProducts(queryRows(all, query, b, head, first),
-                keyRows(all, key, b, keyHead, k), all.width, left, right,
-                scores);
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      const std::int64_t s = first + row + r;
-      // A row that is not there has no keys.
-      const bool seen = s < last && k + lane < all.visible(s);
-      const R score =
-          seen ? all.score(scores[r], head, s, k + lane) : -R(INFINITY);
-      const R before = largest[r];
-      const R top = largestOfWarp(score);
-      largest[r] = top > before || top != top ? top : before;
-      // Of nothing seen yet there is nothing to scale.
-      const R factor = before == largest[r] ? R(1) : exp(before - largest[r]);
-      const R share = seen ? exp(score - largest[r]) : R(0);
-      totals[r] = totals[r] * factor + share;
-      for (int part = 0; part < Widths; ++part)
-        sums[r][part] *= factor;
-      shares[row + r][lane] =
-          seen && mask.drops()
-              ? share * mask.at<R>(all.maskAt(b, head, s, k + lane))
-              : share;
-    }
-    addRows<false>(shares, keyRows(all, value, b, keyHead, k), all.width, left,
-                   sums);
-  }
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-    for (int apart = kWarp / 2; apart > 0; apart /= 2)
-      totals[r] += __shfl_xor_sync(0xffffffffU, totals[r], apart);
-    if (lane == 0 && first + row + r < last)
-      storeOne(kept, all.keptAt(b, head, first + row + r),
-               largest[r] + log(totals[r]));
-    totals[r] = R(1) / totals[r];
-  }
-  storeRows(to, all.queryAt(b, head, first), all.heads * all.width,
-            last - first, all.width, sums, totals);
-}
 
 template <typename R> class Attention final : public AttentionKernel {
 public:
@@ -121,12 +67,10 @@ public:
 
   void run(const Invocation &call) override {
     withWidths(all.width, [&](auto widths) {
-      launch(*context,
-             {all.batch * all.heads * all.queryTiles(), 1, kTileThreads},
-             attend<R, decltype(widths)::value>, operandOf(spec, call, 0),
-             operandOf(spec, call, 1), operandOf(spec, call, 2),
-             resultOf(spec, call, 0), resultOf(spec, call, 1), headsOf(call),
-             masksOf(call));
+      attentionOf<R, decltype(widths)::value>(
+          streamOf(context), operandOf(spec, call, 0), operandOf(spec, call, 1),
+          operandOf(spec, call, 2), resultOf(spec, call, 0),
+          resultOf(spec, call, 1), headsOf(call), masksOf(call));
     });
   }
 };

@@ -1,241 +1,33 @@
 //===- attention_grad.cu - Gradients of attention -------------------------===//
-//
-// Probabilities are made again from what forward kept of each row. Each tensor
-// has blocks of its own, which sum in one order: queries' gradients by tiles of
-// queries, keys' and values' by tiles of keys. A bias's gradient is summed
-// along diagonals, where distances are equal, then by row of its table.
-//
-//===----------------------------------------------------------------------===//
 
-#include "runtime/cuda/attention_tiles.cuh"
-#include "runtime/cuda/block_sum.cuh"
+#include "runtime/cuda/attention_kernel.h"
+#include "runtime/cuda/device/attention_grad.cuh"
 
 namespace mtplan::runtime::cuda {
 
 namespace {
-
-constexpr int kDiagonals = 2 * kTile - 1; ///< of a tile
-
-struct GradOperands {
-  Operand query, key, value, above;
-};
-
-/// What a query's row keeps for all of its keys.
-template <typename R> struct RowNumbers {
-  R lse;        ///< logarithm of the sum of its scores' exponentials
-  R projection; ///< part of all its probabilities' gradients
-};
-
-/// A warp for each row.
-template <typename R>
-__global__ void project(Operand result, Operand above, Operand lse,
-                        std::int64_t rows, std::int64_t width,
-                        RowNumbers<R> *to) {
-  const std::int64_t row =
-      std::int64_t{blockIdx.x} * (kTileThreads / kWarp) + threadIdx.x / kWarp;
-  if (row >= rows)
-    return;
-  R sum = R(0);
-  for (std::int64_t h = threadIdx.x % kWarp; h < width; h += kWarp)
-    sum += loadOne<R>(result, row * width + h) *
-           loadOne<R>(above, row * width + h);
-#pragma unroll
-  for (int apart = kWarp / 2; apart > 0; apart /= 2)
-    sum += __shfl_xor_sync(0xffffffffU, sum, apart);
-  if (threadIdx.x % kWarp == 0)
-    to[row] = {loadOne<R>(lse, row), sum};
-}
-
-/// Gradients of the scores of a tile, and what values are weighted by; zeros
-/// where nothing is seen.
-template <typename R>
-__device__ void slopesOf(const GradOperands &from, const RowNumbers<R> *numbers,
-                         const Heads &all, const Mask &mask, std::int64_t b,
-                         std::int64_t head, std::int64_t firstQuery,
-                         std::int64_t firstKey, Tile<R> &left, Tile<R> &right,
-                         Tile<R> &slopes, Tile<R> &shares) {
-  const std::int64_t keyHead = head / all.ofHead();
-  R scores[kRows] = {}, above[kRows] = {};
-  addProducts(queryRows(all, from.query, b, head, firstQuery),
-              keyRows(all, from.key, b, keyHead, firstKey), all.width, left,
-              right, scores);
-  addProducts(queryRows(all, from.above, b, head, firstQuery),
-              keyRows(all, from.value, b, keyHead, firstKey), all.width, left,
-              right, above);
-  const unsigned lane = threadIdx.x % kWarp;
-  const unsigned row = threadIdx.x / kWarp * kRows;
-  const std::int64_t k = firstKey + lane;
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-    const std::int64_t s = firstQuery + row + r;
-    R slope = R(0), share = R(0);
-    if (s < all.queries && k < all.visible(s)) {
-      const RowNumbers<R> its = numbers[all.keptAt(b, head, s)];
-      share = exp(all.score(scores[r], head, s, k) - its.lse);
-      const R kept =
-          mask.drops() ? mask.at<R>(all.maskAt(b, head, s, k)) : R(1);
-      slope = share * (above[r] * kept - its.projection);
-      share *= kept;
-    }
-    slopes[row + r][lane] = slope;
-    shares[row + r][lane] = share;
-  }
-}
-
-template <typename R> __device__ void fill(R (&factors)[kRows], R value) {
-  for (int r = 0; r < kRows; ++r)
-    factors[r] = value;
-}
-
-/// A block for each tile of queries of each head of each sample.
-/// \param diagonals  of each block keyTiles + 1 times kTile, cleared; or null
-template <typename R, int Widths>
-__global__ void __launch_bounds__(kTileThreads)
-    queryGrad(GradOperands from, const RowNumbers<R> *numbers, Heads all,
-              Masks masks, Result to, R *diagonals) {
-  const Mask mask = masks.now();
-  __shared__ Tile<R> left, right, slopes, shares;
-  const std::int64_t first = blockIdx.x % all.queryTiles() * kTile;
-  const std::int64_t head = blockIdx.x / all.queryTiles() % all.heads;
-  const std::int64_t b = blockIdx.x / all.queryTiles() / all.heads;
-  const std::int64_t last =
-      first + kTile < all.queries ? first + kTile : all.queries;
-  R sums[kRows][Widths] = {}, factors[kRows];
-  for (std::int64_t k = 0; k < all.visible(last - 1); k += kTile) {
-    slopesOf(from, numbers, all, mask, b, head, first, k, left, right, slopes,
-             shares);
-    addRows<false>(slopes, keyRows(all, from.key, b, head / all.ofHead(), k),
-                   all.width, left, sums);
-    if (diagonals && threadIdx.x < kDiagonals) {
-      // Keys that are so many after the query, from kTile - 1 before it on.
-      const int apart = static_cast<int>(threadIdx.x) - (kTile - 1);
-      R sum = R(0);
-      for (int q = 0; q < kTile; ++q)
-        if (q + apart >= 0 && q + apart < kTile)
-          sum += slopes[q][q + apart];
-      diagonals[blockIdx.x * (all.keyTiles() + 1) * kTile + k + threadIdx.x] +=
-          sum;
-    }
-  }
-  fill(factors, static_cast<R>(all.scale));
-  storeRows(to, all.queryAt(b, head, first), all.heads * all.width,
-            last - first, all.width, sums, factors);
-}
-
-/// A block for each tile of keys of each of their heads of each sample: the
-/// heads that share them come one after another.
-template <typename R, int Widths>
-__global__ void __launch_bounds__(kTileThreads)
-    keyGrad(GradOperands from, const RowNumbers<R> *numbers, Heads all,
-            Masks masks, Result toKey, Result toValue) {
-  const Mask mask = masks.now();
-  __shared__ Tile<R> left, right, slopes, shares;
-  const std::int64_t first = blockIdx.x % all.keyTiles() * kTile;
-  const std::int64_t keyHead = blockIdx.x / all.keyTiles() % all.keyHeads;
-  const std::int64_t b = blockIdx.x / all.keyTiles() / all.keyHeads;
-  // The first query that sees any of these keys.
-  const std::int64_t seenFrom =
-      all.causal && first > all.positions.offset
-          ? (first - all.positions.offset) / kTile * kTile
-          : 0;
-  R keySums[kRows][Widths] = {}, valueSums[kRows][Widths] = {}, factors[kRows];
-  for (std::int64_t head = keyHead * all.ofHead();
-       head < (keyHead + 1) * all.ofHead(); ++head)
-    for (std::int64_t s = seenFrom; s < all.queries; s += kTile) {
-      slopesOf(from, numbers, all, mask, b, head, s, first, left, right, slopes,
-               shares);
-      addRows<true>(slopes, queryRows(all, from.query, b, head, s), all.width,
-                    left, keySums);
-      addRows<true>(shares, queryRows(all, from.above, b, head, s), all.width,
-                    left, valueSums);
-    }
-  const std::int64_t start = all.keyAt(b, keyHead, first);
-  const std::int64_t stride = all.keyHeads * all.width, rows = all.keys - first;
-  fill(factors, static_cast<R>(all.scale));
-  storeRows(toKey, start, stride, rows, all.width, keySums, factors);
-  fill(factors, R(1));
-  storeRows(toValue, start, stride, rows, all.width, valueSums, factors);
-}
-
-/// A block for each element of the table, [row, head]; samples in their order.
-template <typename R>
-__global__ void biasGrad(const R *diagonals, Heads all, Result to) {
-  const std::int64_t row = blockIdx.x / all.heads;
-  const std::int64_t head = blockIdx.x % all.heads;
-  const std::int64_t length = (all.keyTiles() + 1) * kTile;
-  R total = R(0);
-  for (std::int64_t b = 0; b < all.batch; ++b) {
-    const R *parts =
-        diagonals + (b * all.heads + head) * all.queryTiles() * length;
-    R sum = R(0);
-    for (std::int64_t i = threadIdx.x; i < all.queryTiles() * length;
-         i += blockDim.x) {
-      const std::int64_t at =
-          all.bucketAt(i / length * kTile + kTile - 1, i % length);
-      if (at >= 0 && at < all.bucketAt(0, all.keys) && all.buckets[at] == row)
-        sum += parts[i];
-    }
-    total += sumOverBlock(sum);
-  }
-  if (threadIdx.x == 0)
-    storeOne(to, blockIdx.x, total);
-}
 
 template <typename R> class AttentionGrad final : public AttentionKernel {
 public:
   AttentionGrad(const KernelSpec &theSpec, SharedContext theContext)
       : AttentionKernel(theSpec, std::move(theContext), 6),
         biased(spec.outputs.size() > 3) {
-    context->reserve(numberBytes() + (biased ? diagonalBytes() : 0));
+    context->reserve(attentionGradScratch<R>(all, biased));
   }
 
   void run(const Invocation &call) override {
-    const Heads heads = headsOf(call);
-    const Masks masks = masksOf(call);
     auto in = [&](std::size_t i) { return operandOf(spec, call, i); };
     auto out = [&](std::size_t i) { return resultOf(spec, call, i); };
-    const GradOperands from{in(0), in(1), in(2), in(5)};
-    auto *numbers = context->shared<RowNumbers<R>>();
-    R *diagonals = nullptr;
-    if (biased) {
-      diagonals =
-          reinterpret_cast<R *>(context->shared<std::byte>() + numberBytes());
-      MTPLAN_CUDA(cudaMemsetAsync(diagonals, 0, diagonalBytes(),
-                                  context->stream().get()));
-    }
-    const std::int64_t rows = all.batch * all.queries * all.heads;
-    launch(*context, {blocksFor(rows, kTileThreads / kWarp), 1, kTileThreads},
-           project<R>, in(3), in(5), in(4), rows, all.width, numbers);
-    const RowNumbers<R> *const kept = numbers;
     withWidths(all.width, [&](auto widths) {
-      constexpr int kWidths = decltype(widths)::value;
-      launch(*context, {queryBlocks(), 1, kTileThreads}, queryGrad<R, kWidths>,
-             from, kept, heads, masks, out(0), diagonals);
-      launch(*context,
-             {all.batch * all.keyHeads * all.keyTiles(), 1, kTileThreads},
-             keyGrad<R, kWidths>, from, kept, heads, masks, out(1), out(2));
+      attentionGradOf<R, decltype(widths)::value>(
+          streamOf(context), {in(0), in(1), in(2), in(5)}, in(3), in(4), out(0),
+          out(1), out(2), biased ? out(3) : kNowhere,
+          biased ? spec.outputs[3].elements() : 0, headsOf(call), masksOf(call),
+          context->shared<void>());
     });
-    if (biased)
-      launch(*context, {spec.outputs[3].elements(), 1, kTileThreads},
-             biasGrad<R>, static_cast<const R *>(diagonals), heads, out(3));
   }
 
 private:
-  std::int64_t queryBlocks() const {
-    return all.batch * all.heads * all.queryTiles();
-  }
-  std::size_t numberBytes() const {
-    constexpr std::size_t kUnit = 256;
-    const auto rows =
-        static_cast<std::size_t>(all.batch * all.queries * all.heads);
-    return (rows * sizeof(RowNumbers<R>) + kUnit - 1) / kUnit * kUnit;
-  }
-  std::size_t diagonalBytes() const {
-    return static_cast<std::size_t>(queryBlocks() * (all.keyTiles() + 1) *
-                                    kTile) *
-           sizeof(R);
-  }
-
   const bool biased;
 };
 

@@ -12,7 +12,7 @@
 #include "runtime/backend/made_kernel.h"
 #include "runtime/backend/signature.h"
 #include "runtime/cuda/context.h"
-#include "runtime/cuda/tensor.h"
+#include "runtime/cuda/device/tensor.h"
 
 namespace mtplan::runtime::cuda {
 
@@ -40,6 +40,11 @@ MadeKernel makeSlots(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeSoftmax(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeSquareSum(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context);
+
+/// Where kernels are queued now.
+inline cudaStream_t streamOf(const SharedContext &context) {
+  return context->stream().get();
+}
 
 /// Operand or result `i` of a call.
 inline Operand operandOf(const KernelSpec &spec, const Invocation &call,

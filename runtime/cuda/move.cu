@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "runtime/backend/strided_source.h"
+#include "runtime/cuda/device/move.cuh"
 #include "runtime/cuda/families.h"
-#include "runtime/cuda/rows.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -19,47 +19,13 @@ public:
                                        bytesOf(spec.outputs[0].type))) {}
 
   void run(const Invocation &call) override {
-    MTPLAN_CUDA(
-        cudaMemsetAsync(call.outputs[0], 0, bytes, context->stream().get()));
+    MTPLAN_CUDA(cudaMemsetAsync(call.outputs[0], 0, bytes, streamOf(context)));
   }
 
 private:
   const SharedContext context;
   const std::size_t bytes;
 };
-
-constexpr int kMostDims = 8;
-
-/// As runtime/backend/strided_source.h has it.
-struct Strides {
-  int dims = 0;
-  std::int64_t sizes[kMostDims], steps[kMostDims];
-  std::int64_t start, length;
-
-  __device__ std::int64_t at(std::int64_t run) const {
-    std::int64_t place = start;
-    for (int d = dims - 1; d >= 0; --d) {
-      place += run % sizes[d] * steps[d];
-      run /= sizes[d];
-    }
-    return place;
-  }
-};
-
-/// A thread for each pack of each run.
-template <typename R>
-__global__ void takeRuns(Operand from, Result to, std::int64_t runs,
-                         Strides source) {
-  const std::int64_t packs = (source.length + kPack - 1) / kPack;
-  const std::int64_t pack = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (pack >= runs * packs)
-    return;
-  const std::int64_t run = pack / packs, h = pack % packs * kPack;
-  const int count = packAt(h, source.length);
-  R x[kPack];
-  load(from, source.at(run) + h, count, x);
-  store(to, run * source.length + h, count, x);
-}
 
 template <typename R> class Take final : public Kernel {
 public:
@@ -78,12 +44,8 @@ public:
   }
 
   void run(const Invocation &call) override {
-    constexpr unsigned kThreads = 256;
-    launch(*context,
-           {blocksFor(runs * blocksFor(source.length, kPack), kThreads), 1,
-            kThreads},
-           takeRuns<R>, operandOf(spec, call, 0), resultOf(spec, call, 0), runs,
-           source);
+    take<R>(streamOf(context), operandOf(spec, call, 0),
+            resultOf(spec, call, 0), runs, source);
   }
 
 private:

@@ -58,7 +58,6 @@ void StepReader::readRow(std::int64_t sample, std::vector<std::int32_t> &tokens,
 void StepReader::mask(std::int64_t sample,
                       const std::vector<std::int32_t> &tokens,
                       StepSamples &out) const {
-  constexpr double kWordScale = 1.0 / 4294967296.0; // 2^-32
   // Positions of all samples are elements of one stream.
   const Stream stream =
       Stream::ofData({objective.seed, 0, 0, 0}, "masked language");

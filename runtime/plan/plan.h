@@ -25,10 +25,11 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/plan/element_type.h"
+
 namespace mtplan::runtime {
 
 inline constexpr int kPlanVersion = 4;
-inline constexpr std::int64_t kAlignment = 256; ///< bytes, of every offset
 
 //===----------------------------------------------------------------------===//
 // Ranks
@@ -50,15 +51,6 @@ struct Group {
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
-
-enum class ElementType { f64, f32, f16, bf16, i32 };
-
-/// Of one element.
-constexpr std::int64_t bytesOf(ElementType type) {
-  return type == ElementType::f64                               ? 8
-         : type == ElementType::f32 || type == ElementType::i32 ? 4
-                                                                : 2;
-}
 
 /// How long the bytes of an arena live.
 enum class MemoryClass {

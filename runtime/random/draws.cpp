@@ -10,8 +10,6 @@
 namespace mtplan::runtime {
 namespace {
 
-constexpr double kWordScale = 1.0 / 4294967296.0; // 2^-32
-
 std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
 std::uint32_t high(std::uint64_t x) {
   return static_cast<std::uint32_t>(x >> 32);

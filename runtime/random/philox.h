@@ -17,6 +17,9 @@ namespace mtplan::runtime {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
+/// A word as a share of all: 2^-32.
+inline constexpr double kWordScale = 1.0 / 4294967296.0;
+
 /// Ten rounds.
 inline PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key) {
   constexpr std::uint64_t kMultiplier0 = 0xD2511F53;

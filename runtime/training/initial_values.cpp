@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/random/draws.h"
+
 namespace mtplan::runtime {
 namespace {
-
-constexpr double kWordScale = 1.0 / 4294967296.0; // 2^-32
 
 /// Four standard normals of one draw, kept for its neighbours.
 class Normals {

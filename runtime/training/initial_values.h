@@ -20,7 +20,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "runtime/backend/kernel.h"
+#include "runtime/backend/tensor_view.h"
 
 namespace mtplan::runtime {
 

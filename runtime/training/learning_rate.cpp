@@ -55,7 +55,7 @@ double shareAt(const LearningRate &rate, std::int64_t step) {
   return 1.0;
 }
 
-std::string number(double value) {
+std::string rateText(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", value);
   return text;
@@ -82,14 +82,14 @@ double learningRateAt(const LearningRate &rate, std::int64_t step) {
 std::string faultOf(const LearningRate &rate) {
   if (!(rate.floor >= 0.0) || !(rate.start >= 0.0) || !std::isfinite(rate.peak))
     return "a learning rate is negative or no number: peak " +
-           number(rate.peak) + ", floor " + number(rate.floor) + ", start " +
-           number(rate.start);
+           rateText(rate.peak) + ", floor " + rateText(rate.floor) +
+           ", start " + rateText(rate.start);
   if (rate.floor > rate.peak)
-    return "the learning rate's floor of " + number(rate.floor) +
-           " is above its peak of " + number(rate.peak);
+    return "the learning rate's floor of " + rateText(rate.floor) +
+           " is above its peak of " + rateText(rate.peak);
   if (rate.start > rate.peak)
-    return "warm-up starts at " + number(rate.start) + ", above the peak of " +
-           number(rate.peak);
+    return "warm-up starts at " + rateText(rate.start) +
+           ", above the peak of " + rateText(rate.peak);
   if (rate.warmup < 0)
     return "a warm-up of " + std::to_string(rate.warmup) + " steps";
   if (rate.decay != Decay::constant && rate.end <= rate.warmup)

@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include "runtime/cuda/collectives/place_kernels.h"
-#include "runtime/cuda/elements.cuh"
-#include "runtime/cuda/launch.cuh"
+#include "runtime/cuda/device/elements.cuh"
+#include "runtime/cuda/device/launch.cuh"
 
 namespace mtplan::runtime::cuda {
 namespace {
@@ -126,7 +126,7 @@ void reduceAs(const Context &context, Reduction reduction,
               std::span<const void *const> sources,
               std::span<void *const> outputs, const PieceRows &rows) {
   const std::int64_t count = rows.rows * rows.inner;
-  launch(context, gridOf(count), reduceElements<T>,
+  launch(context.stream().get(), gridOf(count), reduceElements<T>,
          placesOf<const void *>(sources), static_cast<int>(sources.size()),
          placesOf<void *>(outputs), static_cast<int>(outputs.size()), reduction,
          count, rows.inner, rows.stride);
@@ -165,7 +165,7 @@ void gatherPlaces(const Context &context, std::span<const void *const> sources,
              const std::int64_t inner = rows.inner * width / kUnit;
              const auto places = static_cast<int>(sources.size());
              const std::int64_t count = rows.rows * places * inner;
-             launch(context, gridOf(count), gatherUnits<Unit>,
+             launch(context.stream().get(), gridOf(count), gatherUnits<Unit>,
                     placesOf<const void *>(sources), places,
                     static_cast<Unit *>(out), count, inner,
                     rows.stride * width / kUnit);
@@ -181,7 +181,7 @@ void exchangeDimensions(const Context &context, ElementType type,
              using Unit = std::remove_pointer_t<decltype(tag)>;
              const std::int64_t units =
                  bytes / static_cast<std::int64_t>(sizeof(Unit));
-             launch(context, gridOf(first * second * units),
+             launch(context.stream().get(), gridOf(first * second * units),
                     exchangeUnits<Unit>, static_cast<const Unit *>(in),
                     static_cast<Unit *>(out), first, second, units);
            });

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/cuda/mask.cuh"
+#include "runtime/cuda/device/mask.cuh"
 #include "tests/emulator/device.h"
 
 namespace mtplan::runtime {
@@ -12,10 +12,7 @@ namespace {
 struct Masked {
   Masked(const Moment &moment, const char *name, double rate)
       : numbers{moment.seed, moment.step, moment.drops, {}},
-        mask(cuda::Masks(
-                 {nullptr, nullptr, &numbers, moment.microBatch, moment.copy},
-                 name, rate)
-                 .now()) {}
+        mask(cuda::Masks(&numbers, name, moment.copy, rate).now()) {}
 
   StepNumbers numbers;
   cuda::Mask mask;

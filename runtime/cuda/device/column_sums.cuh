@@ -7,12 +7,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MTPLAN_RUNTIME_CUDA_COLUMN_SUMS_CUH
-#define MTPLAN_RUNTIME_CUDA_COLUMN_SUMS_CUH
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_COLUMN_SUMS_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_COLUMN_SUMS_CUH
 
 #include <algorithm>
 
-#include "runtime/cuda/elements.cuh"
+#include "runtime/cuda/device/elements.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -95,18 +95,18 @@ std::size_t columnScratch(const ColumnSizes &sizes, int sums) {
 
 /// Queues both. \p parts  of columnScratch bytes
 template <typename R, int Sums, typename Term>
-void sumColumns(const Context &context, const ColumnSizes &sizes, R *parts,
+void sumColumns(cudaStream_t stream, const ColumnSizes &sizes, R *parts,
                 const Several<Result, Sums> &to, const Term &term) {
   constexpr std::int64_t kMostY = 65535;
-  launch(context,
+  launch(stream,
          {blocksFor(sizes.columns, kWarp),
           std::min(sizes.samples * sizes.pieces(), kMostY), kWarp, kSumRows},
          partSums<R, Sums, Term>, sizes, parts, term);
   constexpr unsigned kThreads = 128;
-  launch(context, {blocksFor(sizes.columns, kThreads), Sums, kThreads},
+  launch(stream, {blocksFor(sizes.columns, kThreads), Sums, kThreads},
          sampleSums<R, Sums>, sizes, static_cast<const R *>(parts), to);
 }
 
 } // namespace mtplan::runtime::cuda
 
-#endif // MTPLAN_RUNTIME_CUDA_COLUMN_SUMS_CUH
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_COLUMN_SUMS_CUH

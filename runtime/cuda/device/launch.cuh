@@ -5,15 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MTPLAN_RUNTIME_CUDA_LAUNCH_CUH
-#define MTPLAN_RUNTIME_CUDA_LAUNCH_CUH
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_LAUNCH_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_LAUNCH_CUH
 
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include <cuda_runtime.h>
 
-#include "runtime/cuda/context.h"
+#include "runtime/cuda/device_error.h"
 
 namespace mtplan::runtime::cuda {
 
@@ -26,7 +27,7 @@ struct Grid {
 };
 
 template <typename... Parameters>
-void launch(const Context &context, const Grid &grid,
+void launch(cudaStream_t stream, const Grid &grid,
             void (*kernel)(Parameters...), Parameters... arguments) {
   if (grid.blocks == 0 || grid.alsoBlocks == 0)
     return;
@@ -40,8 +41,7 @@ void launch(const Context &context, const Grid &grid,
                     static_cast<unsigned>(grid.alsoBlocks));
   const dim3 threads(grid.threads, grid.rows);
   // By place: to the emulator its members' names are words of the language.
-  const cudaLaunchConfig_t config{blocks,  threads, 0, context.stream().get(),
-                                  nullptr, 0};
+  const cudaLaunchConfig_t config{blocks, threads, 0, stream, nullptr, 0};
   MTPLAN_CUDA(cudaLaunchKernelEx(&config, kernel, arguments...));
 }
 
@@ -52,4 +52,4 @@ constexpr std::int64_t blocksFor(std::int64_t work, std::int64_t ofBlock) {
 
 } // namespace mtplan::runtime::cuda
 
-#endif // MTPLAN_RUNTIME_CUDA_LAUNCH_CUH
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_LAUNCH_CUH

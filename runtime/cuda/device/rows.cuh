@@ -1,9 +1,9 @@
 //===- rows.cuh - Rows of a tensor, by packs --------------------*- C++ -*-===//
 
-#ifndef MTPLAN_RUNTIME_CUDA_ROWS_CUH
-#define MTPLAN_RUNTIME_CUDA_ROWS_CUH
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ROWS_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_ROWS_CUH
 
-#include "runtime/cuda/elements.cuh"
+#include "runtime/cuda/device/elements.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -52,15 +52,15 @@ __global__ void gatherRows(Operand first, Operand second, Result to,
 
 /// Queues it. \param second  of which no source speaks may have no data
 template <typename R, typename Source>
-void gather(const Context &context, const Operand &first, const Operand &second,
+void gather(cudaStream_t stream, const Operand &first, const Operand &second,
             const Result &to, std::int64_t rows, std::int64_t width,
             const Source &source) {
   constexpr unsigned kThreads = 256;
-  launch(context,
+  launch(stream,
          {blocksFor(rows * blocksFor(width, kPack), kThreads), 1, kThreads},
          gatherRows<R, Source>, first, second, to, rows, width, source);
 }
 
 } // namespace mtplan::runtime::cuda
 
-#endif // MTPLAN_RUNTIME_CUDA_ROWS_CUH
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_ROWS_CUH

@@ -7,14 +7,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MTPLAN_RUNTIME_CUDA_ELEMENTS_CUH
-#define MTPLAN_RUNTIME_CUDA_ELEMENTS_CUH
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ELEMENTS_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_ELEMENTS_CUH
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "runtime/cuda/launch.cuh"
-#include "runtime/cuda/tensor.h"
+#include "runtime/cuda/device/launch.cuh"
+#include "runtime/cuda/device/tensor.h"
 
 namespace mtplan::runtime::cuda {
 
@@ -157,4 +157,4 @@ __device__ void storeOne(const Result &to, std::int64_t index, R value) {
 
 } // namespace mtplan::runtime::cuda
 
-#endif // MTPLAN_RUNTIME_CUDA_ELEMENTS_CUH
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_ELEMENTS_CUH

@@ -1,9 +1,9 @@
 //===- block_sum.cuh - Sums over a block, always in one order ---*- C++ -*-===//
 
-#ifndef MTPLAN_RUNTIME_CUDA_BLOCK_SUM_CUH
-#define MTPLAN_RUNTIME_CUDA_BLOCK_SUM_CUH
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_BLOCK_SUM_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_BLOCK_SUM_CUH
 
-#include "runtime/cuda/launch.cuh"
+#include "runtime/cuda/device/launch.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -44,4 +44,4 @@ template <typename R> __device__ R sumOverBlock(R value) {
 
 } // namespace mtplan::runtime::cuda
 
-#endif // MTPLAN_RUNTIME_CUDA_BLOCK_SUM_CUH
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_BLOCK_SUM_CUH

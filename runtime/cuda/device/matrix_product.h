@@ -1,32 +1,40 @@
-//===- matrix_product.cpp - Products of matrices by cuBLASLt --------------===//
+//===- matrix_product.h - Products of matrices by cuBLASLt ------*- C++ -*-===//
+//
+// What algorithm is best is asked once, when the product is made; of those that
+// add up parts of k in the order in which they come to be done, none is taken,
+// so that the same call gives the same bits.
 //
 // cuBLASLt counts down columns; so what it is given is the product turned over,
 // c'[n, m] = b'[n, k] a'[k, m], in which rows of ours are columns of its own.
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/cuda/matrix_product.h"
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_MATRIX_PRODUCT_H
+#define MTPLAN_RUNTIME_CUDA_DEVICE_MATRIX_PRODUCT_H
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <string>
 
 #include <cublasLt.h>
 
+#include "runtime/backend/matrix_shape.h"
+#include "runtime/cuda/device_error.h"
+
 namespace mtplan::runtime::cuda {
 
-namespace {
-
 /// As much as NVIDIA advises for Hopper.
-constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
+inline constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 
-void check(cublasStatus_t status, const char *call, int line) {
+inline void checkProduct(cublasStatus_t status, const char *call) {
   if (status != CUBLAS_STATUS_SUCCESS)
-    throw DeviceError("matrix_product.cpp:" + std::to_string(line) + ": " +
-                      call + ": " + cublasLtGetStatusString(status));
+    throw DeviceError(std::string(call) + ": " +
+                      cublasLtGetStatusString(status));
 }
-#define MTPLAN_CUBLAS(call) check((call), #call, __LINE__)
+#define MTPLAN_CUBLAS(call) checkProduct((call), #call)
 
-cudaDataType_t dataType(ElementType type) {
+inline cudaDataType_t dataType(ElementType type) {
   switch (type) {
   case ElementType::f64:
     return CUDA_R_64F;
@@ -82,8 +90,9 @@ void set(const Preference &preference,
 /// A matrix of ours as columns of its own: turned over once by being read down
 /// its columns, and again where our rows are not side by side.
 /// \return whether it has to be turned over
-bool describe(Layout &layout, ElementType type, const MatrixSteps &steps,
-              std::int64_t rows, std::int64_t columns, std::int64_t batches) {
+inline bool describe(Layout &layout, ElementType type, const MatrixSteps &steps,
+                     std::int64_t rows, std::int64_t columns,
+                     std::int64_t batches) {
   const bool turned = columns > 1 && steps.column != 1;
   // Of one row or column the step to the next is not read, but checked.
   const std::int64_t lead =
@@ -100,19 +109,29 @@ bool describe(Layout &layout, ElementType type, const MatrixSteps &steps,
   return turned;
 }
 
-} // namespace
+class MatrixProduct {
+public:
+  /// \throws DeviceError with the shape if the device has no way to do it
+  explicit MatrixProduct(const MatrixShape &shape);
 
-struct MatrixProduct::State {
-  MatrixShape shape;
-  Library library;
-  Description product;
-  Layout a, b, c;
-  cublasLtMatmulAlgo_t algorithm{};
-  std::size_t workspace = 0;
+  std::size_t workspaceBytes() const { return state->workspace; }
+  /// Queues it.
+  void run(cudaStream_t stream, const void *a, const void *b, const void *bias,
+           void *c, void *workspace) const;
+
+private:
+  struct State {
+    MatrixShape shape;
+    Library library;
+    Description product;
+    Layout a, b, c;
+    cublasLtMatmulAlgo_t algorithm{};
+    std::size_t workspace = 0;
+  };
+  std::unique_ptr<State> state;
 };
 
-MatrixProduct::MatrixProduct(const MatrixShape &shape,
-                             const Context & /*context*/)
+inline MatrixProduct::MatrixProduct(const MatrixShape &shape)
     : state(std::make_unique<State>()) {
   State &own = *state;
   own.shape = shape;
@@ -161,13 +180,9 @@ MatrixProduct::MatrixProduct(const MatrixShape &shape,
   own.workspace = best.workspaceSize;
 }
 
-MatrixProduct::~MatrixProduct() = default;
-MatrixProduct::MatrixProduct(MatrixProduct &&) noexcept = default;
-
-std::size_t MatrixProduct::workspaceBytes() const { return state->workspace; }
-
-void MatrixProduct::run(const Context &context, const void *a, const void *b,
-                        const void *bias, void *c, void *workspace) const {
+inline void MatrixProduct::run(cudaStream_t stream, const void *a,
+                               const void *b, const void *bias, void *c,
+                               void *workspace) const {
   const State &own = *state;
   if (own.shape.biased)
     set(own.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
@@ -176,11 +191,12 @@ void MatrixProduct::run(const Context &context, const void *a, const void *b,
   const bool isDouble = own.shape.inputs == ElementType::f64;
   const void *alpha = isDouble ? static_cast<const void *>(&oneDouble) : &one;
   const void *zero = isDouble ? static_cast<const void *>(&noDouble) : &none;
-  MTPLAN_CUBLAS(cublasLtMatmul(own.library.handle, own.product.handle, alpha, b,
-                               own.b.handle, a, own.a.handle,
-                               own.shape.adds ? alpha : zero, c, own.c.handle,
-                               c, own.c.handle, &own.algorithm, workspace,
-                               own.workspace, context.stream().get()));
+  MTPLAN_CUBLAS(cublasLtMatmul(
+      own.library.handle, own.product.handle, alpha, b, own.b.handle, a,
+      own.a.handle, own.shape.adds ? alpha : zero, c, own.c.handle, c,
+      own.c.handle, &own.algorithm, workspace, own.workspace, stream));
 }
 
 } // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_MATRIX_PRODUCT_H

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MTPLAN_RUNTIME_CUDA_LONG_SUM_CUH
-#define MTPLAN_RUNTIME_CUDA_LONG_SUM_CUH
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_LONG_SUM_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_LONG_SUM_CUH
 
-#include "runtime/cuda/launch.cuh"
+#include "runtime/cuda/device/launch.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -35,4 +35,4 @@ struct DeviceLongSum {
 
 } // namespace mtplan::runtime::cuda
 
-#endif // MTPLAN_RUNTIME_CUDA_LONG_SUM_CUH
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_LONG_SUM_CUH

@@ -7,11 +7,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MTPLAN_RUNTIME_CUDA_ATTENTION_TILES_CUH
-#define MTPLAN_RUNTIME_CUDA_ATTENTION_TILES_CUH
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_TILES_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_TILES_CUH
 
-#include "runtime/cuda/families.h"
-#include "runtime/cuda/mask.cuh"
+#include <vector>
+
+#include "runtime/backend/relative_position.h"
+#include "runtime/backend/tensor_view.h"
+#include "runtime/cuda/device/mask.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -36,22 +39,14 @@ struct Heads {
   double scale;
   Span samples, positions; ///< of the queries
   std::int64_t firstHead, allHeads;
-  std::int64_t maskStart;      ///< index of the micro-batch's first element
-  Operand table;               ///< of biases; no data: none
-  const std::int32_t *buckets; ///< row of the table by bucketAt
+  std::int64_t maskStart = 0; ///< index of the micro-batch's first element
+  Operand table = kNone;      ///< of biases; no data: none
+  const std::int32_t *buckets = nullptr; ///< row of the table by bucketAt
 
-  explicit Heads(const KernelSpec &spec)
-      : width(spec.integer("head_dim", 1)), batch(spec.inputs[0].shape[0]),
-        queries(spec.inputs[0].shape[1]),
-        heads(spec.inputs[0].shape[2] / width), keys(spec.inputs[1].shape[1]),
-        keyHeads(spec.inputs[1].shape[2] / width),
-        causal(spec.integer("causal", 0) != 0),
-        scale(spec.number("scale", 1.0)), samples(pieceOf(spec.inputs[0], 0)),
-        positions(pieceOf(spec.inputs[0], 1)),
-        firstHead(pieceOf(spec.inputs[0], 2).offset / width),
-        allHeads(pieceOf(spec.inputs[0], 2).global / width),
-        maskStart(0), table{nullptr, ElementType::f32}, buckets(nullptr) {}
-
+  /// Of a mask, in each micro-batch.
+  std::int64_t masked() const {
+    return samples.global * allHeads * positions.global * keys;
+  }
   __host__ __device__ std::int64_t queryTiles() const {
     return (queries + kTile - 1) / kTile;
   }
@@ -210,35 +205,18 @@ __device__ void storeRows(const Result &to, std::int64_t start,
   });
 }
 
-/// Kernels of attention: what does not change from one run to the next.
-class AttentionKernel : public Kernel {
-public:
-  AttentionKernel(const KernelSpec &theSpec, SharedContext theContext,
-                  std::size_t tableAt);
-
-protected:
-  Heads headsOf(const Invocation &call) const;
-  Masks masksOf(const Invocation &call) const;
-
-  const SharedContext context;
-  const KernelSpec spec;
-  const Heads all;
-
-private:
-  const std::size_t table; ///< its place among the operands
-  DeviceMemory buckets;
-};
-
-/// Calls `use` with how many times 32 features the accumulators must hold.
-template <typename Use> void withWidths(std::int64_t width, Use use) {
-  if (width <= 2 * kTile)
-    use(std::integral_constant<int, 2>());
-  else if (width <= 4 * kTile)
-    use(std::integral_constant<int, 4>());
-  else
-    use(std::integral_constant<int, 8>());
+/// By Heads::bucketAt, the row of a bias's table.
+/// \param offset  of the queries' first position
+inline std::vector<std::int32_t>
+biasRows(std::int64_t queries, std::int64_t keys, std::int64_t offset,
+         std::int64_t rows, std::int64_t maxDistance, bool bothWays) {
+  std::vector<std::int32_t> all;
+  for (std::int64_t i = 0; i < queries + keys - 1; ++i)
+    all.push_back(static_cast<std::int32_t>(relativeBucket(
+        i - (queries - 1) - offset, rows, maxDistance, bothWays)));
+  return all;
 }
 
 } // namespace mtplan::runtime::cuda
 
-#endif // MTPLAN_RUNTIME_CUDA_ATTENTION_TILES_CUH
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_TILES_CUH

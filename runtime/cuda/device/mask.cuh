@@ -5,14 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef MTPLAN_RUNTIME_CUDA_MASK_CUH
-#define MTPLAN_RUNTIME_CUDA_MASK_CUH
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_MASK_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_MASK_CUH
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
-#include "runtime/backend/kernel.h"
-#include "runtime/cuda/elements.cuh"
+#include "runtime/backend/step_numbers.h"
+#include "runtime/cuda/device/elements.cuh"
 #include "runtime/random/draws.h"
 #include "runtime/random/split_mix.h"
 
@@ -94,9 +95,10 @@ struct Masks {
   std::uint32_t limit;
   double factor;
 
-  Masks(const Invocation &call, const std::string &name, double rate)
-      : step(call.step),
-        stream(streamOfAllSteps(Purpose::mask, name, call.copy)),
+  /// \param numbers  on the device
+  Masks(const StepNumbers *numbers, std::string_view name, std::int64_t copy,
+        double rate)
+      : step(numbers), stream(streamOfAllSteps(Purpose::mask, name, copy)),
         // The least word that, as a share of 2^32, reaches the rate.
         limit(static_cast<std::uint32_t>(
             std::min(std::ceil(rate * 4294967296.0), 4294967295.0))),
@@ -116,4 +118,4 @@ struct Masks {
 
 } // namespace mtplan::runtime::cuda
 
-#endif // MTPLAN_RUNTIME_CUDA_MASK_CUH
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_MASK_CUH

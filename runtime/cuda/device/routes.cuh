@@ -1,9 +1,9 @@
 //===- routes.cuh - Which experts a token goes to ---------------*- C++ -*-===//
 
-#ifndef MTPLAN_RUNTIME_CUDA_ROUTES_CUH
-#define MTPLAN_RUNTIME_CUDA_ROUTES_CUH
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ROUTES_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_ROUTES_CUH
 
-#include "runtime/cuda/elements.cuh"
+#include "runtime/cuda/device/elements.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -60,4 +60,4 @@ template <typename R> struct Token {
 
 } // namespace mtplan::runtime::cuda
 
-#endif // MTPLAN_RUNTIME_CUDA_ROUTES_CUH
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_ROUTES_CUH

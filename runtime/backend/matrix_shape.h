@@ -1,0 +1,38 @@
+//===- matrix_shape.h - Products of matrices in memory ----------*- C++ -*-===//
+//
+// c[m, n] = a[m, k] b[k, n] + before, for `batches` of them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_BACKEND_MATRIX_SHAPE_H
+#define MTPLAN_RUNTIME_BACKEND_MATRIX_SHAPE_H
+
+#include <cstdint>
+
+#include "runtime/plan/element_type.h"
+
+namespace mtplan::runtime {
+
+/// Elements to the next row and column; one of them is 1.
+struct MatrixSteps {
+  std::int64_t row = 0, column = 1;
+  std::int64_t batch = 0;             ///< to the next matrix
+  std::uint32_t aligned = kAlignment; ///< bytes, of every pointer
+
+  bool operator==(const MatrixSteps &) const = default;
+};
+
+struct MatrixShape {
+  std::int64_t m = 1, n = 1, k = 1, batches = 1;
+  MatrixSteps a, b, c; ///< c's column step is 1
+  ElementType inputs = ElementType::f32;
+  ElementType result = ElementType::f32; ///< the inputs', or f32
+  bool biased = false;                   ///< a vector of n of the result's type
+  bool adds = false;                     ///< to what is there
+
+  bool operator==(const MatrixShape &) const = default;
+};
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_BACKEND_MATRIX_SHAPE_H

@@ -1,0 +1,82 @@
+//===- adamw.cuh - The update of parameters ---------------------*- C++ -*-===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ADAMW_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_ADAMW_CUH
+
+#include "runtime/backend/step_numbers.h"
+#include "runtime/cuda/device/rows.cuh"
+
+namespace mtplan::runtime::cuda {
+
+template <typename R> struct AdamwNumbers {
+  R factor, beta1, beta2, correction1, correction2, epsilon, rate;
+  R shrink; ///< 1 - learning rate * decay
+
+  __device__ void take(const UpdateNumbers &numbers, bool decays) {
+    const auto step = static_cast<double>(numbers.step);
+    factor = static_cast<R>(numbers.gradientFactor);
+    beta1 = static_cast<R>(numbers.beta1);
+    beta2 = static_cast<R>(numbers.beta2);
+    correction1 = static_cast<R>(1.0 / (1.0 - pow(numbers.beta1, step)));
+    correction2 = static_cast<R>(1.0 / (1.0 - pow(numbers.beta2, step)));
+    epsilon = static_cast<R>(numbers.epsilon);
+    rate = static_cast<R>(numbers.learningRate);
+    shrink = static_cast<R>(
+        decays ? 1.0 - numbers.learningRate * numbers.weightDecay : 1.0);
+  }
+};
+
+/// With decoupled decay (Loshchilov and Hutter 2019). One pack a thread. The
+/// parameter may be its own master.
+template <typename R>
+__global__ void updateEach(Operand gradient, Result parameter, Result master,
+                           Result mean, Result square, std::int64_t elements,
+                           const StepNumbers *step, bool decays) {
+  // Powers are dear: once a block.
+  __shared__ AdamwNumbers<R> numbers;
+  if (threadIdx.x == 0)
+    numbers.take(step->update, decays);
+  __syncthreads();
+  const std::int64_t first =
+      (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kPack;
+  if (first >= elements)
+    return;
+  const int count = packAt(first, elements);
+  R slope[kPack], weight[kPack], m[kPack], v[kPack];
+  load(gradient, first, count, slope);
+  load(standing(master), first, count, weight);
+  load(standing(mean), first, count, m);
+  load(standing(square), first, count, v);
+#pragma unroll
+  for (int i = 0; i < kPack; ++i) {
+    const R g = slope[i] * numbers.factor;
+    m[i] = numbers.beta1 * m[i] + (R(1) - numbers.beta1) * g;
+    v[i] = numbers.beta2 * v[i] + (R(1) - numbers.beta2) * g * g;
+    weight[i] = weight[i] * numbers.shrink -
+                numbers.rate * (m[i] * numbers.correction1) /
+                    (sqrt(v[i] * numbers.correction2) + numbers.epsilon);
+  }
+  store(mean, first, count, m);
+  store(square, first, count, v);
+  store(master, first, count, weight);
+  if (parameter.data != master.data)
+    store(parameter, first, count, weight);
+}
+
+/// Of `elements`; the parameter may be its own master.
+/// \param step  on the device
+template <typename R>
+void adamw(cudaStream_t stream, const Operand &gradient,
+           const Result &parameter, const Result &master, const Result &mean,
+           const Result &square, std::int64_t elements, const StepNumbers *step,
+           bool decays) {
+  constexpr unsigned kThreads = 256;
+  launch(stream,
+         {blocksFor(elements, std::int64_t{kThreads} * kPack), 1, kThreads},
+         updateEach<R>, gradient, parameter, master, mean, square, elements,
+         step, decays);
+}
+
+} // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_ADAMW_CUH

@@ -1,0 +1,232 @@
+//===- attention_grad.cuh - Gradients of attention --------------*- C++ -*-===//
+//
+// Probabilities are made again from what forward kept of each row. Each tensor
+// has blocks of its own, which sum in one order: queries' gradients by tiles of
+// queries, keys' and values' by tiles of keys. A bias's gradient is summed
+// along diagonals, where distances are equal, then by row of its table.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_GRAD_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_GRAD_CUH
+
+#include "runtime/cuda/device/attention_tiles.cuh"
+#include "runtime/cuda/device/block_sum.cuh"
+
+namespace mtplan::runtime::cuda {
+
+inline constexpr int kDiagonals = 2 * kTile - 1; ///< of a tile
+
+struct GradOperands {
+  Operand query, key, value, above;
+};
+
+/// What a query's row keeps for all of its keys.
+template <typename R> struct RowNumbers {
+  R lse;        ///< logarithm of the sum of its scores' exponentials
+  R projection; ///< part of all its probabilities' gradients
+};
+
+/// A warp for each row.
+template <typename R>
+__global__ void project(Operand result, Operand above, Operand lse,
+                        std::int64_t rows, std::int64_t width,
+                        RowNumbers<R> *to) {
+  const std::int64_t row =
+      std::int64_t{blockIdx.x} * (kTileThreads / kWarp) + threadIdx.x / kWarp;
+  if (row >= rows)
+    return;
+  R sum = R(0);
+  for (std::int64_t h = threadIdx.x % kWarp; h < width; h += kWarp)
+    sum += loadOne<R>(result, row * width + h) *
+           loadOne<R>(above, row * width + h);
+#pragma unroll
+  for (int apart = kWarp / 2; apart > 0; apart /= 2)
+    sum += __shfl_xor_sync(0xffffffffU, sum, apart);
+  if (threadIdx.x % kWarp == 0)
+    to[row] = {loadOne<R>(lse, row), sum};
+}
+
+/// Gradients of the scores of a tile, and what values are weighted by; zeros
+/// where nothing is seen.
+template <typename R>
+__device__ void slopesOf(const GradOperands &from, const RowNumbers<R> *numbers,
+                         const Heads &all, const Mask &mask, std::int64_t b,
+                         std::int64_t head, std::int64_t firstQuery,
+                         std::int64_t firstKey, Tile<R> &left, Tile<R> &right,
+                         Tile<R> &slopes, Tile<R> &shares) {
+  const std::int64_t keyHead = head / all.ofHead();
+  R scores[kRows] = {}, above[kRows] = {};
+  addProducts(queryRows(all, from.query, b, head, firstQuery),
+              keyRows(all, from.key, b, keyHead, firstKey), all.width, left,
+              right, scores);
+  addProducts(queryRows(all, from.above, b, head, firstQuery),
+              keyRows(all, from.value, b, keyHead, firstKey), all.width, left,
+              right, above);
+  const unsigned lane = threadIdx.x % kWarp;
+  const unsigned row = threadIdx.x / kWarp * kRows;
+  const std::int64_t k = firstKey + lane;
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    const std::int64_t s = firstQuery + row + r;
+    R slope = R(0), share = R(0);
+    if (s < all.queries && k < all.visible(s)) {
+      const RowNumbers<R> its = numbers[all.keptAt(b, head, s)];
+      share = exp(all.score(scores[r], head, s, k) - its.lse);
+      const R kept =
+          mask.drops() ? mask.at<R>(all.maskAt(b, head, s, k)) : R(1);
+      slope = share * (above[r] * kept - its.projection);
+      share *= kept;
+    }
+    slopes[row + r][lane] = slope;
+    shares[row + r][lane] = share;
+  }
+}
+
+template <typename R> __device__ void fill(R (&factors)[kRows], R value) {
+  for (int r = 0; r < kRows; ++r)
+    factors[r] = value;
+}
+
+/// A block for each tile of queries of each head of each sample.
+/// \param diagonals  of each block keyTiles + 1 times kTile, cleared; or null
+template <typename R, int Widths>
+__global__ void __launch_bounds__(kTileThreads)
+    queryGrad(GradOperands from, const RowNumbers<R> *numbers, Heads all,
+              Masks masks, Result to, R *diagonals) {
+  const Mask mask = masks.now();
+  __shared__ Tile<R> left, right, slopes, shares;
+  const std::int64_t first = blockIdx.x % all.queryTiles() * kTile;
+  const std::int64_t head = blockIdx.x / all.queryTiles() % all.heads;
+  const std::int64_t b = blockIdx.x / all.queryTiles() / all.heads;
+  const std::int64_t last =
+      first + kTile < all.queries ? first + kTile : all.queries;
+  R sums[kRows][Widths] = {}, factors[kRows];
+  for (std::int64_t k = 0; k < all.visible(last - 1); k += kTile) {
+    slopesOf(from, numbers, all, mask, b, head, first, k, left, right, slopes,
+             shares);
+    addRows<false>(slopes, keyRows(all, from.key, b, head / all.ofHead(), k),
+                   all.width, left, sums);
+    if (diagonals && threadIdx.x < kDiagonals) {
+      // Keys that are so many after the query, from kTile - 1 before it on.
+      const int apart = static_cast<int>(threadIdx.x) - (kTile - 1);
+      R sum = R(0);
+      for (int q = 0; q < kTile; ++q)
+        if (q + apart >= 0 && q + apart < kTile)
+          sum += slopes[q][q + apart];
+      diagonals[blockIdx.x * (all.keyTiles() + 1) * kTile + k + threadIdx.x] +=
+          sum;
+    }
+  }
+  fill(factors, static_cast<R>(all.scale));
+  storeRows(to, all.queryAt(b, head, first), all.heads * all.width,
+            last - first, all.width, sums, factors);
+}
+
+/// A block for each tile of keys of each of their heads of each sample: the
+/// heads that share them come one after another.
+template <typename R, int Widths>
+__global__ void __launch_bounds__(kTileThreads)
+    keyGrad(GradOperands from, const RowNumbers<R> *numbers, Heads all,
+            Masks masks, Result toKey, Result toValue) {
+  const Mask mask = masks.now();
+  __shared__ Tile<R> left, right, slopes, shares;
+  const std::int64_t first = blockIdx.x % all.keyTiles() * kTile;
+  const std::int64_t keyHead = blockIdx.x / all.keyTiles() % all.keyHeads;
+  const std::int64_t b = blockIdx.x / all.keyTiles() / all.keyHeads;
+  // The first query that sees any of these keys.
+  const std::int64_t seenFrom =
+      all.causal && first > all.positions.offset
+          ? (first - all.positions.offset) / kTile * kTile
+          : 0;
+  R keySums[kRows][Widths] = {}, valueSums[kRows][Widths] = {}, factors[kRows];
+  for (std::int64_t head = keyHead * all.ofHead();
+       head < (keyHead + 1) * all.ofHead(); ++head)
+    for (std::int64_t s = seenFrom; s < all.queries; s += kTile) {
+      slopesOf(from, numbers, all, mask, b, head, s, first, left, right, slopes,
+               shares);
+      addRows<true>(slopes, queryRows(all, from.query, b, head, s), all.width,
+                    left, keySums);
+      addRows<true>(shares, queryRows(all, from.above, b, head, s), all.width,
+                    left, valueSums);
+    }
+  const std::int64_t start = all.keyAt(b, keyHead, first);
+  const std::int64_t stride = all.keyHeads * all.width, rows = all.keys - first;
+  fill(factors, static_cast<R>(all.scale));
+  storeRows(toKey, start, stride, rows, all.width, keySums, factors);
+  fill(factors, R(1));
+  storeRows(toValue, start, stride, rows, all.width, valueSums, factors);
+}
+
+/// A block for each element of the table, [row, head]; samples in their order.
+template <typename R>
+__global__ void biasGrad(const R *diagonals, Heads all, Result to) {
+  const std::int64_t row = blockIdx.x / all.heads;
+  const std::int64_t head = blockIdx.x % all.heads;
+  const std::int64_t length = (all.keyTiles() + 1) * kTile;
+  R total = R(0);
+  for (std::int64_t b = 0; b < all.batch; ++b) {
+    const R *parts =
+        diagonals + (b * all.heads + head) * all.queryTiles() * length;
+    R sum = R(0);
+    for (std::int64_t i = threadIdx.x; i < all.queryTiles() * length;
+         i += blockDim.x) {
+      const std::int64_t at =
+          all.bucketAt(i / length * kTile + kTile - 1, i % length);
+      if (at >= 0 && at < all.bucketAt(0, all.keys) && all.buckets[at] == row)
+        sum += parts[i];
+    }
+    total += sumOverBlock(sum);
+  }
+  if (threadIdx.x == 0)
+    storeOne(to, blockIdx.x, total);
+}
+
+template <typename R> std::size_t numberBytes(const Heads &all) {
+  return roundedUp(
+      static_cast<std::size_t>(all.batch * all.queries * all.heads) *
+      sizeof(RowNumbers<R>));
+}
+template <typename R> std::size_t diagonalBytes(const Heads &all) {
+  return static_cast<std::size_t>(all.batch * all.heads * all.queryTiles() *
+                                  (all.keyTiles() + 1) * kTile) *
+         sizeof(R);
+}
+template <typename R>
+std::size_t attentionGradScratch(const Heads &all, bool biased) {
+  return numberBytes<R>(all) + (biased ? diagonalBytes<R>(all) : 0);
+}
+
+/// \param result, lse  what the forward kernel gave
+/// \param toTable     of the biases' table; without data: there is none
+/// \param biases      elements of it
+template <typename R, int Widths>
+void attentionGradOf(cudaStream_t stream, const GradOperands &from,
+                     const Operand &result, const Operand &lse,
+                     const Result &toQuery, const Result &toKey,
+                     const Result &toValue, const Result &toTable,
+                     std::int64_t biases, const Heads &all, const Masks &masks,
+                     void *scratch) {
+  auto *numbers = static_cast<RowNumbers<R> *>(scratch);
+  R *diagonals = nullptr;
+  if (toTable.data) {
+    diagonals = reinterpret_cast<R *>(static_cast<std::byte *>(scratch) +
+                                      numberBytes<R>(all));
+    MTPLAN_CUDA(cudaMemsetAsync(diagonals, 0, diagonalBytes<R>(all), stream));
+  }
+  const std::int64_t rows = all.batch * all.queries * all.heads;
+  launch(stream, {blocksFor(rows, kTileThreads / kWarp), 1, kTileThreads},
+         project<R>, result, from.above, lse, rows, all.width, numbers);
+  const RowNumbers<R> *const kept = numbers;
+  launch(stream, {all.batch * all.heads * all.queryTiles(), 1, kTileThreads},
+         queryGrad<R, Widths>, from, kept, all, masks, toQuery, diagonals);
+  launch(stream, {all.batch * all.keyHeads * all.keyTiles(), 1, kTileThreads},
+         keyGrad<R, Widths>, from, kept, all, masks, toKey, toValue);
+  if (toTable.data)
+    launch(stream, {biases, 1, kTileThreads}, biasGrad<R>,
+           static_cast<const R *>(diagonals), all, toTable);
+}
+
+} // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_GRAD_CUH

@@ -1,0 +1,149 @@
+//===- gate.cuh - How much of each expert a token gets ----------*- C++ -*-===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_GATE_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_GATE_CUH
+
+#include "runtime/cuda/device/routes.cuh"
+
+namespace mtplan::runtime::cuda {
+
+inline constexpr unsigned kGateThreads = 128;
+
+/// A thread for each token: shares of the chosen experts, zeros elsewhere.
+template <typename R>
+__global__ void gate(Operand logits, Result to, std::int64_t tokens,
+                     std::int64_t experts, std::int64_t topK, bool normalise) {
+  const std::int64_t at = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (at >= tokens)
+    return;
+  const Token<R> token{logits, at * experts, experts};
+  const auto of = token.softmax();
+  R total = R(0);
+  token.choose(topK, [&](std::int64_t, R value, std::int64_t) {
+    total += of.share(value);
+  });
+  for (std::int64_t e = 0; e < experts; ++e)
+    storeOne(to, token.start + e, R(0));
+  token.choose(topK, [&](std::int64_t e, R value, std::int64_t) {
+    storeOne(to, token.start + e,
+             normalise ? of.share(value) / total : of.share(value));
+  });
+}
+
+/// Softmax backward: with p the shares, d_i = p_i (g_i - sum_j p_j g_j).
+/// Normalised gates are a softmax over the chosen alone; the others are one
+/// over all, whose unchosen results go nowhere.
+template <typename R>
+__global__ void gateGrad(Operand logits, Operand above, Result to,
+                         std::int64_t tokens, std::int64_t experts,
+                         std::int64_t topK, bool normalise) {
+  const std::int64_t at = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (at >= tokens)
+    return;
+  const Token<R> token{logits, at * experts, experts};
+  const auto of = token.softmax();
+  R total = R(0), projection = R(0);
+  token.choose(topK, [&](std::int64_t e, R value, std::int64_t) {
+    const R share = of.share(value);
+    total += share;
+    projection += share * loadOne<R>(above, token.start + e);
+  });
+  if (normalise)
+    projection /= total;
+  for (std::int64_t e = 0; e < experts; ++e)
+    storeOne(to, token.start + e,
+             normalise ? R(0) : -of.share(token.logit(e)) * projection);
+  token.choose(topK, [&](std::int64_t e, R value, std::int64_t) {
+    const R share = normalise ? of.share(value) / total : of.share(value);
+    storeOne(to, token.start + e,
+             share * (loadOne<R>(above, token.start + e) - projection));
+  });
+}
+
+/// A thread for each token: which of its choices an expert is, or -1.
+template <typename R>
+__global__ void rankExperts(Operand logits, std::int32_t *ranks,
+                            std::int64_t tokens, std::int64_t experts,
+                            std::int64_t topK) {
+  const std::int64_t at = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (at >= tokens)
+    return;
+  const Token<R> token{logits, at * experts, experts};
+  for (std::int64_t e = 0; e < experts; ++e)
+    ranks[token.start + e] = -1;
+  token.choose(topK, [&](std::int64_t e, R, std::int64_t choice) {
+    ranks[token.start + e] = static_cast<std::int32_t>(choice);
+  });
+}
+
+/// A block for each expert of each sample: tokens queue by choice, then by
+/// position. A thread has a stretch of the positions.
+static __global__ void queueTokens(const std::int32_t *ranks,
+                                   std::int32_t *slots, std::int64_t positions,
+                                   std::int64_t experts, std::int64_t topK) {
+  __shared__ std::int32_t counts[kGateThreads];
+  const std::int64_t start =
+      blockIdx.x / experts * positions * experts + blockIdx.x % experts;
+  const std::int64_t stretch = (positions + kGateThreads - 1) / kGateThreads;
+  const std::int64_t first = stretch * threadIdx.x;
+  const std::int64_t last =
+      first + stretch < positions ? first + stretch : positions;
+  for (std::int64_t s = first; s < last; ++s)
+    if (ranks[start + s * experts] < 0)
+      slots[start + s * experts] = -1;
+  std::int32_t queued = 0;
+  for (std::int64_t choice = 0; choice < topK; ++choice) {
+    std::int32_t count = 0;
+    for (std::int64_t s = first; s < last; ++s)
+      count += ranks[start + s * experts] == choice ? 1 : 0;
+    counts[threadIdx.x] = count;
+    __syncthreads();
+    std::int32_t place = queued;
+    for (unsigned t = 0; t < kGateThreads; ++t) {
+      if (t < threadIdx.x)
+        place += counts[t];
+      queued += counts[t];
+    }
+    __syncthreads(); // before the next choice is counted
+    for (std::int64_t s = first; s < last; ++s)
+      if (ranks[start + s * experts] == choice)
+        slots[start + s * experts] = place++;
+  }
+}
+
+template <typename R>
+void moeGate(cudaStream_t stream, const Operand &logits, const Result &to,
+             std::int64_t tokens, std::int64_t experts, std::int64_t topK,
+             bool normalise) {
+  launch(stream, {blocksFor(tokens, kGateThreads), 1, kGateThreads}, gate<R>,
+         logits, to, tokens, experts, topK, normalise);
+}
+
+template <typename R>
+void moeGateGrad(cudaStream_t stream, const Operand &logits,
+                 const Operand &above, const Result &to, std::int64_t tokens,
+                 std::int64_t experts, std::int64_t topK, bool normalise) {
+  launch(stream, {blocksFor(tokens, kGateThreads), 1, kGateThreads},
+         gateGrad<R>, logits, above, to, tokens, experts, topK, normalise);
+}
+
+inline std::size_t moeSlotsScratch(std::int64_t tokens, std::int64_t experts) {
+  return static_cast<std::size_t>(tokens * experts) * sizeof(std::int32_t);
+}
+
+template <typename R>
+void moeSlots(cudaStream_t stream, const Operand &logits, std::int32_t *slots,
+              std::int64_t samples, std::int64_t positions,
+              std::int64_t experts, std::int64_t topK, void *scratch) {
+  auto *ranks = static_cast<std::int32_t *>(scratch);
+  const std::int64_t tokens = samples * positions;
+  launch(stream, {blocksFor(tokens, kGateThreads), 1, kGateThreads},
+         rankExperts<R>, logits, ranks, tokens, experts, topK);
+  launch(stream, {samples * experts, 1, kGateThreads}, queueTokens,
+         static_cast<const std::int32_t *>(ranks), slots, positions, experts,
+         topK);
+}
+
+} // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_GATE_CUH

@@ -1,0 +1,168 @@
+//===- loss.cuh - Cross entropy over rows of logits -------------*- C++ -*-===//
+//
+// A block for each token.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_LOSS_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_LOSS_CUH
+
+#include "runtime/cuda/device/block_sum.cuh"
+#include "runtime/cuda/device/rows.cuh"
+
+namespace mtplan::runtime::cuda {
+
+inline constexpr unsigned kLossThreads = 256;
+
+/// The classes of a piece of the logits: where it begins in the vocabulary, how
+/// long a row is and how much of that is not padding.
+struct Classes {
+  std::int64_t offset, width, real;
+
+  /// The element of a row that is a target's, or -1.
+  __device__ std::int64_t find(std::int32_t target) const {
+    const std::int64_t local = std::int64_t{target} - offset;
+    return target >= 0 && local >= 0 && local < width ? local : -1;
+  }
+};
+
+template <typename R>
+__global__ void largestOf(Operand logits, Result to, Classes classes) {
+  const std::int64_t start = std::int64_t{blockIdx.x} * classes.width;
+  // A piece of padding only has the neutral element of the reduction.
+  R largest = -R(INFINITY), x[kPack];
+  packsOfRow(classes.real, [&](std::int64_t v, int count) {
+    load(logits, start + v, count, x);
+    for (int i = 0; i < count; ++i)
+      largest = Larger()(x[i], largest);
+  });
+  largest = overBlock(largest, Larger());
+  if (threadIdx.x == 0)
+    storeOne(to, blockIdx.x, largest);
+}
+
+template <typename R>
+__global__ void sumExp(Operand logits, Operand largest, Result to,
+                       Classes classes) {
+  const std::int64_t start = std::int64_t{blockIdx.x} * classes.width;
+  const R top = loadOne<R>(largest, blockIdx.x);
+  R sum = R(0), x[kPack];
+  packsOfRow(classes.real, [&](std::int64_t v, int count) {
+    load(logits, start + v, count, x);
+    for (int i = 0; i < count; ++i)
+      sum += exp(x[i] - top);
+  });
+  sum = sumOverBlock(sum);
+  if (threadIdx.x == 0)
+    storeOne(to, blockIdx.x, sum);
+}
+
+/// A thread for each token.
+template <typename R>
+__global__ void pick(Operand logits, const std::int32_t *targets, Result to,
+                     std::int64_t tokens, Classes classes) {
+  const std::int64_t token =
+      std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (token >= tokens)
+    return;
+  const std::int64_t v = classes.find(targets[token]);
+  storeOne(to, token,
+           v < 0 ? R(0) : loadOne<R>(logits, token * classes.width + v));
+}
+
+template <typename R>
+__global__ void slopesOfLogits(Operand logits, Operand largest, Operand sums,
+                               const std::int32_t *targets, Operand count,
+                               Result to, Classes classes) {
+  const std::int64_t token = blockIdx.x, start = token * classes.width;
+  const std::int32_t target = targets[token];
+  const std::int64_t own = classes.find(target);
+  const R top = loadOne<R>(largest, token), sum = loadOne<R>(sums, token),
+          all = loadOne<R>(count, 0);
+  packsOfRow(classes.width, [&](std::int64_t v, int elements) {
+    R x[kPack] = {};
+    // Without a target all are zeros, whatever the logits are.
+    if (target >= 0) {
+      load(logits, start + v, elements, x);
+      for (int i = 0; i < kPack; ++i)
+        x[i] =
+            v + i < classes.real
+                ? (exp(x[i] - top) / sum - (v + i == own ? R(1) : R(0))) / all
+                : R(0);
+    }
+    store(to, start + v, elements, x);
+  });
+}
+
+/// One block. What a sample gives is rounded to f32 unless it comes in f64, and
+/// so is their sum unless it goes to one.
+static __global__ void sumLosses(Operand largest, Operand sums, Operand picked,
+                                 const std::int32_t *targets, Operand count,
+                                 Result to, std::int64_t samples,
+                                 std::int64_t tokens) {
+  const bool fromWide = largest.type == ElementType::f64;
+  const bool toWide = to.type == ElementType::f64;
+  auto rounded = [](bool wide, double value) {
+    return wide ? value : static_cast<double>(static_cast<float>(value));
+  };
+  const double all = loadOne<double>(count, 0);
+  double loss = 0.0;
+  for (std::int64_t sample = 0; sample < samples; ++sample) {
+    double sum = 0.0;
+    for (std::int64_t i = threadIdx.x; i < tokens; i += blockDim.x) {
+      const std::int64_t token = sample * tokens + i;
+      if (targets[token] >= 0)
+        sum += log(loadOne<double>(sums, token)) +
+               loadOne<double>(largest, token) - loadOne<double>(picked, token);
+    }
+    loss = rounded(toWide, loss + rounded(fromWide, sumOverBlock(sum) / all));
+  }
+  if (threadIdx.x == 0)
+    storeOne(to, 0, loss);
+}
+
+template <typename R>
+void vocabMax(cudaStream_t stream, const Operand &logits, const Result &to,
+              std::int64_t tokens, const Classes &classes) {
+  launch(stream, {tokens, 1, kLossThreads}, largestOf<R>, logits, to, classes);
+}
+
+template <typename R>
+void vocabSumExp(cudaStream_t stream, const Operand &logits,
+                 const Operand &largest, const Result &to, std::int64_t tokens,
+                 const Classes &classes) {
+  launch(stream, {tokens, 1, kLossThreads}, sumExp<R>, logits, largest, to,
+         classes);
+}
+
+template <typename R>
+void vocabPick(cudaStream_t stream, const Operand &logits,
+               const std::int32_t *targets, const Result &to,
+               std::int64_t tokens, const Classes &classes) {
+  launch(stream, {blocksFor(tokens, kLossThreads), 1, kLossThreads}, pick<R>,
+         logits, targets, to, tokens, classes);
+}
+
+template <typename R>
+void crossEntropyGrad(cudaStream_t stream, const Operand &logits,
+                      const Operand &largest, const Operand &sums,
+                      const std::int32_t *targets, const Operand &count,
+                      const Result &to, std::int64_t tokens,
+                      const Classes &classes) {
+  launch(stream, {tokens, 1, kLossThreads}, slopesOfLogits<R>, logits, largest,
+         sums, targets, count, to, classes);
+}
+
+/// \param tokens  of a sample
+inline void tokenLoss(cudaStream_t stream, const Operand &largest,
+                      const Operand &sums, const Operand &picked,
+                      const std::int32_t *targets, const Operand &count,
+                      const Result &to, std::int64_t samples,
+                      std::int64_t tokens) {
+  launch(stream, {1, 1, kLossThreads}, sumLosses, largest, sums, picked,
+         targets, count, to, samples, tokens);
+}
+
+} // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_LOSS_CUH

@@ -1,0 +1,170 @@
+//===- pointwise.cuh - Element by element -----------------------*- C++ -*-===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_POINTWISE_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_POINTWISE_CUH
+
+#include "runtime/backend/activation_kind.h"
+#include "runtime/cuda/device/elements.cuh"
+
+namespace mtplan::runtime::cuda {
+
+/// One pack a thread. `body(x, y)` makes the results of one element of its
+/// operands.
+template <typename R, int Inputs, int Outputs, typename Body>
+__global__ void eachElement(Several<Operand, Inputs> from,
+                            Several<Result, Outputs> to, std::int64_t elements,
+                            Body body) {
+  const std::int64_t first =
+      (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kPack;
+  if (first >= elements)
+    return;
+  const int count =
+      elements - first < kPack ? static_cast<int>(elements - first) : kPack;
+  R packs[Inputs][kPack], results[Outputs][kPack];
+#pragma unroll
+  for (int i = 0; i < Inputs; ++i)
+    load(from[i], first, count, packs[i]);
+#pragma unroll
+  for (int e = 0; e < kPack; ++e) {
+    Several<R, Inputs> x;
+    Several<R, Outputs> y;
+#pragma unroll
+    for (int i = 0; i < Inputs; ++i)
+      x[i] = packs[i][e];
+    body(x, y);
+#pragma unroll
+    for (int i = 0; i < Outputs; ++i)
+      results[i][e] = y[i];
+  }
+#pragma unroll
+  for (int i = 0; i < Outputs; ++i)
+    store(to[i], first, count, results[i]);
+}
+
+/// A function and its derivative at one point.
+template <typename R> struct Jet { R value, slope; };
+
+template <typename R> __device__ Jet<R> sigmoid(R x) {
+  const R share = R(1) / (R(1) + exp(-x));
+  return {share, share * (R(1) - share)};
+}
+
+template <typename R> __device__ Jet<R> silu(R x) {
+  const R share = sigmoid(x).value;
+  return {x * share, share * (R(1) + x * (R(1) - share))};
+}
+
+inline constexpr double kRootHalf = 0.70710678118654752440;  // 1 / sqrt(2)
+inline constexpr double kInvRootPi = 0.56418958354775628695; // 1 / sqrt(pi)
+inline constexpr double kRootTwoOverPi = 0.79788456080286535588;
+
+template <typename R> __device__ Jet<R> gelu(R x) {
+  const R below = R(0.5) * (R(1) + erf(x * R(kRootHalf)));
+  const R density = exp(R(-0.5) * x * x) * R(kInvRootPi * kRootHalf);
+  return {x * below, below + x * density};
+}
+
+/// With the constants of Hendrycks and Gimpel 2016.
+template <typename R> __device__ Jet<R> geluTanh(R x) {
+  const R bent = tanh(R(kRootTwoOverPi) * (x + R(0.044715) * x * x * x));
+  const R inner = R(kRootTwoOverPi) * (R(1) + R(3 * 0.044715) * x * x);
+  return {R(0.5) * x * (R(1) + bent),
+          R(0.5) * (R(1) + bent) + R(0.5) * x * (R(1) - bent * bent) * inner};
+}
+
+template <typename R> __device__ Jet<R> activate(Activation kind, R x) {
+  switch (kind) {
+  case Activation::gelu:
+    return gelu(x);
+  case Activation::geluTanh:
+    return geluTanh(x);
+  case Activation::silu:
+    return silu(x);
+  case Activation::relu:
+    // Not a comparison with the negative: a NaN must stay one.
+    return x <= R(0) ? Jet<R>{R(0), R(0)} : Jet<R>{x, R(1)};
+  case Activation::tanh: {
+    const R bent = tanh(x);
+    return {bent, R(1) - bent * bent};
+  }
+  case Activation::sigmoid:
+    return sigmoid(x);
+  }
+  return {x, R(1)};
+}
+
+struct EachSame {
+  template <typename In, typename Out>
+  __device__ void operator()(const In &x, Out &y) const {
+    y[0] = x[0];
+  }
+};
+
+struct EachSum {
+  template <typename In, typename Out>
+  __device__ void operator()(const In &x, Out &y) const {
+    y[0] = x[0] + x[1];
+  }
+};
+
+struct EachProduct {
+  template <typename In, typename Out>
+  __device__ void operator()(const In &x, Out &y) const {
+    y[0] = x[0] * x[1];
+  }
+};
+
+struct EachScaled {
+  double factor;
+  template <typename R>
+  __device__ void operator()(const Several<R, 1> &x, Several<R, 1> &y) const {
+    y[0] = x[0] * static_cast<R>(factor);
+  }
+};
+
+struct Activated {
+  Activation kind;
+  template <typename In, typename Out>
+  __device__ void operator()(const In &x, Out &y) const {
+    y[0] = activate(kind, x[0]).value;
+  }
+};
+
+struct ActivatedGrad {
+  Activation kind;
+  template <typename In, typename Out>
+  __device__ void operator()(const In &x, Out &y) const {
+    y[0] = x[1] * activate(kind, x[0]).slope;
+  }
+};
+
+struct Swiglu {
+  template <typename In, typename Out>
+  __device__ void operator()(const In &x, Out &y) const {
+    y[0] = silu(x[0]).value * x[1];
+  }
+};
+
+struct SwigluGrad {
+  template <typename In, typename Out>
+  __device__ void operator()(const In &x, Out &y) const {
+    const auto gate = silu(x[0]);
+    y[0] = x[2] * gate.slope * x[1];
+    y[1] = x[2] * gate.value;
+  }
+};
+
+/// Queues eachElement.
+template <typename R, int Inputs, int Outputs, typename Body>
+void each(cudaStream_t stream, const Several<Operand, Inputs> &from,
+          const Several<Result, Outputs> &to, std::int64_t elements,
+          const Body &body) {
+  constexpr unsigned kThreads = 256;
+  launch(stream,
+         {blocksFor(elements, std::int64_t{kThreads} * kPack), 1, kThreads},
+         eachElement<R, Inputs, Outputs, Body>, from, to, elements, body);
+}
+
+} // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_POINTWISE_CUH

@@ -1,0 +1,110 @@
+//===- rope.cuh - Rotary positions ------------------------------*- C++ -*-===//
+//
+// Angles are found in double, as the specification has them: in float those of
+// late positions would be off by more than results may be. A block takes all
+// heads of one token, so that an angle is found once for them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ROPE_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_ROPE_CUH
+
+#include <cmath>
+#include <vector>
+
+#include "runtime/cuda/device/rows.cuh"
+
+namespace mtplan::runtime::cuda {
+
+inline constexpr unsigned kRopeThreads = 128;
+inline constexpr int kPairs = 128; ///< at once
+
+struct Rotation {
+  std::int64_t length, offset, width, headWidth, pairs;
+  bool interleaved;
+  double turn; ///< -1: back
+};
+
+/// \param frequencies  of pairs
+template <typename R>
+__global__ void rotate(Operand from, Result to, const double *frequencies,
+                       Rotation all) {
+  __shared__ R cosines[kPairs], sines[kPairs];
+  const std::int64_t token = blockIdx.x, start = token * all.width;
+  const double position =
+      static_cast<double>(all.offset + token % all.length) * all.turn;
+  const std::int64_t heads = all.width / all.headWidth;
+  R x[kPack], y[kPack];
+  for (std::int64_t some = 0; some < all.pairs; some += kPairs) {
+    const std::int64_t pairs =
+        all.pairs - some < kPairs ? all.pairs - some : std::int64_t{kPairs};
+    __syncthreads(); // who reads those before has done so
+    if (threadIdx.x < pairs) {
+      const double angle = position * frequencies[some + threadIdx.x];
+      cosines[threadIdx.x] = static_cast<R>(cos(angle));
+      sines[threadIdx.x] = static_cast<R>(sin(angle));
+    }
+    __syncthreads();
+    // A pack is of whole pairs, or of as many of either half.
+    const std::int64_t ofPack = all.interleaved ? kPack / 2 : kPack;
+    const std::int64_t packs = (pairs + ofPack - 1) / ofPack;
+    for (std::int64_t i = threadIdx.x; i < heads * packs; i += kRopeThreads) {
+      const std::int64_t first = i % packs * ofPack;
+      const int count =
+          static_cast<int>(pairs - first < ofPack ? pairs - first : ofPack);
+      const std::int64_t head = start + i / packs * all.headWidth;
+      if (all.interleaved) {
+        const std::int64_t at = head + 2 * (some + first);
+        load(from, at, 2 * count, x);
+        for (int p = 0; p < count; ++p) {
+          const R c = cosines[first + p], s = sines[first + p];
+          y[2 * p] = x[2 * p] * c - x[2 * p + 1] * s;
+          y[2 * p + 1] = x[2 * p] * s + x[2 * p + 1] * c;
+        }
+        store(to, at, 2 * count, y);
+        continue;
+      }
+      const std::int64_t at = head + some + first;
+      load(from, at, count, x);
+      load(from, at + all.pairs, count, y);
+      for (int p = 0; p < count; ++p) {
+        const R c = cosines[first + p], s = sines[first + p], was = x[p];
+        x[p] = was * c - y[p] * s;
+        y[p] = was * s + y[p] * c;
+      }
+      store(to, at, count, x);
+      store(to, at + all.pairs, count, y);
+    }
+  }
+  // What is not rotated.
+  const std::int64_t rest = all.headWidth - 2 * all.pairs;
+  const std::int64_t packs = (rest + kPack - 1) / kPack;
+  for (std::int64_t i = threadIdx.x; i < heads * packs; i += kRopeThreads) {
+    const std::int64_t first = i % packs * kPack;
+    const std::int64_t at =
+        start + i / packs * all.headWidth + 2 * all.pairs + first;
+    load(from, at, packAt(first, rest), x);
+    store(to, at, packAt(first, rest), x);
+  }
+}
+
+/// By pair.
+inline std::vector<double> ropeFrequencies(double theta, std::int64_t pairs) {
+  std::vector<double> powers;
+  for (std::int64_t i = 0; i < pairs; ++i)
+    powers.push_back(
+        std::pow(theta, -static_cast<double>(i) / static_cast<double>(pairs)));
+  return powers;
+}
+
+template <typename R>
+void rope(cudaStream_t stream, const Operand &from, const Result &to,
+          const double *frequencies, std::int64_t samples,
+          const Rotation &all) {
+  launch(stream, {samples * all.length, 1, kRopeThreads}, rotate<R>, from, to,
+         frequencies, all);
+}
+
+} // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_ROPE_CUH
