@@ -141,15 +141,6 @@ bool terminationAsked();
 void runOnThreads(int ranks, const WorldOptions &options,
                   const std::function<void(World &)> &body);
 
-/// Whether this process was started by mpirun or srun, as one of several.
-bool isUnderMpi();
-
-/// Runs `body` on this process, one rank of MPI_COMM_WORLD. Call once. If it
-/// fails the process ends with what it said, and so do the others. A rank that
-/// has ended waits for the others as long as they take.
-void runUnderMpi(const WorldOptions &options,
-                 const std::function<void(World &)> &body);
-
 } // namespace mtplan::runtime
 
 #endif // MTPLAN_RUNTIME_COMMUNICATOR_COMMUNICATOR_H

@@ -3,15 +3,17 @@
 #ifndef MTPLAN_RUNTIME_COMMUNICATOR_CORES_H
 #define MTPLAN_RUNTIME_COMMUNICATOR_CORES_H
 
+#include "runtime/communicator/launch.h"
+
 namespace mtplan::runtime {
 
 /// How many ranks of a run of `ranks` are on this host, as the launcher says;
-/// all of them if none says anything else.
-int ranksOfHost(int ranks);
+/// all of them if nothing says anything else.
+int ranksOfHost(const Launch &launch, int ranks);
 
 /// The cores of this host shared out among its ranks, but no more than this
 /// process may use, which ranks that are threads of it share; at least one.
-int coresOfRank(int ranks);
+int coresOfRank(const Launch &launch, int ranks);
 
 } // namespace mtplan::runtime
 

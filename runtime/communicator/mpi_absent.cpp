@@ -1,10 +1,13 @@
-//===- mpi_absent.cpp - Ranks as processes, where there is no MPI ---------===//
+//===- mpi_absent.cpp - Where there is no MPI -----------------------------===//
 
-#include "runtime/communicator/communicator.h"
+#include "runtime/communicator/launch.h"
+#include "runtime/communicator/mpi_world.h"
 
 namespace mtplan::runtime {
 
-void runUnderMpi(const WorldOptions & /*options*/,
+MpiBuild builtMpi() { return MpiBuild::none; }
+
+void runUnderMpi(int /*ranks*/, const WorldOptions & /*options*/,
                  const std::function<void(World &)> & /*body*/) {
   throw CommunicationError("this program was built without MPI; install Open "
                            "MPI's development files and build it again");

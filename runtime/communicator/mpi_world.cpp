@@ -1,5 +1,7 @@
 //===- mpi_world.cpp - Ranks as processes of MPI --------------------------===//
 
+#include "runtime/communicator/mpi_world.h"
+
 #include <csignal>
 #include <cstdlib>
 #include <optional>
@@ -7,6 +9,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "runtime/communicator/launch.h"
 #include "runtime/communicator/mpi_wire.h"
 #include "runtime/communicator/process_world.h"
 #include "runtime/communicator/termination.h"
@@ -36,7 +39,15 @@ void endSoon(std::chrono::milliseconds time) {
 
 } // namespace
 
-void runUnderMpi(const WorldOptions &options,
+MpiBuild builtMpi() {
+#ifdef OPEN_MPI
+  return MpiBuild::openMpi;
+#else
+  return MpiBuild::mpich;
+#endif
+}
+
+void runUnderMpi(int ranks, const WorldOptions &options,
                  const std::function<void(World &)> &body) {
   // Open MPI ends a process, without a word, that reads the memory of another
   // which has died. Through shared memory it waits, and we say for whom; on two
@@ -46,10 +57,11 @@ void runUnderMpi(const WorldOptions &options,
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
   MpiWire wire;
   std::optional<ProcessLink> link(std::in_place, wire, options);
-  if (link->size() == 1 && isUnderMpi())
-    endAll(options, 0,
-           "was started as one of several processes, but MPI knows of one: "
-           "start them with this MPI's mpirun, or with srun --mpi=pmix");
+  if (link->size() != ranks)
+    endAll(options, link->rank(),
+           "was started as one of " + std::to_string(ranks) +
+               " processes, but MPI knows of " + std::to_string(link->size()) +
+               ": start them with this MPI's mpirun, or with srun");
   listenForTermination();
   if (const std::string why = runOver(*link, body); !why.empty())
     endAll(options, link->rank(), why);

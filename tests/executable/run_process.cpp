@@ -120,12 +120,12 @@ bool RunProcess::writes(const std::string &text) {
 }
 
 pid_t RunProcess::processOf(int rank) const {
-  const std::string wanted = "OMPI_COMM_WORLD_RANK=" + std::to_string(rank);
+  const std::string number = std::to_string(rank);
   for (pid_t process : left()) {
     std::istringstream all(
         contentOf("/proc/" + std::to_string(process) + "/environ"));
     for (std::string one; std::getline(all, one, '\0');)
-      if (one == wanted)
+      if (one == "OMPI_COMM_WORLD_RANK=" + number || one == "RANK=" + number)
         return process;
   }
   return -1;
@@ -175,6 +175,64 @@ std::vector<std::string> underMpi(int ranks,
                                    MTPLAN_MTRUN};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return command;
+}
+
+namespace {
+
+// $0 is the number of ranks; $r stands for each in `variables`.
+std::vector<std::string> byShell(int ranks, const std::string &variables,
+                                 const std::vector<std::string> &arguments) {
+  const std::string script = "pids=; trap 'kill -TERM $pids' TERM; r=0\n"
+                             "while [ $r -lt $0 ]; do\n"
+                             "  env " +
+                             variables +
+                             " \"$@\" & pids=\"$pids $!\"; r=$((r + 1))\n"
+                             "done; status=0\n"
+                             "for p in $pids; do\n"
+                             "  wait $p; ended=$?\n"
+                             "  while kill -0 $p 2>/dev/null; do\n"
+                             "    wait $p; ended=$?\n" // a signal came between
+                             "  done\n"
+                             "  [ $ended -eq 0 ] || status=1\n"
+                             "done; exit $status";
+  std::vector<std::string> command{"sh", "-c", script, std::to_string(ranks),
+                                   MTPLAN_MTRUN};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+std::string numberOfRun() {
+  static std::atomic<int> count = 0;
+  return std::to_string(getpid()) + "0" + std::to_string(count++);
+}
+
+} // namespace
+
+std::vector<std::string>
+underTorchrun(int ranks, const std::vector<std::string> &arguments) {
+  const std::string all = std::to_string(ranks);
+  return byShell(ranks,
+                 "RANK=$r LOCAL_RANK=$r GROUP_RANK=0 WORLD_SIZE=" + all +
+                     " LOCAL_WORLD_SIZE=" + all +
+                     " MASTER_ADDR=localhost MASTER_PORT=29500"
+                     " TORCHELASTIC_RESTART_COUNT=0"
+                     " TORCHELASTIC_USE_AGENT_STORE=True"
+                     " TORCHELASTIC_RUN_ID=" +
+                     numberOfRun(),
+                 arguments);
+}
+
+std::vector<std::string> underSrun(int ranks,
+                                   const std::vector<std::string> &arguments) {
+  const std::string all = std::to_string(ranks);
+  return byShell(ranks,
+                 "SLURM_PROCID=$r SLURM_LOCALID=$r SLURM_NODEID=0"
+                 " SLURM_STEP_NUM_TASKS=" +
+                     all + " SLURM_STEP_TASKS_PER_NODE=" + all +
+                     " SLURM_STEP_NODELIST=localhost SLURM_STEP_ID=0"
+                     " SLURM_JOB_ID=" +
+                     numberOfRun(),
+                 arguments);
 }
 
 TestFolder::TestFolder(const std::string &parent) {

@@ -44,7 +44,7 @@ public:
   /// Whether `text` is written before the command ends, or two minutes have
   /// passed.
   bool writes(const std::string &text);
-  /// The process that Open MPI made this rank; -1: there is none.
+  /// The process that a launcher made this rank; -1: there is none.
   pid_t processOf(int rank) const;
   /// To what was started itself.
   void signal(int number) const;
@@ -66,6 +66,15 @@ private:
 /// `mpirun -np <ranks> mtrun <arguments>`; empty where it cannot be run.
 std::vector<std::string> underMpi(int ranks,
                                   const std::vector<std::string> &arguments);
+
+/// `mtrun <arguments>` as `ranks` processes with the variables that torchrun
+/// gives those of one host, or srun without MPI. A shell starts them, hands
+/// SIGTERM on, and ends with 1 if one did not end with 0. Ports are nobody
+/// else's.
+std::vector<std::string>
+underTorchrun(int ranks, const std::vector<std::string> &arguments);
+std::vector<std::string> underSrun(int ranks,
+                                   const std::vector<std::string> &arguments);
 
 /// A folder for a test, gone with it.
 class TestFolder {

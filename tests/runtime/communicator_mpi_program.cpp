@@ -16,6 +16,7 @@
 
 #include <unistd.h>
 
+#include "runtime/communicator/launch.h"
 #include "tests/runtime/communicator_scenario.h"
 
 namespace mtplan::runtime {
@@ -162,7 +163,8 @@ const std::set<std::string> kImpatient = {
 int main(int argc, char **argv) {
   using namespace mtplan::runtime;
   const auto scenario = kScenarios.find(argc == 2 ? argv[1] : "");
-  if (scenario == kScenarios.end() || !isUnderMpi())
+  const Launch launch = readLaunch(ownEnvironment(), builtMpi());
+  if (scenario == kScenarios.end() || launch.transport == Transport::threads)
     return 2;
   say("process " + std::to_string(getpid()));
   WorldOptions options;
@@ -171,6 +173,6 @@ int main(int argc, char **argv) {
   options.patience = kImpatient.contains(scenario->first)
                          ? std::chrono::seconds(3)
                          : std::chrono::seconds(600);
-  runUnderMpi(options, scenario->second);
+  runAsRank(launch, options, scenario->second);
   return 0;
 }

@@ -193,54 +193,6 @@ TEST(Communicator, NobodyPassesABarrierBeforeAllHaveCome) {
   });
 }
 
-TEST(Communicator, KnowsWhatStartedIt) {
-  const auto started = [](const char *name, const char *value) {
-    for (const char *other :
-         {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
-      unsetenv(other);
-    setenv(name, value, 1);
-    const bool is = isUnderMpi();
-    unsetenv(name);
-    return is;
-  };
-  EXPECT_FALSE(started("SLURM_NTASKS", "4")); // of the script, not by srun
-  EXPECT_FALSE(started("OMPI_COMM_WORLD_SIZE", "1"));
-  EXPECT_TRUE(started("OMPI_COMM_WORLD_SIZE", "2"));
-  EXPECT_TRUE(started("PMI_SIZE", "16"));
-  EXPECT_TRUE(started("SLURM_STEP_NUM_TASKS", "4"));
-}
-
-TEST(Communicator, KnowsHowManyRanksShareAHost) {
-  using Variables = std::map<std::string, std::string>;
-  const auto here = [](const Variables &variables) {
-    for (const char *other :
-         {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "PMI_SIZE",
-          "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS",
-          "SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID"})
-      unsetenv(other);
-    for (const auto &[name, value] : variables)
-      setenv(name.c_str(), value.c_str(), 1);
-    const int ranks = ranksOfHost(16);
-    for (const auto &[name, value] : variables)
-      unsetenv(name.c_str());
-    return ranks;
-  };
-  EXPECT_EQ(here({}), 16); // threads
-  EXPECT_EQ(here({{"OMPI_COMM_WORLD_SIZE", "16"}}), 16);
-  EXPECT_EQ(here({{"OMPI_COMM_WORLD_SIZE", "16"},
-                  {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}}),
-            4);
-  EXPECT_EQ(here({{"PMI_SIZE", "16"}, {"MPI_LOCALNRANKS", "8"}}), 8);
-  for (const auto &[node, ranks] :
-       std::map<std::string, int>{{"0", 5}, {"2", 5}, {"3", 1}})
-    EXPECT_EQ(here({{"SLURM_STEP_NUM_TASKS", "16"},
-                    {"SLURM_STEP_TASKS_PER_NODE", "5(x3),1"},
-                    {"SLURM_NODEID", node}}),
-              ranks);
-  EXPECT_GE(coresOfRank(1), 1);
-  EXPECT_EQ(coresOfRank(100000), 1);
-}
-
 TEST(Communicator, ThreadsShareTheCoresOfTheirProcess) {
   std::thread([] {
     cpu_set_t all, some;
@@ -252,8 +204,8 @@ TEST(Communicator, ThreadsShareTheCoresOfTheirProcess) {
       CPU_SET(core, &some);
       ASSERT_EQ(sched_setaffinity(0, sizeof some, &some), 0);
       const int cores = CPU_COUNT(&some);
-      EXPECT_EQ(coresOfRank(1), cores);
-      EXPECT_EQ(coresOfRank(cores), 1);
+      EXPECT_EQ(coresOfRank({}, 1), cores);
+      EXPECT_EQ(coresOfRank({}, cores), 1);
     }
   }).join();
 }

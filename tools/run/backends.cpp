@@ -18,20 +18,23 @@ void checkBackend(const RunFlags &flags) {
         whyNoCudaDevice()));
 }
 
-std::unique_ptr<Backend> makeBackend(const RunFlags &flags, int ranks,
-                                     int local, int locals, bool shares) {
+std::unique_ptr<Backend>
+makeBackend(const RunFlags &flags, const Launch &launch, int ranks, int rank) {
   if (flags.backend == "cpu")
-    return makeCpuBackend(flags.threads.value_or(coresOfRank(ranks)));
+    return makeCpuBackend(flags.threads.value_or(coresOfRank(launch, ranks)));
   checkBackend(flags);
   const int devices = cudaDevices();
-  const bool one = devices == 1 && (shares || locals == 1);
-  if (!one && local >= devices)
+  int device = 0;
+  if (launch.transport != Transport::threads)
+    device = deviceOf(launch, devices);
+  else if (devices > 1)
+    device = rank;
+  if (device >= devices)
     throw BadInput(fmt::format(
-        "--backend cuda: {} ranks on this machine, but {} GPU{}: one for each "
-        "rank, or{} one for all ranks of one process",
-        locals, devices, devices == 1 ? "" : "s",
-        shares ? " (CUDA_VISIBLE_DEVICES=0)" : ", without mpirun or srun,"));
-  useCudaDevice(one ? 0 : local);
+        "--backend cuda: {} ranks on this machine, but {} GPUs: one for each "
+        "rank, or (CUDA_VISIBLE_DEVICES=0) one for all ranks of one process",
+        ranks, devices));
+  useCudaDevice(device);
   return makeCudaBackend();
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "runtime/backend/kernel.h"
+#include "runtime/communicator/launch.h"
 #include "tools/run/run_flags.h"
 
 namespace mtplan::tools {
@@ -17,14 +18,12 @@ inline constexpr std::array<std::string_view, 2> kBackends = {"cpu", "cuda"};
 /// \throws BadInput if this machine does not have what `--backend` says
 void checkBackend(const RunFlags &flags);
 
-/// Of the rank whose thread calls. GPUs go to the ranks of a machine in order;
-/// if there is but one, ranks that are threads share it.
-/// \param local   place among the ranks of this machine, of `locals`
-/// \param shares  whether ranks are threads of one process
-/// \throws BadInput with both numbers if there are too few GPUs
-std::unique_ptr<runtime::Backend> makeBackend(const RunFlags &flags, int ranks,
-                                              int local, int locals,
-                                              bool shares);
+/// Of the rank whose thread calls, one of `ranks`. GPUs go to the ranks of a
+/// machine in order; if there is but one, ranks that are threads share it.
+/// \throws BadInput, LaunchError with both numbers if there are too few GPUs
+std::unique_ptr<runtime::Backend> makeBackend(const RunFlags &flags,
+                                              const runtime::Launch &launch,
+                                              int ranks, int rank);
 
 } // namespace mtplan::tools
 

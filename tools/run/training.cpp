@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "runtime/communicator/cores.h"
+#include "runtime/communicator/launch.h"
 #include "runtime/executor/product_peak.h"
 #include "runtime/plan/plan_check.h"
 #include "runtime/plan/plan_json.h"
@@ -24,6 +25,13 @@ using namespace runtime;
 
 namespace {
 
+// With a number of ranks behind it.
+const char *startsRanks(Launcher by) {
+  return by == Launcher::torchrun ? "torchrun --no-python --nproc-per-node"
+         : by == Launcher::slurm  ? "srun -n"
+                                  : "mpirun -np";
+}
+
 class Training {
 public:
   Training(RunFlags theFlags, std::ostream &o, std::ostream &e)
@@ -38,9 +46,10 @@ public:
       keepTermination();
       options.outlivesTermination = true;
     }
-    if (isUnderMpi()) {
+    launch = readLaunch(ownEnvironment(), builtMpi());
+    if (launch.transport != Transport::threads) {
       processes = true;
-      runUnderMpi(options, [&](World &world) {
+      runAsRank(launch, options, [&](World &world) {
         prepare(1, world.rank() == 0);
         train(world);
       });
@@ -81,15 +90,14 @@ private:
                            {"data", data->fingerprint()},
                            {"options", optionsText(flags)}});
     if (world.size() != plan.ranks)
-      throw BadInput(fmt::format("the plan is for {} ranks, but {} {} started: "
-                                 "mpirun -np {} mtrun {}",
-                                 plan.ranks, world.size(),
-                                 world.size() == 1 ? "was" : "were", plan.ranks,
-                                 flags.folder));
+      throw BadInput(fmt::format(
+          "the plan is for {} ranks, but {} {} started: "
+          "{} {} mtrun {}",
+          plan.ranks, world.size(), world.size() == 1 ? "was" : "were",
+          startsRanks(launch.by), plan.ranks, flags.folder));
     const bool leads = world.rank() == 0;
-    const int locals = processes ? ranksOfHost(plan.ranks) : plan.ranks;
-    const std::unique_ptr<Backend> backend = makeBackend(
-        flags, plan.ranks, world.rank() % locals, locals, !processes);
+    const std::unique_ptr<Backend> backend =
+        makeBackend(flags, launch, plan.ranks, world.rank());
     try {
       TrainOptions options = flags.train;
       options.peakFlops = productPeak(plan, world, *backend);
@@ -121,6 +129,7 @@ private:
 
   RunFlags flags;
   std::ostream &out, &err;
+  Launch launch;
   bool processes = false;
   Plan plan;
   std::optional<RunData> data;

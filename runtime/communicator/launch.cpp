@@ -1,0 +1,342 @@
+//===- launch.cpp - How this process was started --------------------------===//
+
+#include "runtime/communicator/launch.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+
+#include "runtime/communicator/slurm_lists.h"
+
+namespace mtplan::runtime {
+namespace {
+
+constexpr int kMost = std::numeric_limits<int>::max();
+
+std::string text(int number) { return std::to_string(number); }
+
+/// What one launcher says.
+struct Claim {
+  Launcher by = Launcher::alone;
+  std::string rankName, ranksName; ///< the variables
+  int rank = 0, ranks = 1;
+  std::optional<int> localRank, localRanks;
+
+  /// RANK=2 and WORLD_SIZE=4
+  std::string words() const {
+    return rankName + '=' + text(rank) + " and " + ranksName + '=' +
+           text(ranks);
+  }
+};
+
+class Reader {
+public:
+  explicit Reader(const Environment &theEnvironment)
+      : environment(theEnvironment) {}
+
+  bool has(const std::string &name) const {
+    return environment(name).has_value();
+  }
+
+  std::string word(const std::string &name) const {
+    return environment(name).value_or("");
+  }
+
+  std::optional<int> number(const std::string &name, int least,
+                            int most) const {
+    const std::optional<std::string> value = environment(name);
+    if (!value)
+      return std::nullopt;
+    int found = 0;
+    const char *const end = value->data() + value->size();
+    const auto read = std::from_chars(value->data(), end, found);
+    if (read.ec != std::errc() || read.ptr != end || found < least ||
+        found > most)
+      throw LaunchError(name + '=' + *value + ": must be a number, " +
+                        text(least) +
+                        (most == kMost ? " or more" : " to " + text(most)));
+    return found;
+  }
+
+  /// None if neither variable is there; `needed` says whether one without the
+  /// other is wrong.
+  std::optional<Claim> claim(Launcher by, const std::string &rankName,
+                             const std::string &ranksName,
+                             const std::string &localRankName,
+                             const std::string &localRanksName) const {
+    const std::optional<int> rank = number(rankName, 0, kMost);
+    const std::optional<int> ranks = number(ranksName, 1, kMost);
+    if (!rank && ranks.value_or(1) == 1)
+      return std::nullopt;
+    if (!rank)
+      throw LaunchError(ranksName + '=' + text(*ranks) + " without " +
+                        rankName + ": which of them is this process? " +
+                        remedy(by));
+    if (!ranks)
+      throw LaunchError(rankName + '=' + text(*rank) + " without " + ranksName +
+                        ": of how many? " + remedy(by));
+    if (*rank >= *ranks)
+      throw LaunchError(rankName + '=' + text(*rank) + " of " + ranksName +
+                        '=' + text(*ranks) + ": the last rank is " +
+                        text(*ranks - 1));
+    Claim claim = {by, rankName, ranksName, *rank, *ranks, {}, {}};
+    claim.localRanks = number(localRanksName, 1, kMost);
+    claim.localRank = number(localRankName, 0, kMost);
+    checkLocal(claim, localRankName, localRanksName);
+    return claim;
+  }
+
+  static void checkLocal(const Claim &claim, const std::string &rankName,
+                         const std::string &ranksName) {
+    if (claim.localRanks && *claim.localRanks > claim.ranks)
+      throw LaunchError(ranksName + '=' + text(*claim.localRanks) + " of " +
+                        claim.ranksName + '=' + text(claim.ranks) +
+                        ": more ranks on this host than there are");
+    if (claim.localRank &&
+        *claim.localRank >= claim.localRanks.value_or(claim.ranks))
+      throw LaunchError(rankName + '=' + text(*claim.localRank) + " of " +
+                        (claim.localRanks ? ranksName : claim.ranksName) + '=' +
+                        text(claim.localRanks.value_or(claim.ranks)) +
+                        ": the last rank of this host is " +
+                        text(claim.localRanks.value_or(claim.ranks) - 1));
+  }
+
+private:
+  static std::string remedy(Launcher by) {
+    return by == Launcher::torchrun
+               ? "set both, or start with torchrun, mpirun or srun"
+               : "the launcher sets both; do not take one away";
+  }
+
+  const Environment &environment;
+};
+
+std::optional<Claim> slurmClaim(const Reader &read) {
+  // The script that calls srun has SLURM_PROCID as well; this only its tasks.
+  if (read.number("SLURM_STEP_NUM_TASKS", 1, kMost).value_or(1) == 1)
+    return std::nullopt;
+  std::optional<Claim> claim =
+      read.claim(Launcher::slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+                 "SLURM_LOCALID", "");
+  claim->localRanks =
+      tasksOfNode(read.word("SLURM_STEP_TASKS_PER_NODE"),
+                  read.number("SLURM_NODEID", 0, kMost).value_or(0));
+  Reader::checkLocal(*claim, "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE");
+  return claim;
+}
+
+/// Of MPI's launchers and Slurm, the innermost.
+std::optional<Claim> outerClaim(const Reader &read) {
+  if (auto claim = read.claim(
+          Launcher::openMpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+          "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"))
+    return claim;
+  auto slurm = slurmClaim(read);
+  // srun sets these too, with --mpi=pmi2, and says more itself.
+  auto claim = read.claim(Launcher::mpich, "PMI_RANK", "PMI_SIZE",
+                          "MPI_LOCALRANKID", "MPI_LOCALNRANKS");
+  if (!claim || (slurm && slurm->ranks == claim->ranks))
+    return slurm;
+  return claim;
+}
+
+/// Whether RANK and WORLD_SIZE count, rather than what `outer` says.
+bool isInner(const Claim &torch, const std::optional<Claim> &outer,
+             bool outerHasMpi, const Reader &read) {
+  if (!outer || outer->ranks == 1)
+    return true;
+  if (torch.ranks == 1)
+    return false;
+  if (read.has("TORCHELASTIC_RUN_ID") || torch.ranks > outer->ranks)
+    return true;
+  if (torch.ranks == outer->ranks && torch.rank == outer->rank)
+    return !outerHasMpi; // which needs no address
+  throw LaunchError(torch.words() + " against " + outer->words() +
+                    ": they must be the same; take RANK and WORLD_SIZE out of "
+                    "the environment");
+}
+
+std::optional<Claim> torchClaim(const Reader &read,
+                                const std::optional<Claim> &outer) {
+  const bool both = read.has("RANK") && read.has("WORLD_SIZE");
+  if (both || !outer || outer->ranks == 1)
+    return read.claim(Launcher::torchrun, "RANK", "WORLD_SIZE", "LOCAL_RANK",
+                      "LOCAL_WORLD_SIZE");
+  // Scripts for srun set WORLD_SIZE alone.
+  const int ranks = read.number("WORLD_SIZE", 1, kMost).value_or(outer->ranks);
+  if (ranks != outer->ranks)
+    throw LaunchError("WORLD_SIZE=" + text(ranks) + " against " +
+                      outer->words() + ": they must be the same");
+  return std::nullopt;
+}
+
+bool usesMpi(const Claim &claim, MpiBuild mpi, const Reader &read) {
+  switch (claim.by) {
+  case Launcher::openMpi:
+    return mpi == MpiBuild::openMpi;
+  case Launcher::mpich:
+    return mpi == MpiBuild::mpich;
+  case Launcher::slurm: // as --mpi says
+    return (mpi == MpiBuild::openMpi && read.has("PMIX_RANK")) ||
+           (mpi == MpiBuild::mpich && read.has("PMI_RANK"));
+  case Launcher::alone:
+  case Launcher::torchrun:
+    break;
+  }
+  return false;
+}
+
+/// What tells this run from others; empty if nothing does but its port.
+std::string jobOf(const Claim &claim, const Reader &read) {
+  switch (claim.by) {
+  case Launcher::torchrun:
+    if (read.has("TORCHELASTIC_RUN_ID"))
+      return "torchrun's job " + read.word("TORCHELASTIC_RUN_ID") +
+             " at port " + read.word("MASTER_PORT") + ", start " +
+             read.word("TORCHELASTIC_RESTART_COUNT");
+    break;
+  case Launcher::slurm: {
+    const std::string job = read.has("SLURM_JOB_ID") ? read.word("SLURM_JOB_ID")
+                                                     : read.word("SLURM_JOBID");
+    const std::string step = read.has("SLURM_STEP_ID")
+                                 ? read.word("SLURM_STEP_ID")
+                                 : read.word("SLURM_STEPID");
+    if (!job.empty() && !step.empty())
+      return "Slurm's job " + job + ", step " + step;
+    break;
+  }
+  case Launcher::openMpi:
+    if (read.has("PMIX_NAMESPACE"))
+      return "Open MPI's job " + read.word("PMIX_NAMESPACE");
+    break;
+  case Launcher::mpich:
+    if (read.has("PMI_JOBID"))
+      return "MPI's job " + read.word("PMI_JOBID");
+    break;
+  case Launcher::alone:
+    break;
+  }
+  return {};
+}
+
+/// Ports for a run that was given none, below those that systems hand out.
+std::vector<int> portsFor(const std::string &job) {
+  constexpr int kFirst = 10000, kCount = 20000, kTried = 8;
+  std::vector<int> ports(kTried);
+  for (int i = 0; i < kTried; ++i)
+    ports[i] =
+        kFirst + static_cast<int>(keyOf(job + '#' + text(i))[0] % kCount);
+  return ports;
+}
+
+TcpStart startOf(const Claim &claim, const Reader &read) {
+  TcpStart start;
+  start.rank = claim.rank;
+  start.ranks = claim.ranks;
+  start.oneHost = claim.localRanks == claim.ranks;
+
+  start.host = read.word("MASTER_ADDR");
+  if (claim.by == Launcher::torchrun && start.host.empty())
+    throw LaunchError(claim.words() + " without MASTER_ADDR: set it to the "
+                                      "host of rank 0");
+  if (start.oneHost)
+    start.host = "127.0.0.1";
+  else if (start.host.empty())
+    start.host = firstNode(read.word("SLURM_STEP_NODELIST"));
+  if (start.host.empty())
+    throw LaunchError((claim.localRanks
+                           ? text(*claim.localRanks) + " of " +
+                                 text(claim.ranks) +
+                                 " ranks are on this host, and nothing"
+                           : "nothing") +
+                      " says where rank 0 is: set MASTER_ADDR to its host");
+
+  const std::optional<int> port = read.number("MASTER_PORT", 1, 65535);
+  if (claim.by == Launcher::torchrun && !port)
+    throw LaunchError(claim.words() +
+                      " without MASTER_PORT: set it to a free "
+                      "port of " +
+                      read.word("MASTER_ADDR"));
+  const std::string job = jobOf(claim, read);
+  // torchrun's agent listens at its port itself.
+  const bool isTaken = read.word("TORCHELASTIC_USE_AGENT_STORE") == "True" &&
+                       claim.by == Launcher::torchrun;
+  if (port && !isTaken)
+    start.ports = {*port};
+  else if (job.empty())
+    throw LaunchError("nothing tells the run of " + claim.words() +
+                      " from others: set MASTER_PORT to a free port of " +
+                      start.host + ", the same for all its ranks");
+  else
+    start.ports = portsFor(job);
+  start.job = job.empty() ? "the ranks that meet at port " + text(*port) : job;
+  return start;
+}
+
+} // namespace
+
+Environment ownEnvironment() {
+  return [](const std::string &name) -> std::optional<std::string> {
+    const char *const value = std::getenv(name.c_str()); // NOLINT: at the start
+    if (!value || *value == '\0')
+      return std::nullopt;
+    return value;
+  };
+}
+
+Launch readLaunch(const Environment &environment, MpiBuild mpi) {
+  const Reader read(environment);
+  std::optional<Claim> claim = outerClaim(read);
+  const std::optional<Claim> torch = torchClaim(read, claim);
+  const bool hasMpi = claim && usesMpi(*claim, mpi, read);
+  if (torch && isInner(*torch, claim, hasMpi, read))
+    claim = torch;
+  if (!claim && read.has("PMIX_RANK"))
+    throw LaunchError("PMIX_RANK=" + read.word("PMIX_RANK") +
+                      ": one of several processes, but nothing says of how "
+                      "many: start them with mpirun, srun or torchrun");
+  Launch launch;
+  if (!claim || claim->ranks == 1)
+    return launch;
+  launch.by = claim->by;
+  launch.rank = claim->rank;
+  launch.ranks = claim->ranks;
+  launch.localRank = claim->localRank;
+  launch.localRanks = claim->localRanks;
+  launch.choosesDevices = read.has("CUDA_VISIBLE_DEVICES");
+  if (launch.by != Launcher::torchrun && hasMpi) {
+    launch.transport = Transport::mpi;
+  } else {
+    launch.transport = Transport::sockets;
+    launch.start = startOf(*claim, read);
+  }
+  return launch;
+}
+
+int deviceOf(const Launch &launch, int visibleDevices, bool shared) {
+  const std::string who = "rank " + text(launch.rank);
+  if (visibleDevices < 1)
+    throw LaunchError(who + " sees no device");
+  const bool alone = launch.by == Launcher::alone;
+  const std::optional<int> local = alone ? 0 : launch.localRank;
+  const bool isOwn =
+      visibleDevices == 1 && (launch.choosesDevices || !launch.localRanks);
+  if (isOwn)
+    return 0;
+  if (!local)
+    throw LaunchError(who + " sees " + text(visibleDevices) +
+                      " devices, and nothing says which is its own: set "
+                      "LOCAL_RANK, or show it one with CUDA_VISIBLE_DEVICES");
+  const int here = alone ? 1 : launch.localRanks.value_or(*local + 1);
+  if (here > visibleDevices && !shared)
+    throw LaunchError(who + " is " + text(*local) + " of " + text(here) +
+                      " ranks on its host, from 0, but sees " +
+                      text(visibleDevices) +
+                      (visibleDevices == 1 ? " device" : " devices") +
+                      ": start " + text(visibleDevices) +
+                      " a host, or show each its own with "
+                      "CUDA_VISIBLE_DEVICES");
+  return *local % visibleDevices;
+}
+
+} // namespace mtplan::runtime

@@ -1,0 +1,23 @@
+//===- run_as_rank.cpp - One rank of several processes --------------------===//
+
+#include "runtime/communicator/launch.h"
+#include "runtime/communicator/mpi_world.h"
+#include "runtime/communicator/tcp_world.h"
+
+namespace mtplan::runtime {
+
+void runAsRank(const Launch &launch, const WorldOptions &options,
+               const std::function<void(World &)> &body) {
+  switch (launch.transport) {
+  case Transport::mpi:
+    runUnderMpi(launch.ranks, options, body);
+    break;
+  case Transport::sockets:
+    runOverTcp(launch.start, options, body);
+    break;
+  case Transport::threads:
+    throw LaunchError("this process was started alone");
+  }
+}
+
+} // namespace mtplan::runtime

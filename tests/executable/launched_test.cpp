@@ -1,0 +1,99 @@
+//===- launched_test.cpp - mtrun as torchrun and srun start it ------------===//
+//
+// Processes with the variables of those launchers, which meet over sockets.
+//
+//===----------------------------------------------------------------------===//
+
+#include <csignal>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/executable/fault_runs.h"
+
+namespace mtplan {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class Launched : public FaultRuns {
+protected:
+  /// A run that goes on until it is told to end.
+  static std::vector<std::string> endless(const std::string &plan,
+                                          const std::string &checkpoints) {
+    return arguments(plan, checkpoints,
+                     {"--steps", "10000000", "--save-every", "10000000",
+                      "--every", "5", "--patience", "60"});
+  }
+};
+
+TEST_F(Launched, ByTorchrunItGivesTheBitsOfThreads) {
+  const std::string to = place("torchrun");
+  const Ended ended = endOfAll(underTorchrun(
+      4,
+      arguments("four", to, {"--keep", "9", "--metrics", place("metrics")})));
+  ASSERT_EQ(ended.code, 0) << ended.out;
+  std::filesystem::rename(place("metrics"), to + "/metrics");
+  const std::string threads = undisturbed("four");
+  EXPECT_EQ(numbersOf(to + "/metrics"), numbersOf(threads + "/metrics"));
+  for (const std::string &name : namesIn(to)) {
+    if (std::filesystem::is_directory(to + '/' + name)) {
+      EXPECT_THAT(differing(to + '/' + name, threads + '/' + name), IsEmpty());
+    }
+  }
+  EXPECT_EQ(namesIn(to), namesIn(threads));
+}
+
+TEST_F(Launched, BySrunWithoutMpiItGivesTheBitsOfThreads) {
+  const std::string to = place("srun");
+  const Ended ended = endOfAll(underSrun(
+      2, arguments("two", to, {"--keep", "9", "--metrics", place("metrics")})));
+  ASSERT_EQ(ended.code, 0) << ended.out;
+  EXPECT_EQ(numbersOf(place("metrics")),
+            numbersOf(undisturbed("two") + "/metrics"));
+}
+
+TEST_F(Launched, AKilledRankIsNamedAtOnceByAllOthers) {
+  RunProcess run(underTorchrun(4, endless("four", place("killed"))));
+  ASSERT_TRUE(run.writes("step        5/")) << run.end().out;
+  const pid_t process = run.processOf(1);
+  ASSERT_GT(process, 0);
+  kill(process, SIGKILL);
+  const Ended ended = run.end();
+  EXPECT_EQ(ended.code, 1);
+  for (const int rank : {0, 2, 3})
+    EXPECT_THAT(ended.said(rank),
+                AllOf(HasSubstr("rank 1 did not come to "),
+                      HasSubstr("its process has closed the connection")))
+        << ended.out;
+}
+
+TEST_F(Launched, AllSaveWhenTheyAreToldToEnd) {
+  const std::string to = place("ended");
+  RunProcess run(underTorchrun(4, endless("four", to)));
+  ASSERT_TRUE(run.writes("step        5/")) << run.end().out;
+  run.signal(SIGTERM);
+  const Ended ended = run.end();
+  EXPECT_EQ(ended.code, 0) << ended.out;
+  EXPECT_FALSE(namesIn(to).empty());
+  EXPECT_THAT(ended.out, HasSubstr("SIGTERM"));
+}
+
+TEST_F(Launched, RanksThatDoNotFitAreRefused) {
+  const Ended two = endOfAll(underTorchrun(2, arguments("four", place("2"))));
+  EXPECT_EQ(two.code, 1);
+  EXPECT_THAT(two.said(0), HasSubstr("the plan is for 4 ranks, but 2 were "
+                                     "started"));
+  std::vector<std::string> alone{"env", "RANK=1", "MASTER_ADDR=localhost"};
+  for (const std::string &word : threads("two", place("1")))
+    alone.push_back(word);
+  const Ended one = endOfAll(alone);
+  EXPECT_EQ(one.code, 2);
+  EXPECT_THAT(one.out, HasSubstr("RANK=1 without WORLD_SIZE: of how many?"));
+}
+
+} // namespace
+} // namespace mtplan
