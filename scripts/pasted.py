@@ -17,7 +17,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PAGES = ["README.md", "examples/README.md", "docs/measurements-format.md"]
+PAGES = ["README.md", "examples/README.md", "docs/measurements-format.md",
+         "docs/stand-alone.md"]
 
 
 def printed(command, binaries, scratch):

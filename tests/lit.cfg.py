@@ -3,6 +3,7 @@
 #
 # In a RUN line: mtplan, mtplan-opt and mtrun are the ones of this build;
 # FileCheck, not and split-file are LLVM's; %examples is the folder of that name.
+import json
 import os
 
 import lit.formats
@@ -26,3 +27,15 @@ if os.environ.get("MTPLAN_TEST_ALL"):
 
 config.substitutions.append(
     ("%examples", os.path.join(config.mtplan_source, "examples")))
+
+# What programs that stand alone are built with (tests/source).
+programs = os.path.join(config.mtplan_build, "tests", "programs.json")
+if os.path.exists(programs):
+    config.environment["MTPLAN_PROGRAMS"] = programs
+    config.available_features.add("cuda")
+    with open(programs, encoding="utf-8") as file:
+        if json.load(file)["libraries"]:
+            config.available_features.add("emulated")
+config.substitutions.append(
+    ("%check-program",
+     os.path.join(config.test_source_root, "source", "check_program.py")))

@@ -24,6 +24,9 @@ Examples:
   mtplan examples/llama-3-8b.json --json
   mtplan examples/llama-3-8b.json --emit mlir --stage partitioned
 
+  # The same training step as a CUDA and NCCL program to read, build and change
+  mtplan examples/tiny-gpt2.json --gpus 8 --emit cuda -o prog
+
   # Decide something yourself, leave the rest open, and prove the result
   mtplan examples/gpt2-1.2b.json --tp 4 --pin 'h.*.mlp.fc1=column' \
     --pin 'wte.weight=[tp,-]' --verify
@@ -148,11 +151,15 @@ void addFlags(CLI::App &app, Flags &flags) {
       "print the plan for others: megatron, deepspeed, torchtitan, accelerate, "
       "hf-tp-plan, jax, shardy, dtensor, mesh-tensorflow; or as constraints",
       "WORD");
-  text("--emit", flags.emit, "mlir: print the IR instead of the report",
-       "WORD");
-  text("--stage", flags.stage,
-       "of --emit: model, differentiated, planned (default) or partitioned",
-       "NAME");
+  text(
+      "--emit", flags.emit,
+      "mlir: print the IR instead of the report; cuda: with -o, also write the "
+      "plan as a CUDA and NCCL program that stands alone",
+      "WORD");
+  text(
+      "--stage", flags.stage,
+      "of --emit mlir: model, differentiated, planned (default) or partitioned",
+      "NAME");
   app.add_flag("--explain", flags.explain,
                "say of every mesh which cost or limit decided, a line each");
   app.add_option("--compare", flags.compare,

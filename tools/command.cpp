@@ -147,7 +147,8 @@ private:
            write(request.report, [&] { return htmlOf(pageOf(outcome)); }) &&
            write(request.save, [&] { return savedPlanOf(outcome); }) &&
            (request.output.empty() ||
-            writeExecutable(*outcome.problem, best, request.output, errors));
+            writeExecutable(*outcome.problem, best, request.output,
+                            request.emitsCuda, errors));
   }
 
   int refuse() {

@@ -7,6 +7,7 @@
 #include "mlir/Pass/PassManager.h"
 
 #include "codegen/executable_plan.h"
+#include "codegen/source/cuda_source.h"
 #include "passes/passes.h"
 #include "passes/schedule/tasks.h"
 #include "runtime/plan/plan_check.h"
@@ -51,9 +52,25 @@ executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
   return std::move(*plan);
 }
 
+/// Somebody may have changed what was written: that stays.
+static bool writeSource(const std::filesystem::path &path,
+                        const std::string &text,
+                        std::vector<std::string> &errors) {
+  if (!std::filesystem::exists(path))
+    return writeTextFile(path.string(), text, errors);
+  std::vector<std::string> unread;
+  const std::optional<std::string> there = readTextFile(path.string(), unread);
+  if (there && *there == text)
+    return true;
+  errors.push_back("--emit: " + path.string() +
+                   " is there and differs from what would be written: remove "
+                   "it, or give -o another folder");
+  return false;
+}
+
 bool writeExecutable(const Problem &problem,
                      const planner::PlannedCandidate &candidate,
-                     const std::string &folder,
+                     const std::string &folder, bool withSource,
                      std::vector<std::string> &errors) {
   std::optional<runtime::Plan> plan = executableOf(problem, candidate, errors);
   if (!plan)
@@ -64,19 +81,32 @@ bool writeExecutable(const Problem &problem,
                      fault);
   if (!errors.empty())
     return false;
+  std::string source, project;
+  if (withSource)
+    try {
+      source = codegen::cudaSource(*plan);
+      project = codegen::cudaProject(*plan);
+    } catch (const codegen::SourceError &error) {
+      errors.push_back(std::string("--emit: ") + error.what());
+      return false;
+    }
   std::error_code code;
   std::filesystem::create_directories(folder, code);
   if (code) {
     errors.push_back("-o: " + folder + ": " + code.message());
     return false;
   }
+  const std::filesystem::path place(folder);
+  if (withSource && (!writeSource(place / "train.cu", source, errors) ||
+                     !writeSource(place / "CMakeLists.txt", project, errors)))
+    return false;
   try {
-    runtime::writePlanFile(std::filesystem::path(folder) / "plan.json", *plan);
+    runtime::writePlanFile(place / "plan.json", *plan);
   } catch (const runtime::PlanError &error) {
     errors.emplace_back(error.what());
     return false;
   }
-  return writeTextFile(std::filesystem::path(folder) / kPredictionFile,
+  return writeTextFile(place / kPredictionFile,
                        textOf(predictionOf(problem, candidate)), errors);
 }
 

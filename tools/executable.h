@@ -17,9 +17,11 @@ executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
 
 /// Writes `folder`/plan.json for mtrun, and predicted.json, what it is to take;
 /// makes the folder.
+/// \param withSource  also train.cu and its CMakeLists.txt; such that are there
+///                    and differ stay, which is an error
 bool writeExecutable(const Problem &problem,
                      const planner::PlannedCandidate &candidate,
-                     const std::string &folder,
+                     const std::string &folder, bool withSource,
                      std::vector<std::string> &errors);
 
 } // namespace mtplan::tools

@@ -194,22 +194,25 @@ void applySequenceParallel(const Flags &flags, PlanRequest &request,
 }
 
 void readEmit(const Flags &flags, PlanRequest &request, Reader &reader) {
-  if (flags.emit && *flags.emit != "mlir")
-    reader.error("--emit", "knows mlir only, but is \"" + *flags.emit + '"');
-  if (flags.stage && !flags.emit)
+  const std::string word = flags.emit.value_or("mlir");
+  request.emitsCuda = word == "cuda";
+  if (word != "mlir" && word != "cuda")
+    reader.error("--emit", "knows mlir and cuda, but is \"" + word + '"');
+  if (request.emitsCuda && !flags.output)
+    reader.error("--emit", "cuda writes train.cu: needs -o FOLDER");
+  if (flags.stage && (!flags.emit || request.emitsCuda))
     reader.error("--stage", "needs --emit mlir");
-  if (flags.emit && flags.json)
+  if (!flags.emit || request.emitsCuda)
+    return;
+  if (flags.json)
     reader.error("--emit", "prints IR and --json prints JSON: give one");
-  if (flags.emit && flags.verify)
+  if (flags.verify)
     reader.error("--emit", "prints IR and --verify a proof: give one");
-  if (flags.emit && flags.dot && flags.stage &&
-      (*flags.stage == "model" || *flags.stage == "differentiated"))
+  const std::string stage = flags.stage.value_or("planned");
+  if (flags.dot && (stage == "model" || stage == "differentiated"))
     reader.error("--dot",
-                 "draws a plan, and there is none at --stage " + *flags.stage);
-  if (flags.emit)
-    request.emit = flags.stage
-                       ? reader.oneOf("--stage", "stage", *flags.stage, kStages)
-                       : Stage::planned;
+                 "draws a plan, and there is none at --stage " + stage);
+  request.emit = reader.oneOf("--stage", "stage", stage, kStages);
 }
 
 // Each fixes one choice, or names several; `any` leaves it to the search.
@@ -470,7 +473,7 @@ PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors) {
   if (flags.exportKind)
     request.exportKind =
         reader.oneOf("--export", "notation", *flags.exportKind, kExports);
-  if (request.exportKind && (flags.json || flags.emit))
+  if (request.exportKind && (flags.json || request.emit))
     reader.error("--export", "prints a configuration: give it without --json "
                              "and --emit");
   request.software = flags.software.value_or("");

@@ -100,6 +100,7 @@ struct PlanRequest {
   std::int64_t top = 5;
   std::optional<planner::Bytes> memory; ///< of a device, instead of its own
   std::optional<Stage> emit;
+  bool emitsCuda = false; ///< to `output`
   /// Rates between nodes, as a share of the machine's.
   double networkScale = 1.0;
   /// Texts of machine and software files to use instead of those named.

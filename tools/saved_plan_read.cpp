@@ -114,6 +114,7 @@ private:
       if (flags.*text)
         asked.*text = flags.*text;
     asked.emit = flags.emit;
+    asked.output = flags.output;
     asked.stage = flags.stage;
     asked.verify = flags.verify;
     asked.json = flags.json;

@@ -15,9 +15,9 @@ set(ROOMS ir passes planner codegen runtime tools)
 # What a file below a folder may include: first the prefixes of "quoted" names,
 # then those of <angled> names with a slash (no slash: the standard library).
 # The longest folder that fits decides.
-set(FOLDERS planner planner/graph planner/fit ir passes codegen runtime/plan
-    runtime/communicator runtime/random runtime/cpu runtime/cuda
-    runtime/safetensors runtime/weights runtime tools)
+set(FOLDERS planner planner/graph planner/fit ir passes codegen codegen/source
+    runtime/plan runtime/communicator runtime/random runtime/cpu runtime/cuda
+    runtime/cuda/standalone runtime/safetensors runtime/weights runtime tools)
 set(planner_QUOTED planner/)
 set(planner_ANGLED nlohmann/)
 set(planner/graph_QUOTED planner/)
@@ -30,6 +30,8 @@ set(passes_QUOTED passes/ ir/ planner/ runtime/random/ mlir/ llvm/)
 set(passes_ANGLED)
 set(codegen_QUOTED codegen/ runtime/plan/ ir/ mlir/ llvm/)
 set(codegen_ANGLED)
+set(codegen/source_QUOTED codegen/source/ runtime/plan/ runtime/backend/)
+set(codegen/source_ANGLED)
 set(runtime/plan_QUOTED runtime/plan/)
 set(runtime/plan_ANGLED nlohmann/)
 set(runtime/communicator_QUOTED runtime/)
@@ -41,6 +43,8 @@ set(runtime/cpu_ANGLED oneapi/)
 set(runtime/cuda_QUOTED runtime/cuda/ runtime/backend/ runtime/communicator/
     runtime/plan/ runtime/random/)
 set(runtime/cuda_ANGLED)
+set(runtime/cuda/standalone_QUOTED ${runtime/cuda_QUOTED} runtime/training/)
+set(runtime/cuda/standalone_ANGLED netinet/ sys/)
 set(runtime/safetensors_QUOTED runtime/safetensors/ runtime/data/)
 set(runtime/safetensors_ANGLED nlohmann/)
 set(runtime/weights_QUOTED runtime/weights/ runtime/plan/)
@@ -100,7 +104,7 @@ function(check_include file name kind)
   elseif(name STREQUAL "nlohmann/json.hpp" AND NOT file MATCHES "${JSON_FILES}")
     complain("${file}: is no place to parse json, but has ${written}")
   elseif(name MATCHES "^(cuda|cublas|cudnn|nccl)" AND
-         NOT folder STREQUAL "runtime/cuda")
+         NOT folder MATCHES "^runtime/cuda")
     complain("${file}: is no place for GPUs, but has ${written}")
   elseif(NOT name MATCHES "/")
     if(kind STREQUAL "QUOTED")

@@ -3,6 +3,7 @@
 #include "tools/run/data_verbs.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "runtime/data/data_command.h"
 #include "tools/run/run_flags.h"
@@ -33,6 +34,20 @@ CLI::App *describeData(CLI::App &app, DataFlags &flags) {
       ->add_option("TO", flags.to)
       ->required()
       ->type_name("");
+  CLI::App *steps = verb("steps", "writes what a plan trains on, step by step, "
+                                  "for a program that stands alone");
+  steps->add_option("PLAN", flags.steps.plan)->required()->type_name("");
+  steps->add_option("TO", flags.to)->required()->type_name("");
+  steps
+      ->add_option(
+          "--steps", flags.steps.steps,
+          fmt::format("as mtrun is told (default {})", flags.steps.steps))
+      ->type_name("N");
+  steps
+      ->add_option(
+          "--seed", flags.steps.seed,
+          fmt::format("as mtrun is told (default {})", flags.steps.seed))
+      ->type_name("N");
   return data;
 }
 
@@ -46,6 +61,8 @@ std::string runData(const CLI::App &data, const DataFlags &flags) {
     return dataInfo(flags.file, format, flags.sequence);
   if (verb == "check")
     return dataCheck(flags.file, format, flags.vocabulary);
+  if (verb == "steps")
+    return writeSteps(flags.file, format, flags.to, flags.steps);
   return dataConvert(flags.file, format, flags.to, {});
 }
 

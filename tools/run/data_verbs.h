@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "tools/run/data_steps.h"
+
 namespace CLI {
 class App;
 }
@@ -16,6 +18,7 @@ namespace mtplan::tools {
 struct DataFlags {
   std::string file, format, to;
   std::optional<std::int64_t> sequence, vocabulary;
+  DataStepsFlags steps;
 };
 
 /// Adds `data` with its verbs to `app`; the subcommand.

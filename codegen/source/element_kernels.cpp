@@ -1,0 +1,210 @@
+//===- element_kernels.cpp - By element, by row, by parameter -------------===//
+
+#include "codegen/source/kernel_writer.h"
+#include "runtime/backend/activation.h"
+#include "runtime/backend/strided_source.h"
+
+namespace mtplan::codegen {
+
+using namespace runtime;
+
+namespace {
+
+constexpr double kEpsilon = 1e-5; // as in ir/norm_ops.td
+
+/// \param body  what is done with an element
+void writeEach(const KernelWriter &to, const std::vector<std::string> &from,
+               const std::string &body, const std::string &real) {
+  const bool two = to.instruction.outputs.size() == 2;
+  std::vector<std::string> arguments = {
+      "now", body, to.count(elementsOf(to.instruction.outputs[0])), to.out(0)};
+  if (two)
+    arguments.push_back(to.out(1));
+  arguments.insert(arguments.end(), from.begin(), from.end());
+  to.text.call((two ? "twoOfEach<" : "ofEach<") + real + ">", arguments);
+}
+
+std::vector<std::string> allInputs(const KernelWriter &to) {
+  std::vector<std::string> from;
+  for (std::size_t i = 0; i < to.instruction.inputs.size(); ++i)
+    from.push_back(to.in(i));
+  return from;
+}
+
+/// Through float neither f64 nor i32 would come as it went.
+std::string exactReal(const KernelWriter &to) {
+  return to.spec.inputs[0].type == ElementType::i32 ? "double" : to.real;
+}
+
+auto pointwise(const char *body) {
+  return [body](const KernelWriter &to) {
+    writeEach(to, allInputs(to), body, to.real);
+  };
+}
+
+void writeCopy(const KernelWriter &to) {
+  writeEach(to, {to.in(0)}, "EachSame()", exactReal(to));
+}
+
+void writeActivation(const KernelWriter &to) {
+  constexpr const char *kKinds[] = {"gelu", "geluTanh", "silu",
+                                    "relu", "tanh",     "sigmoid"};
+  const std::string body =
+      to.spec.kernel == "activation" ? "Activated" : "ActivatedGrad";
+  writeEach(to, allInputs(to),
+            body + "{Activation::" +
+                kKinds[static_cast<std::size_t>(activationOf(to.spec))] + "}",
+            to.real);
+}
+
+void writeZeros(const KernelWriter &to) {
+  to.text.call("MTPLAN_CUDA",
+               {"cudaMemsetAsync(" + to.out(0) + ".data", "0",
+                to.count(elementsOf(to.instruction.outputs[0]) *
+                         bytesOf(to.instruction.outputs[0].type)),
+                "now.stream())"});
+}
+
+// The first rank has the whole, others have nothing of a sum.
+void writeMask(const KernelWriter &to) {
+  to.text.open("if (now.at(" + to.axis + ") == 0)");
+  writeCopy(to);
+  to.text.leave();
+  to.text.open("else");
+  writeZeros(to);
+  to.text.leave();
+}
+
+void writeTake(const KernelWriter &to) {
+  const StridedSource source(to.spec);
+  const Tensor &from = to.instruction.inputs[0],
+               &result = to.instruction.outputs[0];
+  std::string start;
+  std::int64_t step = 1;
+  for (std::size_t d = result.shape.size(); d-- > 0; step *= from.shape[d]) {
+    std::string first;
+    if (to.spec.kernel == "slice") {
+      if (static_cast<std::int64_t>(d) == to.spec.integer("dim", 0))
+        first = "now.at(" + to.axis + ") * " + to.count(result.shape[d]);
+    } else if (to.spec.kernel == "piece") {
+      const std::string own = to.names.offset(result, d),
+                        held = to.names.offset(from, d);
+      if (own != held)
+        first = held == "0" ? own : "(" + own + " - " + held + ")";
+    }
+    if (first.empty())
+      continue;
+    start += (start.empty() ? "" : " + ") + first +
+             (step == 1 ? "" : " * " + to.count(step));
+  }
+  to.needs("move.cuh");
+  to.callAs("take<" + exactReal(to) + ">",
+            {to.in(0), to.out(0), to.count(source.runs()),
+             "Strides{" +
+                 to.count(static_cast<std::int64_t>(source.sizes.size())) +
+                 ", " + listText(source.sizes) + ", " + listText(source.steps) +
+                 ", " + (start.empty() ? "0" : start) + ", " +
+                 to.count(source.length) + "}"});
+}
+
+void writeDropout(const KernelWriter &to) {
+  to.needs("dropout.cuh");
+  to.call("dropout", {to.in(0), to.out(0),
+                      "TensorView" + to.names.view(to.instruction.outputs[0]),
+                      "now.microBatch", to.masks()});
+}
+
+void writeNorm(const KernelWriter &to) {
+  const std::int64_t width = to.shapeIn(1)[0];
+  to.needs("norm.cuh");
+  to.call("norm",
+          {to.in(0), to.in(1), to.in(2), to.out(0),
+           to.count(elementsOf(to.instruction.inputs[0]) / width),
+           to.count(width), numberText(to.spec.number("epsilon", kEpsilon))});
+}
+
+std::string sizesText(std::int64_t samples, std::int64_t rows,
+                      std::int64_t columns) {
+  return "ColumnSizes" +
+         listText(std::vector<std::int64_t>{samples, rows, columns});
+}
+
+void writeNormGrad(const KernelWriter &to) {
+  const std::vector<std::int64_t> &shape = to.shapeIn(0);
+  const std::int64_t width = to.shapeIn(1)[0],
+                     samples = shape.size() < 2 ? 1 : shape[0];
+  const std::string sizes = sizesText(
+      samples, elementsOf(to.instruction.inputs[0]) / samples / width, width);
+  const bool centred = to.instruction.outputs.size() == 3;
+  to.needs("norm.cuh");
+  to.call("normGrad",
+          {to.in(0), to.in(1), to.in(2), to.out(0), to.out(1), to.out(2), sizes,
+           numberText(to.spec.number("epsilon", kEpsilon)),
+           to.scratch(to.of("normGradScratch") + "(" + sizes + ", " +
+                      (centred ? "true" : "false") + ")")});
+}
+
+void writeSoftmax(const KernelWriter &to) {
+  const std::vector<std::int64_t> &shape = to.shapeOut(0);
+  const std::int64_t width = shape.empty() ? 1 : shape.back();
+  std::vector<std::string> arguments = allInputs(to);
+  for (const std::string &one :
+       {to.out(0), to.count(elementsOf(to.instruction.outputs[0]) / width),
+        to.count(width)})
+    arguments.push_back(one);
+  to.needs("softmax.cuh");
+  to.call(to.spec.kernel == "softmax" ? "softmax" : "softmaxGrad", arguments);
+}
+
+void writeSum(const KernelWriter &to) {
+  const Tensor &from = to.instruction.inputs[0],
+               &result = to.instruction.outputs[0];
+  const std::int64_t columns = elementsOf(result),
+                     samples = from.shape.size() > result.shape.size()
+                                   ? from.shape[0]
+                                   : 1;
+  const std::string sizes =
+      sizesText(samples, elementsOf(from) / samples / columns, columns);
+  to.needs("sums.cuh");
+  to.call("sum", {to.in(0), to.out(0), sizes,
+                  to.scratch(to.of("columnScratch") + "(" + sizes + ", 1)")});
+}
+
+void writeAdamw(const KernelWriter &to) {
+  const bool wide = to.spec.outputs[1].type == ElementType::f64;
+  to.needs("adamw.cuh");
+  to.callAs(wide ? "adamw<double>" : "adamw<float>",
+            {to.in(0), to.out(0), to.out(1), to.out(2), to.out(3),
+             to.count(elementsOf(to.instruction.inputs[0])), "now.rank.numbers",
+             to.spec.integer("decay", 0) != 0 ? "true" : "false"});
+}
+
+} // namespace
+
+void addElementKernels(KernelTable &table) {
+  table["accumulate"] = [](const KernelWriter &to) {
+    writeEach(to, {to.in(0), to.out(0)}, "EachSum()", to.real);
+  };
+  table["activation"] = table["activation_grad"] = writeActivation;
+  table["adamw"] = writeAdamw;
+  table["add"] = pointwise("EachSum()");
+  table["cast"] = table["copy"] = writeCopy;
+  table["dropout"] = writeDropout;
+  table["layer_norm"] = table["rms_norm"] = writeNorm;
+  table["layer_norm_grad"] = table["rms_norm_grad"] = writeNormGrad;
+  table["mask"] = writeMask;
+  table["mul"] = pointwise("EachProduct()");
+  table["scale"] = [](const KernelWriter &to) {
+    writeEach(to, allInputs(to),
+              "EachScaled{" + numberText(to.spec.number("factor", 1.0)) + "}",
+              to.real);
+  };
+  table["slice"] = table["piece"] = table["transpose"] = writeTake;
+  table["softmax"] = table["softmax_grad"] = writeSoftmax;
+  table["sum"] = writeSum;
+  table["swiglu"] = pointwise("Swiglu()");
+  table["swiglu_grad"] = pointwise("SwigluGrad()");
+  table["zeros"] = writeZeros;
+}
+
+} // namespace mtplan::codegen

@@ -1,0 +1,78 @@
+//===- kernel_writer.cpp - What the call of a kernel is made of -----------===//
+
+#include "codegen/source/kernel_writer.h"
+
+#include "codegen/source/cuda_source.h"
+
+namespace mtplan::codegen {
+
+using namespace runtime;
+
+KernelWriter::KernelWriter(const Instruction &theInstruction,
+                           const Program &theProgram,
+                           const StageNames &theNames, Text &theText,
+                           std::set<std::string> &theNeeded)
+    : instruction(theInstruction), program(theProgram), names(theNames),
+      text(theText), needed(theNeeded) {
+  const auto &call = std::get<KernelCall>(instruction.what);
+  spec = {call.kernel, instruction.label, call.settings, {}, {}};
+  for (const Tensor &tensor : instruction.inputs)
+    spec.inputs.push_back({tensor.type, tensor.shape, {}});
+  for (const Tensor &tensor : instruction.outputs)
+    spec.outputs.push_back({tensor.type, tensor.shape, {}});
+  real = usesDouble(spec) ? "double" : "float";
+  if (spec.find("axis"))
+    axis = names.axis(static_cast<int>(spec.integer("axis", 0)));
+}
+
+std::string KernelWriter::in(std::size_t i) const {
+  return i < instruction.inputs.size() ? names.tensor(instruction.inputs[i])
+                                       : "kNone";
+}
+
+std::string KernelWriter::out(std::size_t i) const {
+  return i < instruction.outputs.size() ? names.tensor(instruction.outputs[i])
+                                        : "kNowhere";
+}
+
+std::string KernelWriter::masks() const {
+  const std::string copy =
+      program.firstCopy == 0
+          ? "now.layer"
+          : std::to_string(program.firstCopy) + " + now.layer";
+  return "Masks(now.rank.numbers, " + quoted(spec.text("mask", "")) + ", " +
+         copy + ", " + numberText(spec.number("rate", 0.0)) + ")";
+}
+
+void KernelWriter::callAs(const std::string &function,
+                          std::vector<std::string> arguments) const {
+  arguments.insert(arguments.begin(), "now.stream()");
+  text.call(function, arguments);
+}
+
+void writeKernel(const Instruction &instruction, const Program &program,
+                 const StageNames &names, Text &text,
+                 std::set<std::string> &needed) {
+  static const KernelTable kTable = [] {
+    KernelTable table;
+    addElementKernels(table);
+    addAttentionKernels(table);
+    addVocabularyKernels(table);
+    addExpertKernels(table);
+    addProducts(table);
+    return table;
+  }();
+  const std::string &kernel = std::get<KernelCall>(instruction.what).kernel;
+  const auto found = kTable.find(kernel);
+  if (found == kTable.end())
+    throw SourceError(instruction.label + " (" + kernel +
+                      "): there is no way yet to write this kernel into a "
+                      "program that stands alone");
+  try {
+    found->second(KernelWriter(instruction, program, names, text, needed));
+  } catch (const std::runtime_error &fault) {
+    throw SourceError(fault.what());
+  }
+}
+
+} // namespace mtplan::codegen

@@ -1,0 +1,81 @@
+//===- kernel_writer.h - What the call of a kernel is made of ---*- C++ -*-===//
+
+#ifndef MTPLAN_CODEGEN_SOURCE_KERNEL_WRITER_H
+#define MTPLAN_CODEGEN_SOURCE_KERNEL_WRITER_H
+
+#include <functional>
+#include <map>
+
+#include "codegen/source/kernel_lines.h"
+#include "runtime/backend/made_kernel.h"
+#include "runtime/backend/signature.h"
+
+namespace mtplan::codegen {
+
+/// One kernel instruction, as a spec and as words.
+class KernelWriter {
+public:
+  KernelWriter(const runtime::Instruction &theInstruction,
+               const runtime::Program &theProgram, const StageNames &theNames,
+               Text &theText, std::set<std::string> &theNeeded);
+
+  std::string in(std::size_t i) const;  ///< operand i, or "kNone"
+  std::string out(std::size_t i) const; ///< result i, or "kNowhere"
+  std::string integers(std::size_t i) const {
+    return names.integers(instruction.inputs[i]);
+  }
+  const std::vector<std::int64_t> &shapeIn(std::size_t i) const {
+    return instruction.inputs[i].shape;
+  }
+  const std::vector<std::int64_t> &shapeOut(std::size_t i) const {
+    return instruction.outputs[i].shape;
+  }
+  std::string count(std::int64_t number) const {
+    return std::to_string(number);
+  }
+  /// "layerNorm<float>", in which type it computes
+  std::string of(const std::string &function) const {
+    return function + "<" + real + ">";
+  }
+  /// "now.scratch(sumScratch<float>(...))"
+  std::string scratch(const std::string &bytes) const {
+    return "now.scratch(" + bytes + ")";
+  }
+  std::string masks() const;
+  void needs(const char *header) const {
+    needed.insert(std::string("runtime/cuda/device/") + header);
+  }
+  /// A line, or some: function<R>(now.stream(), arguments...);
+  void call(const std::string &function,
+            std::vector<std::string> arguments) const {
+    callAs(of(function), std::move(arguments));
+  }
+  void callAs(const std::string &function,
+              std::vector<std::string> arguments) const;
+  [[noreturn]] void refuse(const std::string &what) const {
+    runtime::refuse(spec, what);
+  }
+
+  const runtime::Instruction &instruction;
+  const runtime::Program &program;
+  const StageNames &names;
+  Text &text;
+  std::set<std::string> &needed;
+  runtime::KernelSpec spec; ///< without places: of any rank
+  std::string real;         ///< "float" or "double"
+  std::string axis;         ///< of setting "axis"; "" if there is none
+};
+
+using KernelTable =
+    std::map<std::string, std::function<void(const KernelWriter &)>>;
+
+/// By kernel, those of layers, of losses and lookups, and of experts.
+void addElementKernels(KernelTable &table);
+void addAttentionKernels(KernelTable &table);
+void addVocabularyKernels(KernelTable &table);
+void addExpertKernels(KernelTable &table);
+void addProducts(KernelTable &table);
+
+} // namespace mtplan::codegen
+
+#endif // MTPLAN_CODEGEN_SOURCE_KERNEL_WRITER_H

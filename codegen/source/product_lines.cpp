@@ -1,0 +1,177 @@
+//===- product_lines.cpp - Products of matrices ---------------------------===//
+
+#include "codegen/source/kernel_writer.h"
+#include "runtime/backend/letter_loops.h"
+#include "runtime/backend/matrix_calls.h"
+
+namespace mtplan::codegen {
+
+using namespace runtime;
+
+namespace {
+
+std::string stepsText(const MatrixSteps &steps) {
+  std::vector<std::int64_t> members = {steps.row, steps.column, steps.batch};
+  if (steps.aligned != kAlignment)
+    members.push_back(steps.aligned);
+  return listText(members);
+}
+
+/// What is not as MatrixShape has it already.
+std::vector<std::string> membersOf(const MatrixShape &shape) {
+  std::vector<std::string> members = {".m = " + std::to_string(shape.m),
+                                      ".n = " + std::to_string(shape.n),
+                                      ".k = " + std::to_string(shape.k)};
+  if (shape.batches > 1)
+    members.push_back(".batches = " + std::to_string(shape.batches));
+  members.push_back(".a = " + stepsText(shape.a));
+  members.push_back(".b = " + stepsText(shape.b));
+  members.push_back(".c = " + stepsText(shape.c));
+  members.push_back(".inputs = " + typeText(shape.inputs));
+  members.push_back(".result = " + typeText(shape.result));
+  if (shape.biased)
+    members.push_back(".biased = true");
+  return members;
+}
+
+/// `data`, so many elements on in every step of the loops.
+std::string moved(const std::string &data, std::int64_t LetterStep::*side,
+                  const MatrixCalls &calls, ElementType type) {
+  std::string by;
+  for (const auto &[loops, name] :
+       {std::pair(&calls.outer, "i"), std::pair(&calls.summed, "term")})
+    for (std::size_t l = 0; l < loops->size(); ++l)
+      if (const std::int64_t step = (*loops)[l].*side; step != 0)
+        by += (by.empty() ? "" : " + ") + std::string(name) +
+              std::to_string(l) + " * " + std::to_string(step);
+  return by.empty() ? data
+                    : "plus(" + data + ", " + by + ", " + typeText(type) + ")";
+}
+
+class ProductWriter {
+public:
+  explicit ProductWriter(const KernelWriter &writer)
+      : to(writer), calls(MatrixCalls::of(to.spec)) {}
+
+  void write() {
+    const Tensor &lhs = to.instruction.inputs[calls.lhs],
+                 &rhs = to.instruction.inputs[calls.rhs],
+                 &out = to.instruction.outputs[0];
+    const bool needsBlock =
+        lhs.type != calls.in || rhs.type != calls.in ||
+        out.type != calls.made ||
+        (calls.biased && to.instruction.inputs[2].type != calls.made) ||
+        !calls.outer.empty() || !calls.summed.empty();
+    if (needsBlock)
+      to.text.open("{");
+    std::int64_t room = roomFor(lhs, calls.in) + roomFor(rhs, calls.in) +
+                        roomFor(out, calls.made);
+    if (calls.biased)
+      room += roomFor(to.instruction.inputs[2], calls.made);
+    if (room > 0)
+      to.text.line("auto *room = static_cast<std::byte *>(" +
+                   to.scratch(to.count(room)) + ");");
+    const std::string a = converted("a", calls.lhs, calls.in),
+                      b = converted("b", calls.rhs, calls.in),
+                      bias = calls.biased ? converted("bias", 2, calls.made)
+                                          : "nullptr";
+    std::string c = to.out(0) + ".data";
+    if (out.type != calls.made) {
+      to.text.line("const Tensor c{room + " + to.count(used) + ", " +
+                   typeText(calls.made) + "};");
+      c = "c.data";
+    }
+    for (const auto &[loops, name] :
+         {std::pair(&calls.outer, "i"), std::pair(&calls.summed, "term")})
+      for (std::size_t l = 0; l < loops->size(); ++l) {
+        const std::string index = name + std::to_string(l);
+        to.text.open("for (std::int64_t " + index + " = 0; " + index + " < " +
+                     to.count((*loops)[l].size) + "; ++" + index + ")");
+      }
+    std::vector<std::string> members = membersOf(calls.first);
+    if (!calls.summed.empty())
+      spoilFirst(members);
+    std::vector<std::string> arguments = {"now"};
+    members.front() = "{" + members.front();
+    members.back() += "}";
+    arguments.insert(arguments.end(), members.begin(), members.end());
+    for (const std::string &one :
+         {moved(a, &LetterStep::a, calls, calls.in),
+          moved(b, &LetterStep::b, calls, calls.in), bias,
+          moved(c, &LetterStep::c, calls, calls.made)})
+      arguments.push_back(one);
+    to.text.call("multiply", arguments);
+    for (std::size_t l = 0; l < calls.outer.size() + calls.summed.size(); ++l)
+      to.text.leave();
+    if (out.type != calls.made)
+      to.text.call("converted",
+                   {"now", "c", to.out(0), to.count(elementsOf(out))});
+    if (needsBlock)
+      to.text.close();
+  }
+
+private:
+  static std::int64_t roomFor(const Tensor &tensor, ElementType type) {
+    constexpr std::int64_t kUnit = 256;
+    return tensor.type == type
+               ? 0
+               : (elementsOf(tensor) * bytesOf(type) + kUnit - 1) / kUnit *
+                     kUnit;
+  }
+
+  /// The first of a sum's terms has the bias, the others add.
+  void spoilFirst(std::vector<std::string> &members) const {
+    std::string first;
+    for (std::size_t l = 0; l < calls.summed.size(); ++l)
+      first += (l > 0 ? " + term" : "term") + std::to_string(l);
+    if (calls.biased)
+      members.back() = ".biased = " + first + " == 0";
+    members.push_back(".adds = " + first + " > 0");
+  }
+
+  std::string converted(const char *name, std::size_t operand,
+                        ElementType type) {
+    const Tensor &from = to.instruction.inputs[operand];
+    if (from.type == type)
+      return to.in(operand) + ".data";
+    to.text.call("const Tensor " + std::string(name) + " = converted",
+                 {"now", to.in(operand),
+                  "{room + " + to.count(used) + ", " + typeText(type) + "}",
+                  to.count(elementsOf(from))});
+    used += roomFor(from, type);
+    return std::string(name) + ".data";
+  }
+
+  const KernelWriter &to;
+  const MatrixCalls calls;
+  std::int64_t used = 0; ///< bytes of the scratch memory
+};
+
+std::string lettersText(const LetterLoops &loops) {
+  return "Letters" +
+         listText(std::vector<std::string>{
+             std::to_string(loops.sizes.size()), listText(loops.sizes),
+             listText(loops.left), listText(loops.right)});
+}
+
+void writeLetterSum(const KernelWriter &to) {
+  const LetterSums loops(to.spec);
+  if (loops.kept.sizes.size() > 8 || loops.summed.sizes.size() > 8)
+    to.refuse("has more than 8 letters");
+  to.needs("letters.cuh");
+  to.call("letterSum", {to.in(0), to.in(1), to.in(2), to.out(0),
+                        lettersText(loops.kept), lettersText(loops.summed)});
+}
+
+} // namespace
+
+void addProducts(KernelTable &table) {
+  table["einsum"] = [](const KernelWriter &to) {
+    if (ProductShape::of(to.spec))
+      ProductWriter(to).write();
+    else
+      writeLetterSum(to);
+  };
+}
+
+} // namespace mtplan::codegen

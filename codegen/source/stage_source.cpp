@@ -1,0 +1,396 @@
+//===- stage_source.cpp - A pipeline stage as functions -------------------===//
+
+#include "codegen/source/stage_source.h"
+
+#include <algorithm>
+
+#include "codegen/source/cuda_source.h"
+#include "codegen/source/kernel_lines.h"
+#include "codegen/source/schedule_lines.h"
+#include "runtime/plan/plan_words.h"
+
+namespace mtplan::codegen {
+
+using namespace runtime;
+
+namespace {
+
+std::size_t indexed(int index) { return static_cast<std::size_t>(index); }
+
+const char *arenaWord(MemoryClass memoryClass) {
+  switch (memoryClass) {
+  case MemoryClass::parameters:
+    return "kParameters";
+  case MemoryClass::optimizer:
+    return "kOptimizer";
+  case MemoryClass::gradients:
+    return "kGradients";
+  case MemoryClass::activations:
+    return "kActivations";
+  case MemoryClass::workspace:
+    return "kWorkspace";
+  case MemoryClass::host:
+    break;
+  }
+  throw SourceError("an optimizer that is offloaded to the host's memory "
+                    "cannot be written into a program that stands alone yet; "
+                    "plan with --offload none");
+}
+
+std::int64_t extent(const std::vector<std::int64_t> &shape, int first,
+                    std::size_t last) {
+  std::int64_t all = 1;
+  for (std::size_t d = indexed(first); d < last; ++d)
+    all *= shape[d];
+  return all;
+}
+
+class StageSource {
+public:
+  StageSource(const Plan &thePlan, std::size_t theStage,
+              const SharedWords &theShared, Text &theText,
+              std::set<std::string> &theNeeded)
+      : plan(thePlan), number(static_cast<int>(theStage)),
+        stage(plan.stages[theStage]), shared(theShared), text(theText),
+        needed(theNeeded), names(plan, stage) {
+    std::set<std::string> taken = {
+        "buf", "initialise", "squares", "update", "open", "forwardAndBackward"};
+    for (const Program &program : stage.programs)
+      functions.push_back(identifierFor(program.name, taken));
+  }
+
+  void write() {
+    text.line("namespace stage" + std::to_string(number) + " {");
+    text.line();
+    writeBuffers();
+    for (std::size_t p = 0; p < stage.programs.size(); ++p)
+      writeProgram(stage.programs[p], functions[p]);
+    writeOpen();
+    writeInitialise();
+    writeStep();
+    writeSquares();
+    writeUpdate();
+    text.line();
+    text.line("} // namespace stage" + std::to_string(number));
+  }
+
+private:
+  // The first tensor of each buffer says what it holds.
+  std::vector<const Tensor *> tensorsOfBuffers() const {
+    std::vector<const Tensor *> tensors(stage.buffers.size(), nullptr);
+    auto see = [&](const Tensor &tensor) {
+      const Tensor *&first = tensors[indexed(tensor.buffer)];
+      if (!first)
+        first = &tensor;
+    };
+    for (const Parameter &parameter : stage.parameters) {
+      for (const Tensor *tensor :
+           {&parameter.value, &parameter.gradient, &parameter.firstMoment,
+            &parameter.secondMoment})
+        see(*tensor);
+      if (parameter.master)
+        see(*parameter.master);
+    }
+    for (const Program &program : stage.programs)
+      for (const Instruction &instruction : program.instructions)
+        for (const auto *some : {&instruction.inputs, &instruction.outputs})
+          for (const Tensor &tensor : *some)
+            see(tensor);
+    return tensors;
+  }
+
+  void writeBuffers() {
+    text.comment("Where everything lies: arena, offset and bytes; where there "
+                 "are several, entries by layer and their stride, slots by "
+                 "micro-batch and theirs. Shapes are of one rank; /tp: cut "
+                 "over tp.");
+    text.line("namespace buf {");
+    const std::vector<const Tensor *> tensors = tensorsOfBuffers();
+    for (std::size_t b = 0; b < stage.buffers.size(); ++b) {
+      const Buffer &one = stage.buffers[b];
+      std::string line =
+          "inline constexpr Buffer " + names.buffer(b) + "{" +
+          arenaWord(stage.arenas[indexed(one.arena)].memoryClass) + ", " +
+          std::to_string(one.offset) + ", " + std::to_string(one.size);
+      if (one.entries > 1 || one.slots > 1)
+        line += ", " + std::to_string(one.entries) + ", " +
+                std::to_string(one.entryStride);
+      if (one.slots > 1)
+        line += ", " + std::to_string(one.slots) + ", " +
+                std::to_string(one.slotStride);
+      line += "};";
+      if (tensors[b])
+        line += " // " + names.shape(*tensors[b]);
+      text.line(line);
+    }
+    text.line("} // namespace buf");
+  }
+
+  void writeProgram(const Program &program, const std::string &function) {
+    text.line();
+    text.open("void " + function + "(const Run &now) {");
+    for (const Instruction &instruction : program.instructions)
+      writeInstruction(program, instruction);
+    text.close();
+  }
+
+  void writeInstruction(const Program &program,
+                        const Instruction &instruction) {
+    if (const auto *call = std::get_if<KernelCall>(&instruction.what)) {
+      text.comment(instruction.label + " (" + call->kernel + settingsOf(*call) +
+                   "): " + shapesOf(instruction));
+      writeKernel(instruction, program, names, text, needed);
+    } else if (const auto *collective =
+                   std::get_if<Collective>(&instruction.what)) {
+      writeCollective(program, instruction, *collective);
+    } else if (const auto *transfer =
+                   std::get_if<Transfer>(&instruction.what)) {
+      writeTransfer(instruction, *transfer);
+    } else if (const auto *input = std::get_if<Input>(&instruction.what)) {
+      const Tensor &to = instruction.outputs[0];
+      text.comment(instruction.label + ": input, " + names.shape(to));
+      text.call("feed", {"now", quoted(input->label), names.tensor(to),
+                         names.view(to), std::to_string(input->limit)});
+    } else {
+      const std::string &label = std::get<Report>(instruction.what).label;
+      const auto found = std::ranges::find(shared.reports, label);
+      text.comment("told at the end of the step: " + label);
+      text.call("report",
+                {"now", std::to_string(found - shared.reports.begin()),
+                 names.tensor(instruction.inputs[0])});
+    }
+  }
+
+  static std::string settingsOf(const KernelCall &call) {
+    for (const Setting &setting : call.settings)
+      if (setting.name == "equation" || setting.name == "kind")
+        return " " + std::get<std::string>(setting.value);
+    return "";
+  }
+
+  std::string shapesOf(const Instruction &instruction) const {
+    std::string line;
+    for (const Tensor &tensor : instruction.inputs)
+      line += (line.empty() ? "" : ", ") + names.shape(tensor);
+    std::string results;
+    for (const Tensor &tensor : instruction.outputs)
+      results += (results.empty() ? "" : ", ") + names.shape(tensor);
+    return line + (line.empty() ? "-> " : " -> ") + results;
+  }
+
+  // Who made what a collective takes.
+  static std::string originOf(const Program &program,
+                              const Instruction &instruction) {
+    const Instruction *last = nullptr;
+    for (const Instruction &early : program.instructions) {
+      if (&early == &instruction)
+        break;
+      for (const Tensor &tensor : early.outputs)
+        if (tensor.buffer == instruction.inputs[0].buffer)
+          last = &early;
+    }
+    if (!last)
+      return "what earlier programs left";
+    const auto *call = std::get_if<KernelCall>(&last->what);
+    return last->label + (call ? " (" + call->kernel + ")" : "");
+  }
+
+  void writeCollective(const Program &program, const Instruction &instruction,
+                       const Collective &call) {
+    const Tensor &in = instruction.inputs[0], &out = instruction.outputs[0];
+    const Group &group = plan.groups[indexed(call.group)];
+    const std::string &constant = shared.groups[indexed(call.group)];
+    const std::string origin = originOf(program, instruction);
+    const std::string how = call.reduction == Reduction::sum   ? "ncclSum"
+                            : call.reduction == Reduction::max ? "ncclMax"
+                                                               : "ncclAvg";
+    const auto ranks =
+        static_cast<std::int64_t>(group.communicators.front().size());
+    auto words = [](std::int64_t value) { return std::to_string(value); };
+    auto say = [&](const std::string &cause) {
+      text.comment(instruction.label + ": " + std::string(wordOf(call.kind)) +
+                   " over " + group.name + ", " + cause + "; " +
+                   shapesOf(instruction));
+    };
+    const std::string from = names.tensor(in), to = names.tensor(out);
+    const std::string term =
+        call.reduction == Reduction::max ? "a maximum" : "a term of the sum";
+    switch (call.kind) {
+    case CollectiveKind::allReduce:
+      say("each rank has " + term + " in " + origin);
+      return text.call("allReduce",
+                       {"now", constant, from, to, words(elementsOf(in)), how});
+    case CollectiveKind::allGather:
+      say("each rank has a piece of dimension " + words(call.gathered) +
+          " of " + origin);
+      return text.call(
+          "allGather",
+          {"now", constant, from, to,
+           words(extent(in.shape, 0, indexed(call.gathered))),
+           words(extent(in.shape, call.gathered, in.shape.size()))});
+    case CollectiveKind::reduceScatter:
+      say("each rank has " + term + " in " + origin +
+          " and needs a piece of dimension " + words(call.scattered));
+      return text.call(
+          "reduceScatter",
+          {"now", constant, from, to,
+           words(extent(out.shape, 0, indexed(call.scattered))),
+           words(extent(out.shape, call.scattered, out.shape.size())), how});
+    case CollectiveKind::allToAll:
+      say("each rank has a piece of dimension " + words(call.scattered) +
+          " in whole of " + origin + " and needs one of dimension " +
+          words(call.gathered));
+      return text.call(
+          "allToAll",
+          {"now", constant, from, to,
+           words(extent(in.shape, 0, indexed(call.scattered))),
+           words(extent(in.shape, call.scattered, in.shape.size()) / ranks),
+           words(extent(out.shape, 0, indexed(call.gathered))),
+           words(extent(out.shape, call.gathered, out.shape.size()) / ranks)});
+    }
+  }
+
+  void writeTransfer(const Instruction &instruction, const Transfer &transfer) {
+    const Tensor &tensor =
+        transfer.sends ? instruction.inputs[0] : instruction.outputs[0];
+    const std::pair<int, int> ends = transfer.sends
+                                         ? std::pair(number, transfer.stage)
+                                         : std::pair(transfer.stage, number);
+    text.comment(instruction.label + ": " +
+                 (transfer.sends ? "to stage " : "from stage ") +
+                 std::to_string(transfer.stage) + ", channel " +
+                 std::to_string(transfer.channel) + "; " + names.shape(tensor));
+    text.call(transfer.sends ? "send" : "receive",
+              {"now",
+               "kLine" + std::to_string(ends.first) + "To" +
+                   std::to_string(ends.second),
+               names.tensor(tensor), std::to_string(elementsOf(tensor))});
+  }
+
+  void writeOpen() {
+    text.line();
+    text.comment("Its memory.");
+    text.open("void open(Rank &rank) {");
+    for (const Arena &arena : stage.arenas)
+      if (arena.size > 0)
+        text.line(std::string("reserve(rank, ") + arenaWord(arena.memoryClass) +
+                  ", " + std::to_string(arena.size) + ");");
+    text.close();
+  }
+
+  // Calls `body` with braces around, once for each copy of a parameter.
+  template <typename Body> void forCopies(int copies, Body body) {
+    if (copies > 1)
+      text.open("for (int layer = 0; layer < " + std::to_string(copies) +
+                "; ++layer) {");
+    else
+      text.open("{");
+    text.line(std::string("const Run now{rank, ") +
+              (copies > 1 ? "layer" : "0") + ", 0};");
+    body();
+    text.close();
+  }
+
+  // Parameters with as many copies share a loop.
+  template <typename Write>
+  void forParameters(const std::vector<const Parameter *> &all, Write write) {
+    for (std::size_t p = 0; p < all.size();) {
+      const int copies = all[p]->copies;
+      forCopies(copies, [&] {
+        for (; p < all.size() && all[p]->copies == copies; ++p)
+          write(*all[p]);
+      });
+    }
+  }
+
+  void writeInitialise() {
+    text.line();
+    text.comment("Weights, and their masters, before the first step.");
+    text.open("void initialise(Rank &rank, const Initialisation &how) {");
+    std::vector<const Parameter *> all;
+    for (const Parameter &parameter : stage.parameters)
+      all.push_back(&parameter);
+    forParameters(all, [&](const Parameter &parameter) {
+      const std::string copy =
+          (parameter.firstCopy > 0 ? std::to_string(parameter.firstCopy) + " + "
+                                   : std::string()) +
+          "now.layer";
+      auto fill = [&](const Tensor &tensor) {
+        text.call("initial", {"now", "how", quoted(parameter.label), copy,
+                              quoted(parameter.init), names.tensor(tensor),
+                              names.view(tensor)});
+      };
+      fill(parameter.value);
+      if (parameter.master)
+        fill(*parameter.master);
+    });
+    text.close();
+  }
+
+  void writeStep() {
+    text.line();
+    text.comment("A step up to where gradients are whole.");
+    text.open("void forwardAndBackward(Rank &rank) {");
+    for (const int buffer : stage.zeroed)
+      text.line("clear(rank, buf::" + names.buffer(indexed(buffer)) + ");");
+    writeSchedule(stage.schedule, functions, text);
+    writeSchedule(stage.reduce, functions, text);
+    text.close();
+  }
+
+  void writeSquares() {
+    text.line();
+    text.comment("Squares of all gradients, each element on one rank; what an "
+                 "earlier stage has, too, is counted there.");
+    text.open("void squares([[maybe_unused]] Rank &rank) {");
+    std::vector<const Parameter *> counted;
+    for (const Parameter &parameter : stage.parameters)
+      if (!parameter.countedElsewhere)
+        counted.push_back(&parameter);
+    if (!counted.empty())
+      text.line("auto *to = reinterpret_cast<DeviceLongSum *>(rank.told);");
+    forParameters(counted, [&](const Parameter &parameter) {
+      std::string counts;
+      for (const int axis : parameter.alike)
+        if (plan.mesh[indexed(axis)].size > 1)
+          counts += (counts.empty() ? "" : " && ") +
+                    ("now.at(" + names.axis(axis)) + ") == 0";
+      if (!counts.empty())
+        text.open("if (" + counts + ")");
+      const Tensor &gradient = parameter.gradient;
+      const std::string elements = std::to_string(elementsOf(gradient));
+      text.call(gradient.type == ElementType::f64 ? "squareSum<double>"
+                                                  : "squareSum<float>",
+                {"now.stream()", names.tensor(gradient), "to", elements,
+                 "now.scratch(squareSumScratch(" + elements + "))"});
+      if (!counts.empty())
+        text.leave();
+    });
+    text.close();
+  }
+
+  void writeUpdate() {
+    text.line();
+    text.open("void update(Rank &rank) {");
+    writeSchedule(stage.apply, functions, text);
+    text.close();
+  }
+
+  const Plan &plan;
+  const int number;
+  const Stage &stage;
+  const SharedWords &shared;
+  Text &text;
+  std::set<std::string> &needed;
+  const StageNames names;
+  std::vector<std::string> functions; ///< by program
+};
+
+} // namespace
+
+void writeStage(const Plan &plan, std::size_t stage, const SharedWords &shared,
+                Text &text, std::set<std::string> &needed) {
+  StageSource(plan, stage, shared, text, needed).write();
+}
+
+} // namespace mtplan::codegen

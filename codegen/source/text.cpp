@@ -1,0 +1,199 @@
+//===- text.cpp - Lines of a program --------------------------------------===//
+
+#include "codegen/source/text.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+
+namespace mtplan::codegen {
+namespace {
+
+constexpr std::size_t kColumns = 80;
+
+/// Words of C++ that may be names in a plan.
+const std::set<std::string, std::less<>> &keywords() {
+  static const std::set<std::string, std::less<>> kWords = {
+      "and",      "asm",     "auto",     "bool",     "break",    "case",
+      "catch",    "char",    "class",    "concept",  "const",    "continue",
+      "default",  "delete",  "do",       "double",   "else",     "enum",
+      "explicit", "export",  "extern",   "false",    "float",    "for",
+      "friend",   "goto",    "if",       "inline",   "int",      "long",
+      "mutable",  "new",     "not",      "operator", "or",       "private",
+      "public",   "return",  "short",    "signed",   "sizeof",   "static",
+      "struct",   "switch",  "template", "this",     "throw",    "true",
+      "try",      "typedef", "typename", "union",    "unsigned", "using",
+      "virtual",  "void",    "volatile", "while",    "xor"};
+  return kWords;
+}
+
+} // namespace
+
+void Text::line(const std::string &words) {
+  if (!words.empty())
+    all.append(2 * depth, ' ').append(words);
+  all += '\n';
+}
+
+void Text::comment(const std::string &words) {
+  const std::size_t width = kColumns - 2 * depth - 3;
+  std::string_view left = words;
+  while (!left.empty()) {
+    std::size_t cut = left.size();
+    if (cut > width) {
+      cut = left.rfind(' ', width);
+      if (cut == std::string_view::npos)
+        cut = std::min(left.find(' '), left.size());
+    }
+    line("// " + std::string(left.substr(0, cut)));
+    left.remove_prefix(std::min(cut + 1, left.size()));
+  }
+}
+
+namespace {
+
+/// Parts of an argument that may stand on lines of their own: each but the last
+/// ends in a comma, none within a string.
+void addParts(const std::string &argument, std::vector<std::string> &parts) {
+  std::string part;
+  bool isString = false;
+  for (std::size_t i = 0; i < argument.size(); ++i) {
+    const char c = argument[i];
+    if (c == '"' && (i == 0 || argument[i - 1] != '\\'))
+      isString = !isString;
+    if (c == ' ' && !isString && part.ends_with(',')) {
+      parts.push_back(part);
+      part.clear();
+      continue;
+    }
+    part += c;
+  }
+  parts.push_back(part);
+}
+
+} // namespace
+
+void Text::call(const std::string &head,
+                const std::vector<std::string> &arguments,
+                const std::string &tail) {
+  std::string row = head.ends_with('{') ? head : head + "(";
+  // Under the first argument, unless that leaves no room.
+  std::size_t under = row.size();
+  bool isEmpty = true;
+  auto nextRow = [&] {
+    line(row);
+    row = std::string(under, ' ');
+    isEmpty = true;
+  };
+  if (2 * depth + row.size() > kColumns / 2) {
+    under = 4;
+    nextRow();
+  }
+  auto fits = [&](const std::string &words) {
+    return 2 * depth + row.size() + (isEmpty ? 0 : 1) + words.size() <=
+           kColumns;
+  };
+  auto add = [&](const std::string &words) {
+    if (!isEmpty && !fits(words))
+      nextRow();
+    row += (isEmpty ? "" : " ") + words;
+    isEmpty = false;
+  };
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string argument =
+        arguments[i] + (i + 1 == arguments.size() ? tail : ",");
+    if (!isEmpty && !fits(argument))
+      nextRow();
+    if (fits(argument)) {
+      add(argument);
+      continue;
+    }
+    std::vector<std::string> parts;
+    addParts(argument, parts);
+    for (const std::string &part : parts)
+      add(part);
+  }
+  if (arguments.empty())
+    row += tail;
+  line(row);
+}
+
+void Text::open(const std::string &words) {
+  line(words);
+  ++depth;
+}
+
+void Text::close(const std::string &words) {
+  --depth;
+  line(words);
+}
+
+std::string identifierFor(const std::string &name,
+                          std::set<std::string> &taken) {
+  std::string word;
+  for (const char c : name) {
+    const bool isPart = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9');
+    if (isPart)
+      word += c;
+    else if (c != '*' && !word.empty() && word.back() != '_')
+      word += '_';
+  }
+  while (!word.empty() && word.back() == '_')
+    word.pop_back();
+  if (word.empty() || (word[0] >= '0' && word[0] <= '9') ||
+      keywords().contains(word))
+    word = "the_" + word;
+  std::string free = word;
+  for (int i = 2; !taken.insert(free).second; ++i)
+    free = word + "_" + std::to_string(i);
+  return free;
+}
+
+std::string quoted(const std::string &text) {
+  std::string all = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      all += '\\';
+    all += c;
+  }
+  return all + '"';
+}
+
+std::string numberText(double value) {
+  std::array<char, 32> digits{};
+  const auto end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  std::string text(digits.data(), end.ptr);
+  if (text.find_first_of(".en") == std::string::npos)
+    text += ".0";
+  return text;
+}
+
+std::string listText(const std::vector<std::string> &items) {
+  std::string text = "{";
+  for (std::size_t i = 0; i < items.size(); ++i)
+    text += (i > 0 ? ", " : "") + items[i];
+  return text + "}";
+}
+
+namespace {
+
+template <typename T> std::string numbersText(const std::vector<T> &items) {
+  std::vector<std::string> words;
+  for (const T item : items)
+    words.push_back(std::to_string(item));
+  return listText(words);
+}
+
+} // namespace
+
+std::string listText(const std::vector<std::int64_t> &items) {
+  return numbersText(items);
+}
+std::string listText(const std::vector<int> &items) {
+  return numbersText(items);
+}
+
+} // namespace mtplan::codegen

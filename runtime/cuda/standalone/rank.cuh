@@ -1,0 +1,390 @@
+//===- rank.cuh - A rank of a program that stands alone ---------*- C++ -*-===//
+//
+// Its place, its memory, and what its instructions call beside kernels.
+// Kernels are queued on one stream, and so are collectives. What is sent is
+// first copied: a send has a stream of its own, and keeps nobody waiting.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_RANK_CUH
+#define MTPLAN_RUNTIME_CUDA_STANDALONE_RANK_CUH
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nccl.h>
+
+#include "runtime/backend/element.h"
+#include "runtime/backend/step_numbers.h"
+#include "runtime/backend/tensor_view.h"
+#include "runtime/cuda/device/matrix_product.h"
+#include "runtime/cuda/device/move.cuh"
+#include "runtime/cuda/device/pointwise.cuh"
+#include "runtime/cuda/device/sums.cuh"
+
+namespace mtplan::runtime::cuda {
+
+inline void checkNccl(ncclResult_t status, const char *call) {
+  if (status != ncclSuccess)
+    throw DeviceError(std::string(call) + ": " + ncclGetErrorString(status));
+}
+#define MTPLAN_NCCL(call) checkNccl((call), #call)
+
+enum Arena { kParameters, kOptimizer, kGradients, kActivations, kWorkspace };
+inline constexpr int kArenas = 5;
+
+/// A region of an arena: entries by layer, slots by micro-batch in flight.
+struct Buffer {
+  Arena arena;
+  std::int64_t offset, size; ///< bytes; of one entry
+  int entries = 1;
+  std::int64_t entryStride = 0; ///< bytes
+  int slots = 1;
+  std::int64_t slotStride = 0; ///< bytes
+};
+
+/// An operand, or a result.
+struct Tensor {
+  void *data;
+  ElementType type;
+  operator Operand() const { return {data, type}; }
+  operator Result() const { return {data, type}; }
+};
+
+/// Memory of the device that grows, and is given back when the process ends.
+struct Scratch {
+  std::byte *data = nullptr;
+  std::size_t size = 0;
+
+  void *atLeast(std::size_t bytes) {
+    if (bytes > size) {
+      if (data)
+        MTPLAN_CUDA(cudaFree(data));
+      MTPLAN_CUDA(cudaMalloc(reinterpret_cast<void **>(&data), bytes));
+      size = bytes;
+    }
+    return data;
+  }
+};
+
+/// What goes to the same place of another stage, or comes from it.
+struct Line {
+  ncclComm_t communicator = nullptr; ///< of the two ranks
+  int other = 0;                     ///< in it
+  cudaStream_t stream = nullptr;     ///< of sends
+  Scratch copies;                    ///< of all that a step sends
+  std::size_t copied = 0;            ///< bytes of them, so far
+  cudaEvent_t ready = nullptr;       ///< a copy is there
+};
+
+/// What a step trains on.
+class Samples {
+public:
+  virtual ~Samples() = default;
+  /// Steps come one after another, from 1.
+  virtual void begin(std::int64_t step) = 0;
+  /// Targets of the step that are tokens, of all ranks.
+  virtual double count() = 0;
+  /// All elements of an input of a micro-batch, of all ranks.
+  /// \param limit  integers are below; 0: no integers
+  virtual std::vector<double> values(const std::string &label, int microBatch,
+                                     std::int64_t limit,
+                                     std::int64_t elements) = 0;
+};
+
+struct Rank {
+  int rank = 0, ranks = 1;
+  std::vector<int> places; ///< by axis of the mesh
+  cudaStream_t stream = nullptr;
+  ncclComm_t world = nullptr;
+  std::vector<ncclComm_t> groups;
+  std::vector<int> groupSizes;
+  std::vector<Line> lines;
+
+  std::byte *arenas[kArenas] = {};
+  Scratch scratch, exchange, workspace;
+  /// The norm's sum of squares, then reports.
+  double *told = nullptr;
+  StepNumbers *numbers = nullptr; ///< on the device
+  std::vector<std::pair<MatrixShape, MatrixProduct>> products;
+  std::map<std::string, void *> tables;
+  Samples *samples = nullptr; ///< of the step
+  double lossScale = 1.0;
+};
+
+/// One run of a program: of a layer, for a micro-batch.
+struct Run {
+  Rank &rank;
+  int layer = 0, microBatch = 0;
+
+  cudaStream_t stream() const { return rank.stream; }
+  int at(int axis) const { return rank.places[static_cast<std::size_t>(axis)]; }
+  void *scratch(std::size_t bytes) const { return rank.scratch.atLeast(bytes); }
+
+  void *data(const Buffer &buffer, int entry) const {
+    return rank.arenas[buffer.arena] + buffer.offset +
+           entry % buffer.entries * buffer.entryStride +
+           microBatch % buffer.slots * buffer.slotStride;
+  }
+  Tensor f64(const Buffer &buffer, int entry = 0) const {
+    return {data(buffer, entry), ElementType::f64};
+  }
+  Tensor f32(const Buffer &buffer, int entry = 0) const {
+    return {data(buffer, entry), ElementType::f32};
+  }
+  Tensor f16(const Buffer &buffer, int entry = 0) const {
+    return {data(buffer, entry), ElementType::f16};
+  }
+  Tensor bf16(const Buffer &buffer, int entry = 0) const {
+    return {data(buffer, entry), ElementType::bf16};
+  }
+  Tensor i32(const Buffer &buffer, int entry = 0) const {
+    return {data(buffer, entry), ElementType::i32};
+  }
+  std::int32_t *integers(const Buffer &buffer, int entry = 0) const {
+    return static_cast<std::int32_t *>(data(buffer, entry));
+  }
+};
+
+/// What a kernel looks up, put onto the device when it is first asked for.
+template <typename T, typename Make>
+const T *table(const Run &now, const std::string &name, const Make &make) {
+  void *&there = now.rank.tables[name];
+  if (!there) {
+    const std::vector<T> values = make();
+    MTPLAN_CUDA(cudaMalloc(&there, values.size() * sizeof(T)));
+    MTPLAN_CUDA(cudaMemcpyAsync(there, values.data(), values.size() * sizeof(T),
+                                cudaMemcpyHostToDevice, now.stream()));
+    MTPLAN_CUDA(cudaStreamSynchronize(now.stream()));
+  }
+  return static_cast<const T *>(there);
+}
+
+/// c = a b + bias, or c + a b; algorithms are chosen when a shape is first met.
+inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
+                     const void *b, const void *bias, void *c) {
+  for (const auto &[of, product] : now.rank.products)
+    if (of == shape)
+      return product.run(now.stream(), a, b, bias, c,
+                         now.rank.workspace.atLeast(product.workspaceBytes()));
+  now.rank.products.emplace_back(shape, MatrixProduct(shape));
+  multiply(now, shape, a, b, bias, c);
+}
+
+inline const void *plus(const void *data, std::int64_t elements,
+                        ElementType type) {
+  return static_cast<const std::byte *>(data) + elements * bytesOf(type);
+}
+inline void *plus(void *data, std::int64_t elements, ElementType type) {
+  return static_cast<std::byte *>(data) + elements * bytesOf(type);
+}
+
+/// What `body` makes of each element of the operands.
+template <typename R, typename Body, typename... From>
+void ofEach(const Run &now, const Body &body, std::int64_t elements,
+            const Tensor &to, const From &...from) {
+  each<R>(now.stream(), Several<Operand, sizeof...(From)>{{Operand(from)...}},
+          Several<Result, 1>{{to}}, elements, body);
+}
+
+/// The same, if it makes two.
+template <typename R, typename Body, typename... From>
+void twoOfEach(const Run &now, const Body &body, std::int64_t elements,
+               const Tensor &to, const Tensor &alsoTo, const From &...from) {
+  each<R>(now.stream(), Several<Operand, sizeof...(From)>{{Operand(from)...}},
+          Several<Result, 2>{{to, alsoTo}}, elements, body);
+}
+
+/// Of another type. \return `to`
+inline Tensor converted(const Run &now, const Tensor &from, const Tensor &to,
+                        std::int64_t elements) {
+  // Through float f64 would not come as it went.
+  if (from.type == ElementType::f64 || to.type == ElementType::f64)
+    ofEach<double>(now, EachSame(), elements, to, from);
+  else
+    ofEach<float>(now, EachSame(), elements, to, from);
+  return to;
+}
+
+inline ncclDataType_t ncclTypeOf(ElementType type) {
+  return type == ElementType::f64    ? ncclFloat64
+         : type == ElementType::f32  ? ncclFloat32
+         : type == ElementType::f16  ? ncclFloat16
+         : type == ElementType::bf16 ? ncclBfloat16
+                                     : ncclInt32;
+}
+
+/// [inner][outer][width] to [outer][inner][width]
+inline void swapRows(const Run &now, const Tensor &from, const Tensor &to,
+                     std::int64_t outer, std::int64_t inner,
+                     std::int64_t width) {
+  const Strides source{2, {outer, inner}, {width, outer * width}, 0, width};
+  // Through float neither f64 nor i32 would come as it went.
+  if (to.type == ElementType::f64 || to.type == ElementType::i32)
+    take<double>(now.stream(), from, to, outer * inner, source);
+  else
+    take<float>(now.stream(), from, to, outer * inner, source);
+}
+
+inline std::size_t bytesOf(const Tensor &tensor, std::int64_t elements) {
+  return static_cast<std::size_t>(elements * bytesOf(tensor.type));
+}
+
+inline void allReduce(const Run &now, int group, const Tensor &from,
+                      const Tensor &to, std::int64_t elements,
+                      ncclRedOp_t how) {
+  MTPLAN_NCCL(ncclAllReduce(
+      from.data, to.data, static_cast<std::size_t>(elements),
+      ncclTypeOf(to.type), how,
+      now.rank.groups[static_cast<std::size_t>(group)], now.stream()));
+}
+
+/// [outer][inner] of each rank to [outer][ranks][inner]
+inline void allGather(const Run &now, int group, const Tensor &from,
+                      const Tensor &to, std::int64_t outer,
+                      std::int64_t inner) {
+  const auto g = static_cast<std::size_t>(group);
+  const std::int64_t ranks = now.rank.groupSizes[g];
+  Tensor all = to;
+  if (outer > 1)
+    all.data = now.rank.exchange.atLeast(bytesOf(to, ranks * outer * inner));
+  MTPLAN_NCCL(ncclAllGather(
+      from.data, all.data, static_cast<std::size_t>(outer * inner),
+      ncclTypeOf(to.type), now.rank.groups[g], now.stream()));
+  if (outer > 1)
+    swapRows(now, all, to, outer, ranks, inner);
+}
+
+/// [outer][ranks][inner] of each rank to [outer][inner], reduced
+inline void reduceScatter(const Run &now, int group, const Tensor &from,
+                          const Tensor &to, std::int64_t outer,
+                          std::int64_t inner, ncclRedOp_t how) {
+  const auto g = static_cast<std::size_t>(group);
+  const std::int64_t ranks = now.rank.groupSizes[g];
+  Tensor all = from;
+  if (outer > 1) {
+    all.data = now.rank.exchange.atLeast(bytesOf(from, ranks * outer * inner));
+    swapRows(now, from, all, ranks, outer, inner);
+  }
+  MTPLAN_NCCL(ncclReduceScatter(
+      all.data, to.data, static_cast<std::size_t>(outer * inner),
+      ncclTypeOf(to.type), how, now.rank.groups[g], now.stream()));
+}
+
+/// [rows][ranks][width], of which every rank gets its part, to
+/// [newRows][ranks][newWidth], in which every rank's part lies side by side
+inline void allToAll(const Run &now, int group, const Tensor &from,
+                     const Tensor &to, std::int64_t rows, std::int64_t width,
+                     std::int64_t newRows, std::int64_t newWidth) {
+  const auto g = static_cast<std::size_t>(group);
+  const std::int64_t ranks = now.rank.groupSizes[g], part = rows * width;
+  const std::size_t bytes = roundedUp(bytesOf(from, ranks * part));
+  auto *room = static_cast<std::byte *>(now.rank.exchange.atLeast(2 * bytes));
+  const Tensor packed{room, from.type}, received{room + bytes, from.type};
+  swapRows(now, from, packed, ranks, rows, width);
+  MTPLAN_NCCL(ncclGroupStart());
+  for (int other = 0; other < static_cast<int>(ranks); ++other) {
+    const auto count = static_cast<std::size_t>(part);
+    MTPLAN_NCCL(ncclSend(plus(packed.data, other * part, from.type), count,
+                         ncclTypeOf(from.type), other, now.rank.groups[g],
+                         now.stream()));
+    MTPLAN_NCCL(ncclRecv(plus(received.data, other * part, from.type), count,
+                         ncclTypeOf(from.type), other, now.rank.groups[g],
+                         now.stream()));
+  }
+  MTPLAN_NCCL(ncclGroupEnd());
+  swapRows(now, received, to, newRows, ranks, newWidth);
+}
+
+inline void send(const Run &now, int line, const Tensor &from,
+                 std::int64_t elements) {
+  Line &own = now.rank.lines[static_cast<std::size_t>(line)];
+  const std::size_t bytes = bytesOf(from, elements);
+  std::byte *copy = own.copies.data + own.copied;
+  own.copied += roundedUp(bytes);
+  MTPLAN_CUDA(cudaMemcpyAsync(copy, from.data, bytes, cudaMemcpyDeviceToDevice,
+                              now.stream()));
+  MTPLAN_CUDA(cudaEventRecord(own.ready, now.stream()));
+  MTPLAN_CUDA(cudaStreamWaitEvent(own.stream, own.ready, 0));
+  MTPLAN_NCCL(ncclSend(copy, static_cast<std::size_t>(elements),
+                       ncclTypeOf(from.type), own.other, own.communicator,
+                       own.stream));
+}
+
+inline void receive(const Run &now, int line, const Tensor &to,
+                    std::int64_t elements) {
+  const Line &own = now.rank.lines[static_cast<std::size_t>(line)];
+  MTPLAN_NCCL(ncclRecv(to.data, static_cast<std::size_t>(elements),
+                       ncclTypeOf(to.type), own.other, own.communicator,
+                       now.stream()));
+}
+
+/// Adds a number to what the step reports.
+inline void report(const Run &now, int which, const Tensor &from) {
+  const Tensor to{now.rank.told + 2 + which, ElementType::f64};
+  ofEach<double>(now, EachSum(), 1, to, to, from);
+}
+
+/// Zeros, all entries.
+inline void clear(Rank &rank, const Buffer &buffer) {
+  for (int slot = 0; slot < buffer.slots; ++slot)
+    for (int entry = 0; entry < buffer.entries; ++entry)
+      MTPLAN_CUDA(cudaMemsetAsync(Run{rank, 0, slot}.data(buffer, entry), 0,
+                                  static_cast<std::size_t>(buffer.size),
+                                  rank.stream));
+}
+
+/// From the host's memory, which may be changed when this returns.
+inline void upload(const Run &now, const Tensor &to,
+                   const std::vector<double> &values, std::int64_t first) {
+  std::vector<std::byte> bytes(values.size() *
+                               static_cast<std::size_t>(bytesOf(to.type)));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    writeElement(to.type, bytes.data(), static_cast<std::int64_t>(i),
+                 values[i]);
+  MTPLAN_CUDA(cudaMemcpyAsync(plus(to.data, first, to.type), bytes.data(),
+                              bytes.size(), cudaMemcpyHostToDevice,
+                              now.stream()));
+  MTPLAN_CUDA(cudaStreamSynchronize(now.stream()));
+}
+
+/// An input of the step: this rank's piece of it.
+inline void feed(const Run &now, const char *label, const Tensor &to,
+                 const TensorView &piece, std::int64_t limit) {
+  Samples &samples = *now.rank.samples;
+  if (std::strcmp(label, "count") == 0)
+    // Losses are sums over this number: a part of it is a multiple of them.
+    return upload(
+        now, to,
+        std::vector<double>(static_cast<std::size_t>(piece.elements()),
+                            samples.count() / now.rank.lossScale),
+        0);
+  std::int64_t elements = 1;
+  for (const Span &span : piece.pieces)
+    elements *= span.global;
+  const std::vector<double> all =
+      samples.values(label, now.microBatch, limit, elements);
+  std::vector<double> mine(static_cast<std::size_t>(piece.elements()));
+  std::vector<std::int64_t> place(piece.shape.size(), 0);
+  for (double &value : mine) {
+    std::int64_t global = 0;
+    for (std::size_t d = 0; d < place.size(); ++d)
+      global =
+          global * piece.pieces[d].global + piece.pieces[d].offset + place[d];
+    value = all[static_cast<std::size_t>(global)];
+    for (std::size_t d = place.size(); d-- > 0;) {
+      if (++place[d] < piece.shape[d])
+        break;
+      place[d] = 0;
+    }
+  }
+  upload(now, to, mine, 0);
+}
+
+} // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_STANDALONE_RANK_CUH

@@ -1,0 +1,227 @@
+//===- train.cuh - The steps of a program that stands alone -----*- C++ -*-===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_TRAIN_CUH
+#define MTPLAN_RUNTIME_CUDA_STANDALONE_TRAIN_CUH
+
+#include <cstdio>
+#include <memory>
+
+#include "runtime/backend/long_sum.h"
+#include "runtime/cuda/standalone/samples.cuh"
+#include "runtime/cuda/standalone/start.cuh"
+#include "runtime/training/initial_values.h"
+#include "runtime/training/learning_rate.h"
+#include "runtime/training/update_rule.h"
+
+namespace mtplan::runtime::cuda {
+
+/// What the plan says of a whole step.
+struct StepFacts {
+  int microBatches = 1;
+  std::int64_t tokens = 1; ///< of a step
+  std::int64_t layers = 1;
+  std::int64_t targets = 0, limit = 0; ///< of a micro-batch; below which
+  std::vector<std::string> reports;
+  std::vector<int> speakers; ///< the first rank of each stage
+  bool computesInF16 = false;
+};
+
+/// The parts of a step of one stage, in their order.
+struct StageProgram {
+  void (*initialise)(Rank &, const Initialisation &);
+  void (*forwardAndBackward)(Rank &); ///< and what gradients need to be whole
+  void (*squares)(Rank &);            ///< to Rank::told
+  void (*update)(Rank &);
+};
+
+/// As mtrun's, with its defaults.
+struct Options {
+  std::int64_t steps = 100, every = 1;
+  std::string data = "synthetic";
+  std::uint64_t seed = 1234;
+  double rate = 1e-3, floorShare = 0.1, weightDecay = 0.1, clip = 1.0;
+  std::int64_t warmup = -1; ///< below 0: a tenth of the steps
+  std::string decay = "cosine";
+};
+
+inline Options optionsOf(int count, char **words) {
+  Options options;
+  for (int i = 1; i < count; i += 2) {
+    const std::string flag = words[i];
+    if (i + 1 == count)
+      throw std::runtime_error(flag + ": needs a value");
+    const char *value = words[i + 1];
+    if (flag == "--steps")
+      options.steps = std::atoll(value);
+    else if (flag == "--every")
+      options.every = std::max(1LL, std::atoll(value));
+    else if (flag == "--data")
+      options.data = value;
+    else if (flag == "--seed")
+      options.seed = std::strtoull(value, nullptr, 10);
+    else if (flag == "--lr")
+      options.rate = std::atof(value);
+    else if (flag == "--lr-decay")
+      options.decay = value;
+    else if (flag == "--lr-floor")
+      options.floorShare = std::atof(value);
+    else if (flag == "--warmup")
+      options.warmup = std::atoll(value);
+    else if (flag == "--weight-decay")
+      options.weightDecay = std::atof(value);
+    else if (flag == "--clip")
+      options.clip = std::atof(value);
+    else
+      throw std::runtime_error(
+          flag + ": is none of --steps --every --data --seed --lr --lr-decay "
+                 "--lr-floor --warmup --weight-decay --clip");
+  }
+  return options;
+}
+
+inline LearningRate learningRateOf(const Options &options) {
+  const std::optional<Decay> decay = decayNamed(options.decay);
+  if (!decay)
+    throw std::runtime_error("--lr-decay " + options.decay +
+                             ": must be constant, linear, cosine, "
+                             "inverse-square-root or wsd");
+  LearningRate rate;
+  rate.decay = *decay;
+  rate.peak = options.rate;
+  rate.floor = options.rate * options.floorShare;
+  rate.warmup = options.warmup < 0 ? options.steps / 10 : options.warmup;
+  rate.end = std::max(options.steps, rate.warmup + 1);
+  rate.annealing = std::max<std::int64_t>(1, (rate.end - rate.warmup) / 5);
+  if (const std::string fault = faultOf(rate); !fault.empty())
+    throw std::runtime_error(fault);
+  return rate;
+}
+
+/// Fills a parameter's piece, some rows at a time: a whole one in double
+/// precision may be much.
+inline void initial(const Run &now, const Initialisation &how,
+                    const char *label, std::int64_t copy, const char *init,
+                    const Tensor &to, const TensorView &piece) {
+  constexpr std::int64_t kMany = 1 << 18;
+  const std::int64_t rows = piece.shape.empty() ? 1 : piece.shape[0];
+  const std::int64_t row = piece.elements() / rows;
+  const std::int64_t step = std::max<std::int64_t>(1, kMany / row);
+  for (std::int64_t first = 0; first < rows; first += step) {
+    TensorView some = piece;
+    const std::int64_t count = std::min(step, rows - first);
+    if (!some.shape.empty()) {
+      some.shape[0] = count;
+      some.pieces[0].offset += first;
+    }
+    std::vector<double> values(static_cast<std::size_t>(count * row));
+    fillInitial(how, label, copy, init, some, values.data());
+    upload(now, to, values, first * row);
+  }
+}
+
+/// Adds up what all ranks have told: the norm's squares in twice double
+/// precision, so that their order is of no account, and the reports of the
+/// first rank of each stage.
+inline std::vector<double> agreedOn(Rank &rank, const StepFacts &facts) {
+  const std::size_t each = 2 + facts.reports.size();
+  std::vector<double> all(each * static_cast<std::size_t>(rank.ranks));
+  double *there = rank.told + each;
+  MTPLAN_NCCL(ncclAllGather(rank.told, there, each, ncclFloat64, rank.world,
+                            rank.stream));
+  MTPLAN_CUDA(cudaMemcpyAsync(all.data(), there, all.size() * sizeof(double),
+                              cudaMemcpyDeviceToHost, rank.stream));
+  MTPLAN_CUDA(cudaStreamSynchronize(rank.stream));
+  std::vector<LongSum> sums(1 + facts.reports.size());
+  for (std::size_t at = 0; at < all.size(); at += each)
+    sums[0].add(LongSum{all[at], all[at + 1]});
+  for (const int speaker : facts.speakers)
+    for (std::size_t i = 1; i < sums.size(); ++i)
+      sums[i].add(all[static_cast<std::size_t>(speaker) * each + 1 + i]);
+  std::vector<double> values;
+  for (const LongSum &sum : sums)
+    values.push_back(sum.value());
+  return values;
+}
+
+inline void trainSteps(Rank &rank, const StageProgram &program,
+                       const StepFacts &facts, const Options &options) {
+  const LearningRate rate = learningRateOf(options);
+  UpdateRuleSettings settings;
+  settings.clip = options.clip;
+  if (facts.computesInF16)
+    settings.scaler = lossScalerNamed("torch");
+  UpdateRule rule(settings);
+  std::unique_ptr<Samples> samples;
+  if (options.data == "synthetic")
+    samples = std::make_unique<DrawnSamples>(options.seed, facts.microBatches,
+                                             facts.targets, facts.limit);
+  else
+    samples = std::make_unique<StoredSamples>(options.data);
+  rank.samples = samples.get();
+  const std::size_t toldBytes = (2 + facts.reports.size()) * sizeof(double);
+  MTPLAN_CUDA(
+      cudaMalloc(reinterpret_cast<void **>(&rank.told),
+                 toldBytes * (1 + static_cast<std::size_t>(rank.ranks))));
+  MTPLAN_CUDA(cudaMalloc(reinterpret_cast<void **>(&rank.numbers),
+                         sizeof(StepNumbers)));
+  Initialisation how;
+  how.seed = options.seed;
+  how.layers = facts.layers;
+  program.initialise(rank, how);
+
+  StepNumbers numbers;
+  numbers.seed = options.seed;
+  const auto tell = [&] {
+    MTPLAN_CUDA(cudaMemcpyAsync(rank.numbers, &numbers, sizeof(numbers),
+                                cudaMemcpyHostToDevice, rank.stream));
+    MTPLAN_CUDA(cudaStreamSynchronize(rank.stream));
+  };
+  std::int64_t updates = 0;
+  for (std::int64_t step = 1; step <= options.steps; ++step) {
+    const auto start = std::chrono::steady_clock::now();
+    samples->begin(step);
+    rank.lossScale = rule.lossScale();
+    for (Line &line : rank.lines)
+      line.copied = 0;
+    numbers.step = step;
+    numbers.update = {learningRateAt(rate, updates + 1),
+                      0.9,
+                      0.95,
+                      1e-8,
+                      options.weightDecay,
+                      updates + 1,
+                      1.0};
+    tell();
+    MTPLAN_CUDA(cudaMemsetAsync(rank.told, 0, toldBytes, rank.stream));
+    program.forwardAndBackward(rank);
+    program.squares(rank);
+    const std::vector<double> all = agreedOn(rank, facts);
+    const UpdateDecision decision = rule.decide(step, all[0]);
+    if (!decision.stop.empty())
+      throw std::runtime_error(decision.stop);
+    if (decision.update) {
+      numbers.update.gradientFactor = decision.factor;
+      tell();
+      program.update(rank);
+      ++updates;
+    }
+    MTPLAN_CUDA(cudaStreamSynchronize(rank.stream));
+    const std::chrono::duration<double> taken =
+        std::chrono::steady_clock::now() - start;
+    if (rank.rank > 0 || (step % options.every != 0 && step != options.steps))
+      continue;
+    std::printf("step %lld", static_cast<long long>(step));
+    for (std::size_t i = 0; i < facts.reports.size(); ++i)
+      std::printf("  %s %.9g", facts.reports[i].c_str(),
+                  all[1 + i] / rank.lossScale);
+    std::printf("  norm %.6g  lr %.3g  %.1f ms  %.0f tokens/s%s\n",
+                decision.norm, numbers.update.learningRate, taken.count() * 1e3,
+                static_cast<double>(facts.tokens) / taken.count(),
+                decision.update ? "" : "  skipped");
+    std::fflush(stdout);
+  }
+}
+
+} // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_STANDALONE_TRAIN_CUH
