@@ -166,15 +166,16 @@ TEST_P(Carriers, FollowTheSelectedStream) {
   onDevices(GetParam(), 2, patient(), [&](DeviceRank &rank) {
     const auto group = rank.world.group("all", {0, 1});
     rank.context->open(2);
-    std::vector<float> in(4 * 64, 1.0F), one(4 * 32), two(4 * 32);
+    std::vector<float> in(4 * 64, 1.0F), other(4 * 64, 3.0F), one(4 * 32),
+        two(4 * 32);
     emulator::setPace(Pace::last);
     group->reduceScatter("one", in.data(), one.data(),
                          {ElementType::f32, 4, 32}, Reduction::sum);
     rank.context->select(1);
-    group->reduceScatter("two", in.data(), two.data(),
+    group->reduceScatter("two", other.data(), two.data(),
                          {ElementType::f32, 4, 32}, Reduction::sum);
     rank.context->stream(1).synchronise();
-    EXPECT_THAT(two, ::testing::Each(2.0F));
+    EXPECT_THAT(two, ::testing::Each(6.0F));
     rank.context->stream(0).synchronise();
     EXPECT_THAT(one, ::testing::Each(2.0F));
     rank.context->select(0);
@@ -210,6 +211,41 @@ TEST_P(Carriers, SendsAreBuffered) {
       rank.world.barrier("end");
     });
   }
+}
+
+// What a message was copied into is written again only when it has been read,
+// though the receiver's host was there long ago.
+TEST_P(Carriers, MessagesInTransitStayAsTheyWere) {
+  emulator::setPace(Pace::asked);
+  onDevices(GetParam(), 2, patient(), [&](DeviceRank &rank) {
+    constexpr int kMessages = 6;
+    std::vector<std::int32_t> data(1);
+    std::vector<std::vector<std::int32_t>> got(kMessages, data);
+    const auto send = [&](int n) {
+      emulator::enqueue(rank.stream(), [&data, n] { data[0] = n; });
+      rank.world.send("h", data.data(), 4, 1, 0);
+    };
+    const auto receive = [&](int n) {
+      rank.world.receive("h", got[n].data(), 4, 0, 0);
+    };
+    const bool sends = rank.host.rank() == 0;
+    for (int n = 0; n < 2; ++n) {
+      sends ? send(n) : receive(n);
+      if (n == 0)
+        rank.finish();
+      rank.host.barrier("asked for");
+    }
+    for (int n = 2; n < kMessages && sends; ++n)
+      send(n);
+    if (sends)
+      rank.finish();
+    rank.host.barrier("sent");
+    for (int n = 2; n < kMessages && !sends; ++n)
+      receive(n);
+    rank.finish();
+    for (int n = 0; n < kMessages && !sends; ++n)
+      EXPECT_EQ(got[n][0], n);
+  });
 }
 
 // As between stages: a stage's streams are not held by what it has sent.
