@@ -11,6 +11,7 @@
 #include "runtime/plan/nearest_word.h"
 #include "runtime/plan/plan_json.h"
 #include "runtime/weights/weight_rules.h"
+#include "tools/run/calibrate.h"
 #include "tools/run/ckpt_verbs.h"
 #include "tools/run/data_verbs.h"
 #include "tools/run/run_flags.h"
@@ -27,6 +28,7 @@ Examples:
   mtplan examples/tiny-gpt2.json --gpus 4 --hardware cpu -o run
   mtrun run --data text.txt --steps 200                  # ranks are threads
   mpirun -np 4 mtrun run --data text.txt --steps 200     # ranks are processes
+  mtrun calibrate --ranks 2 -o machine.json              # for --hardware
   mtrun data info text.txt
   mtrun ckpt convert gpt2/ kept                          # from Hugging Face
   mtrun ckpt convert kept gpt2-trained                   # and back
@@ -102,6 +104,8 @@ int runTraining(const std::vector<std::string> &arguments, std::ostream &out,
   CLI::App *data = describeData(app, dataFlags);
   CkptFlags ckptFlags;
   CLI::App *ckpt = describeCkpt(app, ckptFlags);
+  CalibrateFlags calibrateFlags;
+  CLI::App *calibrate = describeCalibrate(app, calibrateFlags);
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);
@@ -127,6 +131,10 @@ int runTraining(const std::vector<std::string> &arguments, std::ostream &out,
       const CkptAnswer answer = runCkpt(*ckpt, ckptFlags);
       out << answer.text;
       return answer.yes ? kDone : kFailed;
+    }
+    if (calibrate->parsed()) {
+      runCalibrate(calibrateFlags, out, err);
+      return kDone;
     }
     if (flags.folder.empty() || flags.data.empty())
       throw BadInput("a folder and --data are needed: "

@@ -29,7 +29,7 @@ double excess(const AttentionShape &shape, const AttentionKernel &kernel) {
 
 double fusedSeconds(const Op &op, double flops, const Device &device,
                     const Software &software, Precision precision) {
-  AttentionRate rate = attentionRateOf(software, device);
+  AttentionRate rate = attentionRateOf(software, device, precision);
   double share = isBackward(op) ? rate.backward : rate.forward;
   return flops / (productPeak(device, precision).value * share);
 }
@@ -79,6 +79,14 @@ double productSeconds(const Op &op, const AttentionShape &shape,
 }
 
 } // namespace
+
+Flops fusedFlops(const AttentionShape &shape, bool backward,
+                 const AttentionKernel &kernel) {
+  // Two products forward, five backward; a causal mask leaves half.
+  double products = backward ? 5 : 2;
+  return Flops{products * 2 * shape.scores() * shape.headSize *
+               (shape.causal ? 0.5 : 1.0) * excess(shape, kernel)};
+}
 
 std::optional<AttentionShape> attentionShapeOf(const Op &op,
                                                const LocalWork &work) {

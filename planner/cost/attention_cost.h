@@ -29,6 +29,11 @@ struct AttentionShape {
 std::optional<AttentionShape> attentionShapeOf(const Op &op,
                                                const LocalWork &work);
 
+/// Arithmetic of a fused kernel: what it computes beside the operator's own
+/// for the diagonal and for padded heads is in it.
+Flops fusedFlops(const AttentionShape &shape, bool backward,
+                 const AttentionKernel &kernel);
+
 /// Time without kernel gaps.
 Seconds attentionTime(const Op &op, const LocalWork &work, const Device &device,
                       const Software &software, Precision precision);

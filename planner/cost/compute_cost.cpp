@@ -59,24 +59,35 @@ double passBytes(const Op &op, const LocalWork &work,
   return work.traffic();
 }
 
-double kernelsOf(const Op &op, const Software &software) {
+// What the operator's own kernel was measured to reach; 0: nothing was.
+BytesPerSec measuredRate(const Op &op, const OpRun &run, const Device &device,
+                         const Software &software) {
+  return measuredPassRate(software, device, op.kind, run.precision);
+}
+
+double kernelsOf(const Op &op, const OpRun &run, const Device &device,
+                 const Software &software) {
   bool forward = op.phase == Phase::forward;
   if (op.opClass == OpClass::attention)
     return forward ? software.attention.forwardKernels
                    : software.attention.backwardKernels;
-  if (op.opClass == OpClass::memory)
+  if (op.opClass == OpClass::memory &&
+      measuredRate(op, run, device, software).value == 0)
     if (const Pass *pass = passOf(op, software.passes))
       return forward ? pass->forwardKernels : pass->backwardKernels;
   return 1;
 }
 
-Seconds gaps(const Op &op, const Device &device, const Software &software) {
-  return kernelsOf(op, software) *
+Seconds gaps(const Op &op, const OpRun &run, const Device &device,
+             const Software &software) {
+  return kernelsOf(op, run, device, software) *
          software.blockingLaunch.value_or(device.launch);
 }
 
-Seconds passTime(const Op &op, const LocalWork &work, const Device &device,
-                 const Software &software) {
+Seconds passTime(const Op &op, const OpRun &run, const LocalWork &work,
+                 const Device &device, const Software &software) {
+  if (BytesPerSec own = measuredRate(op, run, device, software); own.value > 0)
+    return Bytes{work.traffic()} / own;
   return Bytes{passBytes(op, work, software)} / device.passRate();
 }
 
@@ -160,7 +171,7 @@ Seconds computeTime(const Op &op, const OpRun &run, const Strategy &strategy,
   if (run.inProduct)
     return {};
   LocalWork work(op, tensors, strategy, mesh);
-  Seconds time = run.tiles * gaps(op, device, software);
+  Seconds time = run.tiles * gaps(op, run, device, software);
   switch (op.opClass) {
   case OpClass::gemm:
     time += gemmTime(op, run, work, device);
@@ -169,7 +180,7 @@ Seconds computeTime(const Op &op, const OpRun &run, const Strategy &strategy,
     time += attentionTime(op, work, device, software, run.precision);
     break;
   case OpClass::memory:
-    time += passTime(op, work, device, software);
+    time += passTime(op, run, work, device, software);
     break;
   }
   return time * run.pace;
@@ -203,10 +214,10 @@ Seconds computeFloor(const Op &op, const OpRun &run,
     time = attentionFloor(op, whole, device, software, run.precision);
     break;
   case OpClass::memory:
-    time = passTime(op, whole, device, software);
+    time = passTime(op, run, whole, device, software);
     break;
   }
-  return (time / ranks + gaps(op, device, software)) * run.pace;
+  return (time / ranks + gaps(op, run, device, software)) * run.pace;
 }
 
 Seconds computeFloor(const Op &op, const std::vector<Tensor> &tensors,

@@ -64,9 +64,12 @@ FlopsPerSec productPeak(const Device &device, Precision precision) {
 }
 
 FlopsPerSec productRate(const Device &device, Precision precision) {
-  bool eighths = precision == Precision::fp8 && device.fp8;
-  return productPeak(device, precision) *
-         (eighths ? device.gemmEfficiencyFp8 : device.gemmEfficiency);
+  double share = device.gemmEfficiency;
+  if (precision == Precision::fp8 && device.fp8)
+    share = device.gemmEfficiencyFp8;
+  else if (double own = device.ownGemmEfficiency[storedAs(precision)]; own > 0)
+    share = own;
+  return productPeak(device, precision) * share;
 }
 
 Seconds productTime(const ProductShape &shape, const Device &device,

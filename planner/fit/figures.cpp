@@ -19,13 +19,15 @@ NetworkLevel &levelOf(Machine &machine, const Figure &figure) {
   return machine.levels.at(figure.index);
 }
 
-// Of what the products reach at most, whatever stands in their way.
-double bestShare(const Measurements &measured) {
+// Of what the products in `precision` reach at most, whatever stands in their
+// way.
+double bestShare(const Measurements &measured, Precision precision) {
   double best = 0.1;
   const Machine &machine = measured.machine;
-  double peak = productPeak(machine.device, machine.defaultPrecision).value;
+  double peak = productPeak(machine.device, precision).value;
   for (const Measurement &row : measured.rows)
-    if (row.kind == MeasuredKind::product)
+    if (row.kind == MeasuredKind::product &&
+        row.precision.value_or(machine.defaultPrecision) == precision)
       best = std::max(best, 2 * row.m * row.n * row.k * row.batch /
                                 row.seconds / peak);
   return std::min(best, 1.0);
@@ -48,6 +50,9 @@ FigureKind deviceFigure(std::size_t key) {
                                    FigureKind::bandwidthEfficiency,
                                    FigureKind::elementwiseEfficiency,
                                    FigureKind::gemmEfficiency,
+                                   FigureKind::gemmFp32,
+                                   FigureKind::gemmFp16,
+                                   FigureKind::gemmBf16,
                                    FigureKind::wave,
                                    FigureKind::unaligned64,
                                    FigureKind::unaligned8,
@@ -61,6 +66,19 @@ FigureKind levelFigure(std::size_t key) {
       FigureKind::levelBase, FigureKind::reductionBandwidth,
       FigureKind::reductionLatency};
   return kKinds[key];
+}
+
+std::optional<Precision> precisionOf(FigureKind kind) {
+  switch (kind) {
+  case FigureKind::gemmFp32:
+    return Precision::fp32;
+  case FigureKind::gemmFp16:
+    return Precision::fp16;
+  case FigureKind::gemmBf16:
+    return Precision::bf16;
+  default:
+    return std::nullopt;
+  }
 }
 
 bool isOfNetwork(FigureKind kind) { return kind >= FigureKind::levelBandwidth; }
@@ -80,7 +98,11 @@ FitUnknown unknownOf(const Figure &figure, const Measurements &measured) {
   case FigureKind::elementwiseEfficiency:
     return share({0.9});
   case FigureKind::gemmEfficiency:
-    return share({bestShare(measured)});
+    return share({bestShare(measured, measured.machine.defaultPrecision)});
+  case FigureKind::gemmFp32:
+  case FigureKind::gemmFp16:
+  case FigureKind::gemmBf16:
+    return share({bestShare(measured, *precisionOf(figure.kind))});
   case FigureKind::wave:
     return delay(2, FitScale::linear);
   case FigureKind::tileRate:
@@ -117,6 +139,11 @@ void setFigure(Machine &machine, const Figure &figure, double value) {
     break;
   case FigureKind::gemmEfficiency:
     device.gemmEfficiency = value;
+    break;
+  case FigureKind::gemmFp32:
+  case FigureKind::gemmFp16:
+  case FigureKind::gemmBf16:
+    device.ownGemmEfficiency[storedAs(*precisionOf(figure.kind))] = value;
     break;
   case FigureKind::wave:
     device.wave = Seconds{value * kMicro};
@@ -186,6 +213,11 @@ std::string adviceOf(const Figure &figure, const Machine &machine) {
     return "elementwise: a norm or an activation over 1 GB and more";
   case FigureKind::gemmEfficiency:
     return "products: large ones, m = n = k = 8192";
+  case FigureKind::gemmFp32:
+  case FigureKind::gemmFp16:
+  case FigureKind::gemmBf16:
+    return std::string("products: large ones with \"precision\": \"") +
+           nameOf(*precisionOf(figure.kind)) + '"';
   case FigureKind::wave:
     return "products: of few tiles and different depth, m = n = 1024 and k "
            "from 128 to 16384";

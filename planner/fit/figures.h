@@ -17,6 +17,9 @@ inline constexpr const char *kFittedDeviceKeys[] = {"launch_us",
                                                     "bandwidth_efficiency",
                                                     "elementwise_efficiency",
                                                     "gemm_efficiency",
+                                                    "gemm_efficiency_fp32",
+                                                    "gemm_efficiency_fp16",
+                                                    "gemm_efficiency_bf16",
                                                     "wave_us",
                                                     "unaligned_64_rate",
                                                     "unaligned_8_rate",
@@ -28,6 +31,9 @@ FigureKind deviceFigure(std::size_t key); ///< by index in kFittedDeviceKeys
 FigureKind levelFigure(std::size_t key);  ///< by index in kFittedLevelKeys
 
 bool isOfNetwork(FigureKind kind);
+
+/// Whose own figure it is; none: of all.
+std::optional<Precision> precisionOf(FigureKind kind);
 
 /// What physics allows, and where to start looking.
 FitUnknown unknownOf(const Figure &figure, const Measurements &measured);

@@ -25,7 +25,8 @@ double rounded(double value) {
 
 auto orderOf(const Measurement &row) {
   return std::tuple(row.kind, row.count, row.bytes, row.m, row.n, row.k,
-                    row.batch, row.ranks, row.stride, row.seconds);
+                    row.batch, row.precision, row.ranks, row.stride,
+                    row.seconds);
 }
 
 class MachineFitter {
@@ -49,8 +50,6 @@ public:
   }
 
 private:
-  Precision precision() const { return measured.machine.defaultPrecision; }
-
   void fitPart(bool network) {
     std::vector<const Measurement *> rows;
     for (const Measurement &row : measured.rows)
@@ -77,8 +76,7 @@ private:
       std::vector<double> left;
       left.reserve(rows.size());
       for (const Measurement *row : rows)
-        left.push_back(
-            std::log(row->predicted(trial, precision()) / row->seconds));
+        left.push_back(std::log(row->predicted(trial) / row->seconds));
       return left;
     };
     LeastSquares solved = solveLeastSquares(unknowns, errorsOf);
@@ -127,7 +125,7 @@ private:
       if (fit.residuals.empty() || fit.residuals.back().kind != row.kind)
         fit.residuals.push_back({row.kind, 0, 0.0, 0.0, "", ""});
       FitResidual &residual = fit.residuals.back();
-      double error = row.predicted(fit.machine, precision()) / row.seconds - 1;
+      double error = row.predicted(fit.machine) / row.seconds - 1;
       ++residual.rows;
       residual.rms += error * error;
       if (residual.rows == 1 || std::abs(error) > std::abs(residual.worst)) {

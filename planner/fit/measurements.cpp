@@ -39,8 +39,7 @@ const char *nameOf(MeasuredKind kind) {
 
 bool isCollective(MeasuredKind kind) { return kind >= MeasuredKind::allReduce; }
 
-double Measurement::predicted(const Machine &machine,
-                              Precision precision) const {
+double Measurement::predicted(const Machine &machine) const {
   const Device &device = machine.device;
   switch (kind) {
   case MeasuredKind::launches:
@@ -50,9 +49,10 @@ double Measurement::predicted(const Machine &machine,
   case MeasuredKind::elementwise:
     return (Bytes{bytes} / device.passRate() + device.launch).value;
   case MeasuredKind::product: {
-    Seconds arithmetic = productTime({m, n, k, batch}, device, precision,
+    Precision in = precision.value_or(machine.defaultPrecision);
+    Seconds arithmetic = productTime({m, n, k, batch}, device, in,
                                      batch > 1 ? device.products.batched : 1.0);
-    Bytes moved{batch * (m * k + k * n + m * n) * bytesOf(precision)};
+    Bytes moved{batch * (m * k + k * n + m * n) * bytesOf(in)};
     return (std::max(arithmetic, moved / device.streamRate()) + device.launch)
         .value;
   }
@@ -80,7 +80,8 @@ std::string Measurement::describe() const {
     return std::string(nameOf(kind)) + " pass of " + whole(bytes) + " B";
   case MeasuredKind::product:
     return (batch > 1 ? whole(batch) + " products of " : "product of ") +
-           whole(m) + " x " + whole(k) + " by " + whole(k) + " x " + whole(n);
+           whole(m) + " x " + whole(k) + " by " + whole(k) + " x " + whole(n) +
+           (precision ? std::string(" in ") + nameOf(*precision) : "");
   case MeasuredKind::send:
     return "send of " + whole(bytes) + " B over " + std::to_string(stride) +
            " ranks";

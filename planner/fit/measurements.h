@@ -5,6 +5,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,12 +33,13 @@ struct Measurement {
   MeasuredKind kind{};
   double count = 0, bytes = 0;
   double m = 0, n = 0, k = 0, batch = 0;
+  std::optional<Precision> precision; ///< of a product; none: the machine's
   int ranks = 0, stride = 0;
   double seconds = 0;
   std::string pointer; ///< where in the file
 
   /// What the model makes of it.
-  double predicted(const Machine &machine, Precision precision) const;
+  double predicted(const Machine &machine) const;
   /// "product of 4096 x 4096 by 4096 x 512"
   std::string describe() const;
 };
@@ -48,6 +50,9 @@ enum class FigureKind : std::uint8_t {
   bandwidthEfficiency,
   elementwiseEfficiency,
   gemmEfficiency,
+  gemmFp32,
+  gemmFp16,
+  gemmBf16,
   wave,
   tileRate,
   unaligned64,

@@ -128,6 +128,9 @@ public:
       made.k = whole(row, "k", kLongestSide);
       made.batch =
           static_cast<double>(row.integer("batch", 1, kLongestSide, 1));
+      if (row.find("precision"))
+        made.precision = static_cast<Precision>(
+            row.oneOf("precision", {"fp32", "fp16", "bf16"}));
     });
     each("collectives", [](JsonFields &row, Measurement &made) {
       constexpr MeasuredKind kKinds[] = {

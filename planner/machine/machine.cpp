@@ -26,6 +26,11 @@ int bytesOf(Precision precision) {
   return precision == Precision::fp32 ? 4 : 2;
 }
 
+std::size_t storedAs(Precision precision) {
+  return static_cast<std::size_t>(precision == Precision::fp8 ? Precision::bf16
+                                                              : precision);
+}
+
 std::optional<FlopsPerSec> Device::peak(Precision precision) const {
   switch (precision) {
   case Precision::fp32:

@@ -8,6 +8,8 @@
 #ifndef MTPLAN_PLANNER_MACHINE_MACHINE_H
 #define MTPLAN_PLANNER_MACHINE_MACHINE_H
 
+#include <array>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -21,6 +23,8 @@ namespace mtplan::planner {
 enum class Precision { fp32, fp16, bf16, fp8 };
 const char *nameOf(Precision precision);
 int bytesOf(Precision precision); ///< of one weight or activation
+/// Of fp32, fp16 and bf16 the one that passes see: an index, fp8's is bf16's.
+std::size_t storedAs(Precision precision);
 
 /// Output of one unit in a matrix product, and the rate of a product made of
 /// such tiles over that of the best.
@@ -34,6 +38,20 @@ struct ProductRates {
   /// Where n or k is no multiple of 64 elements, or not even of 8.
   double unaligned64 = 1.0, unaligned8 = 1.0;
   double batched = 1.0; ///< strided batched products
+};
+
+/// What the kernels of one software were measured to reach on a device: in
+/// place of what its file says of kernels in general.
+struct MeasuredKernels {
+  struct Attention {
+    double forward = 0.0, backward = 0.0; ///< shares of peak; 0: not measured
+  };
+  /// By Precision; fp8 has bf16's.
+  std::array<Attention, 3> attention;
+  /// By kernel and Precision: at which operands are read and results written,
+  /// each once; 0: not measured.
+  std::map<std::string, std::array<BytesPerSec, 3>, std::less<>> passes;
+  std::string software; ///< "mtplan"; empty: nothing was measured
 };
 
 struct Device {
@@ -58,8 +76,11 @@ struct Device {
   Seconds launch;                 ///< between a kernel and the next
   double gemmEfficiency = 1.0;    ///< sustained share of peak by large products
   double gemmEfficiencyFp8 = 1.0; ///< the same of fp8
+  /// The same by Precision where one has its own; 0: it has not.
+  std::array<double, 3> ownGemmEfficiency{};
   /// The same by fused attention that software has no figure for.
   double attentionEfficiency = 1.0;
+  MeasuredKernels kernels;
   /// Of devices of this kind, standard deviation of speed over the mean.
   double spread = 0.0;
   /// Peak rate by precision; absent: the device does not have it.

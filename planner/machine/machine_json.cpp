@@ -33,6 +33,7 @@ constexpr double kTera = 1e12;
 constexpr NumberRange kMemory{0, 1e6, true};    // GB or GiB
 constexpr NumberRange kReserve{0, 1e6, false};  // GiB
 constexpr NumberRange kBandwidth{0, 1e6, true}; // GB/s
+constexpr NumberRange kPassRate{0, 1e6, true};  // GB/s
 constexpr NumberRange kDelay{0, 1e6, false};    // us
 constexpr NumberRange kShare{0, 1, true};       // of a peak
 constexpr NumberRange kRate{0, 1e6, true};      // TFLOP/s
@@ -42,6 +43,8 @@ constexpr std::int64_t kMostUnits = 1'000'000;
 constexpr NumberRange kTileSide{1, 65'536, false};
 constexpr std::int64_t kMostDevices = 1'000'000;
 constexpr std::size_t kMostLevels = 8;
+constexpr Precision kMeasured[] = {Precision::fp32, Precision::fp16,
+                                   Precision::bf16};
 
 // What a link is taken to cost beside its rate where a file has one figure for
 // it and no more: those of the presets' networks (2.7 us a step in
@@ -146,6 +149,8 @@ private:
       std::optional<double> rate = sourced.optional(key, kRate);
       return rate ? std::optional(FlopsPerSec{kTera * *rate}) : std::nullopt;
     };
+    if (const json *kernels = fields.find("kernels"))
+      device.kernels = readKernels(*kernels, fields.pointerTo("kernels"));
     device.fp32 = peak("peak_fp32_TFLOPs");
     device.fp16 = peak("peak_fp16_TFLOPs");
     device.bf16 = peak("peak_bf16_TFLOPs");
@@ -178,8 +183,54 @@ private:
         sourced.number("unaligned_8_rate", kShare, 1.0);
     device.products.batched = sourced.number("batched_rate", kShare, 1.0);
     device.gemmEfficiency = sourced.number("gemm_efficiency", kShare);
+    for (Precision precision : kMeasured)
+      device.ownGemmEfficiency[storedAs(precision)] =
+          sourced
+              .optional(std::string("gemm_efficiency_") + nameOf(precision),
+                        kShare)
+              .value_or(0.0);
     device.gemmEfficiencyFp8 =
         sourced.number("gemm_efficiency_fp8", kShare, 1.0);
+  }
+
+  MeasuredKernels readKernels(const json &object, const std::string &pointer) {
+    MeasuredKernels kernels;
+    JsonFields fields(object, pointer, errors);
+    kernels.software = fields.text("software");
+    if (const json *attention = fields.find("attention")) {
+      SourcedFields sourced(*attention, fields.pointerTo("attention"), errors);
+      for (Precision precision : kMeasured) {
+        MeasuredKernels::Attention &own =
+            kernels.attention[storedAs(precision)];
+        const std::string name = nameOf(precision);
+        auto forward = sourced.optional(name + "_forward", kShare);
+        auto backward = sourced.optional(name + "_backward", kShare);
+        if (forward.has_value() != backward.has_value())
+          sourced.plain.fail(name + (forward ? "_backward" : "_forward"),
+                             "is missing beside " + name +
+                                 (forward ? "_forward" : "_backward"));
+        own = {forward.value_or(0.0), backward.value_or(0.0)};
+      }
+      sourced.plain.rejectOthers();
+    }
+    if (const json *passes = fields.find("passes")) {
+      const std::string at = fields.pointerTo("passes");
+      if (!passes->is_object())
+        fields.fail("passes", "must be an object");
+      else
+        for (const auto &[name, rates] : passes->items()) {
+          SourcedFields sourced(rates, childPointer(at, name), errors);
+          for (Precision precision : kMeasured)
+            kernels.passes[name][storedAs(precision)] = BytesPerSec{
+                kGB * sourced
+                          .optional(std::string(nameOf(precision)) + "_GBps",
+                                    kPassRate)
+                          .value_or(0.0)};
+          sourced.plain.rejectOthers();
+        }
+    }
+    fields.rejectOthers();
+    return kernels;
   }
 
   Host readHost(const json &object, const std::string &pointer) {
@@ -285,9 +336,31 @@ std::string formatMachine(const Machine &machine, const std::string &source) {
   block["batched_rate"] = quantity(device.products.batched);
   block["launch_us"] = quantity(device.launch.value / kMicro);
   block["gemm_efficiency"] = quantity(device.gemmEfficiency);
+  for (Precision precision : kMeasured)
+    if (double own = device.ownGemmEfficiency[storedAs(precision)]; own > 0)
+      block[std::string("gemm_efficiency_") + nameOf(precision)] =
+          quantity(own);
   if (device.fp8)
     block["gemm_efficiency_fp8"] = quantity(device.gemmEfficiencyFp8);
   block["attention_efficiency"] = quantity(device.attentionEfficiency);
+  if (!device.kernels.software.empty()) {
+    ordered &kernels = block["kernels"];
+    kernels["software"] = device.kernels.software;
+    for (Precision precision : kMeasured) {
+      const MeasuredKernels::Attention &own =
+          device.kernels.attention[storedAs(precision)];
+      if (own.forward > 0) {
+        const std::string name = nameOf(precision);
+        kernels["attention"][name + "_forward"] = quantity(own.forward);
+        kernels["attention"][name + "_backward"] = quantity(own.backward);
+      }
+    }
+    for (const auto &[name, rates] : device.kernels.passes)
+      for (Precision precision : kMeasured)
+        if (BytesPerSec rate = rates[storedAs(precision)]; rate.value > 0)
+          kernels["passes"][name][std::string(nameOf(precision)) + "_GBps"] =
+              quantity(rate.value / kGB);
+  }
   block["speed_spread"] = quantity(device.spread);
   for (Precision precision :
        {Precision::fp32, Precision::fp16, Precision::bf16})

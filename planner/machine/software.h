@@ -15,6 +15,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "planner/machine/machine.h"
@@ -148,9 +149,18 @@ struct Software {
   std::optional<Seconds> blockingLaunch;
 };
 
-/// Shares of peak on `device`: the entry of its name, else of its architecture,
-/// else the device's own figure both ways.
-AttentionRate attentionRateOf(const Software &software, const Device &device);
+/// Shares of peak on `device`: what was measured there, else the entry of its
+/// name, else of its architecture, else the device's own figure both ways.
+AttentionRate attentionRateOf(const Software &software, const Device &device,
+                              Precision precision);
+
+/// What was measured of the software's kernels on the device; null: nothing.
+const MeasuredKernels *measuredOf(const Software &software,
+                                  const Device &device);
+
+/// The same of one pass, by the name of its operator; 0: nothing.
+BytesPerSec measuredPassRate(const Software &software, const Device &device,
+                             std::string_view kernel, Precision precision);
 
 /// `size` as the kernel computes it.
 double paddedHead(const AttentionKernel &kernel, double size);

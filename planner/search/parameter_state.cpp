@@ -126,10 +126,48 @@ std::vector<ParameterState> parameterStates(const ModelGraph &model,
   return states;
 }
 
+// Sums of gradients are in single precision, whatever they are sums of.
+constexpr double kSumBytes = 4;
+
+// What kernels of our own do, where they were measured: every gradient is added
+// to its sum, the first to zeros.
+static Seconds measuredAccumulation(BytesPerSec rate,
+                                    const Parameter &parameter,
+                                    const ParameterState &state,
+                                    const Setting &setting) {
+  double perElement = bytesOf(setting.precision) + 2 * kSumBytes;
+  double bytes =
+      localBytes(parameter.shape, accumulatorLayout(state, setting.mesh),
+                 perElement, setting.mesh);
+  return static_cast<double>(setting.microBatches) * Bytes{bytes} / rate;
+}
+
+// Sums that are set to zeros, and squared for their norm.
+static Seconds measuredSweeps(const Parameter &parameter,
+                              const ParameterState &state,
+                              const Setting &setting) {
+  double bytes =
+      localBytes(parameter.shape, accumulatorLayout(state, setting.mesh),
+                 kSumBytes, setting.mesh);
+  Seconds time;
+  for (const char *kernel : {"zeros", "square_sum"})
+    if (BytesPerSec rate =
+            measuredPassRate(*setting.software, setting.machine->device, kernel,
+                             setting.precision);
+        rate.value > 0)
+      time += Bytes{bytes} / rate;
+  return time;
+}
+
 Seconds accumulationTime(const Parameter &parameter,
                          const ParameterState &state, const Setting &setting) {
   const ParameterTraffic &traffic = setting.software->parameters;
   const Mesh &mesh = setting.mesh;
+  if (BytesPerSec rate =
+          measuredPassRate(*setting.software, setting.machine->device,
+                           "accumulate", setting.precision);
+      rate.value > 0)
+    return measuredAccumulation(rate, parameter, state, setting);
   double width = bytesOf(setting.precision) / 2.0; // figures are for 16 bits
   auto microBatches = static_cast<double>(setting.microBatches);
   double bytes = localBytes(parameter.shape, accumulatorLayout(state, mesh),
@@ -153,7 +191,11 @@ Seconds updateTime(const Parameter &parameter, const ParameterState &state,
       localBytes(parameter.shape, state.owned(), perElement.traffic,
                  setting.mesh) +
       localBytes(parameter.shape, state.stored, perElement.sweep, setting.mesh);
-  return Bytes{bytes} / setting.machine->device.passRate();
+  const Device &device = setting.machine->device;
+  BytesPerSec rate =
+      measuredPassRate(*setting.software, device, "adamw", setting.precision);
+  return Bytes{bytes} / (rate.value > 0 ? rate : device.passRate()) +
+         measuredSweeps(parameter, state, setting);
 }
 
 HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,

@@ -71,6 +71,14 @@ public:
   virtual double flops() const { return 0.0; }
 };
 
+/// What kernels run on, as it calls itself.
+struct DeviceFacts {
+  std::string name;        ///< "AMD EPYC"; "": it does not say
+  std::string libraries;   ///< "oneDNN 2.6.3"
+  std::int64_t memory = 0; ///< bytes; of a host all of it, for all ranks there
+  bool sharesHost = true;  ///< memory and units are the host's
+};
+
 /// Where kernels run. One per rank; runs one kernel at a time.
 class Backend {
 public:
@@ -89,6 +97,7 @@ public:
   /// queue; every rank asks at the same time. Null: `host` itself does.
   /// \throws std::runtime_error if the ranks' devices cannot talk
   virtual std::unique_ptr<World> carrier(World & /*host*/) { return nullptr; }
+  virtual DeviceFacts facts() const { return {}; }
 };
 
 /// Plain loops in double precision over any element types: the specification of

@@ -1,6 +1,9 @@
 //===- backend.cpp - The CPU's kernels ------------------------------------===//
 
+#include <cstdlib>
+#include <fstream>
 #include <map>
+#include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 
 #include "runtime/cpu/families.h"
@@ -52,6 +55,32 @@ const std::map<std::string, Maker> &makers() {
   return kTable;
 }
 
+// What follows the colon in the first line of `file` that starts with `key`.
+std::string entryOf(const char *file, const std::string &key) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(key))
+      if (const std::size_t colon = line.find(':'); colon != std::string::npos)
+        if (const std::size_t from = line.find_first_not_of(" \t", colon + 1);
+            from != std::string::npos)
+          return line.substr(from);
+  return {};
+}
+
+DeviceFacts factsOfHost() {
+  DeviceFacts facts;
+  facts.name = entryOf("/proc/cpuinfo", "model name");
+  const dnnl::version_t &version = *dnnl::version();
+  facts.libraries = "oneDNN " + std::to_string(version.major) + '.' +
+                    std::to_string(version.minor) + '.' +
+                    std::to_string(version.patch);
+  // "24576000 kB"
+  facts.memory =
+      std::strtoll(entryOf("/proc/meminfo", "MemTotal").c_str(), nullptr, 10) *
+      1024;
+  return facts;
+}
+
 class CpuBackend : public Backend {
 public:
   explicit CpuBackend(int threads)
@@ -65,6 +94,8 @@ public:
         return kernel;
     return reference->prepare(spec);
   }
+
+  DeviceFacts facts() const override { return factsOfHost(); }
 
 private:
   const SharedContext context;

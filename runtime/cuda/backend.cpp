@@ -6,6 +6,7 @@
 
 #include "runtime/cuda/collectives/carrier.h"
 #include "runtime/cuda/cuda_backend.h"
+#include "runtime/cuda/device_facts.h"
 #include "runtime/cuda/device_memory.h"
 #include "runtime/cuda/device_queue.h"
 #include "runtime/cuda/families.h"
@@ -91,6 +92,7 @@ public:
   std::unique_ptr<World> carrier(World &host) override {
     return makeCarrier(host, context);
   }
+  DeviceFacts facts() const override { return factsOfDevice(); }
 
 private:
   const SharedContext context;

@@ -3,6 +3,7 @@
 #include "tests/emulator/streams.h"
 
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -257,6 +258,23 @@ cudaError_t cudaSetDevice(int which) {
   if (which < 0 || which >= machine().devices)
     return cudaErrorInvalidDevice;
   device = which;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int which) {
+  if (which < 0 || which >= machine().devices)
+    return cudaErrorInvalidDevice;
+  *properties = {};
+  std::strcpy(properties->name, "emulated");
+  properties->totalGlobalMem = std::size_t{1} << 30;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int *version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int *version) {
+  *version = CUDART_VERSION;
   return cudaSuccess;
 }
 

@@ -77,17 +77,17 @@ TEST(FusedAttention, HeadsAreCutToSizesOfTheKernel) {
 TEST(FusedAttention, RatesAreTheDevicesThenTheArchitecturesThenTheMachines) {
   Device device = roundMachine().device;
   Software software = fusedKernel();
-  EXPECT_EQ(attentionRateOf(software, device).forward, 0.5);
+  EXPECT_EQ(attentionRateOf(software, device, Precision::bf16).forward, 0.5);
   software.attention.rates.push_back({"device", 0.75, 0.7});
-  EXPECT_EQ(attentionRateOf(software, device).forward, 0.75);
-  EXPECT_EQ(attentionRateOf(software, device).backward, 0.7);
+  EXPECT_EQ(attentionRateOf(software, device, Precision::bf16).forward, 0.75);
+  EXPECT_EQ(attentionRateOf(software, device, Precision::bf16).backward, 0.7);
   software.attention.rates.clear();
-  EXPECT_EQ(attentionRateOf(software, device).forward, 0.125);
-  EXPECT_EQ(attentionRateOf(software, device).backward, 0.125);
+  EXPECT_EQ(attentionRateOf(software, device, Precision::bf16).forward, 0.125);
+  EXPECT_EQ(attentionRateOf(software, device, Precision::bf16).backward, 0.125);
   // No name is no key.
   device.architecture.clear();
   software.attention.rates = {{"", 1.0, 1.0}};
-  EXPECT_EQ(attentionRateOf(software, device).forward, 0.125);
+  EXPECT_EQ(attentionRateOf(software, device, Precision::bf16).forward, 0.125);
 }
 
 TEST(FusedAttention, CopiesAroundTheKernelComeOnTop) {

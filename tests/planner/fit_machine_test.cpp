@@ -158,7 +158,7 @@ private:
     made.batch = row.value("batch", 1);
     made.ranks = row.value("ranks", 2);
     made.stride = row.value("stride", 1);
-    double seconds = made.predicted(truth, Precision::bf16);
+    double seconds = made.predicted(truth);
     // A sum of twelve uniform numbers is nearly normal, and the same
     // everywhere.
     double sum = -6;

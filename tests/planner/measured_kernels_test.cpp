@@ -1,0 +1,159 @@
+//===- measured_kernels_test.cpp - Figures of one software's kernels ------===//
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "planner/cost/compute_cost.h"
+#include "planner/cost/product_cost.h"
+#include "planner/machine/machine_json.h"
+#include "planner/machine/software_json.h"
+
+namespace mtplan::planner {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+json quantity(json value) {
+  return {{"value", std::move(value)}, {"source", "a test"}};
+}
+
+json fileWith(const json &kernels) {
+  json file = json::parse(machineText("cpu"));
+  file["device"]["kernels"] = kernels;
+  return file;
+}
+
+json someKernels() {
+  return {
+      {"software", "mtplan"},
+      {"attention",
+       {{"fp32_forward", quantity(0.5)}, {"fp32_backward", quantity(0.75)}}},
+      {"passes",
+       {{"layer_norm",
+         {{"fp32_GBps", quantity(20)}, {"bf16_GBps", quantity(5)}}},
+        {"dropout", {{"fp32_GBps", quantity(4)}}}}}};
+}
+
+std::string refusalOf(const json &file) {
+  try {
+    parseMachine(file.dump());
+  } catch (const MachineError &error) {
+    return error.what();
+  }
+  return "";
+}
+
+// A pass over [rows, 64] in single precision: one operand, one result.
+struct OnePass {
+  explicit OnePass(const std::string &kind, int width = 4) {
+    op.kind = kind;
+    op.opClass = OpClass::memory;
+    Factor rows, columns;
+    rows.name = "b", rows.size = 1000;
+    columns.name = "h", columns.size = 64;
+    op.factors = {rows, columns};
+    for (int tensor : {0, 1}) {
+      Tensor one;
+      one.shape = {1000, 64};
+      one.elementBytes = width;
+      tensors.push_back(one);
+      Use use;
+      use.tensor = tensor;
+      use.factors = {0, 1};
+      (tensor == 0 ? op.operands : op.results).push_back(use);
+    }
+  }
+  double seconds(const Machine &machine, const Software &software,
+                 Precision precision) const {
+    return computeTime(op, Strategy{}, tensors, Mesh{}, machine, software,
+                       precision)
+        .value;
+  }
+  Op op;
+  std::vector<Tensor> tensors;
+};
+
+TEST(MeasuredKernels, StandInAFile) {
+  Machine machine = parseMachine(fileWith(someKernels()).dump());
+  const MeasuredKernels &kernels = machine.device.kernels;
+  EXPECT_EQ(kernels.software, "mtplan");
+  EXPECT_EQ(kernels.attention[storedAs(Precision::fp32)].backward, 0.75);
+  EXPECT_EQ(kernels.passes.at("layer_norm")[storedAs(Precision::bf16)].value,
+            5e9);
+  std::string text = formatMachine(machine, "a test");
+  EXPECT_EQ(formatMachine(parseMachine(text), "a test"), text);
+  EXPECT_THAT(text, HasSubstr("bf16_GBps"));
+}
+
+TEST(MeasuredKernels, MistakesAreToldWithTheirPlace) {
+  json kernels = someKernels();
+  kernels["attention"].erase("fp32_backward");
+  kernels["passes"]["layer_norm"]["fp32_GBps"] = quantity(-1);
+  kernels["passes"]["dropout"]["fp64_GBps"] = quantity(1);
+  kernels.erase("software");
+  const std::string told = refusalOf(fileWith(kernels));
+  EXPECT_THAT(told, HasSubstr("/device/kernels/attention/fp32_backward: is "
+                              "missing beside fp32_forward"));
+  EXPECT_THAT(told,
+              HasSubstr("/device/kernels/passes/layer_norm/fp32_GBps/value"));
+  EXPECT_THAT(told, HasSubstr("/device/kernels/passes/dropout/fp64_GBps"));
+  EXPECT_THAT(told, HasSubstr("/device/kernels/software"));
+  EXPECT_THAT(refusalOf(fileWith({{"software", "x"}, {"passes", 3}})),
+              HasSubstr("/device/kernels/passes: must be an object"));
+}
+
+TEST(MeasuredKernels, CountForTheirSoftwareAndPrecisionAlone) {
+  const Machine plain = loadMachine("cpu");
+  const Machine machine = parseMachine(fileWith(someKernels()).dump());
+  const Software own = loadSoftware("mtplan"), other = loadSoftware("llm.c");
+  const double launch = machine.device.launch.value;
+  const OnePass norm("layer_norm");
+  EXPECT_DOUBLE_EQ(norm.seconds(machine, own, Precision::fp32),
+                   2 * 64000 * 4 / 20e9 + launch);
+  EXPECT_DOUBLE_EQ(
+      OnePass("layer_norm", 2).seconds(machine, own, Precision::bf16),
+      2 * 64000 * 2 / 5e9 + launch);
+  EXPECT_EQ(norm.seconds(machine, own, Precision::fp16),
+            norm.seconds(plain, own, Precision::fp16));
+  EXPECT_EQ(norm.seconds(machine, other, Precision::fp32),
+            norm.seconds(plain, other, Precision::fp32));
+  // A part of another operator by the software's file, and measured.
+  const OnePass dropout("dropout");
+  EXPECT_EQ(dropout.seconds(plain, own, Precision::fp32), 0.0);
+  EXPECT_DOUBLE_EQ(dropout.seconds(machine, own, Precision::fp32),
+                   2 * 64000 * 4 / 4e9 + launch);
+}
+
+TEST(MeasuredKernels, AttentionHasASharePerDirection) {
+  const Machine machine = parseMachine(fileWith(someKernels()).dump());
+  const Software own = loadSoftware("mtplan");
+  const AttentionRate rate =
+      attentionRateOf(own, machine.device, Precision::fp32);
+  EXPECT_EQ(rate.forward, 0.5);
+  EXPECT_EQ(rate.backward, 0.75);
+  EXPECT_EQ(attentionRateOf(own, machine.device, Precision::bf16).forward,
+            machine.device.attentionEfficiency);
+  EXPECT_EQ(
+      attentionRateOf(loadSoftware("llm.c"), machine.device, Precision::fp32)
+          .forward,
+      machine.device.attentionEfficiency);
+}
+
+TEST(MeasuredKernels, ProductsMayHaveAShareByPrecision) {
+  json file = json::parse(machineText("cpu"));
+  file["device"]["gemm_efficiency_bf16"] = quantity(0.5);
+  const Machine machine = parseMachine(file.dump());
+  const Device &device = machine.device;
+  EXPECT_EQ(productRate(device, Precision::bf16).value,
+            0.5 * device.bf16->value);
+  EXPECT_EQ(productRate(device, Precision::fp32).value,
+            device.gemmEfficiency * device.fp32->value);
+  const std::string text = formatMachine(machine, "a test");
+  EXPECT_EQ(formatMachine(parseMachine(text), "a test"), text);
+  EXPECT_THAT(text, HasSubstr("gemm_efficiency_bf16"));
+}
+
+} // namespace
+} // namespace mtplan::planner

@@ -1,0 +1,206 @@
+//===- calibration_test.cpp - Known costs, measured -----------------------===//
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/calibration/kernel_runs.h"
+#include "runtime/calibration/link_runs.h"
+#include "tests/runtime/calibration/fake_machine.h"
+
+namespace mtplan::runtime {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr CalibrationShapes kSmall{.samples = 2,
+                                   .sequence = 64,
+                                   .hidden = 128,
+                                   .words = 512,
+                                   .square = 256,
+                                   .spread = 1 << 18,
+                                   .largestMessage = 1 << 20};
+
+std::vector<MeasuredRun> measured(FakeMachine &machine, int ranks = 1,
+                                  int ranksOfHost = 1) {
+  FakeWorld world(machine, ranks);
+  FakeBackend backend(machine);
+  return calibrate(world, backend, machine.clock(),
+                   {.shapes = kSmall,
+                    .types = {ElementType::f32, ElementType::bf16},
+                    .seconds = 0.1,
+                    .ranksOfHost = ranksOfHost});
+}
+
+TEST(Timing, IsTheMedianAndTheMiddleHalf) {
+  const Timing timing = timingOf({9.0, 1.0, 3.0, 2.0, 100.0});
+  EXPECT_EQ(timing.seconds, 3.0);
+  EXPECT_EQ(timing.low, 2.0);
+  EXPECT_EQ(timing.high, 9.0);
+  EXPECT_EQ(timing.samples, 5);
+  EXPECT_EQ(timingOf({1.0, 2.0}).seconds, 1.5);
+}
+
+// The first run is long, and so is every fourth sample: neither counts.
+TEST(Stopwatch, LeavesTheFirstRunAndStragglersOut) {
+  FakeMachine machine;
+  FakeWorld world(machine, 3);
+  Queue queue;
+  Stopwatch watch(world, queue, machine.clock(), 0.5);
+  int number = 0;
+  const Timing timing = watch.time([&](std::int64_t run) {
+    EXPECT_EQ(run, number);
+    machine.now += number == 0 ? 7.0 : number % 4 == 3 ? 0.5 : 0.01;
+    ++number;
+  });
+  EXPECT_NEAR(timing.seconds, 0.01, 1e-12);
+  EXPECT_EQ(timing.samples, 50);
+}
+
+// What is short is run many times between two looks at the clock, as ticks may
+// be coarse.
+TEST(Stopwatch, RepeatsWhatIsShort) {
+  FakeMachine machine;
+  FakeWorld world(machine, 2);
+  const SecondsClock coarse = [&] {
+    return 1e-5 * std::floor(machine.now / 1e-5);
+  };
+  Queue queue;
+  Stopwatch watch(world, queue, coarse, 0.1);
+  const Timing timing = watch.time([&](std::int64_t) { machine.now += 1e-6; });
+  EXPECT_NEAR(timing.seconds, 1e-6, 2e-8);
+}
+
+TEST(Stopwatch, TakesFiveSamplesOfWhatIsLongerThanItsTime) {
+  FakeMachine machine;
+  FakeWorld world(machine, 1);
+  Queue queue;
+  Stopwatch watch(world, queue, machine.clock(), 0.001);
+  EXPECT_EQ(watch.time([&](std::int64_t) { machine.now += 2.0; }).samples, 5);
+}
+
+TEST(Calibration, FindsWhatEveryRunCosts) {
+  FakeMachine machine;
+  std::set<std::string> kernels;
+  for (const MeasuredRun &run : measured(machine, 4, 2)) {
+    kernels.insert(run.kernel);
+    double seconds = machine.launch;
+    const auto bytes = static_cast<double>(run.bytes);
+    switch (run.as) {
+    case MeasuredAs::launches:
+      seconds += 3 * 16 * 4 / machine.stream;
+      break;
+    case MeasuredAs::pass:
+      continue; // what is looked up or updated counts otherwise: see below
+    case MeasuredAs::product:
+      seconds += 2.0 * static_cast<double>(run.m * run.n * run.k * run.batch) /
+                 machine.product;
+      break;
+    case MeasuredAs::attention:
+      seconds += static_cast<double>(run.batch * run.m * run.n * run.k) /
+                 machine.attention;
+      break;
+    case MeasuredAs::collective:
+    case MeasuredAs::message:
+      seconds = machine.latency + bytes / machine.link;
+      break;
+    }
+    EXPECT_NEAR(run.timing.seconds, seconds, 1e-6 * seconds)
+        << run.kernel << ' ' << run.what;
+    EXPECT_GE(run.timing.samples, 5);
+  }
+  EXPECT_TRUE(kernels.contains("einsum"));
+  EXPECT_TRUE(kernels.contains("adamw"));
+  EXPECT_TRUE(kernels.contains("all_to_all"));
+  EXPECT_TRUE(kernels.contains("send"));
+}
+
+TEST(Calibration, TellsBytesThatPass) {
+  FakeMachine machine;
+  std::map<std::pair<std::string, ElementType>, std::int64_t> bytes;
+  for (const MeasuredRun &run : measured(machine))
+    if (run.as == MeasuredAs::pass)
+      bytes[{run.kernel, run.type}] = run.bytes;
+  const std::int64_t x = 2 * 64 * 128, table = 512 * 128;
+  constexpr ElementType kF32 = ElementType::f32, kBf16 = ElementType::bf16;
+  EXPECT_EQ((bytes[{"add", kF32}]), 3 * 4 * x);
+  EXPECT_EQ((bytes[{"add", kBf16}]), 3 * 2 * x);
+  // Of a table what is found there; of indices four bytes each.
+  EXPECT_EQ((bytes[{"embedding", kBf16}]), 2 * 2 * x + 4 * 2 * 64);
+  EXPECT_EQ((bytes[{"vocab_pick", kF32}]), (4 + 4 + 4) * 2 * 64);
+  // Gradient, weight, two moments; with a master of its own beside the weight.
+  EXPECT_EQ((bytes[{"adamw", kF32}]), (4 + 3 * 8) * table);
+  EXPECT_EQ((bytes[{"adamw", kBf16}]), (4 + 2 + 3 * 8) * table);
+  EXPECT_EQ((bytes[{"accumulate", kBf16}]), (2 + 8) * table);
+  EXPECT_EQ((bytes[{"zeros", kF32}]), 4 * table);
+}
+
+TEST(Calibration, LeavesOutWhatABackendLacks) {
+  FakeMachine machine;
+  machine.lacks = "rope";
+  const std::vector<MeasuredRun> runs = measured(machine);
+  EXPECT_TRUE(std::ranges::none_of(
+      runs, [](const MeasuredRun &run) { return run.kernel == "rope"; }));
+  EXPECT_TRUE(std::ranges::any_of(
+      runs, [](const MeasuredRun &run) { return run.kernel == "swiglu"; }));
+}
+
+TEST(Calibration, OfOneRankHasNoCollectives) {
+  FakeMachine machine;
+  for (const MeasuredRun &run : measured(machine)) {
+    EXPECT_NE(run.as, MeasuredAs::collective);
+    EXPECT_NE(run.as, MeasuredAs::message);
+  }
+}
+
+TEST(Calibration, GroupsLieInsideHostsAndAcross) {
+  EXPECT_THAT(groupShapesOf(1, 1), ElementsAre());
+  EXPECT_THAT(groupShapesOf(6, 6),
+              ElementsAre(GroupShape{2, 1}, GroupShape{6, 1}));
+  EXPECT_THAT(groupShapesOf(8, 4),
+              ElementsAre(GroupShape{2, 1}, GroupShape{4, 1}, GroupShape{2, 4},
+                          GroupShape{8, 1}));
+  EXPECT_THAT(groupShapesOf(3, 1), ElementsAre(GroupShape{3, 1}));
+  EXPECT_THAT(groupOf({2, 1}, 5), ElementsAre(4, 5));
+  EXPECT_THAT(groupOf({2, 4}, 6), ElementsAre(2, 6));
+  EXPECT_THAT(groupOf({3, 2}, 9), ElementsAre(7, 9, 11));
+}
+
+// As many kernels as there are, of the real backend, by two ranks that share
+// a machine; how long they take is not asked.
+TEST(Calibration, RunsOnTheCpu) {
+  CalibrationShapes tiny = kSmall;
+  tiny.square = 64;
+  tiny.spread = 1 << 12;
+  tiny.largestMessage = 1 << 13;
+  const std::vector<ElementType> types{ElementType::f32, ElementType::bf16,
+                                       ElementType::f16};
+  std::size_t wanted = 1;
+  for (const ElementType type : types)
+    wanted += kernelRunsOf(tiny, type).size();
+  std::vector<std::vector<MeasuredRun>> all(2);
+  runOnThreads(2, {}, [&](World &world) {
+    const std::unique_ptr<Backend> backend = makeCpuBackend(1);
+    all[static_cast<std::size_t>(world.rank())] = calibrate(
+        world, *backend, steadySeconds(),
+        {.shapes = tiny, .types = types, .seconds = 0.01, .ranksOfHost = 2});
+  });
+  ASSERT_EQ(all[0].size(), all[1].size());
+  std::size_t kernels = 0;
+  for (std::size_t i = 0; i < all[0].size(); ++i) {
+    EXPECT_GT(all[0][i].timing.seconds, 0.0) << all[0][i].kernel;
+    EXPECT_EQ(all[0][i].timing.seconds, all[1][i].timing.seconds);
+    kernels += all[0][i].as < MeasuredAs::collective ? 1 : 0;
+  }
+  EXPECT_EQ(kernels, wanted);
+  const DeviceFacts facts = makeCpuBackend(1)->facts();
+  EXPECT_FALSE(facts.name.empty());
+  EXPECT_THAT(facts.libraries, testing::StartsWith("oneDNN "));
+  EXPECT_GT(facts.memory, std::int64_t{1} << 28);
+}
+
+} // namespace
+} // namespace mtplan::runtime

@@ -1,0 +1,35 @@
+//===- calibrate.h - `mtrun calibrate` --------------------------*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_RUN_CALIBRATE_H
+#define MTPLAN_TOOLS_RUN_CALIBRATE_H
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace mtplan::tools {
+
+struct CalibrateFlags {
+  std::string output, measurements; ///< files; measurements "": not kept
+  std::string backend = "cpu", like, name, date;
+  std::string precisions = "fp32,bf16,fp16";
+  std::optional<int> ranks, threads;
+  double seconds = 60.0;
+  bool replaces = false;
+};
+
+/// Adds `calibrate` to `app`; the subcommand.
+CLI::App *describeCalibrate(CLI::App &app, CalibrateFlags &flags);
+
+/// Measures the machine, and writes the machine file.
+/// \throws BadInput
+void runCalibrate(const CalibrateFlags &flags, std::ostream &out,
+                  std::ostream &err);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_RUN_CALIBRATE_H

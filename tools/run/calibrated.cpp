@@ -1,0 +1,84 @@
+//===- calibrated.cpp - What was measured, for people ---------------------===//
+
+#include "tools/run/calibrated.h"
+
+#include <fmt/format.h>
+
+#include "runtime/backend/element.h"
+#include "tools/table.h"
+#include "tools/units_text.h"
+
+namespace mtplan::tools {
+
+using runtime::MeasuredAs;
+using runtime::MeasuredRun;
+
+namespace {
+
+std::string whatOf(const MeasuredRun &run) {
+  const std::string type = runtime::nameOf(run.type);
+  switch (run.as) {
+  case MeasuredAs::launches:
+    return "a kernel of " + run.what;
+  case MeasuredAs::pass:
+    return run.kernel + ' ' + type;
+  case MeasuredAs::product:
+    return fmt::format("{}{}x{} by {}x{} {}, {}",
+                       run.batch > 1 ? fmt::format("{} of ", run.batch) : "",
+                       run.m, run.k, run.k, run.n, type, run.what);
+  case MeasuredAs::attention:
+    return fmt::format("{} of {} heads, {} positions, {} {}", run.kernel,
+                       run.batch, run.m, run.what, type);
+  case MeasuredAs::collective:
+    return fmt::format("{} {} over {}{}", run.kernel,
+                       bytesText({static_cast<double>(run.bytes)}), run.ranks,
+                       run.stride > 1 ? fmt::format(", every {}th", run.stride)
+                                      : "");
+  case MeasuredAs::message:
+    return fmt::format("{} {} to rank + {}", run.kernel,
+                       bytesText({static_cast<double>(run.bytes)}), run.stride);
+  }
+  return {};
+}
+
+// Of a second.
+std::string rateOf(const MeasuredRun &run) {
+  const double seconds = run.timing.seconds;
+  if (run.as == MeasuredAs::launches)
+    return "";
+  if (run.as == MeasuredAs::product)
+    return fmt::format("{:.4g} GFLOP/s", 2e-9 * static_cast<double>(run.m) *
+                                             static_cast<double>(run.n) *
+                                             static_cast<double>(run.k) *
+                                             static_cast<double>(run.batch) /
+                                             seconds);
+  // Two products forward, five backward, of half of the pairs under a mask.
+  if (run.as == MeasuredAs::attention)
+    return fmt::format(
+        "{:.4g} GFLOP/s",
+        (run.kernel == "attention" ? 4e-9 : 10e-9) * (run.causal ? 0.5 : 1.0) *
+            static_cast<double>(run.batch) * static_cast<double>(run.m) *
+            static_cast<double>(run.n) * static_cast<double>(run.k) / seconds);
+  return fmt::format("{:.4g} GB/s",
+                     1e-9 * static_cast<double>(run.bytes) / seconds);
+}
+
+} // namespace
+
+std::string tableOf(const std::vector<MeasuredRun> &runs,
+                    const Calibrated &calibrated) {
+  Table table;
+  table.add({"what", "measured", "middle half", "rate",
+             calibrated.before.name + " says", "the file says"});
+  for (const MeasuredRun &run : runs) {
+    const runtime::Timing &timing = run.timing;
+    table.add({whatOf(run), timeText({timing.seconds}),
+               percentText((timing.high - timing.low) / timing.seconds),
+               rateOf(run),
+               timeText({predictedSeconds(run, calibrated.before)}),
+               timeText({predictedSeconds(run, calibrated.fit.machine)})});
+  }
+  return table.print("  ");
+}
+
+} // namespace mtplan::tools
