@@ -212,6 +212,7 @@ private:
 
   static std::string listsText(const std::vector<std::vector<int>> &lists) {
     std::vector<std::string> items;
+    items.reserve(lists.size());
     for (const std::vector<int> &list : lists)
       items.push_back(listText(list));
     return listText(items);

@@ -90,7 +90,12 @@ void writeTake(const KernelWriter &to) {
       const std::string own = to.names.offset(result, d),
                         held = to.names.offset(from, d);
       if (own != held)
-        first = held == "0" ? own : "(" + own + " - " + held + ")";
+        first = held == "0" ? own
+                            : std::string("(")
+                                  .append(own)
+                                  .append(" - ")
+                                  .append(held)
+                                  .append(")");
     }
     if (first.empty())
       continue;

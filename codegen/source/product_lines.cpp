@@ -85,8 +85,15 @@ public:
          {std::pair(&calls.outer, "i"), std::pair(&calls.summed, "term")})
       for (std::size_t l = 0; l < loops->size(); ++l) {
         const std::string index = name + std::to_string(l);
-        to.text.open("for (std::int64_t " + index + " = 0; " + index + " < " +
-                     to.count((*loops)[l].size) + "; ++" + index + ")");
+        to.text.open(std::string("for (std::int64_t ")
+                         .append(index)
+                         .append(" = 0; ")
+                         .append(index)
+                         .append(" < ")
+                         .append(to.count((*loops)[l].size))
+                         .append("; ++")
+                         .append(index)
+                         .append(")"));
       }
     std::vector<std::string> members = membersOf(calls.first);
     if (!calls.summed.empty())

@@ -79,10 +79,16 @@ std::string StageNames::place(const Tensor &tensor, std::size_t dim) const {
     const int size = plan.mesh[indexed(axis)].size;
     if (size == 1)
       continue;
-    const std::string own = "now.at(" + axes[indexed(axis)] + ")";
-    text = text.empty()
-               ? own
-               : "(" + text + " * " + std::to_string(size) + " + " + own + ")";
+    const std::string own =
+        std::string("now.at(").append(axes[indexed(axis)]).append(")");
+    text = text.empty() ? own
+                        : std::string("(")
+                              .append(text)
+                              .append(" * ")
+                              .append(std::to_string(size))
+                              .append(" + ")
+                              .append(own)
+                              .append(")");
   }
   return text;
 }

@@ -182,6 +182,7 @@ namespace {
 
 template <typename T> std::string numbersText(const std::vector<T> &items) {
   std::vector<std::string> words;
+  words.reserve(items.size());
   for (const T item : items)
     words.push_back(std::to_string(item));
   return listText(words);
