@@ -3,7 +3,6 @@
 #include "tests/emulator/streams.h"
 
 #include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -261,14 +260,6 @@ cudaError_t cudaSetDevice(int which) {
   return cudaSuccess;
 }
 
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int which) {
-  if (which < 0 || which >= machine().devices)
-    return cudaErrorInvalidDevice;
-  *properties = {};
-  std::strcpy(properties->name, "emulated");
-  properties->totalGlobalMem = std::size_t{1} << 30;
-  return cudaSuccess;
-}
 cudaError_t cudaRuntimeGetVersion(int *version) {
   *version = CUDART_VERSION;
   return cudaSuccess;
