@@ -68,8 +68,9 @@ void runKernel(benchmark::State &state, const KernelSpec &spec,
     out.push_back(storage.emplace_back(filled(view)).data());
     bytes += view.elements() * bytesOf(view.type) * (readsResults ? 2 : 1);
   }
-  const UpdateNumbers update{.learningRate = 1e-4, .weightDecay = 0.1};
-  const Invocation call{in.data(), out.data(), {}, &update};
+  StepNumbers step;
+  step.update = {.learningRate = 1e-4, .weightDecay = 0.1};
+  const Invocation call{in.data(), out.data(), &step};
   kernel->run(call);
   for (auto _ : state)
     kernel->run(call);
