@@ -355,6 +355,8 @@ TEST(ParseMeasurements, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(with("/machine/device/units", "fit"),
             "/machine/device/units: cannot be fitted; what can is: launch_us, "
             "bandwidth_efficiency, elementwise_efficiency, gemm_efficiency, "
+            "gemm_efficiency_fp32, gemm_efficiency_fp16, "
+            "gemm_efficiency_bf16, "
             "wave_us, unaligned_64_rate, unaligned_8_rate, batched_rate\n"
             "/machine/device/units: needs a source; write {\"value\": ..., "
             "\"source\": \"where it is from\"}");
