@@ -32,6 +32,8 @@ struct TensorKey {
   std::string label;
   std::int64_t copy = 0;
 
+  // clang-tidy 14 takes the 0 of a defaulted comparison for a pointer.
+  // NOLINTNEXTLINE(modernize-use-nullptr)
   auto operator<=>(const TensorKey &) const = default;
   /// The label with its `*` replaced by the number of the copy.
   std::string name() const;

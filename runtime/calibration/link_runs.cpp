@@ -139,6 +139,7 @@ std::vector<int> groupOf(GroupShape shape, int rank) {
   const int block = shape.ranks * shape.stride;
   const int first = rank / block * block + rank % shape.stride;
   std::vector<int> ranks;
+  ranks.reserve(static_cast<std::size_t>(shape.ranks));
   for (int i = 0; i < shape.ranks; ++i)
     ranks.push_back(first + i * shape.stride);
   return ranks;

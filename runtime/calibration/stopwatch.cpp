@@ -76,6 +76,7 @@ Timing Stopwatch::time(const std::function<void(std::int64_t number)> &run) {
                                 static_cast<double>(kMostSamples))),
       kFewestSamples, kMostSamples);
   std::vector<double> samples;
+  samples.reserve(static_cast<std::size_t>(wanted));
   for (int i = 0; i < wanted; ++i)
     samples.push_back(sampleOf(run, runs));
   return timingOf(std::move(samples));

@@ -29,7 +29,7 @@ struct Captured {
   bool isOpen = true, isSpoilt = false;
 };
 
-thread_local int device = 0;
+thread_local int currentDevice = 0;
 thread_local int captures = 0; ///< that this thread has begun and not ended
 
 /// Of the whole process.
@@ -249,14 +249,14 @@ cudaError_t cudaGetDeviceCount(int *count) {
   *count = machine().devices;
   return *count > 0 ? cudaSuccess : cudaErrorNoDevice;
 }
-cudaError_t cudaGetDevice(int *which) {
-  *which = device;
+cudaError_t cudaGetDevice(int *device) {
+  *device = currentDevice;
   return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int which) {
-  if (which < 0 || which >= machine().devices)
+cudaError_t cudaSetDevice(int device) {
+  if (device < 0 || device >= machine().devices)
     return cudaErrorInvalidDevice;
-  device = which;
+  currentDevice = device;
   return cudaSuccess;
 }
 
@@ -272,7 +272,7 @@ cudaError_t cudaDriverGetVersion(int *version) {
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
                                       unsigned /*flags*/) {
   *stream = new CUstream_st;
-  (*stream)->device = device;
+  (*stream)->device = currentDevice;
   const std::lock_guard lock(machine().mutex);
   machine().streams.push_back(*stream);
   return cudaSuccess;
@@ -307,7 +307,7 @@ cudaError_t cudaDeviceSynchronize() {
     return cudaErrorStreamCaptureUnsupported;
   runUntil([] {
     for (cudaStream_t stream : machine().streams)
-      if (stream->device == device && !stream->work.empty())
+      if (stream->device == currentDevice && !stream->work.empty())
         return false;
     return true;
   });
@@ -405,9 +405,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
   *graph = new CUgraph_st{captured->nodes};
   return cudaSuccess;
 }
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *launched, cudaGraph_t graph,
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *graphExec, cudaGraph_t graph,
                                  unsigned long long /*flags*/) {
-  *launched = new CUgraphExec_st{graph->nodes};
+  *graphExec = new CUgraphExec_st{graph->nodes};
   return cudaSuccess;
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t /*graph*/,
