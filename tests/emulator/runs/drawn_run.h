@@ -1,0 +1,60 @@
+//===- drawn_run.h - A drawn plan for emulated GPUs -------------*- C++ -*-===//
+
+#ifndef MTPLAN_TESTS_EMULATOR_RUNS_DRAWN_RUN_H
+#define MTPLAN_TESTS_EMULATOR_RUNS_DRAWN_RUN_H
+
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "passes/memory/element_type.h"
+#include "passes/verify/prove.h"
+#include "tests/executable/run_plan.h"
+#include "tests/passes/drawn_plan.h"
+
+namespace mtplan::passes {
+
+/// A random plan of a family of two layers, in double precision.
+struct DrawnRun {
+  DrawnRun(Family theFamily, std::uint64_t salt)
+      : family(shortened(theFamily)), drawn(drawnOf(family, salt)),
+        made(family, drawn),
+        pair(buildProofPair(*made.step.module, *made.planned)) {
+    if (!pair)
+      throw std::runtime_error("no program of " + textOf(drawn));
+    for (mlir::ModuleOp step : {*pair->partitioned, *pair->logical})
+      setElementType(step, mlir::Float64Type::get(step->getContext()));
+    options.seed = drawn.seed;
+    options.microBatches = drawn.microBatches;
+    options.adam.epsilon = 1e-3; // else near zero it magnifies what is rounding
+  }
+
+  const Family family;
+  const Drawn drawn;
+  DrawnStep made;
+  std::optional<ProofPair> pair;
+  ir::RunOptions options;
+
+private:
+  static Family shortened(Family family) {
+    if (family.layers > 0)
+      family.layers = 2;
+    return family;
+  }
+  static Drawn drawnOf(const Family &family, std::uint64_t salt) {
+    Dice dice = diceOf(family, salt);
+    return draw(dice, family.splits.contains("expert"),
+                planner::layersOf(Step(family, 1, 1).graph));
+  }
+};
+
+inline void expectSame(const Gathered &ran, const Gathered &expected) {
+  EXPECT_EQ(ran.faults, std::vector<std::string>());
+  std::string worst;
+  EXPECT_LE(worstDifference(ran, expected, worst, 1e-3), 1e-10) << worst;
+  EXPECT_EQ(ran.collectives, expected.collectives);
+}
+
+} // namespace mtplan::passes
+
+#endif // MTPLAN_TESTS_EMULATOR_RUNS_DRAWN_RUN_H
