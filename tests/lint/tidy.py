@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
 """tidy.py <build folder> without-mlir|with-mlir: clang-tidy-14 over those of
 our files in compile_commands.json that include no MLIR header, themselves or
-through our headers, or over those that do; the latter take far longer each.
+through our headers, or over those that do; the latter take longer each.
+
+Nearly all of clang-tidy's time goes into the headers of others, so it is given
+files of equal flags together, as one that includes them, where their own names
+do not clash. Where it complains of such a bundle, the halves are read, down to
+single files: only what it says of a file alone is reported.
 
 Device code is not read: clang-tidy 14 does not know CUDA 13's headers. nvcc and
 g++ (tests/emulator) judge it, warnings as errors.
@@ -16,26 +21,61 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROOMS = ("ir", "passes", "planner", "codegen", "runtime", "tools", "tests",
          "bench")
+# Our headers that are judged, as in .clang-tidy.
+HEADERS = re.search(r"^HeaderFilterRegex: '(.*)'$",
+                    (ROOT / ".clang-tidy").read_text(encoding="utf-8"),
+                    re.MULTILINE)[1]
+# More share more, but leave the last core alone for longer.
+BUNDLE = 16
 
 
-def includes_mlir(path, known):
-    """Whether a file of ours reaches an MLIR header; `known` remembers."""
-    if path not in known:
-        known[path] = False  # ends a cycle
-        text = path.read_text(encoding="utf-8")
-        names = re.findall(r'^#\s*include "([^"]+)"', text, re.MULTILINE)
-        known[path] = any(
-            name.startswith(("mlir/", "llvm/")) or name.endswith(".inc")
-            or any(file.is_file() and includes_mlir(file, known)
-                   for file in (path.parent / name, ROOT / name))
-            for name in names)
-    return known[path]
+class Reached:
+    """What a file of ours reaches: an MLIR header or not, and which names our
+    headers declare. `known` remembers."""
+
+    def __init__(self, path, known):
+        known[path] = self  # ends a cycle
+        self.text = path.read_text(encoding="utf-8")
+        self.mlir = False
+        self.names = set()
+        for name in re.findall(r'^#\s*include "([^"]+)"', self.text,
+                               re.MULTILINE):
+            self.mlir |= (name.startswith(("mlir/", "llvm/"))
+                          or name.endswith(".inc"))
+            for file in (path.parent / name, ROOT / name):
+                if file.is_file():
+                    header = known.get(file) or Reached(file, known)
+                    self.mlir |= header.mlir
+                    self.names |= header.names | declared(header.text)
+
+
+def declared(text):
+    """What a text names at namespace scope, where clang-format indents
+    nothing; near enough: a clash that is overlooked costs time only."""
+    text = re.sub(r"^template <[^;{=]*>\n", "", text, flags=re.MULTILINE)
+    heads = re.findall(r"^(?!namespace|using|template|public:|private:|"
+                       r"protected:|TEST|BENCHMARK|INSTANTIATE)(\w[^{;=]*[{;=])",
+                       text, re.MULTILINE)
+    names = set(re.findall(r"^#define (\w+)|^using (\w+) =", text,
+                           re.MULTILINE))
+    names = {first or second for first, second in names}
+    for head in heads:
+        kind = re.match(r"(?:class|struct|enum|union)\b(?: class)?\s+(\w+)",
+                        head)
+        name = re.search(r"(::)?(\w+)\s*[(\[]|()(\w+)\s*[={;]", head)
+        if kind and "(" not in head:
+            if head[-1] != ";":
+                names.add(kind[1])
+        elif name and not name[1]:
+            names.add(name[2] or name[4])
+    return names
 
 
 def digest(paths, start=b""):
@@ -46,59 +86,123 @@ def digest(paths, start=b""):
     return state.hexdigest()
 
 
-def without_precompiled(command):
-    """The command without GCC's precompiled header, which clang cannot read;
-    each file includes what it needs."""
-    return re.sub(r" -Winvalid-pch| -fpch-preprocess| -include \S*cmake_pch\S*",
-                  "", command)
+def flags(commands):
+    """{file: flags} for those of compile_commands.json. Include folders and
+    definitions are everyone's, so that more files have equal flags; without
+    optimisation, and without GCC's precompiled header, which clang cannot
+    read: each file includes what it needs."""
+    words = {}
+    for c in commands:
+        text = re.sub(r" -Winvalid-pch| -fpch-preprocess"
+                      r"| -include \S*cmake_pch\S*| -O\d| -o \S+ -c \S+$", "",
+                      c["command"]).replace("-isystem ", "-isystem")
+        words[c["file"]] = shlex.split(text)[1:]
+    seen = sorted(set(sum(words.values(), [])))
+    names = [w.split("=")[0] for w in seen]
+    apart = [w for w, name in zip(seen, names)
+             if w[:2] in ("-f", "-m") or names.count(name) > 1]
+    common = [w for w in seen if w not in apart]
+    return {file: common + [w for w in words[file] if w in apart]
+            for file in words}
 
 
-def tidy(database, file):
-    """The complaints about one file; empty when there are none."""
-    run = subprocess.run(["clang-tidy-14", "-p", database, "--quiet",
-                          # GCC's names are not all clang's.
-                          "--extra-arg=-Wno-unknown-warning-option", file],
-                         capture_output=True, text=True, check=False)
-    if run.returncode == 0:
+def bundles(files, known):
+    """The files ({path: flags}) in lists of equal flags where what one names
+    for itself no other names or sees, each in the first list that can take it.
+    O(files * lists)."""
+    made = []
+    for file in sorted(files):
+        reached = known[pathlib.Path(file)]
+        own = declared(reached.text) - reached.names
+        # What lies together includes the same.
+        folder = pathlib.Path(file).relative_to(ROOT).parent.parts[:2]
+        for bundle in made:
+            if (bundle["folder"] == folder and bundle["flags"] == files[file]
+                    and len(bundle["files"]) < BUNDLE
+                    and not own & (bundle["own"] | bundle["seen"])
+                    and not bundle["own"] & reached.names):
+                break
+        else:
+            bundle = {"folder": folder, "flags": files[file], "own": set(), "seen": set(),
+                      "files": []}
+            made.append(bundle)
+        bundle["own"] |= own
+        bundle["seen"] |= reached.names
+        bundle["files"].append(file)
+    return [bundle["files"] for bundle in made]
+
+
+def run(folder, files, flags_of):
+    """What clang-tidy has against the files read as one; empty: nothing."""
+    name = hashlib.sha256("\0".join(files).encode()).hexdigest()[:16]
+    whole = folder / f"{name}.cpp"
+    whole.write_text("".join(f'#include "{f}"\n' for f in files),
+                     encoding="utf-8")
+    file = files[0] if len(files) == 1 else str(whole)
+    tidy = ["clang-tidy-14", f"--config-file={ROOT / '.clang-tidy'}", "--quiet",
+            # GCC's names are not all clang's.
+            "--extra-arg=-Wno-unknown-warning-option"]
+    if len(files) > 1:
+        # A name of one file's may hide another's.
+        tidy += ["--extra-arg=-Wno-shadow",
+                 "--checks=-bugprone-suspicious-include",
+                 "--header-filter=" + HEADERS + r"|/[^.]*\.cpp$"]
+    done = subprocess.run(tidy + [file, "--"] + flags_of[files[0]],
+                          cwd=folder, capture_output=True, text=True,
+                          check=False)
+    whole.unlink()
+    if done.returncode == 0:
         return ""
     # stderr counts the warnings in system headers; errors are on stdout,
     # unless clang-tidy itself could not run.
-    return run.stdout or run.stderr or f"{file}: clang-tidy-14 failed\n"
+    return done.stdout or done.stderr or f"{file}: clang-tidy-14 failed\n"
+
+
+def complaints(folder, files, flags_of):
+    """{file: what clang-tidy says of it alone} for those it complains of."""
+    said = run(folder, files, flags_of)
+    if not said:
+        return {}
+    if len(files) == 1:
+        return {files[0]: said}
+    half = len(files) // 2
+    return (complaints(folder, files[:half], flags_of)
+            | complaints(folder, files[half:], flags_of))
 
 
 def main():
-    build, kind = sys.argv[1], sys.argv[2]
-    commands = json.loads((pathlib.Path(build) / "compile_commands.json")
+    build, kind = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+    commands = json.loads((build / "compile_commands.json")
                           .read_text(encoding="utf-8"))
     ours = tuple(f"{ROOT / room}/" for room in ROOMS)
     known = {}
-    for c in commands:
-        c["command"] = without_precompiled(c["command"])
-    files = {c["file"]: c["command"] for c in commands
-             if c["file"].startswith(ours) and not c["file"].endswith(".cu")
-             and includes_mlir(pathlib.Path(c["file"]), known)
-             == (kind == "with-mlir")}
+    flags_of = flags([
+        c for c in commands if c["file"].startswith(ours)
+        and not c["file"].endswith(".cu")
+        and Reached(pathlib.Path(c["file"]), known).mlir
+        == (kind == "with-mlir")])
     headers = sorted(h for room in ROOMS for h in (ROOT / room).rglob("*.h"))
     shared = digest([ROOT / ".clang-tidy"] + headers).encode()
 
-    memory = pathlib.Path(build) / "tidy" / kind
+    memory = build / "tidy" / kind
     memory.mkdir(parents=True, exist_ok=True)
-    (memory / "compile_commands.json").write_text(json.dumps(commands),
-                                                  encoding="utf-8")
-    keys = {f: digest([f], shared + command.encode())
-            for f, command in files.items()}
-    todo = sorted(f for f in files if not (memory / keys[f]).exists())
+    keys = {f: digest([f], shared + " ".join(flags_of[f]).encode()) for f in flags_of}
+    todo = {f: flags_of[f] for f in flags_of
+            if not (memory / keys[f]).exists()}
+    work = bundles(todo, known)
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(
             int(os.environ.get("JOBS", 2))) as pool:
-        for file, complaints in zip(
-                todo, pool.map(lambda f: tidy(memory, f), todo)):
-            if complaints:
-                failed += 1
-                print(complaints, end="")
-            else:
-                (memory / keys[file]).touch()
-    print(f"{len(files)} files, {len(todo)} read, {failed} with complaints")
+        for bundle, said in zip(
+                work, pool.map(lambda b: complaints(memory, b, todo), work)):
+            for file in bundle:
+                if file in said:
+                    failed += 1
+                    print(said[file], end="")
+                else:
+                    (memory / keys[file]).touch()
+    print(f"{len(flags_of)} files, {len(todo)} read in {len(work)} bundles, "
+          f"{failed} with complaints")
     return 1 if failed else 0
 
 
