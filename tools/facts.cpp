@@ -8,18 +8,18 @@
 
 #include <fmt/format.h>
 
+#include "planner/index.h"
 #include "planner/search/tiling.h"
 #include "tools/how_text.h"
 #include "tools/units_text.h"
 
 namespace mtplan::tools {
 
+using planner::at;
 using planner::PlannedCandidate;
 using planner::Rejection;
 
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 RunFact runOf(const PlanFacts &facts, const planner::SegmentPlan &plan) {
   const planner::SegmentGraph &segment = facts.graph.segments[at(plan.segment)];

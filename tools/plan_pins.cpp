@@ -10,13 +10,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "planner/index.h"
 #include "tools/constraints.h"
 
 namespace mtplan::tools {
 
-namespace {
+using planner::at;
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
+namespace {
 
 /// What is said of a label: a value per copy, by the copy's number.
 using Said = std::map<int, std::string>;

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 
+#include "planner/index.h"
+
 namespace mtplan::tools {
 
+using planner::at;
 using planner::Layout;
 using planner::Strategy;
 
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 std::string choiceText(const planner::Op &op, int choice) {
   if (choice > planner::kLinear)

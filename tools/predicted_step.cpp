@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "planner/index.h"
 #include "planner/search/given_plan.h"
 #include "planner/search/kind_times.h"
 #include "planner/search/ledger.h"
@@ -14,9 +15,9 @@
 
 namespace mtplan::tools {
 
-namespace {
+using planner::at;
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
+namespace {
 
 using Classes = std::map<std::string, double>; ///< seconds
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "planner/index.h"
 #include "planner/json_fields.h"
 #include "planner/json_text.h"
 #include "planner/search/enumerate.h"
@@ -19,6 +20,7 @@
 namespace mtplan::tools {
 
 using nlohmann::json;
+using planner::at;
 using planner::JsonFields;
 using planner::Parallelism;
 using planner::PlannedCandidate;
@@ -29,8 +31,6 @@ namespace {
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr std::size_t kMostFindings = 20;
 constexpr std::int64_t kMostLayers = 10'000;
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 template <typename Value>
 std::vector<std::string> namesOf(std::initializer_list<Value> values) {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "planner/index.h"
 #include "planner/json_fields.h"
 #include "tools/plan_words.h"
 #include "tools/saved_plan.h"
@@ -13,13 +14,12 @@ namespace mtplan::tools {
 
 using nlohmann::json;
 using nlohmann::ordered_json;
+using planner::at;
 using planner::Layout;
 using planner::SegmentGraph;
 using planner::SegmentPlan;
 
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 const char *const kPhases[] = {"forward", "backward"};
 

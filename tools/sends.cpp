@@ -2,14 +2,15 @@
 
 #include "tools/sends.h"
 
+#include "planner/index.h"
 #include "planner/search/given_plan.h"
 #include "planner/search/reshard_prices.h"
 
 namespace mtplan::tools {
 
-namespace {
+using planner::at;
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
+namespace {
 
 planner::Bytes bytesOf(const PlanFacts &facts, const planner::SegmentPlan &run,
                        const std::vector<int> &tensors,

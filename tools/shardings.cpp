@@ -6,18 +6,18 @@
 
 #include <fmt/format.h>
 
+#include "planner/index.h"
 #include "tools/exchange/sharding_notation.h"
 #include "tools/exchange/tp_plan.h"
 #include "tools/how_text.h"
 
 namespace mtplan::tools {
 
+using planner::at;
 using planner::Layout;
 using planner::SegmentPlan;
 
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 /// A value, and how it lies.
 struct Placed {

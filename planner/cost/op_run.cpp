@@ -4,11 +4,11 @@
 
 #include <numeric>
 
+#include "planner/index.h"
+
 namespace mtplan::planner {
 
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 double extentOf(const Op &op, const std::vector<int> &factors) {
   double extent = 1.0;

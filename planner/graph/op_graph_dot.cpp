@@ -7,6 +7,8 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/graphviz.hpp>
 
+#include "planner/index.h"
+
 namespace mtplan::planner {
 
 namespace {
@@ -23,8 +25,6 @@ using Drawing = boost::adjacency_list<boost::vecS, boost::vecS,
 using Vertex = Drawing::vertex_descriptor;
 
 constexpr Vertex kNone = static_cast<Vertex>(-1);
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // One fill colour per word of a strategy's tensor axis.
 const char *colourOf(const std::string &strategy) {

@@ -1,10 +1,9 @@
 //===- boundary_layouts.cpp - How values may cross between segments -------===//
 
+#include "planner/index.h"
 #include "planner/search/segment_problem.h"
 
 namespace mtplan::planner {
-
-static std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 std::vector<Layout> boundaryLayouts(const Tensor &tensor,
                                     const Setting &setting) {

@@ -7,13 +7,12 @@
 #include <limits>
 
 #include "planner/cost/compute_cost.h"
+#include "planner/index.h"
 #include "planner/search/recompute.h"
 
 namespace mtplan::planner {
 
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // Bytes for a batch of one.
 double bytesOf(const Tensor &tensor) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "planner/index.h"
 #include "planner/search/pipeline_parts.h"
 #include "planner/search/segment_problem.h"
 #include "planner/search/together.h"
@@ -17,8 +18,6 @@ namespace mtplan::planner {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 /// The least of each of several times; nothing yet: +infinity.
 struct Least {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "planner/index.h"
 #include "planner/search/phase_times.h"
 #include "planner/search/recompute.h"
 #include "planner/search/tiling.h"
@@ -23,8 +24,6 @@ const char *nameOf(LedgerPhase phase) {
 }
 
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // Calls `step(ReshardStep, bytes passed in, seconds)` for each step of a
 // conversion.

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "planner/cost/compute_cost.h"
+#include "planner/index.h"
 #include "planner/search/ledger.h"
 #include "planner/search/recompute.h"
 #include "planner/search/tiling.h"
@@ -16,8 +17,6 @@
 namespace mtplan::planner {
 
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 /// Bytes alive between two operators of a segment, both included.
 class Liveness {

@@ -5,14 +5,13 @@
 #include <algorithm>
 
 #include "planner/cost/compute_cost.h"
+#include "planner/index.h"
 #include "planner/search/recompute.h"
 #include "planner/search/tiling.h"
 
 namespace mtplan::planner {
 
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 class Summation {
 public:

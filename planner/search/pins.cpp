@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <set>
 
+#include "planner/index.h"
 #include "planner/json_fields.h"
 
 namespace mtplan::planner {
 
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 std::string quoted(const PinText &pin) { return "pin \"" + pin.text + '"'; }
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
+#include "planner/index.h"
+
 namespace mtplan::planner {
 
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 class RunCheck {
 public:

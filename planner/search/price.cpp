@@ -6,13 +6,12 @@
 #include <numeric>
 
 #include "planner/cost/collective_cost.h"
+#include "planner/index.h"
 #include "planner/search/software_overlaps.h"
 
 namespace mtplan::planner {
 
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // Bytes of one rank's pieces of the values that `plan` hands on.
 Bytes handedOn(const ModelGraph &model, const SegmentPlan &plan,

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-namespace mtplan::planner {
+#include "planner/index.h"
 
-static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+namespace mtplan::planner {
 
 // Number of operators up to the last forward one whose result backward reads.
 static std::size_t endOfNeeded(const SegmentGraph &segment) {

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 
+#include "planner/index.h"
 #include "planner/search/segment_problem.h"
 
 namespace mtplan::planner {
-
-static std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
                 const Setting &setting, int copies) {

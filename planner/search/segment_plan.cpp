@@ -2,9 +2,9 @@
 
 #include "planner/search/segment_plan.h"
 
-namespace mtplan::planner {
+#include "planner/index.h"
 
-static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+namespace mtplan::planner {
 
 // Index in the tensor's domain of the layout that `port` stands for.
 static int layoutOf(const Port &port, const Assignment &assignment) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "planner/cost/compute_cost.h"
+#include "planner/index.h"
 #include "planner/search/recompute.h"
 #include "planner/search/tiling.h"
 
@@ -15,8 +16,6 @@ namespace mtplan::planner {
 namespace {
 
 constexpr double kForbidden = std::numeric_limits<double>::infinity();
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 class Builder {
 public:

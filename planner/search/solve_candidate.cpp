@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "planner/index.h"
 #include "planner/search/pipeline_parts.h"
 #include "planner/search/search.h"
 #include "planner/search/segment_problem.h"
@@ -17,8 +18,6 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // Where the sum of all times is only near what is asked for, there are many
 // sums to minimise, and little is gained by the last of each.
 constexpr std::int64_t kFewPoints = 100'000;
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 /// One way to lay out what stages hand on and share, solved.
 struct Attempt {

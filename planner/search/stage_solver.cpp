@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "planner/index.h"
 #include "planner/search/segment_problem.h"
 #include "planner/search/tiling.h"
 
@@ -13,8 +14,6 @@ namespace mtplan::planner {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 bool someDomainIsEmpty(const std::vector<HeldSegment> &held) {
   for (const HeldSegment &one : held)

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/index.h"
+
 namespace mtplan::planner {
 
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 double bytesOf(const Parameter &parameter) {
   double bytes = parameter.elementBytes;

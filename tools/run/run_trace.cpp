@@ -7,17 +7,18 @@
 
 #include <fmt/format.h>
 
+#include "planner/index.h"
 #include "runtime/executor/rank_place.h"
 #include "runtime/plan/instruction_class.h"
 #include "runtime/plan/plan_words.h"
 
 namespace mtplan::tools {
 
+using planner::at;
+
 using namespace runtime;
 
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // "rank 3 (dp 1, tp 1)"
 std::string nameOf(const Plan &plan, int rank, const RankPlace &place) {
