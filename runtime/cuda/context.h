@@ -2,7 +2,7 @@
 //
 // Kernels of a rank are queued on the selected one of its streams. Those that
 // were prepared for a stream share its scratch memory, which is as large as the
-// largest of them asked for.
+// largest of them asked for; all share cuBLASLt's handle and what it was asked.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/cuda/device/matrix_product.h"
 #include "runtime/cuda/handles.h"
 
 namespace mtplan::runtime::cuda {
@@ -35,6 +36,8 @@ public:
   template <typename T> T *shared() const {
     return reinterpret_cast<T *>(lanes[selected].scratch.get());
   }
+
+  MatrixProducts products;
 
 private:
   struct Lane {

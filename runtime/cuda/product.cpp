@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "runtime/backend/matrix_calls.h"
-#include "runtime/cuda/device/matrix_product.h"
 #include "runtime/cuda/families.h"
 
 namespace mtplan::runtime::cuda {
@@ -26,9 +25,9 @@ public:
           SharedContext theContext)
       : context(std::move(theContext)), calls(std::move(theCalls)),
         outer(placesOf(calls.outer)), summed(placesOf(calls.summed)) {
-    products.emplace_back(calls.first);
+    products.push_back(&context->products.of(calls.first));
     if (summed.size() > 1)
-      products.emplace_back(calls.further);
+      products.push_back(&context->products.of(calls.further));
     auto reserve = [&](Converted &one, const TensorView &view,
                        ElementType type) {
       if (view.type == type)
@@ -50,8 +49,8 @@ public:
           static_cast<std::size_t>(out.elements() * bytesOf(calls.made)));
     }
     std::size_t most = 0;
-    for (const MatrixProduct &product : products)
-      most = std::max(most, product.workspaceBytes());
+    for (const MatrixProduct *product : products)
+      most = std::max(most, product->workspaceBytes());
     context->reserve(workspace + most);
   }
 
@@ -64,7 +63,7 @@ public:
     void *to = result.kernel ? scratch + result.place : call.outputs[0];
     for (const Place &place : outer)
       for (std::size_t term = 0; term < summed.size(); ++term)
-        products[term == 0 ? 0 : 1].run(
+        products[term == 0 ? 0 : 1]->run(
             streamOf(context), at(left, place.a + summed[term].a, calls.in),
             at(right, place.b + summed[term].b, calls.in), vector,
             const_cast<std::byte *>(at(to, place.c, calls.made)),
@@ -101,7 +100,8 @@ private:
   const SharedContext context;
   const MatrixCalls calls;
   const std::vector<Place> outer, summed;
-  std::vector<MatrixProduct> products; ///< the first term, and the others
+  std::vector<const MatrixProduct *>
+      products; ///< the first term, and the others
   Converted a, b, bias, result;
   std::size_t workspace = 0; ///< where it begins
 };

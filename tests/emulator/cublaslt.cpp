@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tests/emulator/cublaslt.h"
+
 #include <cstdint>
 #include <cstring>
 
@@ -14,6 +16,8 @@
 #include "tests/emulator/streams.h"
 
 namespace {
+
+thread_local mtplan::emulator::ProductCalls calls;
 
 using mtplan::runtime::ElementType;
 
@@ -72,12 +76,19 @@ bool isWhole(const FakeLayout &layout) {
 
 } // namespace
 
+const mtplan::emulator::ProductCalls &mtplan::emulator::productCalls() {
+  return calls;
+}
+
 // Parameters are called as in the header, which the lint asks for, too.
 // NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 
+// A handle is something to point at: without one nothing is answered.
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *lightHandle) {
-  *lightHandle = nullptr;
+  static int device = 0;
+  ++calls.handles;
+  *lightHandle = reinterpret_cast<cublasLtHandle_t>(&device);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t /*lightHandle*/) {
@@ -167,12 +178,15 @@ cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t /*pref*/,
 
 /// Of what the library's table of types has, those that are used.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
-    cublasLtHandle_t /*lightHandle*/, cublasLtMatmulDesc_t operationDesc,
+    cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc,
     cublasLtMatrixLayout_t Adesc, cublasLtMatrixLayout_t Bdesc,
     cublasLtMatrixLayout_t Cdesc, cublasLtMatrixLayout_t Ddesc,
     cublasLtMatmulPreference_t /*preference*/, int requestedAlgoCount,
     cublasLtMatmulHeuristicResult_t heuristicResultsArray[],
     int *returnAlgoCount) {
+  if (!lightHandle)
+    return CUBLAS_STATUS_NOT_INITIALIZED;
+  ++calls.heuristics;
   const auto &product = fake<FakeProduct>(operationDesc);
   const auto &a = fake<FakeLayout>(Adesc), &b = fake<FakeLayout>(Bdesc),
              &c = fake<FakeLayout>(Cdesc), &d = fake<FakeLayout>(Ddesc);
@@ -198,14 +212,15 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
 }
 
 cublasStatus_t
-cublasLtMatmul(cublasLtHandle_t /*lightHandle*/,
-               cublasLtMatmulDesc_t computeDesc, const void *alpha,
-               const void *A, cublasLtMatrixLayout_t Adesc, const void *B,
-               cublasLtMatrixLayout_t Bdesc, const void *beta, const void *C,
-               cublasLtMatrixLayout_t Cdesc, void *D,
+cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
+               const void *alpha, const void *A, cublasLtMatrixLayout_t Adesc,
+               const void *B, cublasLtMatrixLayout_t Bdesc, const void *beta,
+               const void *C, cublasLtMatrixLayout_t Cdesc, void *D,
                cublasLtMatrixLayout_t Ddesc,
                const cublasLtMatmulAlgo_t * /*algo*/, void * /*workspace*/,
                size_t /*workspaceSizeInBytes*/, cudaStream_t stream) {
+  if (!lightHandle)
+    return CUBLAS_STATUS_NOT_INITIALIZED;
   const FakeProduct product = fake<FakeProduct>(computeDesc);
   const FakeLayout a = fake<FakeLayout>(Adesc), b = fake<FakeLayout>(Bdesc),
                    c = fake<FakeLayout>(Cdesc), d = fake<FakeLayout>(Ddesc);

@@ -1,8 +1,8 @@
 //===- matrix_product.h - Products of matrices by cuBLASLt ------*- C++ -*-===//
 //
-// What algorithm is best is asked once, when the product is made; of those that
-// add up parts of k in the order in which they come to be done, none is taken,
-// so that the same call gives the same bits.
+// What algorithm is best is asked when the product is made; of those that add
+// up parts of k in the order in which they come to be done, none is taken, so
+// that the same call gives the same bits.
 //
 // cuBLASLt counts down columns; so what it is given is the product turned over,
 // c'[n, m] = b'[n, k] a'[k, m], in which rows of ours are columns of its own.
@@ -14,8 +14,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
+#include <deque>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include <cublasLt.h>
 
@@ -112,47 +114,64 @@ inline bool describe(Layout &layout, ElementType type, const MatrixSteps &steps,
 class MatrixProduct {
 public:
   /// \throws DeviceError with the shape if the device has no way to do it
-  explicit MatrixProduct(const MatrixShape &shape);
+  MatrixProduct(const Library &rank, const MatrixShape &shape);
 
-  std::size_t workspaceBytes() const { return state->workspace; }
+  std::size_t workspaceBytes() const { return workspace; }
   /// Queues it.
   void run(cudaStream_t stream, const void *a, const void *b, const void *bias,
-           void *c, void *workspace) const;
+           void *c, void *scratch) const;
 
 private:
-  struct State {
-    MatrixShape shape;
-    Library library;
-    Description product;
-    Layout a, b, c;
-    cublasLtMatmulAlgo_t algorithm{};
-    std::size_t workspace = 0;
-  };
-  std::unique_ptr<State> state;
+  const Library &library;
+  const MatrixShape shape;
+  Description product;
+  Layout aLayout, bLayout, cLayout;
+  cublasLtMatmulAlgo_t algorithm{};
+  std::size_t workspace = 0;
 };
 
-inline MatrixProduct::MatrixProduct(const MatrixShape &shape)
-    : state(std::make_unique<State>()) {
-  State &own = *state;
-  own.shape = shape;
+/// A rank's products. What algorithm is best for a shape is asked once,
+/// whichever layers it occurs in.
+class MatrixProducts {
+public:
+  MatrixProducts() { MTPLAN_CUBLAS(cublasLtCreate(&library.handle)); }
+
+  /// Stays where it is. O(shapes).
+  const MatrixProduct &of(const MatrixShape &shape) {
+    for (const auto &[is, product] : made)
+      if (is == shape)
+        return product;
+    return made
+        .emplace_back(std::piecewise_construct, std::forward_as_tuple(shape),
+                      std::forward_as_tuple(library, shape))
+        .second;
+  }
+
+private:
+  Library library;
+  std::deque<std::pair<MatrixShape, MatrixProduct>> made;
+};
+
+inline MatrixProduct::MatrixProduct(const Library &rank,
+                                    const MatrixShape &theShape)
+    : library(rank), shape(theShape) {
   const bool isDouble = shape.inputs == ElementType::f64;
-  MTPLAN_CUBLAS(cublasLtCreate(&own.library.handle));
   MTPLAN_CUBLAS(cublasLtMatmulDescCreate(
-      &own.product.handle, isDouble ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+      &product.handle, isDouble ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
       isDouble ? CUDA_R_64F : CUDA_R_32F));
   const bool aTurned =
-      describe(own.a, shape.inputs, shape.a, shape.m, shape.k, shape.batches);
+      describe(aLayout, shape.inputs, shape.a, shape.m, shape.k, shape.batches);
   const bool bTurned =
-      describe(own.b, shape.inputs, shape.b, shape.k, shape.n, shape.batches);
-  describe(own.c, shape.result, shape.c, shape.m, shape.n, shape.batches);
+      describe(bLayout, shape.inputs, shape.b, shape.k, shape.n, shape.batches);
+  describe(cLayout, shape.result, shape.c, shape.m, shape.n, shape.batches);
   const auto turn = [](bool turned) {
     return static_cast<std::int32_t>(turned ? CUBLAS_OP_T : CUBLAS_OP_N);
   };
-  set(own.product, CUBLASLT_MATMUL_DESC_TRANSA, turn(bTurned));
-  set(own.product, CUBLASLT_MATMUL_DESC_TRANSB, turn(aTurned));
+  set(product, CUBLASLT_MATMUL_DESC_TRANSA, turn(bTurned));
+  set(product, CUBLASLT_MATMUL_DESC_TRANSB, turn(aTurned));
   if (shape.biased) {
-    set(own.product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    set(own.product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
+    set(product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    set(product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
         static_cast<std::int32_t>(dataType(shape.result)));
   }
   Preference preference;
@@ -168,33 +187,32 @@ inline MatrixProduct::MatrixProduct(const MatrixShape &shape)
   cublasLtMatmulHeuristicResult_t best{};
   int found = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-      own.library.handle, own.product.handle, own.b.handle, own.a.handle,
-      own.c.handle, own.c.handle, preference.handle, 1, &best, &found);
+      library.handle, product.handle, bLayout.handle, aLayout.handle,
+      cLayout.handle, cLayout.handle, preference.handle, 1, &best, &found);
   if (status != CUBLAS_STATUS_SUCCESS || found == 0)
     throw DeviceError("cuBLASLt has no product of " + std::to_string(shape.m) +
                       " x " + std::to_string(shape.n) + " x " +
                       std::to_string(shape.k) + ", " +
                       std::to_string(shape.batches) +
                       " of them: " + cublasLtGetStatusString(status));
-  own.algorithm = best.algo;
-  own.workspace = best.workspaceSize;
+  algorithm = best.algo;
+  workspace = best.workspaceSize;
 }
 
 inline void MatrixProduct::run(cudaStream_t stream, const void *a,
                                const void *b, const void *bias, void *c,
-                               void *workspace) const {
-  const State &own = *state;
-  if (own.shape.biased)
-    set(own.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+                               void *scratch) const {
+  if (shape.biased)
+    set(product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   const double oneDouble = 1.0, noDouble = 0.0;
   const float one = 1.0F, none = 0.0F;
-  const bool isDouble = own.shape.inputs == ElementType::f64;
+  const bool isDouble = shape.inputs == ElementType::f64;
   const void *alpha = isDouble ? static_cast<const void *>(&oneDouble) : &one;
   const void *zero = isDouble ? static_cast<const void *>(&noDouble) : &none;
   MTPLAN_CUBLAS(cublasLtMatmul(
-      own.library.handle, own.product.handle, alpha, b, own.b.handle, a,
-      own.a.handle, own.shape.adds ? alpha : zero, c, own.c.handle, c,
-      own.c.handle, &own.algorithm, workspace, own.workspace, stream));
+      library.handle, product.handle, alpha, b, bLayout.handle, a,
+      aLayout.handle, shape.adds ? alpha : zero, c, cLayout.handle, c,
+      cLayout.handle, &algorithm, scratch, workspace, stream));
 }
 
 } // namespace mtplan::runtime::cuda

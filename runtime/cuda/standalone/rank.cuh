@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -109,8 +110,8 @@ struct Rank {
   Scratch scratch, exchange, workspace;
   /// The norm's sum of squares, then reports.
   double *told = nullptr;
-  StepNumbers *numbers = nullptr; ///< on the device
-  std::vector<std::pair<MatrixShape, MatrixProduct>> products;
+  StepNumbers *numbers = nullptr;           ///< on the device
+  std::unique_ptr<MatrixProducts> products; ///< of the rank's device
   std::map<std::string, void *> tables;
   Samples *samples = nullptr; ///< of the step
   double lossScale = 1.0;
@@ -167,12 +168,9 @@ const T *table(const Run &now, const std::string &name, const Make &make) {
 /// c = a b + bias, or c + a b; algorithms are chosen when a shape is first met.
 inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
                      const void *b, const void *bias, void *c) {
-  for (const auto &[of, product] : now.rank.products)
-    if (of == shape)
-      return product.run(now.stream(), a, b, bias, c,
-                         now.rank.workspace.atLeast(product.workspaceBytes()));
-  now.rank.products.emplace_back(shape, MatrixProduct(shape));
-  multiply(now, shape, a, b, bias, c);
+  const MatrixProduct &product = now.rank.products->of(shape);
+  product.run(now.stream(), a, b, bias, c,
+              now.rank.workspace.atLeast(product.workspaceBytes()));
 }
 
 inline const void *plus(const void *data, std::int64_t elements,

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <memory>
 #include <thread>
 
 #include <netdb.h>
@@ -173,6 +174,7 @@ inline Rank rankOn(int device, int number, int ranks, const ncclUniqueId &id,
   }
   MTPLAN_CUDA(cudaSetDevice(device));
   MTPLAN_CUDA(cudaStreamCreateWithFlags(&rank.stream, cudaStreamNonBlocking));
+  rank.products = std::make_unique<MatrixProducts>();
   MTPLAN_NCCL(ncclCommInitRank(&rank.world, ranks, id, number));
   return rank;
 }

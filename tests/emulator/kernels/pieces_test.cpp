@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/cuda/cuda_backend.h"
+#include "tests/emulator/cublaslt.h"
 #include "tests/runtime/kernels/kernel_case.h"
 
 namespace mtplan::runtime::testing {
@@ -35,6 +36,33 @@ TEST(CudaLoss, OfASampleInF32IsAnF32) {
                             .out(loss)
                             .run(*makeCudaBackend())[0][0];
   EXPECT_EQ(result, static_cast<double>(static_cast<float>(result)));
+}
+
+// Layers have the same products: the library is asked once for a shape.
+TEST(CudaProducts, OfOneShapeAreChosenOnce) {
+  const TensorView x{ElementType::f32, {2, 3, 8}, {}},
+      w{ElementType::f32, {8, 12}, {}}, y{ElementType::f32, {2, 3, 12}, {}},
+      wide{ElementType::f32, {8, 20}, {}}, z{ElementType::f32, {2, 3, 20}, {}};
+  auto product = [&](const TensorView &weight, const TensorView &to,
+                     unsigned seed) {
+    return Case("einsum", seed)
+        .set("equation", "bsi,io->bso")
+        .in(x)
+        .in(weight)
+        .out(to);
+  };
+  const emulator::ProductCalls before = emulator::productCalls();
+  const std::unique_ptr<Backend> device = makeCudaBackend();
+  for (const Case &one :
+       {product(w, y, 1), product(wide, z, 2), product(w, y, 3)}) {
+    const Doubles actual = one.run(*device)[0],
+                  expected = one.run(*makeReferenceBackend())[0];
+    for (std::size_t e = 0; e < expected.size(); ++e)
+      EXPECT_NEAR(actual[e], expected[e], 1e-4);
+  }
+  const emulator::ProductCalls after = emulator::productCalls();
+  EXPECT_EQ(after.handles - before.handles, 1);
+  EXPECT_EQ(after.heuristics - before.heuristics, 2);
 }
 
 } // namespace

@@ -1,0 +1,17 @@
+//===- cublaslt.h - What was asked of the fake cuBLASLt ---------*- C++ -*-===//
+
+#ifndef MTPLAN_TESTS_EMULATOR_CUBLASLT_H
+#define MTPLAN_TESTS_EMULATOR_CUBLASLT_H
+
+namespace mtplan::emulator {
+
+/// Of this thread, since it began.
+struct ProductCalls {
+  int handles = 0;    ///< made
+  int heuristics = 0; ///< questions which algorithm is best
+};
+const ProductCalls &productCalls();
+
+} // namespace mtplan::emulator
+
+#endif // MTPLAN_TESTS_EMULATOR_CUBLASLT_H
