@@ -98,6 +98,10 @@ public:
 
   virtual void barrier(const std::string &label) = 0;
 
+  /// Calls that follow are made in this step, from 1. Where a device may hang
+  /// in one long after it was made, messages name the step.
+  virtual void beginStep(std::int64_t /*step*/) {}
+
   /// How long a rank may keep others waiting.
   virtual std::chrono::milliseconds patience() const = 0;
   /// Throws if another rank has failed, as any call would; waits for nobody.

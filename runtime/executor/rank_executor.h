@@ -151,8 +151,10 @@ private:
   /// \param wanted  instructions; null: all, and their times are kept
   void run(const ScheduleEntry &entry, const StepInput &input,
            const std::vector<bool> *wanted);
-  /// Gradients and reports start at zero.
-  void clearSums();
+  /// Takes what the step is given, for what is queued or replayed next.
+  void feed(const StepInput &input, bool drops);
+  /// Queued first: the step's numbers, and gradients and reports of zero.
+  void beginSums();
   void sumSquares();
   double agree(StepOutput &output, const LongSum &norm, double scale);
 

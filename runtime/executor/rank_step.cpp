@@ -82,17 +82,19 @@ void RankExecutor::queue(Part &part, const StepInput &input,
     times += part.counts.at(what);
 }
 
-std::map<std::string, double> RankExecutor::evaluate(const StepInput &input) {
-  const std::map<CollectiveCount, std::int64_t> before = counted;
+void RankExecutor::feed(const StepInput &input, bool drops) {
+  carrier().beginStep(input.step);
   for (const auto &tasks : programs)
     for (const std::unique_ptr<Task> &task : tasks)
       task->feed(input);
-  *stepNumbers.as<StepNumbers>() = numbersOf(input, false);
+  *stepNumbers.as<StepNumbers>() = numbersOf(input, drops);
+}
+
+std::map<std::string, double> RankExecutor::evaluate(const StepInput &input) {
+  const std::map<CollectiveCount, std::int64_t> before = counted;
+  feed(input, false);
   queue(evaluation, input, [&] {
-    results.clear();
-    backend.memory().queueUpload(numbers.get(), stepNumbers.get(),
-                                 sizeof(StepNumbers));
-    clearSums();
+    beginSums();
     for (const auto *entries : {&own.schedule, &own.reduce})
       for (const ScheduleEntry &entry : *entries)
         run(entry, input, &reporting[sized(entry.program)]);
@@ -105,7 +107,10 @@ std::map<std::string, double> RankExecutor::evaluate(const StepInput &input) {
   return output.reports;
 }
 
-void RankExecutor::clearSums() {
+void RankExecutor::beginSums() {
+  results.clear();
+  backend.memory().queueUpload(numbers.get(), stepNumbers.get(),
+                               sizeof(StepNumbers));
   for (auto &[buffer, kernel] : zeros)
     for (int slot = 0; slot < own.buffers[sized(buffer)].slots; ++slot)
       for (int entry = 0; entry < own.buffers[sized(buffer)].entries; ++entry) {
@@ -155,16 +160,10 @@ double RankExecutor::agree(StepOutput &output, const LongSum &norm,
 
 StepOutput RankExecutor::step(const StepInput &input) {
   const double start = seconds();
-  for (const auto &tasks : programs)
-    for (const std::unique_ptr<Task> &task : tasks)
-      task->feed(input);
-  *stepNumbers.as<StepNumbers>() = numbersOf(input, true);
+  feed(input, true);
   queue(forward, input, [&] {
     const double before = seconds();
-    results.clear();
-    backend.memory().queueUpload(numbers.get(), stepNumbers.get(),
-                                 sizeof(StepNumbers));
-    clearSums();
+    beginSums();
     secondsOfOwnKernels += seconds() - before;
     for (const auto *entries : {&own.schedule, &own.reduce})
       for (const ScheduleEntry &entry : *entries)

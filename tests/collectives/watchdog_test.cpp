@@ -138,13 +138,16 @@ TEST(WatchdogTest, WhatAllWaitForIsNamed) {
   emulator::NcclFaults faults;
   const Outcome outcome = failing(2, [&](DeviceRank &rank) {
     const auto group = rank.world.group("dp", {0, 1});
+    rank.world.beginStep(12);
     sum(rank, *group, "first");
     rank.host.barrier("then");
     faults.silence(1);
+    rank.world.beginStep(13);
     sum(rank, *group, "grads");
   });
   EXPECT_EQ(outcome.thrown,
-            "call 1 on GPUs, all-reduce \"grads\" of 1 x 1 f32, sum, in group "
+            "step 13, call 1 on GPUs, all-reduce \"grads\" of 1 x 1 f32, sum, "
+            "in group "
             "\"dp\" (ranks 0 1): all ranks have come to it, and it has not "
             "ended within 300 ms");
 }

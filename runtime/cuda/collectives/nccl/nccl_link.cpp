@@ -128,7 +128,8 @@ void NcclLink::begin(const std::string &what, cudaStream_t stream) {
   // Between two looks many calls may end.
   forgetEnded();
   Flight &flight = flights.emplace_back();
-  flight.what = what;
+  const std::int64_t step = watchdog.currentStep();
+  flight.what = step == 0 ? what : "step " + std::to_string(step) + ", " + what;
   if (spare.empty()) {
     flight.marks = std::make_unique<Marks>();
   } else {

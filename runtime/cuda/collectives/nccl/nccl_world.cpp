@@ -47,6 +47,8 @@ public:
     host.barrier(label);
   }
 
+  void beginStep(std::int64_t step) override { watchdog.beginStep(step); }
+
   std::chrono::milliseconds patience() const override {
     return host.patience();
   }

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -47,6 +48,9 @@ public:
   World &world() const { return host; }
 
   void add(std::shared_ptr<Ward> ward);
+  /// Of calls from now on; 0: of none.
+  void beginStep(std::int64_t number) { step = number; }
+  std::int64_t currentStep() const { return step; }
   /// Throws why communication has ended, if it has.
   void check() const;
   bool hasFailed() const { return failed; }
@@ -60,6 +64,7 @@ private:
 
   World &host;
   const int device;
+  std::atomic<std::int64_t> step{0};
   std::atomic<bool> failed{false};
   mutable std::mutex mutex; ///< of what follows
   std::condition_variable changed;
