@@ -1,9 +1,7 @@
 //===- start.cuh - How ranks that stand alone find each other ---*- C++ -*-===//
 //
-// A process a GPU, under torchrun, mpirun or srun, whose variables say who it
-// is; rank 0 then hands out NCCL's number over TCP, at MASTER_ADDR (127.0.0.1)
-// and the port after MASTER_PORT (29500), which torchrun keeps for itself. Or
-// one process, started alone: a thread a GPU.
+// A process a GPU, under torchrun, mpirun or srun: rank 0 hands out NCCL's
+// number. Or one process, started alone: a thread a GPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,100 +9,16 @@
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_START_CUH
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <memory>
 #include <thread>
 
-#include <netdb.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
+#include "runtime/cuda/standalone/meeting.h"
 #include "runtime/cuda/standalone/rank.cuh"
 
 namespace mtplan::runtime::cuda {
-
-struct Process {
-  int rank = 0, ranks = 1, device = 0;
-  bool isAlone = true; ///< nobody else was started
-};
-
-inline Process thisProcess() {
-  const char *const launchers[][3] = {
-      {"RANK", "WORLD_SIZE", "LOCAL_RANK"},
-      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-       "OMPI_COMM_WORLD_LOCAL_RANK"},
-      {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
-      {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"}};
-  for (const auto &[rank, ranks, device] : launchers)
-    if (const char *own = std::getenv(rank), *all = std::getenv(ranks);
-        own && all) {
-      const char *local = std::getenv(device);
-      return {std::atoi(own), std::atoi(all), local ? std::atoi(local) : 0,
-              false};
-    }
-  return {};
-}
-
-inline std::runtime_error systemError(const std::string &what) {
-  return std::runtime_error(what + ": " + std::strerror(errno));
-}
-
-/// Rank 0 sends NCCL's number to all others.
-inline ncclUniqueId sharedId(const Process &process) {
-  const char *address = std::getenv("MASTER_ADDR");
-  const char *given = std::getenv("MASTER_PORT");
-  const std::string host = address ? address : "127.0.0.1";
-  const std::string port =
-      std::to_string((given ? std::atoi(given) : 29500) + 1);
-  const std::string where = host + ":" + port;
-  ncclUniqueId id{};
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = process.rank == 0 ? AI_PASSIVE : 0;
-  if (getaddrinfo(process.rank == 0 ? nullptr : host.c_str(), port.c_str(),
-                  &hints, &found) != 0)
-    throw std::runtime_error("MASTER_ADDR " + host + ": there is no such host");
-  if (process.rank == 0) {
-    MTPLAN_NCCL(ncclGetUniqueId(&id));
-    const int door =
-        socket(found->ai_family, found->ai_socktype, found->ai_protocol);
-    const int yes = 1;
-    setsockopt(door, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    if (bind(door, found->ai_addr, found->ai_addrlen) != 0 ||
-        listen(door, process.ranks) != 0)
-      throw systemError("port " + port);
-    for (int other = 1; other < process.ranks; ++other) {
-      const int line = accept(door, nullptr, nullptr);
-      if (line < 0 || ::send(line, &id, sizeof(id), 0) != sizeof(id))
-        throw systemError(where);
-      close(line);
-    }
-    close(door);
-  } else {
-    // Rank 0 may come late.
-    constexpr int kTries = 600;
-    int line = -1;
-    for (int i = 0; i < kTries && line < 0; ++i) {
-      line = socket(found->ai_family, found->ai_socktype, found->ai_protocol);
-      if (connect(line, found->ai_addr, found->ai_addrlen) == 0)
-        break;
-      close(line);
-      line = -1;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    if (line < 0 || recv(line, &id, sizeof(id), MSG_WAITALL) != sizeof(id))
-      throw systemError("rank 0 at " + where);
-    close(line);
-  }
-  freeaddrinfo(found);
-  return id;
-}
 
 /// Splits the world: this rank goes to the communicator that names it. Every
 /// rank has to call it.
@@ -199,7 +113,11 @@ onEveryRank(int ranks, const std::function<void(int device, int rank,
       throw std::runtime_error("the plan is for " + std::to_string(ranks) +
                                " ranks, but " + std::to_string(process.ranks) +
                                " were started");
-    return run(process.device % devices, process.rank, sharedId(process));
+    ncclUniqueId id{};
+    if (process.rank == 0)
+      MTPLAN_NCCL(ncclGetUniqueId(&id));
+    handOut(&id, sizeof(id), process, meetingPlace());
+    return run(process.device % devices, process.rank, id);
   }
   if (devices < ranks)
     throw std::runtime_error(

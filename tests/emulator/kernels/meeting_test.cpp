@@ -1,0 +1,134 @@
+//===- meeting_test.cpp - Processes that stand alone find each other ------===//
+
+#include <array>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/cuda/standalone/meeting.h"
+
+namespace mtplan::runtime::cuda {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+using Number = std::array<unsigned char, 128>; ///< as long as NCCL's
+
+Number theNumber() {
+  Number number;
+  std::iota(number.begin(), number.end(), static_cast<unsigned char>(1));
+  return number;
+}
+
+/// A port that nobody has.
+std::string freePort() {
+  const Socket one(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t size = sizeof(address);
+  EXPECT_EQ(bind(one.fd, reinterpret_cast<sockaddr *>(&address), size), 0);
+  getsockname(one.fd, reinterpret_cast<sockaddr *>(&address), &size);
+  return std::to_string(ntohs(address.sin_port));
+}
+
+/// Whether this machine has such addresses.
+bool hasIpv6() {
+  const Socket one(socket(AF_INET6, SOCK_STREAM, 0));
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  return bind(one.fd, reinterpret_cast<sockaddr *>(&address),
+              sizeof(address)) == 0;
+}
+
+Process process(int rank, int ranks) { return {rank, ranks, 0, false}; }
+
+/// What all ranks have in the end; rank 0 comes last.
+std::vector<Number> met(int ranks, const MeetingPlace &place) {
+  std::vector<Number> numbers(static_cast<std::size_t>(ranks));
+  numbers[0] = theNumber();
+  std::vector<std::thread> threads;
+  for (int rank = ranks - 1; rank >= 0; --rank)
+    threads.emplace_back([&, rank] {
+      Number &number = numbers[static_cast<std::size_t>(rank)];
+      handOut(number.data(), number.size(), process(rank, ranks), place);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return numbers;
+}
+
+// By either family of addresses, and by a name that may stand for both.
+TEST(Meeting, HandsOutRankZerosNumber) {
+  std::vector<std::string> hosts = {"127.0.0.1", "localhost"};
+  if (hasIpv6())
+    hosts.emplace_back("::1");
+  for (const std::string &host : hosts)
+    for (const int ranks : {1, 2, 5})
+      EXPECT_THAT(met(ranks, {host, freePort()}), testing::Each(theNumber()))
+          << host << ", " << ranks << " ranks";
+}
+
+TEST(Meeting, SendsStrangersAway) {
+  const MeetingPlace place{"127.0.0.1", freePort()};
+  std::thread stranger([&] {
+    const Addresses all(place);
+    for (bool in = false; !in;) {
+      const Socket line(socket(AF_INET, SOCK_STREAM, 0));
+      in = connect(line.fd, all.first->ai_addr, all.first->ai_addrlen) == 0;
+      if (in) {
+        EXPECT_TRUE(line.sends("GET / HTTP/1.1\r\n\r\n", 18));
+      }
+    }
+    // Others come when it has been in.
+    Number number{};
+    handOut(number.data(), number.size(), process(1, 2), place);
+    EXPECT_EQ(number, theNumber());
+  });
+  Number number = theNumber();
+  handOut(number.data(), number.size(), process(0, 2), place);
+  stranger.join();
+}
+
+TEST(Meeting, SaysHowManyCame) {
+  const MeetingPlace place{"127.0.0.1", freePort()};
+  std::thread other([&] {
+    Number number{};
+    handOut(number.data(), number.size(), process(2, 3), place);
+  });
+  Number number = theNumber();
+  EXPECT_THAT(
+      [&] {
+        handOut(number.data(), number.size(), process(0, 3), place,
+                std::chrono::seconds(1));
+      },
+      ThrowsMessage<std::runtime_error>("1 of 2 other ranks came to port " +
+                                        place.port + " within 1 s"));
+  other.join();
+}
+
+TEST(Meeting, SaysWhereRankZeroIsNot) {
+  const MeetingPlace place{"127.0.0.1", freePort()};
+  Number number{};
+  EXPECT_THAT(
+      [&] {
+        handOut(number.data(), number.size(), process(1, 2), place,
+                std::chrono::seconds(1));
+      },
+      ThrowsMessage<std::runtime_error>(
+          "rank 0 did not answer at 127.0.0.1:" + place.port + " within 1 s"));
+  EXPECT_THAT(
+      [&] {
+        handOut(number.data(), number.size(), process(1, 2),
+                {"no.such.host.invalid", "1"});
+      },
+      ThrowsMessage<std::runtime_error>(
+          HasSubstr("MASTER_ADDR no.such.host.invalid, port 1: ")));
+}
+
+} // namespace
+} // namespace mtplan::runtime::cuda
