@@ -230,6 +230,8 @@ StringRef StrategyAttr::factorOf(StringRef axis) const {
 // Checks, in this order:
 // - size, entries and slots are at least 1, offset and strides at least 0;
 // - entries do not overlap, nor do slots.
+// The declaration's names are TableGen's.
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name)
 LogicalResult PlaceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                 StringRef, int64_t offset, int64_t size,
                                 int64_t entries, int64_t entryStride,

@@ -39,20 +39,20 @@ static void printArgumentsAndBody(OpAsmPrinter &printer, Operation *op,
 // Segment: @name (repeat N)? (first M)? (chunk K)? (args) body
 //===----------------------------------------------------------------------===//
 
-ParseResult SegmentOp::parse(OpAsmParser &parser, OperationState &state) {
+ParseResult SegmentOp::parse(OpAsmParser &parser, OperationState &result) {
   StringAttr name;
   if (parser.parseSymbolName(name, SymbolTable::getSymbolAttrName(),
-                             state.attributes))
+                             result.attributes))
     return failure();
   Type i64 = parser.getBuilder().getI64Type();
   for (StringRef keyword : {"repeat", "first", "chunk"}) {
     if (failed(parser.parseOptionalKeyword(keyword)))
       continue;
     IntegerAttr count;
-    if (parser.parseAttribute(count, i64, keyword, state.attributes))
+    if (parser.parseAttribute(count, i64, keyword, result.attributes))
       return failure();
   }
-  return parseArgumentsAndBody(parser, state);
+  return parseArgumentsAndBody(parser, result);
 }
 
 void SegmentOp::print(OpAsmPrinter &printer) {
@@ -93,8 +93,8 @@ YieldOp SegmentOp::getYield() {
 // Backward: (args) body
 //===----------------------------------------------------------------------===//
 
-ParseResult BackwardOp::parse(OpAsmParser &parser, OperationState &state) {
-  return parseArgumentsAndBody(parser, state);
+ParseResult BackwardOp::parse(OpAsmParser &parser, OperationState &result) {
+  return parseArgumentsAndBody(parser, result);
 }
 
 void BackwardOp::print(OpAsmPrinter &printer) {

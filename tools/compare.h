@@ -17,7 +17,7 @@ struct ComparedPlan {
 
 /// What differs, where time and memory go, what is sent over which axis, which
 /// operators are split otherwise, and one line on which is faster and why.
-std::string comparisonOf(const ComparedPlan &a, const ComparedPlan &b);
+std::string comparisonOf(const ComparedPlan &one, const ComparedPlan &other);
 
 } // namespace mtplan::tools
 

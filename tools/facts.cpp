@@ -218,6 +218,7 @@ std::vector<RejectedMesh> rejectedMeshes(const PlanOutcome &outcome) {
   for (const PlannedCandidate &plan : outcome.result.plans)
     meshes.erase(keyOf(plan.how));
   std::vector<RejectedMesh> list;
+  list.reserve(meshes.size());
   for (const auto &[key, mesh] : meshes)
     list.push_back(mesh);
   // What came nearest first.

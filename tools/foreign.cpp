@@ -77,10 +77,11 @@ void applyForeign(const std::string &file, const std::string &text,
   if (found.empty()) {
     compareShapes(config.model, model, found);
   }
+  const std::string where = file + ": ";
   for (const std::string &error : found)
-    errors.push_back(file + ": " + error);
+    errors.push_back(where + error);
   for (const std::string &warning : config.warnings)
-    notes.push_back(file + ": " + warning);
+    notes.push_back(where + warning);
   if (!found.empty())
     return;
   const Parallelism &how = config.parallelism;

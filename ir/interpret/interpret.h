@@ -72,7 +72,7 @@ struct StageTask {
   Phase phase = Phase::forward;
   std::int64_t chunk = 0; ///< as the segments say; 0 without a pipeline
   std::int64_t microBatch = 0;
-  auto operator<=>(const StageTask &) const = default;
+  auto operator<=>(const StageTask &) const = default; // NOLINT
 };
 
 struct RunOptions {
@@ -107,7 +107,7 @@ struct CollectiveKey {
   std::string op;
   std::string axis;
 
-  auto operator<=>(const CollectiveKey &) const = default;
+  auto operator<=>(const CollectiveKey &) const = default; // NOLINT
 };
 
 struct RunResult {

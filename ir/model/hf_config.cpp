@@ -96,20 +96,20 @@ void HfConfig::readClasses() {
   setVocabulary(classes, "the number of classes");
 }
 
-void HfConfig::setVocabulary(std::optional<std::int64_t> vocabulary,
+void HfConfig::setVocabulary(std::optional<std::int64_t> size,
                              const char *name) {
   auto padded = fields.sizeIfAny("padded_vocab_size");
-  model.vocabulary = vocabulary.value_or(1);
+  model.vocabulary = size.value_or(1);
   model.paddedVocabulary = (model.vocabulary + kVocabularyMultiple - 1) /
                            kVocabularyMultiple * kVocabularyMultiple;
   if (!padded)
     return;
-  if (vocabulary && *padded < *vocabulary)
+  if (size && *padded < *size)
     fields.error("padded_vocab_size",
-                 str(*padded) + " is less than " + name + ' ' +
-                     str(*vocabulary) + "; at least " + str(*vocabulary) +
-                     " is needed, a multiple of " + str(kVocabularyMultiple) +
-                     " such as " + str(model.paddedVocabulary) + " is usual");
+                 str(*padded) + " is less than " + name + ' ' + str(*size) +
+                     "; at least " + str(*size) + " is needed, a multiple of " +
+                     str(kVocabularyMultiple) + " such as " +
+                     str(model.paddedVocabulary) + " is usual");
   model.paddedVocabulary = *padded;
 }
 
@@ -225,9 +225,9 @@ void HfConfig::readActivation(const char *key, const char *fallback) {
   setActivation(key, fields.text(key, fallback));
 }
 
-void HfConfig::setActivation(const char *key, const std::string &wanted) {
+void HfConfig::setActivation(const char *key, const std::string &name) {
   struct Name {
-    const char *name;
+    const char *text;
     Activation kind;
   };
   static constexpr Name kNames[] = {{"gelu", Activation::Gelu},
@@ -239,14 +239,14 @@ void HfConfig::setActivation(const char *key, const std::string &wanted) {
                                     {"relu", Activation::Relu},
                                     {"tanh", Activation::Tanh}};
   std::vector<std::string> known;
-  for (const Name &name : kNames) {
-    known.emplace_back(name.name);
-    if (wanted == name.name) {
-      model.activation = name.kind;
+  for (const Name &one : kNames) {
+    known.emplace_back(one.text);
+    if (name == one.text) {
+      model.activation = one.kind;
       return;
     }
   }
-  fields.error(key, unknownName("activation", wanted, known));
+  fields.error(key, unknownName("activation", name, known));
 }
 
 void HfConfig::require(const char *key, bool value, const char *why) {

@@ -217,32 +217,32 @@ private:
 } // namespace
 
 NamedValue makeEinsum(ModelBuilder &builder, const NativeOperator &op,
-                      const std::string &text, Findings &findings) {
+                      const std::string &equation, Findings &findings) {
   const std::size_t before = findings.errors.size();
-  std::optional<Equation> equation = split(text);
-  if (!equation)
+  std::optional<Equation> parsed = split(equation);
+  if (!parsed)
     findings.error(op.pointer + "/equation",
                    "must have two operands and a result, as in "
                    "\"bsi,io->bso\", but is \"" +
-                       text + '"');
+                       equation + '"');
   if (op.operands.size() != 2 && op.operands.size() != 3)
     findings.error(op.pointer + "/inputs",
                    std::to_string(op.operands.size()) +
                        " given, but einsum takes 2, or 3 with a bias");
   if (findings.errors.size() != before)
     return {};
-  LetterTable table(op, *equation, findings);
+  LetterTable table(op, *parsed, findings);
   if (!table.check())
     return {};
 
   NamedValue result;
-  for (char letter : equation->result)
+  for (char letter : parsed->result)
     result.dims.push_back(table.dims.at(letter));
   auto element = llvm::cast<RankedTensorType>(op.operands[0].value.getType())
                      .getElementType();
   result.value = builder.ops.create<EinsumOp>(
       builder.location, typeOf(result.dims, element), op.label,
-      Renaming(*equation, table, op).text(), op.operands[0].value,
+      Renaming(*parsed, table, op).text(), op.operands[0].value,
       op.operands[1].value,
       op.operands.size() == 3 ? op.operands[2].value : Value());
   return result;

@@ -253,8 +253,9 @@ TEST_P(MoePromises, SplitsAreTheseAndAddUp) {
       halves.push_back(runOn(op, pieces, static_cast<int>(f)));
     }
     for (std::size_t r = 0; r < whole.size(); ++r) {
+      const int wanted = static_cast<int>(f);
       const bool has = llvm::any_of(rule.results[r], [&](const auto &dims) {
-        return llvm::is_contained(dims, static_cast<int>(f));
+        return llvm::is_contained(dims, wanted);
       });
       SCOPED_TRACE(factor.name + " of result " + std::to_string(r));
       if (!has)

@@ -123,8 +123,8 @@ def bundles(files, known):
                     and not bundle["own"] & reached.names):
                 break
         else:
-            bundle = {"folder": folder, "flags": files[file], "own": set(), "seen": set(),
-                      "files": []}
+            bundle = {"folder": folder, "flags": files[file],
+                      "own": set(), "seen": set(), "files": []}
             made.append(bundle)
         bundle["own"] |= own
         bundle["seen"] |= reached.names
