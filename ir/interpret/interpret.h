@@ -72,7 +72,8 @@ struct StageTask {
   Phase phase = Phase::forward;
   std::int64_t chunk = 0; ///< as the segments say; 0 without a pipeline
   std::int64_t microBatch = 0;
-  auto operator<=>(const StageTask &) const = default; // NOLINT
+  // NOLINTNEXTLINE(modernize-use-nullptr): as above
+  auto operator<=>(const StageTask &) const = default;
 };
 
 struct RunOptions {
@@ -107,7 +108,8 @@ struct CollectiveKey {
   std::string op;
   std::string axis;
 
-  auto operator<=>(const CollectiveKey &) const = default; // NOLINT
+  // NOLINTNEXTLINE(modernize-use-nullptr): as above
+  auto operator<=>(const CollectiveKey &) const = default;
 };
 
 struct RunResult {
