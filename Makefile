@@ -26,6 +26,7 @@ test-all: setup ## also the heavy tests, sanitizers and FUZZ_SECONDS of fuzzing
 
 setup: ## install the Debian packages that are missing
 	@scripts/setup.sh
+	@scripts/setup_cudnn.sh
 
 build: setup ## build everything
 	@scripts/build.sh release

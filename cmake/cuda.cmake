@@ -2,11 +2,14 @@
 #
 # MTPLAN_CUDA is whether it is there. Device code is for A100 and H100, and for
 # what comes after them through PTX. MTPLAN_NCCL is whether NCCL is there, too,
-# as the target mtplan_nccl: ranks that have a device each need it.
+# as the target mtplan_nccl: ranks that have a device each need it. MTPLAN_CUDNN
+# is whether cuDNN and its C++ frontend are (scripts/setup_cudnn.sh fetches the
+# latter), as mtplan_cudnn: attention is faster with them.
 #
 # Not with sanitizers: they know neither fibers (tests/emulator) nor devices.
 set(MTPLAN_CUDA OFF)
 set(MTPLAN_NCCL OFF)
+set(MTPLAN_CUDNN OFF)
 if(MTPLAN_SANITIZE OR MTPLAN_FUZZ)
   return()
 endif()
@@ -37,6 +40,27 @@ if(CMAKE_CUDA_COMPILER)
     target_link_libraries(mtplan_nccl INTERFACE ${MTPLAN_NCCL_LIBRARY})
   else()
     message(STATUS "no NCCL: ranks on several GPUs are left out")
+  endif()
+  find_path(MTPLAN_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  find_library(MTPLAN_CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
+  find_path(MTPLAN_CUDNN_FRONTEND_INCLUDE cudnn_frontend.h HINTS
+    ${PROJECT_SOURCE_DIR}/.deps/cudnn_frontend/include
+    ${CUDAToolkit_INCLUDE_DIRS})
+  mark_as_advanced(MTPLAN_CUDNN_INCLUDE MTPLAN_CUDNN_LIBRARY
+    MTPLAN_CUDNN_FRONTEND_INCLUDE)
+  if(MTPLAN_CUDNN_INCLUDE AND MTPLAN_CUDNN_LIBRARY AND
+     MTPLAN_CUDNN_FRONTEND_INCLUDE)
+    set(MTPLAN_CUDNN ON)
+    add_library(mtplan_cudnn INTERFACE)
+    target_include_directories(mtplan_cudnn SYSTEM INTERFACE
+      ${MTPLAN_CUDNN_FRONTEND_INCLUDE} ${MTPLAN_CUDNN_INCLUDE})
+    target_compile_definitions(mtplan_cudnn INTERFACE
+      CUDNN_FRONTEND_SKIP_JSON_LIB)
+    target_link_libraries(mtplan_cudnn INTERFACE ${MTPLAN_CUDNN_LIBRARY}
+      CUDA::nvrtc)
+  else()
+    message(STATUS
+      "no cuDNN with its frontend: attention is by our own kernels")
   endif()
 else()
   message(STATUS "no nvcc: GPUs are left out")

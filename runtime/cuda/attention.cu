@@ -1,6 +1,7 @@
 //===- attention.cu - Attention, with a running softmax -------------------===//
 
 #include "runtime/cuda/attention_kernel.h"
+#include "runtime/cuda/cudnn/fused_attention.h"
 #include "runtime/cuda/device/attention.cuh"
 
 namespace mtplan::runtime::cuda {
@@ -78,6 +79,8 @@ public:
 } // namespace
 
 MadeKernel makeAttention(const KernelSpec &spec, const SharedContext &context) {
+  if (MadeKernel fused = makeFusedAttention(spec, context))
+    return fused;
   return makeOf<Attention>(spec, context);
 }
 

@@ -1,6 +1,7 @@
 //===- attention_grad.cu - Gradients of attention -------------------------===//
 
 #include "runtime/cuda/attention_kernel.h"
+#include "runtime/cuda/cudnn/fused_attention.h"
 #include "runtime/cuda/device/attention_grad.cuh"
 
 namespace mtplan::runtime::cuda {
@@ -35,6 +36,8 @@ private:
 
 MadeKernel makeAttentionGrad(const KernelSpec &spec,
                              const SharedContext &context) {
+  if (MadeKernel fused = makeFusedAttention(spec, context))
+    return fused;
   return makeOf<AttentionGrad>(spec, context);
 }
 

@@ -2,7 +2,8 @@
 //
 // Kernels of a rank are queued on the selected one of its streams. Those that
 // were prepared for a stream share its scratch memory, which is as large as the
-// largest of them asked for; all share cuBLASLt's handle and what it was asked.
+// largest of them asked for; all share the handles of
+// cuBLASLt and cuDNN, and what they were asked.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +17,8 @@
 #include "runtime/cuda/handles.h"
 
 namespace mtplan::runtime::cuda {
+
+struct CudnnGraphs;
 
 class Context {
 public:
@@ -38,6 +41,8 @@ public:
   }
 
   MatrixProducts products;
+  /// Made by the first kernel that asks cuDNN.
+  std::shared_ptr<CudnnGraphs> cudnn;
 
 private:
   struct Lane {

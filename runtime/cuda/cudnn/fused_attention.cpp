@@ -1,0 +1,152 @@
+//===- fused_attention.cpp - Attention by cuDNN's kernels -----------------===//
+
+#include "runtime/cuda/cudnn/fused_attention.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/cuda/cudnn/attention_graph.h"
+#include "runtime/cuda/cudnn/kept_sums.h"
+
+namespace mtplan::runtime::cuda {
+
+/// cuDNN of one rank.
+struct CudnnGraphs {
+  CudnnGraphs() {
+    if (const cudnnStatus_t status = cudnnCreate(&handle);
+        status != CUDNN_STATUS_SUCCESS)
+      throw DeviceError(std::string("cuDNN cannot start: ") +
+                        cudnnGetErrorString(status) + kWayOut);
+  }
+  CudnnGraphs(const CudnnGraphs &) = delete;
+  CudnnGraphs &operator=(const CudnnGraphs &) = delete;
+  ~CudnnGraphs() { cudnnDestroy(handle); }
+
+  static constexpr const char *kWayOut =
+      " (MTPLAN_CUDNN=0 leaves cuDNN out: attention is then by our own "
+      "kernels)";
+
+  cudnnHandle_t handle = nullptr;
+  struct Built {
+    AttentionShape shape;
+    bool isGrad;
+    std::shared_ptr<Graph> graph; ///< null: not taken
+  };
+  std::vector<Built> built; ///< so that layers share what is alike
+};
+
+namespace {
+
+bool isWanted() {
+  const char *given = std::getenv("MTPLAN_CUDNN");
+  return !given || std::string_view(given) != "0";
+}
+
+std::shared_ptr<Graph> build(const AttentionShape &shape, bool isGrad,
+                             cudnnHandle_t handle) {
+  auto graph = std::make_shared<Graph>();
+  (isGrad ? addAttentionGrad : addAttention)(shape, *graph);
+  if (!offer(*graph, handle).taken)
+    return nullptr;
+  if (const cudnn_frontend::error_t said = graph->build_plans(); said.is_bad())
+    throw DeviceError("cuDNN takes attention of these shapes and cannot build "
+                      "it: " +
+                      said.err_msg + CudnnGraphs::kWayOut);
+  return graph;
+}
+
+class FusedAttention final : public Kernel {
+public:
+  FusedAttention(const KernelSpec &theSpec, SharedContext theContext,
+                 const AttentionShape &theShape,
+                 std::shared_ptr<Graph> theGraph)
+      : context(std::move(theContext)), spec(theSpec), shape(theShape),
+        graph(std::move(theGraph)), isGrad(spec.kernel == "attention_grad") {
+    std::int64_t bytes = 0;
+    check(graph->get_workspace_size(bytes));
+    sumsAt = roundedUp(static_cast<std::size_t>(bytes));
+    context->reserve(sumsAt + sized(spec.inputs[0].elements() / shape.width) *
+                                  sizeof(float));
+  }
+
+  void run(const Invocation &call) override {
+    auto *scratch = context->shared<std::byte>();
+    auto *sums = reinterpret_cast<float *>(scratch + sumsAt);
+    const cudaStream_t stream = streamOf(context);
+    std::unordered_map<std::int64_t, void *> places;
+    auto place = [&](AttentionTensor name, const void *data) {
+      // cuDNN asks for all alike and writes to results alone.
+      places[static_cast<std::int64_t>(name)] = const_cast<void *>(data);
+    };
+    place(AttentionTensor::query, call.inputs[0]);
+    place(AttentionTensor::key, call.inputs[1]);
+    place(AttentionTensor::value, call.inputs[2]);
+    place(AttentionTensor::result, isGrad ? call.inputs[3] : call.outputs[0]);
+    place(AttentionTensor::sums, sums);
+    if (isGrad) {
+      place(AttentionTensor::above, call.inputs[5]);
+      place(AttentionTensor::queryGrad, call.outputs[0]);
+      place(AttentionTensor::keyGrad, call.outputs[1]);
+      place(AttentionTensor::valueGrad, call.outputs[2]);
+      turn(stream, static_cast<const float *>(call.inputs[4]), sums,
+           shape.batch, shape.queries, shape.heads);
+      if (shape.keys < shape.keyRows) // what nobody sees
+        for (std::size_t i : {1, 2})
+          MTPLAN_CUDA(cudaMemsetAsync(
+              call.outputs[i], 0,
+              sized(spec.outputs[i].elements() * bytesOf(shape.type)), stream));
+    }
+    const cudnnHandle_t handle = context->cudnn->handle;
+    if (const cudnnStatus_t status = cudnnSetStream(handle, stream);
+        status != CUDNN_STATUS_SUCCESS)
+      refuse(spec, std::string("cuDNN: ") + cudnnGetErrorString(status));
+    check(graph->execute(handle, places, scratch));
+    if (!isGrad)
+      turn(stream, sums, static_cast<float *>(call.outputs[1]), shape.batch,
+           shape.heads, shape.queries);
+  }
+
+private:
+  static std::size_t sized(std::int64_t number) {
+    return static_cast<std::size_t>(number);
+  }
+  void check(const cudnn_frontend::error_t &said) const {
+    if (said.is_bad())
+      refuse(spec, "cuDNN: " + said.err_msg);
+  }
+
+  const SharedContext context;
+  const KernelSpec spec;
+  const AttentionShape shape;
+  const std::shared_ptr<Graph> graph;
+  const bool isGrad;
+  std::size_t sumsAt = 0; ///< in the scratch memory, behind cuDNN's own
+};
+
+} // namespace
+
+MadeKernel makeFusedAttention(const KernelSpec &spec,
+                              const SharedContext &context) {
+  const std::optional<AttentionShape> shape = attentionShapeOf(spec);
+  if (!shape || !isWanted())
+    return nullptr;
+  if (!context->cudnn)
+    context->cudnn = std::make_shared<CudnnGraphs>();
+  CudnnGraphs &graphs = *context->cudnn;
+  const bool isGrad = spec.kernel == "attention_grad";
+  auto found = std::find_if(
+      graphs.built.begin(), graphs.built.end(), [&](const auto &one) {
+        return one.shape == *shape && one.isGrad == isGrad;
+      });
+  if (found == graphs.built.end())
+    found = graphs.built.insert(
+        found, {*shape, isGrad, build(*shape, isGrad, graphs.handle)});
+  if (!found->graph)
+    return nullptr;
+  return std::make_unique<FusedAttention>(spec, context, *shape, found->graph);
+}
+
+} // namespace mtplan::runtime::cuda

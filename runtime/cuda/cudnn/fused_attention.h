@@ -1,0 +1,24 @@
+//===- fused_attention.h - Attention by cuDNN's kernels ---------*- C++ -*-===//
+//
+// In 16-bit types, without dropout and bias: masks are drawn by mtplan alike on
+// every partitioning, which cuDNN cannot do. What it does not take is done by
+// our own kernels.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_CUDNN_FUSED_ATTENTION_H
+#define MTPLAN_RUNTIME_CUDA_CUDNN_FUSED_ATTENTION_H
+
+#include "runtime/cuda/families.h"
+
+namespace mtplan::runtime::cuda {
+
+/// Of `attention` or `attention_grad`. Null: cuDNN is not there, was not
+/// wanted (MTPLAN_CUDNN=0), or has no kernel for this on this device.
+/// \throws DeviceError if cuDNN is there and cannot work
+MadeKernel makeFusedAttention(const KernelSpec &spec,
+                              const SharedContext &context);
+
+} // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_CUDNN_FUSED_ATTENTION_H
