@@ -231,7 +231,7 @@ std::string memoryText(const planner::MemoryUse &memory) {
   if (memory.host.value > 0)
     text +=
         fmt::format("  on the host {} of {} GiB per GPU: the optimizer, and "
-                    "gradients where they land\n",
+                    "what comes and goes\n",
                     gibText(memory.host), gibText(memory.hostLimit));
   return text;
 }

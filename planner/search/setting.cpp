@@ -117,11 +117,9 @@ StateBytes stateBytesOf(const Setting &setting) {
   bytes.traffic = traffic.optimizer;
   bytes.sweep = traffic.sweep;
   // The host updates weights of its own, in fp32, by gradients that land beside
-  // them.
+  // them; what it sends back lies there, too: in 16 bits, or its own weights.
   if (setting.offload == Offload::optimizer) {
-    bool keepsNoMaster = setting.precision == Precision::fp32;
-    bytes.host = bytes.optimizer + bytes.gradient +
-                 (keepsNoMaster ? bytesOf(setting.precision) : 0);
+    bytes.host = bytes.optimizer + bytes.gradient + bytesOf(setting.precision);
     bytes.optimizer = bytes.traffic = 0;
   }
   return bytes;
