@@ -59,7 +59,8 @@ public:
       if (!cleared.insert(stage.zeroed[z]).second)
         faults.add(at("stages", s, "zeroed", z), name + " is listed twice");
       MemoryClass kept = stage.arenas[indexed(buffer.arena)].memoryClass;
-      if (kept == MemoryClass::parameters || kept == MemoryClass::optimizer)
+      if (kept == MemoryClass::parameters || kept == MemoryClass::optimizer ||
+          kept == MemoryClass::host)
         faults.add(at("stages", s, "zeroed", z),
                    name + " is of class " + std::string(wordOf(kept)) +
                        ", which is kept over steps");
@@ -216,10 +217,13 @@ private:
     // A gradient that is reduced to a piece waits where activations were.
     bool waits =
         expected == MemoryClass::gradients && found == MemoryClass::activations;
-    if (found != expected && found != MemoryClass::host && !waits)
+    bool isOffloaded =
+        expected == MemoryClass::optimizer && found == MemoryClass::host;
+    if (found != expected && !isOffloaded && !waits)
       fail('/' + member + "/buffer",
            name + " is of class " + std::string(wordOf(found)) +
-               "; it must be " + std::string(wordOf(expected)) + " or host");
+               "; it must be " + std::string(wordOf(expected)) +
+               (expected == MemoryClass::optimizer ? " or host" : ""));
     std::int64_t bytes = elementsOf(tensor) * bytesOf(tensor.type);
     if (bytes > buffer.size)
       fail('/' + member + "/shape",

@@ -106,6 +106,9 @@ struct Setting {
 
 /// A computation on this rank alone. Where it depends on the rank's place along
 /// an axis, the integer setting "axis" is that axis's number in Plan::mesh.
+/// Where all operands are in the arena of class host the host computes, in
+/// Stage::apply; else all are the device's, but for a "copy" from one to the
+/// other.
 struct KernelCall {
   std::string kernel; ///< key in the backend's table, e.g. "einsum"
   std::vector<Setting> settings;
@@ -194,7 +197,7 @@ struct Parameter {
   Tensor gradient; ///< after Stage::reduce: whole, split as the state is
   /// Split as the gradient. No master where the value, split alike, serves.
   std::optional<Tensor> master;
-  Tensor firstMoment, secondMoment;
+  Tensor firstMoment, secondMoment; ///< offloaded, as the master: the host's
   /// Axes of Plan::mesh over which gradients are alike: the norm counts the
   /// rank that has place 0 on all of them.
   std::vector<int> alike;

@@ -44,6 +44,7 @@ std::vector<std::string> checkPlan(const Plan &plan) {
     return faults.take();
   checkSchedule(plan, faults);
   checkCalls(plan, faults);
+  checkSides(plan, faults);
   checkParameters(plan, faults);
   checkMemory(plan, faults);
   checkStreams(plan, faults);

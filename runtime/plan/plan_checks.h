@@ -20,6 +20,8 @@ void checkRanks(const Plan &plan, Faults &faults);
 void checkSchedule(const Plan &plan, Faults &faults);
 /// Operands of every instruction.
 void checkCalls(const Plan &plan, Faults &faults);
+/// Who works in the host's memory, and when.
+void checkSides(const Plan &plan, Faults &faults);
 void checkParameters(const Plan &plan, Faults &faults);
 /// What is read is what was written.
 void checkMemory(const Plan &plan, Faults &faults);
