@@ -88,6 +88,9 @@ public:
   virtual std::unique_ptr<Kernel> prepare(const KernelSpec &spec) = 0;
   /// What its kernels see.
   virtual Memory &memory() { return hostMemory(); }
+  /// Who computes on what lies in memory().staging(), when it is called; null:
+  /// nobody. Where memory() is the host's, itself.
+  virtual Backend *host() { return this; }
   /// How its kernels follow each other. This one does nothing.
   virtual Queue &queue() {
     static Queue inOrder;

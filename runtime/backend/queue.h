@@ -35,6 +35,8 @@ public:
   virtual void record(int /*event*/) {}
   /// What the selected stream is given from now on follows the event.
   virtual void wait(int /*event*/) {}
+  /// Returns when the event has happened. Not while recording.
+  virtual void await(int /*event*/) {}
   /// Returns when all that was queued has happened.
   /// \throws what went wrong since the last time
   virtual void finish() {}

@@ -74,8 +74,8 @@ const std::map<std::string, Maker> &makers() {
 
 class CudaBackend final : public Backend {
 public:
-  CudaBackend()
-      : context(std::make_shared<Context>()),
+  explicit CudaBackend(std::unique_ptr<Backend> theHost)
+      : hostBackend(std::move(theHost)), context(std::make_shared<Context>()),
         ownMemory(makeDeviceMemory(context)),
         ownQueue(makeDeviceQueue(context)) {}
 
@@ -88,6 +88,7 @@ public:
   }
 
   Memory &memory() override { return *ownMemory; }
+  Backend *host() override { return hostBackend.get(); }
   Queue &queue() override { return *ownQueue; }
   std::unique_ptr<World> carrier(World &host) override {
     return makeCarrier(host, context);
@@ -95,6 +96,7 @@ public:
   DeviceFacts facts() const override { return factsOfDevice(); }
 
 private:
+  const std::unique_ptr<Backend> hostBackend;
   const SharedContext context;
   const std::unique_ptr<Memory> ownMemory;
   const std::unique_ptr<Queue> ownQueue;
@@ -128,7 +130,11 @@ std::vector<std::string> cudaKernelNames() {
 }
 
 std::unique_ptr<Backend> makeCudaBackend() {
-  return std::make_unique<cuda::CudaBackend>();
+  return makeCudaBackendBeside(nullptr);
+}
+
+std::unique_ptr<Backend> makeCudaBackendBeside(std::unique_ptr<Backend> host) {
+  return std::make_unique<cuda::CudaBackend>(std::move(host));
 }
 
 } // namespace mtplan::runtime

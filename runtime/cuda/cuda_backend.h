@@ -30,6 +30,9 @@ void useCudaDevice(int device);
 /// \throws DeviceError if there is none
 std::unique_ptr<Backend> makeCudaBackend();
 
+/// The same, with who computes on the host what is offloaded; null: nobody.
+std::unique_ptr<Backend> makeCudaBackendBeside(std::unique_ptr<Backend> host);
+
 /// Kernels that it has, in the order of names.
 std::vector<std::string> cudaKernelNames();
 

@@ -81,6 +81,9 @@ public:
   void wait(int event) override {
     MTPLAN_CUDA(cudaStreamWaitEvent(context->stream().get(), at(event), 0));
   }
+  void await(int event) override {
+    MTPLAN_CUDA(cudaEventSynchronize(at(event)));
+  }
   void finish() override {
     for (std::size_t i = 0; i < context->streams(); ++i)
       context->stream(i).synchronise();

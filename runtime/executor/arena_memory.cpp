@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "runtime/plan/instruction_side.h"
 #include "runtime/plan/plan_words.h"
 
 namespace mtplan::runtime {
@@ -14,10 +15,12 @@ static std::size_t sized(std::int64_t index) {
 }
 
 ArenaMemory::ArenaMemory(const Stage &theStage, Memory &memory)
-    : stage(theStage) {
+    : stage(theStage), near(memory) {
   for (const Arena &arena : stage.arenas)
     try {
-      arenas.emplace_back(memory, sized(arena.size));
+      arenas.emplace_back(
+          arena.memoryClass == MemoryClass::host ? near.staging() : near,
+          sized(arena.size));
     } catch (const std::runtime_error &error) {
       throw std::runtime_error(
           "no room for the arena of " + std::string(wordOf(arena.memoryClass)) +
@@ -30,6 +33,10 @@ std::byte *ArenaMemory::at(const Tensor &tensor, int copy,
   const Buffer &buffer = stage.buffers[sized(tensor.buffer)];
   const int entry = (tensor.entry + copy * tensor.entryStep) % buffer.entries;
   return at(tensor.buffer, entry, microBatch % buffer.slots);
+}
+
+Memory &ArenaMemory::memoryOf(const Tensor &tensor) const {
+  return isOnHost(stage, tensor) ? near.staging() : near;
 }
 
 std::byte *ArenaMemory::at(int buffer, int entry, int slot) const {

@@ -11,7 +11,8 @@
 
 namespace mtplan::runtime {
 
-/// One allocation per arena of a stage, zeros.
+/// One allocation per arena of a stage, zeros: the arena of class host in the
+/// backend's staging memory, the others in its own.
 class ArenaMemory {
 public:
   /// Throws std::runtime_error with the class and the bytes if there is no
@@ -23,8 +24,12 @@ public:
   /// Where an entry and a slot of a buffer start.
   std::byte *at(int buffer, int entry, int slot) const;
 
+  /// What it lies in.
+  Memory &memoryOf(const Tensor &tensor) const;
+
 private:
   const Stage &stage;
+  Memory &near;
   std::vector<Allocation> arenas;
 };
 

@@ -84,13 +84,17 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
   std::vector<std::string> phases = phasesOf(own);
   for (std::size_t p = 0; p < own.programs.size(); ++p) {
     programs.emplace_back();
-    orders.emplace_back(own.programs[p]);
+    orders.emplace_back(own, own.programs[p]);
     for (const Instruction &instruction : own.programs[p].instructions) {
       backend.queue().select(instruction.stream);
       programs.back().push_back(prepare(instruction, phases[p]));
     }
   }
   backend.queue().select(0);
+  update.mayBeRecorded =
+      std::ranges::none_of(own.apply, [&](const ScheduleEntry &entry) {
+        return orders[sized(entry.program)].hasHost();
+      });
   findReporting();
   prepareOwnKernels();
 }
@@ -137,6 +141,7 @@ void RankExecutor::initialise(const InitialValues &initial) {
   auto fill = [&](const Parameter &parameter, const Tensor &tensor, int copy) {
     TensorView piece = where.viewOf(tensor);
     std::byte *data = memory.at(tensor, copy, 0);
+    Memory &near = memory.memoryOf(tensor);
     const std::int64_t rows = piece.shape.empty() ? 1 : piece.shape[0];
     const std::int64_t row = piece.elements() / rows;
     const std::int64_t step = std::max<std::int64_t>(1, kMany / row);
@@ -152,9 +157,8 @@ void RankExecutor::initialise(const InitialValues &initial) {
       stored.resize(bytesOf(some));
       for (std::int64_t i = 0; i < count * row; ++i)
         writeElement(tensor.type, stored.data(), i, values[sized(i)]);
-      backend.memory().upload(data +
-                                  first * row * runtime::bytesOf(tensor.type),
-                              stored.data(), stored.size());
+      near.upload(data + first * row * runtime::bytesOf(tensor.type),
+                  stored.data(), stored.size());
     }
   };
   for (const Parameter &parameter : own.parameters)
@@ -169,7 +173,7 @@ void RankExecutor::look(
     const Tensor &tensor, int copy,
     const std::function<void(const std::byte *)> &see) const {
   const std::byte *data = memory.at(tensor, copy, 0);
-  Memory &near = backend.memory();
+  Memory &near = memory.memoryOf(tensor);
   if (near.isHosts())
     return see(data);
   std::vector<std::byte> fetched(bytesOf(where.viewOf(tensor)));
@@ -180,7 +184,7 @@ void RankExecutor::look(
 void RankExecutor::change(const Tensor &tensor, int copy,
                           const std::function<void(std::byte *)> &fill) {
   std::byte *data = memory.at(tensor, copy, 0);
-  Memory &near = backend.memory();
+  Memory &near = memory.memoryOf(tensor);
   if (near.isHosts())
     return fill(data);
   std::vector<std::byte> filled(bytesOf(where.viewOf(tensor)));

@@ -5,7 +5,8 @@
 // the plan, on its streams. Where kernels run when they are called, that order
 // is one of those which streams and waits allow. Where a queue records, the
 // second step is recorded and later ones are replayed; the host waits once a
-// step, for the reports and the norm.
+// step, for the reports and the norm. An update that the host has a part in is
+// queued anew every time: the host waits for each thing that it works on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -136,6 +137,7 @@ private:
   /// Part of a step that is queued alike every time.
   struct Part {
     int times = 0;
+    bool mayBeRecorded = true; ///< the host does nothing in it but queue
     std::unique_ptr<Recording> recording;
     std::map<CollectiveCount, std::int64_t> counts; ///< of one time
   };

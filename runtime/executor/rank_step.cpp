@@ -65,8 +65,8 @@ void RankExecutor::run(const ScheduleEntry &entry, const StepInput &input,
 void RankExecutor::queue(Part &part, const StepInput &input,
                          const std::function<void()> &work) {
   Queue &queue = backend.queue();
-  const bool records =
-      queue.records() && carrier().isQueued() && !input.isTimed;
+  const bool records = queue.records() && carrier().isQueued() &&
+                       part.mayBeRecorded && !input.isTimed;
   if (++part.times == 1 || !records)
     return work();
   if (!part.recording) {

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/plan/instruction_side.h"
+
 namespace mtplan::runtime {
 
 // An event is numbered as the instruction that it ends; then come the ends of
 // streams, of which 0 is where a run begins.
-StreamOrder::StreamOrder(const Program &program)
+StreamOrder::StreamOrder(const Stage &stage, const Program &program)
     : places(program.instructions.size()),
       instructions(static_cast<int>(places.size())) {
   std::set<int> used;
@@ -17,6 +19,7 @@ StreamOrder::StreamOrder(const Program &program)
     const Instruction &instruction = program.instructions[i];
     places[i].stream = instruction.stream;
     places[i].awaits = instruction.waits;
+    places[i].isOnHost = sideOf(stage, instruction) == Side::host;
     for (const int early : instruction.waits)
       places[static_cast<std::size_t>(early)].isAwaited = true;
     if (instruction.stream != 0)
@@ -30,6 +33,10 @@ int StreamOrder::eventsOf(const Stage &stage, int streams) {
   for (const Program &program : stage.programs)
     most = std::max(most, program.instructions.size());
   return static_cast<int>(most) + streams;
+}
+
+bool StreamOrder::hasHost() const {
+  return std::ranges::any_of(places, &Place::isOnHost);
 }
 
 void StreamOrder::begin(Queue &queue) const {
@@ -47,6 +54,12 @@ void StreamOrder::before(std::size_t i, Queue &queue) const {
   queue.select(places[i].stream);
   for (const int early : places[i].awaits)
     queue.wait(early);
+  if (!places[i].isOnHost)
+    return;
+  // Its own event says before it begins that all has happened which it follows,
+  // and after it, to others, that it has.
+  queue.record(static_cast<int>(i));
+  queue.await(static_cast<int>(i));
 }
 
 void StreamOrder::after(std::size_t i, Queue &queue) const {

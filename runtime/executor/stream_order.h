@@ -1,7 +1,8 @@
 //===- stream_order.h - What a program's run says to a queue ----*- C++ -*-===//
 //
 // Streams of a plan fork from stream 0 when a run begins and are joined by it
-// when the run ends, as plan.h asks of runs.
+// when the run ends, as plan.h asks of runs. Where the host computes it waits
+// for what its instruction follows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,10 +18,13 @@ namespace mtplan::runtime {
 
 class StreamOrder {
 public:
-  explicit StreamOrder(const Program &program);
+  StreamOrder(const Stage &stage, const Program &program);
 
   /// Events that any program of the stage needs.
   static int eventsOf(const Stage &stage, int streams);
+
+  /// Whether the host computes in it.
+  bool hasHost() const;
 
   void begin(Queue &queue) const;
   /// Around instruction i.
@@ -35,6 +39,7 @@ private:
     int stream = 0;
     std::vector<int> awaits; ///< instructions
     bool isAwaited = false;
+    bool isOnHost = false;
   };
   std::vector<Place> places;
   std::vector<int> others; ///< streams beside 0

@@ -5,6 +5,7 @@
 
 #include "runtime/backend/element.h"
 #include "runtime/executor/task.h"
+#include "runtime/plan/instruction_side.h"
 #include "runtime/plan/plan_words.h"
 #include "runtime/random/draws.h"
 
@@ -49,6 +50,30 @@ private:
   const StepNumbers *const numbers;
   std::vector<const void *> inputs;
   std::vector<void *> outputs;
+};
+
+/// From the device's memory to the host's, or back.
+class MoveTask : public Task {
+public:
+  MoveTask(const ArenaMemory &theMemory, const Instruction &what,
+           Memory &theDevices, bool up)
+      : Task(theMemory, what), devices(theDevices), goesUp(up) {
+    const Tensor &tensor = what.inputs[0];
+    bytes = sized(product(tensor.shape, 0, tensor.shape.size()) *
+                  bytesOf(tensor.type));
+  }
+  void run(const TaskRun &run) override {
+    if (goesUp)
+      devices.queueUpload(output(0, run), input(0, run), bytes);
+    else
+      devices.queueDownload(output(0, run), input(0, run), bytes);
+  }
+  double TimeSpent::*account() const override { return &TimeSpent::kernels; }
+
+private:
+  Memory &devices;
+  const bool goesUp;
+  std::size_t bytes = 0;
 };
 
 class CollectiveTask : public Task {
@@ -246,6 +271,18 @@ RankExecutor::prepare(const Instruction &instruction,
       spec.inputs.push_back(where.viewOf(tensor));
     for (const Tensor &tensor : instruction.outputs)
       spec.outputs.push_back(where.viewOf(tensor));
+    const Side side = sideOf(own, instruction);
+    if (side == Side::host) {
+      if (!backend.host())
+        throw fault("is offloaded to the host, but the backend has nothing "
+                    "that computes there");
+      return std::make_unique<KernelTask>(
+          memory, instruction, backend.host()->prepare(spec),
+          updateNumbers.as<const StepNumbers>());
+    }
+    if (side != Side::device && !backend.memory().isHosts())
+      return std::make_unique<MoveTask>(memory, instruction, backend.memory(),
+                                        side == Side::up);
     return std::make_unique<KernelTask>(memory, instruction,
                                         backend.prepare(spec),
                                         numbers.as<const StepNumbers>());

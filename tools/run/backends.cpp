@@ -20,8 +20,11 @@ void checkBackend(const RunFlags &flags) {
 
 std::unique_ptr<Backend>
 makeBackend(const RunFlags &flags, const Launch &launch, int ranks, int rank) {
-  if (flags.backend == "cpu")
+  auto cpu = [&] {
     return makeCpuBackend(flags.threads.value_or(coresOfRank(launch, ranks)));
+  };
+  if (flags.backend == "cpu")
+    return cpu();
   checkBackend(flags);
   const int devices = cudaDevices();
   int device = 0;
@@ -35,7 +38,7 @@ makeBackend(const RunFlags &flags, const Launch &launch, int ranks, int rank) {
         "rank, or (CUDA_VISIBLE_DEVICES=0) one for all ranks of one process",
         ranks, devices));
   useCudaDevice(device);
-  return makeCudaBackend();
+  return makeCudaBackendBeside(cpu());
 }
 
 } // namespace mtplan::tools

@@ -16,6 +16,11 @@ void useCudaDevice(int /*device*/) { throw std::runtime_error(kWhy); }
 
 std::unique_ptr<Backend> makeCudaBackend() { throw std::runtime_error(kWhy); }
 
+std::unique_ptr<Backend>
+makeCudaBackendBeside(std::unique_ptr<Backend> /*host*/) {
+  throw std::runtime_error(kWhy);
+}
+
 std::vector<std::string> cudaKernelNames() { return {}; }
 
 } // namespace mtplan::runtime

@@ -76,6 +76,28 @@ TEST_P(DeviceQueue, WhatIsQueuedWaitsForWhoeverAsks) {
   EXPECT_EQ(fetched, 2.0F);
 }
 
+// The host's turn is between two of the device's, on its own memory.
+TEST_P(DeviceQueue, TheHostWaitsForOneEvent) {
+  Allocation hosts(memory.staging(), sizeof(float));
+  grow(first);
+  queue.record(0);
+  queue.select(1);
+  queue.wait(0);
+  memory.queueDownload(hosts.get(), first.get(), sizeof(float));
+  queue.record(1);
+  queue.await(1);
+  *hosts.as<float>() += 10.0F;
+  memory.queueUpload(second.get(), hosts.get(), sizeof(float));
+  queue.select(0);
+  EXPECT_THROW(queue.recorded([&] {
+    queue.record(0);
+    queue.await(0);
+  }),
+               DeviceError);
+  queue.finish();
+  EXPECT_EQ(at(second), 11.0F);
+}
+
 TEST_P(DeviceQueue, ARecordingDoesNothingUntilItIsReplayed) {
   const std::unique_ptr<Recording> recording =
       queue.recorded([&] { forkAndJoin(); });
