@@ -19,6 +19,7 @@ MemoryClass classOf(StringRef arena) {
       .Case("optimizer", MemoryClass::optimizer)
       .Case("gradients", MemoryClass::gradients)
       .Case("activations", MemoryClass::activations)
+      .Case("host", MemoryClass::host)
       .Default(MemoryClass::workspace);
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ir/mtp.h"
+#include "runtime/plan/instruction_side.h"
 
 namespace mtplan::codegen {
 
@@ -15,13 +16,33 @@ using runtime::Buffer, runtime::Instruction, runtime::Plan, runtime::Program,
 
 namespace {
 
-enum Stream : std::uint8_t { compute, tensor, data, pipeline, kStreams };
-constexpr std::array<std::string_view, kStreams> kNames = {"compute", "tensor",
-                                                           "data", "pipeline"};
+enum Stream : std::uint8_t {
+  compute,
+  tensor,
+  data,
+  pipeline,
+  down, // what is offloaded: gradients to the host,
+  host, // its work,
+  up,   // and weights back
+  kStreams
+};
+constexpr std::array<std::string_view, kStreams> kNames = {
+    "compute", "tensor", "data", "pipeline", "down", "host", "up"};
 
 std::size_t indexed(int index) { return static_cast<std::size_t>(index); }
 
-Stream streamOf(const Instruction &instruction, const Plan &plan) {
+Stream streamOf(const Instruction &instruction, const Stage &stage,
+                const Plan &plan) {
+  switch (runtime::sideOf(stage, instruction)) {
+  case runtime::Side::down:
+    return down;
+  case runtime::Side::host:
+    return host;
+  case runtime::Side::up:
+    return up;
+  default:
+    break;
+  }
   if (std::holds_alternative<runtime::Transfer>(instruction.what))
     return pipeline;
   const auto *call = std::get_if<runtime::Collective>(&instruction.what);
@@ -152,7 +173,7 @@ void assignStreams(Plan &plan) {
     for (std::size_t p = 0; p < stage.programs.size(); ++p) {
       Program &program = stage.programs[p];
       for (Instruction &instruction : program.instructions) {
-        instruction.stream = streamOf(instruction, plan);
+        instruction.stream = streamOf(instruction, stage, plan);
         used[indexed(instruction.stream)] = true;
       }
       writeWaits(program, Meetings(stage, static_cast<int>(p)));

@@ -2,6 +2,7 @@
 
 #include "codegen/stage_writer.h"
 #include "ir/update_chain.h"
+#include "runtime/plan/instruction_side.h"
 
 using namespace mlir;
 
@@ -70,8 +71,25 @@ LogicalResult StageWriter::writeAdamw(ir::AdamwOp op, Program &program) {
   Tensor master = value;
   if (state.size() > 3)
     master = tensorAt(placed(3), type, label + ".master", owned);
-  update.outputs = {value, master, first, second};
+  if (state.size() == 3 || !runtime::isOnHost(stage, master)) {
+    update.outputs = {value, master, first, second};
+    program.instructions.push_back(std::move(update));
+    return success();
+  }
+  // Offloaded: the host has what it works on beside what it keeps.
+  auto copy = [&](const Tensor &from, const Tensor &to) {
+    program.instructions.push_back(
+        {label, KernelCall{"copy", {}}, {from}, {to}, 0, {}});
+  };
+  Tensor arrived = tensorAt(placed(4), type, label + ".grad.host", owned);
+  Tensor updated = master;
+  if (state.size() > 5)
+    updated = tensorAt(placed(5), type, label + ".host", owned);
+  copy(update.inputs[0], arrived);
+  update.inputs = {arrived};
+  update.outputs = {updated, master, first, second};
   program.instructions.push_back(std::move(update));
+  copy(updated, value);
   return success();
 }
 
@@ -143,7 +161,8 @@ LogicalResult StageWriter::writeUpdate(ir::UpdateOp update) {
   for (bool applies : {false, true}) {
     std::vector<ScheduleEntry> &entries = applies ? stage.apply : stage.reduce;
     ArrayRef<int64_t> copies;
-    int open = -1; // program
+    int open = -1;           // program
+    std::ptrdiff_t sent = 0; // its first instructions, which send to the host
     for (Operation &op : update.getBody().front()) {
       if (ir::isUpdated(&op) != applies)
         continue;
@@ -158,6 +177,7 @@ LogicalResult StageWriter::writeUpdate(ir::UpdateOp update) {
       if (open < 0 || copies != here) {
         copies = here;
         open = static_cast<int>(stage.programs.size());
+        sent = 0;
         Program program;
         program.name = std::string("update.") +
                        (applies ? "apply." : "reduce.") +
@@ -166,9 +186,13 @@ LogicalResult StageWriter::writeUpdate(ir::UpdateOp update) {
         entries.push_back(
             {open, 0, static_cast<int>(here[0]), 1, static_cast<int>(here[1])});
       }
-      llvm::append_range(
-          stage.programs[static_cast<std::size_t>(open)].instructions,
-          written.instructions);
+      // Before the host is at work it has all on its way that it works on.
+      auto &all = stage.programs[static_cast<std::size_t>(open)].instructions;
+      for (Instruction &one : written.instructions)
+        if (runtime::sideOf(stage, one) == runtime::Side::down)
+          all.insert(all.begin() + sent++, std::move(one));
+        else
+          all.push_back(std::move(one));
     }
   }
   for (auto op : update.getBody().front().getOps<ir::AdamwOp>())

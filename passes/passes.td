@@ -253,7 +253,11 @@ def PlaceMemoryPass : Pass<"mtp-place-memory", "mlir::ModuleOp"> {
            "0 for the gradient's own">,
     Option<"sumsPerUse", "sums-per-use", "bool", "false",
            "a weight that several segments of a stage use has a sum of gradients "
-           "for each of those that are not repeated">
+           "for each of those that are not repeated">,
+    Option<"offloads", "offload-optimizer", "bool", "false",
+           "moments and masters lie in the host's memory, with a place for the "
+           "gradient that comes and, where the weight is narrower than its "
+           "master, for the weight that goes">
   ];
   let statistics = [
     Statistic<"used", "workspace-used", "bytes of all workspaces">,

@@ -22,10 +22,9 @@ std::optional<runtime::Plan>
 executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
              std::vector<std::string> &errors) {
   const planner::Parallelism &how = candidate.how;
-  if (how.tiles > 1 || how.offload != planner::Offload::none) {
-    errors.emplace_back(
-        "-o: weights in tiles and an offloaded optimizer are planned and "
-        "priced, but not compiled yet; plan with --tiles 1 --offload none");
+  if (how.tiles > 1) {
+    errors.emplace_back("-o: weights in tiles are planned and priced, but not "
+                        "compiled yet; plan with --tiles 1");
     return std::nullopt;
   }
   mlir::OwningOpRef<mlir::ModuleOp> module =
@@ -41,6 +40,7 @@ executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
           planner::settingOf(problem.options, problem.machine, how))
           .gradient);
   places.sumsPerUse = problem.options.sumsPerUse;
+  places.offloads = how.offload == planner::Offload::optimizer;
   mlir::PassManager manager(problem.context.get());
   manager.addPass(passes::createPlaceMemoryPass(places));
   if (mlir::failed(manager.run(*module)))

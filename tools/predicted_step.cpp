@@ -41,8 +41,10 @@ Classes classesOfStage(const planner::ModelGraph &graph,
           planner::phaseTimesOf(graph, run, here, paid);
       classes[runtime::kCopies] +=
           (times.forward.local + times.backward.local).value * run.count *
-          batches;
-      classes[runtime::kOptimizer] += times.update.value * run.count;
+              batches +
+          (times.host.down + times.host.up).value * run.count;
+      classes[runtime::kOptimizer] +=
+          (times.update + times.host.update).value * run.count;
       runs.push_back(run);
     }
   for (const planner::LedgerEntry &entry : planner::ledgerOf(graph, runs, here))

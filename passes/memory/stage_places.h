@@ -4,6 +4,8 @@
 //
 //   parameters   weights as computed with, by label and copy
 //   optimizer    moments and masters
+//   host         the same where they are offloaded, then with masters of all
+//                weights, and what goes between it and the device
 //   gradients    accumulators of parameters
 //   activations  what backward reads of forward, for as many micro-batches as
 //                are in flight; once all are through, what the update makes
@@ -49,9 +51,11 @@ public:
   /// theirs
   /// \param apart of a weight that several segments use, those that are not
   ///              repeated have sums of gradients of their own
-  StagePlaces(StageContents stageContents, mlir::Type gradientType, bool apart)
+  /// \param onHost  the optimizer is offloaded
+  StagePlaces(StageContents stageContents, mlir::Type gradientType, bool apart,
+              bool onHost)
       : contents(std::move(stageContents)), wider(gradientType),
-        sumsPerUse(apart) {}
+        sumsPerUse(apart), offloads(onHost) {}
 
   /// Writes `mtp.places` and `mtp.state`. Fails, with a diagnostic, where a
   /// value would have to be in two places.
@@ -133,7 +137,7 @@ private:
 
   StageContents contents;
   mlir::Type wider;
-  bool sumsPerUse;
+  bool sumsPerUse, offloads;
   std::set<std::string> trained; ///< labels of parameters; others are reports
   std::map<std::string, std::int64_t> ends; ///< by arena
   std::map<LabelKey, Array> parameters, accumulators;

@@ -74,7 +74,9 @@ ir::PlaceAttr StagePlaces::placeCopies(const Array &array, const Meant &meant,
   return placeIn(array, entry, meant.count > 1 ? 1 : 0, element);
 }
 
-// Moments and master are as wide as single precision at least.
+// Moments and master are as wide as single precision at least. The host has
+// none of the device's memory: it works on a gradient that has come, and on
+// weights of its own, of which those that are narrower go back.
 void StagePlaces::placeState(ir::AdamwOp op, const Meant &meant) {
   StringAttr label = op.getLabelAttr();
   ir::SegmentOp holder =
@@ -95,15 +97,24 @@ void StagePlaces::placeState(ir::AdamwOp op, const Meant &meant) {
   auto copies =
       keyOf(holder, label).first ? static_cast<int64_t>(holder.getRepeat()) : 1;
   SmallVector<Attribute> all{placeIn(stored, 0, copies > 1 ? 1 : 0, value)};
-  int64_t size = bytesOf(op.getGradient().getType(), state);
+  StringRef arena = offloads ? "host" : "optimizer";
+  auto keep = [&](Type type) {
+    int64_t size = bytesOf(op.getGradient().getType(), type);
+    all.push_back(placeCopies(
+        allocateCopies(arena, ends[arena.str()], size, meant), meant, type));
+  };
   // The weight itself is a master where it is as wide and the rank has all of
   // it that it updates.
-  bool serves = value == state && (!op.getLayout() || !layout ||
-                                   isWithin(*op.getLayout(), layout));
+  bool serves =
+      !offloads && value == state &&
+      (!op.getLayout() || !layout || isWithin(*op.getLayout(), layout));
   for (int i = 0; i < (serves ? 2 : 3); ++i)
-    all.push_back(
-        placeCopies(allocateCopies("optimizer", ends["optimizer"], size, meant),
-                    meant, state));
+    keep(state);
+  if (offloads) {
+    keep(places.lookup(op.getGradient()).getType());
+    if (value != state)
+      keep(value);
+  }
   op->setAttr(ir::kStateAttrName, ArrayAttr::get(op.getContext(), all));
 }
 

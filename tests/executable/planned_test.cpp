@@ -23,7 +23,8 @@
 namespace mtplan::tools {
 namespace {
 
-using planner::Choices, planner::Recompute, planner::ScheduleKind;
+using planner::Choices, planner::Offload, planner::Recompute,
+    planner::ScheduleKind;
 using runtime::CollectiveCount, runtime::MemoryClass;
 
 struct Layout {
@@ -32,14 +33,21 @@ struct Layout {
   Recompute recompute = Recompute::none;
   ScheduleKind schedule = ScheduleKind::oneForwardOneBackward;
   planner::Precision precision = planner::Precision::fp32;
+  Offload offload = Offload::none;
 };
+
+Layout offloaded(Layout layout) {
+  layout.offload = Offload::optimizer;
+  return layout;
+}
 
 void PrintTo(const Layout &layout, std::ostream *out) {
   *out << layout.model << " dp " << layout.dp << " tp " << layout.tp << " pp "
        << layout.pp << " cp " << layout.cp << " ep " << layout.ep << " zero "
        << layout.zero << " recompute " << planner::nameOf(layout.recompute)
        << " " << planner::nameOf(layout.schedule) << " "
-       << planner::nameOf(layout.precision);
+       << planner::nameOf(layout.precision) << " offload "
+       << planner::nameOf(layout.offload);
 }
 
 class Planned : public ::testing::TestWithParam<Layout> {
@@ -47,7 +55,9 @@ protected:
   void SetUp() override {
     const Layout &layout = GetParam();
     PlanRequest request = exampleRequest(layout.model, layout.tp);
-    request.hardware = "cpu";
+    // CPU ranks have nothing to offload to, but run what others offload.
+    request.hardware = layout.offload == Offload::none ? "cpu" : "dgx-h100";
+    request.offload = Choices<Offload>{{layout.offload}};
     request.gpus = layout.dp * layout.tp * layout.pp * layout.cp;
     request.dp = layout.dp;
     request.pp = Choices<int>{{layout.pp}};
@@ -88,6 +98,7 @@ TEST_P(Planned, TakesTheMemoryThatWasAnnounced) {
     EXPECT_EQ(of(MemoryClass::parameters), said.parameters.value);
     EXPECT_EQ(of(MemoryClass::gradients), said.gradients.value);
     EXPECT_EQ(of(MemoryClass::optimizer), said.optimizer.value);
+    EXPECT_EQ(of(MemoryClass::host), said.host.value);
     EXPECT_NEAR(of(MemoryClass::activations), said.activations.value,
                 0.05 * said.activations.value);
     EXPECT_LE(of(MemoryClass::workspace), said.workspace.value);
@@ -160,7 +171,16 @@ INSTANTIATE_TEST_SUITE_P(
         Layout{"tiny-llama", 1, 2, 1, 1, 1, 0, Recompute::selective},
         Layout{"tiny-mixtral", 4, 1, 1, 1, 2}, Layout{"tiny-t5", 1, 2},
         Layout{"tiny-bert", 2, 2, 1, 1, 1, 0, Recompute::none,
-               ScheduleKind::oneForwardOneBackward, planner::Precision::bf16}));
+               ScheduleKind::oneForwardOneBackward, planner::Precision::bf16},
+        offloaded({"tiny-gpt2"}), offloaded({"tiny-gpt2", 2, 2, 2}),
+        offloaded({"tiny-gpt2", 4, 1, 1, 1, 1, 3}),
+        offloaded({"tiny-llama", 2, 2, 1, 1, 1, 1}),
+        offloaded({"tiny-gpt2", 2, 1, 1, 1, 1, 2, Recompute::none,
+                   ScheduleKind::oneForwardOneBackward,
+                   planner::Precision::bf16}),
+        offloaded({"tiny-mixtral", 4, 1, 1, 1, 2, 0, Recompute::none,
+                   ScheduleKind::oneForwardOneBackward,
+                   planner::Precision::bf16})));
 
 // What the process takes beside its arenas, for the program, its libraries,
 // packed weights and the data: a constant. Pages that nothing touched are not

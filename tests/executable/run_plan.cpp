@@ -35,11 +35,12 @@ std::size_t sized(std::int64_t number) {
 } // namespace
 
 Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
-              int microBatches) {
+              int microBatches, bool offloads) {
   passes::writeTasks(step, schedule, microBatches);
   mlir::PassManager manager(step.getContext());
   passes::PlaceMemoryPassOptions places;
   places.sumsPerUse = true; // as mtplan -o has it
+  places.offloads = offloads;
   manager.addPass(passes::createPlaceMemoryPass(places));
   if (mlir::failed(manager.run(step)))
     throw std::runtime_error("no places");
@@ -51,14 +52,14 @@ Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
   return read;
 }
 
-Plan alone(mlir::ModuleOp logical, int microBatches) {
+Plan alone(mlir::ModuleOp logical, int microBatches, bool offloads) {
   mlir::OwningOpRef<mlir::ModuleOp> step(logical.clone());
   mlir::MLIRContext *context = step->getContext();
   (*step)->setAttr(ir::kMeshAttrName,
                    passes::toAttr(context, planner::meshOf(1, 1)));
   (*step)->setAttr(ir::kPartitionedAttrName, mlir::UnitAttr::get(context));
   return compiled(*step, planner::ScheduleKind::oneForwardOneBackward,
-                  microBatches);
+                  microBatches, offloads);
 }
 
 void gather(const RankExecutor &rank, const Tensor &tensor, int copy,

@@ -37,11 +37,13 @@ struct Gathered {
 
 /// A partitioned step with places, as a plan, checked, written and read back:
 /// what runs is what stands in the file. Throws std::runtime_error.
+/// \param offloads  the optimizer, to the host's memory
 runtime::Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
-                       int microBatches);
+                       int microBatches, bool offloads = false);
 
 /// The model as the program of one rank that has all of it.
-runtime::Plan alone(mlir::ModuleOp logical, int microBatches);
+runtime::Plan alone(mlir::ModuleOp logical, int microBatches,
+                    bool offloads = false);
 
 /// Adds what a rank has of one copy of a tensor to `whole`. Where another rank
 /// has put something else, by more than `tolerance`, `faults` say so.

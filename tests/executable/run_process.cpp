@@ -263,14 +263,14 @@ std::string compileExample(const std::string &model, const std::string &folder,
                            std::vector<std::string> flags) {
   std::vector<std::string> arguments{
       model.ends_with(".json") ? model : tools::examplePath(model),
-      "--hardware",
-      "cpu",
       "--global-batch",
       "8",
       "--micro-batch",
       "2",
       "-o",
       folder};
+  if (std::ranges::find(flags, "--hardware") == flags.end())
+    arguments.insert(arguments.end(), {"--hardware", "cpu"});
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   return tools::Ran(arguments).err;
 }

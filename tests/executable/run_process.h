@@ -92,8 +92,8 @@ private:
   std::string path;
 };
 
-/// Compiles an example, or a model file, to `folder`; what mtplan had to say
-/// against it.
+/// Compiles an example, or a model file, to `folder`, for CPU ranks unless the
+/// flags say otherwise; what mtplan had to say against it.
 std::string compileExample(const std::string &model, const std::string &folder,
                            std::vector<std::string> flags);
 

@@ -32,6 +32,9 @@ public:
     plan.mesh = {{"pp", 2}, {"zero", 2}, {"tp", 2}};
     plan.groups = {{"tp", {}}, {"zero", {}}, {"pp 0 1", {}}};
     plan.stages.resize(1);
+    stage().arenas = {{MemoryClass::workspace, 0},
+                      {MemoryClass::activations, 0},
+                      {MemoryClass::host, 0}};
     stage().programs.resize(1);
     stage().schedule.push_back({0, 0, 0, 1, 1});
   }
@@ -100,6 +103,37 @@ TEST(Streams, GoByWhatAnInstructionIs) {
   one.waits();
   EXPECT_THAT(one.plan.streams,
               ElementsAre("compute", "tensor", "data", "pipeline"));
+}
+
+// What is offloaded: a gradient goes to the host, is worked on and comes back,
+// while the next one is on its way.
+TEST(Streams, TheHostHasItsOwn) {
+  OneProgram one;
+  const int gradients = one.buffer(0, 256, 2), arrived = one.buffer(0, 256, 2),
+            state = one.buffer(512, 256, 2), weights = one.buffer(512, 256, 2);
+  for (const int onHost : {arrived, state})
+    one.stage().buffers[static_cast<std::size_t>(onHost)].arena = 2;
+  const KernelCall copy{"copy", {}};
+  auto both = [&](const KernelCall &call, int from, int to) {
+    for (int which : {0, 1}) {
+      one.add(call, {from}, {to});
+      Instruction &made = one.stage().programs[0].instructions.back();
+      made.inputs[0].entry = made.outputs[0].entry = which;
+    }
+  };
+  both(copy, gradients, arrived);    // 0, 1
+  both(kKernel, arrived, state);     // 2, 3
+  both(copy, state, weights);        // 4, 5
+  both(kKernel, weights, gradients); // 6, 7
+  EXPECT_THAT(one.waits(),
+              ElementsAre(kNobody, kNobody, ElementsAre(0), ElementsAre(1),
+                          ElementsAre(2), ElementsAre(3), ElementsAre(4),
+                          ElementsAre(5)));
+  EXPECT_THAT(one.plan.streams, ElementsAre("compute", "down", "host", "up"));
+  std::vector<int> streams;
+  for (const Instruction &made : one.stage().programs[0].instructions)
+    streams.push_back(made.stream);
+  EXPECT_THAT(streams, ElementsAre(1, 1, 2, 2, 3, 3, 0, 0));
 }
 
 TEST(Streams, ComputeIsThereWithoutACall) {

@@ -1,5 +1,6 @@
 // RUN: mtplan-opt --mtp-place-memory %s | FileCheck %s
 // RUN: mtplan-opt --mtp-place-memory=gradient-bytes=4 %s | FileCheck %s --check-prefix=WIDE
+// RUN: mtplan-opt --mtp-place-memory="gradient-bytes=4 offload-optimizer" %s | FileCheck %s --check-prefix=HOST
 
 // Two copies, two micro-batches in flight. What a copy is handed is saved, an
 // entry a copy and a slot a micro-batch; what it hands on is the next entry. The
@@ -29,6 +30,11 @@
 // A master, as the weight is narrow, and two moments, in single precision.
 // CHECK: mtp.adamw
 // CHECK-SAME: mtp.state = [#mtp.place<arena = "parameters", {{.*}}>, #mtp.place<arena = "optimizer", offset = 0, size = 256, {{.*}} type = f32>, #mtp.place<arena = "optimizer", offset = 512, {{.*}}>, #mtp.place<arena = "optimizer", offset = 1024, {{.*}}>]
+
+// Offloaded they are the host's, and beside them what comes, as wide as the sum
+// of gradients, and what goes, as wide as the weight.
+// HOST: mtp.adamw
+// HOST-SAME: mtp.state = [#mtp.place<arena = "parameters", {{.*}}>, #mtp.place<arena = "host", offset = 0, size = 256, entries = 2, {{.*}} type = f32>, #mtp.place<arena = "host", offset = 512, {{.*}} type = f32>, #mtp.place<arena = "host", offset = 1024, {{.*}} type = f32>, #mtp.place<arena = "host", offset = 1536, size = 256, {{.*}} type = f32>, #mtp.place<arena = "host", offset = 2048, size = 128, {{.*}} type = bf16>]
 module attributes {mtp.mesh = #mtp.mesh<"tp" = 2>, mtp.partitioned,
                    mtp.micro_batches = 2 : i64,
                    mtp.tasks = [array<i64: 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 0, 1>]} {

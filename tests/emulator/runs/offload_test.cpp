@@ -1,0 +1,76 @@
+//===- offload_test.cpp - Optimizers offloaded from emulated GPUs ---------===//
+//
+// Gradients go to the host and weights come back on streams of their own, and
+// the host updates between them: what it does not wait for goes wrong here.
+// What comes of it is what the same plan computes without a host.
+//
+//===----------------------------------------------------------------------===//
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/cuda/cuda_backend.h"
+#include "tests/emulator/runs/drawn_run.h"
+#include "tests/emulator/streams.h"
+
+namespace mtplan::passes {
+namespace {
+
+using emulator::Pace;
+using runtime::Backend;
+using runtime::Plan;
+using testing::HasSubstr;
+
+std::unique_ptr<Backend> makeBesideHost() {
+  return runtime::makeCudaBackendBeside(runtime::makeReferenceBackend());
+}
+
+class EmulatedOffload : public ::testing::TestWithParam<Pace> {
+protected:
+  EmulatedOffload() { emulator::setPace(GetParam()); }
+  ~EmulatedOffload() override { emulator::setPace(Pace::first); }
+};
+
+// As it was drawn, and on one rank, whose second step is recorded, but for the
+// update, and whose third is a replay.
+TEST_P(EmulatedOffload, ComputesWhatOneMemoryDoes) {
+  constexpr int kSteps = 3;
+  for (const char *example : {"tiny-gpt2", "tiny-llama"}) {
+    const DrawnRun run(Family{example}, 13);
+    SCOPED_TRACE(textOf(run.drawn));
+    for (bool isAlone : {false, true}) {
+      mlir::ModuleOp step =
+          isAlone ? *run.pair->logical : *run.pair->partitioned;
+      auto planned = [&](bool offloads) {
+        mlir::OwningOpRef<mlir::ModuleOp> copy(step.clone());
+        return isAlone ? alone(*copy, run.drawn.microBatches, offloads)
+                       : compiled(*copy, run.drawn.how.schedule,
+                                  run.drawn.microBatches, offloads);
+      };
+      const Gathered expected =
+          runPlan(planned(false), run.options, runtime::makeReferenceBackend,
+                  1e-10, kSteps);
+      expectSame(
+          runPlan(planned(true), run.options, makeBesideHost, 1e-10, kSteps),
+          expected);
+    }
+  }
+}
+
+TEST_P(EmulatedOffload, NeedsWhoComputesOnTheHost) {
+  const DrawnRun run(Family{"tiny-gpt2"}, 13);
+  const Plan plan = compiled(*run.pair->partitioned, run.drawn.how.schedule,
+                             run.drawn.microBatches, true);
+  try {
+    runPlan(plan, run.options, runtime::makeCudaBackend, 1e-10);
+    FAIL() << "ran";
+  } catch (const std::runtime_error &error) {
+    EXPECT_THAT(error.what(), HasSubstr("is offloaded to the host, but"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Paces, EmulatedOffload,
+                         testing::Values(Pace::first, Pace::last, Pace::asked));
+
+} // namespace
+} // namespace mtplan::passes

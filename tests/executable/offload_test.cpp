@@ -1,0 +1,162 @@
+//===- offload_test.cpp - The optimizer's state in the host's memory ------===//
+//
+// On CPU ranks both memories are one and the update's kernel is the same: what
+// trains with its optimizer offloaded has the bits of what trains without.
+//
+//===----------------------------------------------------------------------===//
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/plan/instruction_side.h"
+#include "runtime/plan/plan_json.h"
+#include "tests/executable/fault_runs.h"
+#include "tests/tools/command_testing.h"
+
+namespace mtplan {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct Kept {
+  std::string name, model;
+  std::vector<std::string> flags;
+};
+
+void PrintTo(const Kept &kept, std::ostream *out) { *out << kept.name; }
+
+class Offload : public testing::TestWithParam<Kept> {
+protected:
+  // "none" and "optimizer" are compiled and trained for six steps, with a
+  // checkpoint of every third.
+  void SetUp() override {
+    for (const std::string what : {"none", "optimizer"}) {
+      std::vector<std::string> flags = GetParam().flags;
+      flags.insert(flags.end(), {"--hardware", "dgx-h100", "--offload", what});
+      ASSERT_EQ(
+          withoutNotes(compileExample(GetParam().model, folder / what, flags)),
+          "");
+      const Ran ran = train(what, what);
+      ASSERT_EQ(ran.code, 0) << ran.err;
+    }
+  }
+
+  static std::string withoutNotes(const std::string &said) {
+    return said.starts_with("note: ") ? "" : said;
+  }
+
+  Ran train(const std::string &plan, const std::string &name,
+            const std::vector<std::string> &more = {}) {
+    std::vector<std::string> arguments{folder / plan,
+                                       "--data",
+                                       kText,
+                                       "--steps",
+                                       "6",
+                                       "--every",
+                                       "100",
+                                       "--metrics",
+                                       folder / (name + ".jsonl"),
+                                       "--checkpoint",
+                                       folder / (name + ".kept"),
+                                       "--save-every",
+                                       "3"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return runHere(arguments);
+  }
+
+  std::vector<std::string> numbers(const std::string &name) {
+    return numbersOf(folder / (name + ".jsonl"));
+  }
+  // Files of the state that two runs ended with; manifests name their plans.
+  std::vector<std::string> unlike(const std::string &one,
+                                  const std::string &other) {
+    std::vector<std::string> files =
+        differing(folder / (one + ".kept/step-00000006"),
+                  folder / (other + ".kept/step-00000006"));
+    std::erase(files, "manifest.json");
+    return files;
+  }
+
+  TestFolder folder;
+};
+
+TEST_P(Offload, TrainsToTheSameBits) {
+  ASSERT_EQ(numbers("none").size(), 6U);
+  EXPECT_EQ(numbers("optimizer"), numbers("none"));
+  EXPECT_THAT(unlike("none", "optimizer"), IsEmpty());
+}
+
+TEST_P(Offload, GoesOnFromTheOtherToTheBit) {
+  for (const auto &[from, to] : {std::pair("none", "optimizer"),
+                                 {"optimizer", "none"},
+                                 {"optimizer", "optimizer"}}) {
+    SCOPED_TRACE(std::string(from) + " to " + to);
+    const std::string name = std::string(from) + "-" + to;
+    const Ran ran =
+        train(to, name,
+              {"--load", folder / (std::string(from) + ".kept/step-00000003")});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("goes on from step 3"));
+    EXPECT_THAT(unlike("none", name), IsEmpty());
+  }
+}
+
+// The device keeps nothing of the optimizer, and all of its update is the
+// host's, which has every gradient on its way before it is at work.
+TEST_P(Offload, TheHostUpdates) {
+  using namespace runtime;
+  const Plan plan = readPlanFile(folder / "optimizer/plan.json");
+  for (const Stage &stage : plan.stages) {
+    for (const Arena &arena : stage.arenas)
+      EXPECT_NE(arena.memoryClass, MemoryClass::optimizer);
+    std::ptrdiff_t up = 0;
+    for (const Program &program : stage.programs) {
+      bool updated = false;
+      for (const Instruction &one : program.instructions) {
+        const auto *call = std::get_if<KernelCall>(&one.what);
+        const bool updates = call && call->kernel == "adamw";
+        const Side side = sideOf(stage, one);
+        EXPECT_EQ(side == Side::host, updates) << one.label;
+        EXPECT_FALSE(updated && side == Side::down) << one.label;
+        updated = updated || updates;
+      }
+      up += std::ranges::count_if(program.instructions,
+                                  [&](const Instruction &one) {
+                                    return sideOf(stage, one) == Side::up;
+                                  });
+    }
+    EXPECT_EQ(up, std::ssize(stage.parameters));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Offload,
+    testing::Values(
+        Kept{"gpt2", "tiny-gpt2", {"--gpus", "1", "--precision", "fp32"}},
+        Kept{
+            "gpt2Zero1",
+            "tiny-gpt2",
+            {"--gpus", "2", "--dp", "2", "--zero", "1", "--precision", "fp32"}},
+        Kept{
+            "gpt2Fp16Zero3",
+            "tiny-gpt2",
+            {"--gpus", "2", "--dp", "2", "--zero", "3", "--precision", "fp16"}},
+        Kept{"gpt2Pipeline", // a weight that both stages have
+             "tiny-gpt2",
+             {"--gpus", "2", "--pp", "2", "--precision", "fp32"}},
+        Kept{"llama",
+             "tiny-llama",
+             {"--gpus", "2", "--dp", "2", "--precision", "bf16"}},
+        Kept{
+            "llamaZero1",
+            "tiny-llama",
+            {"--gpus", "2", "--dp", "2", "--zero", "1", "--precision", "bf16"}},
+        Kept{"llamaZero2",
+             "tiny-llama",
+             {"--gpus", "4", "--tp", "2", "--dp", "2", "--zero", "2",
+              "--precision", "bf16"}}),
+    [](const auto &one) { return one.param.name; });
+
+} // namespace
+} // namespace mtplan
