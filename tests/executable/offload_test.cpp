@@ -130,6 +130,24 @@ TEST_P(Offload, TheHostUpdates) {
   }
 }
 
+// What plans have and compiled ones may not yet.
+TEST(Uncompiled, IsToldApart) {
+  TestFolder folder;
+  auto said = [&](std::vector<std::string> flags) {
+    flags.insert(flags.end(), {"--hardware", "dgx-h100", "--gpus", "2", "--dp",
+                               "2", "--zero", "3"});
+    return compileExample("tiny-gpt2", folder / "run", flags);
+  };
+  EXPECT_THAT(said({"--offload", "optimizer", "--emit", "cuda"}),
+              HasSubstr("error: --emit: an optimizer that is offloaded to the "
+                        "host's memory cannot be written into a program that "
+                        "stands alone yet; plan with --offload none\n"));
+  EXPECT_THAT(said({"--tiles", "2"}),
+              HasSubstr("error: -o: weights in tiles are planned and priced, "
+                        "but not compiled yet; plan with --tiles 1\n"));
+  EXPECT_EQ(contentOf(folder / "run/plan.json"), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, Offload,
     testing::Values(

@@ -34,7 +34,12 @@ std::vector<double> numbersIn(const std::string &file,
   return all;
 }
 
-class EmulatedTraining : public testing::TestWithParam<Pace> {
+struct Way {
+  Pace pace;
+  bool offloads;
+};
+
+class EmulatedTraining : public testing::TestWithParam<Way> {
 protected:
   EmulatedTraining() {
     // As small as shows everything: a thread of a device is a fiber here.
@@ -42,8 +47,12 @@ protected:
     std::ofstream(model) << R"({"model_type": "gpt2", "n_layer": 2,
       "n_embd": 16, "n_head": 2, "n_positions": 8, "vocab_size": 256,
       "attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1})";
-    EXPECT_EQ(compileExample(model, plan, {"--gpus", "1"}), "");
-    emulator::setPace(GetParam());
+    std::vector<std::string> flags{"--gpus", "1", "--precision", "fp32"};
+    if (GetParam().offloads)
+      flags.insert(flags.end(),
+                   {"--hardware", "dgx-h100", "--offload", "optimizer"});
+    EXPECT_EQ(compileExample(model, plan, flags), "");
+    emulator::setPace(GetParam().pace);
   }
   ~EmulatedTraining() override { emulator::setPace(Pace::first); }
 
@@ -111,7 +120,8 @@ TEST_P(EmulatedTraining, GoesOnToTheBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Paces, EmulatedTraining,
-                         testing::Values(Pace::last, Pace::asked));
+                         testing::Values(Way{Pace::last, false},
+                                         Way{Pace::asked, true}));
 
 } // namespace
 } // namespace mtplan
