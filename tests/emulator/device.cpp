@@ -2,8 +2,10 @@
 
 #include "tests/emulator/device.h"
 
-#include <atomic>
+#include <algorithm>
 #include <exception>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -22,12 +24,20 @@ constexpr std::size_t kStackBytes = 128 << 10;
 
 enum class State { ready, atBlock, atWarp, ended };
 
+/// On its way to shared memory.
+struct Copy {
+  void *to;
+  const void *from; ///< null: zeros come
+  std::size_t bytes;
+};
+
 struct Thread {
   ctx::fiber fiber;
   ctx::fiber *scheduler = nullptr; ///< while the thread runs
   State state = State::ready;
   Place place{};
   std::uint64_t given = 0; ///< to the lanes of its warp
+  std::vector<Copy> copies;
 };
 
 std::atomic<Order> order{Order::ascending};
@@ -37,11 +47,20 @@ ctx::pooled_fixedsize_stack &stacks() {
   return pool;
 }
 
+/// Of launchedMemory; as it is before a kernel writes, no numbers.
+struct alignas(16) Unit {
+  std::uint64_t words[2] = {~std::uint64_t{0}, ~std::uint64_t{0}};
+  bool operator==(const Unit &) const = default;
+};
+constexpr std::size_t kBeyond = 64; ///< units that nobody may write
+
 class Block {
 public:
   Block(dim3 grid, dim3 block, uint3 index,
-        const std::function<void()> &theBody)
-      : body(theBody), threads(std::size_t{block.x} * block.y * block.z) {
+        const std::function<void()> &theBody, std::size_t shared)
+      : body(theBody),
+        memory((shared + sizeof(Unit) - 1) / sizeof(Unit) + kBeyond),
+        threads(std::size_t{block.x} * block.y * block.z) {
     std::size_t i = 0;
     for (unsigned z = 0; z < block.z; ++z)
       for (unsigned y = 0; y < block.y; ++y)
@@ -51,6 +70,7 @@ public:
 
   void run();
   Thread &current() { return *running; }
+  void *launched() { return memory.data(); }
   void wait(State why) {
     Thread &mine = *running;
     mine.state = why;
@@ -72,6 +92,7 @@ private:
   bool releaseSome();
 
   const std::function<void()> &body;
+  std::vector<Unit> memory;
   std::vector<Thread> threads;
   Thread *running = nullptr;
   std::exception_ptr fault;
@@ -135,6 +156,8 @@ void Block::run() {
   present = nullptr;
   if (fault)
     std::rethrow_exception(fault);
+  if (std::count(memory.end() - kBeyond, memory.end(), Unit{}) != kBeyond)
+    throw std::logic_error("a block writes beyond the memory it asked for");
   for (const Thread &thread : threads)
     if (thread.state != State::ended)
       throw std::logic_error(
@@ -155,22 +178,70 @@ void synchroniseBlock() { present->wait(State::atBlock); }
 
 void synchroniseWarp() { present->wait(State::atWarp); }
 
-std::uint64_t shuffle(std::uint64_t bits, unsigned lane) {
+void give(std::uint64_t bits) {
   present->current().given = bits;
   present->wait(State::atWarp);
-  const std::uint64_t taken = present->givenBy(lane);
-  // Nobody gives anew before all have taken.
-  present->wait(State::atWarp);
-  return taken;
+}
+
+std::uint64_t given(unsigned lane) { return present->givenBy(lane); }
+
+void beginCopy(void *to, const void *from, std::size_t bytes, bool there) {
+  if (reinterpret_cast<std::uintptr_t>(to) % bytes != 0 ||
+      reinterpret_cast<std::uintptr_t>(from) % bytes != 0)
+    throw std::logic_error("a copy of " + std::to_string(bytes) +
+                           " bytes from or to an address that is no multiple");
+  std::memset(to, 0xFF, bytes);
+  present->current().copies.push_back({to, there ? from : nullptr, bytes});
+}
+
+void endCopies() {
+  for (const Copy &copy : present->current().copies)
+    if (copy.from)
+      std::memcpy(copy.to, copy.from, copy.bytes);
+    else
+      std::memset(copy.to, 0, copy.bytes);
+  present->current().copies.clear();
+}
+
+void *launchedMemory() { return present->launched(); }
+
+std::atomic<std::uint64_t> &coreProducts() {
+  static std::atomic<std::uint64_t> products{0};
+  return products;
 }
 
 void setOrder(Order theOrder) { order = theOrder; }
 
-void run(dim3 grid, dim3 block, const std::function<void()> &thread) {
+void run(dim3 grid, dim3 block, const std::function<void()> &thread,
+         std::size_t shared) {
   for (unsigned z = 0; z < grid.z; ++z)
     for (unsigned y = 0; y < grid.y; ++y)
       for (unsigned x = 0; x < grid.x; ++x)
-        Block(grid, block, {x, y, z}, thread).run();
+        Block(grid, block, {x, y, z}, thread, shared).run();
+}
+
+namespace {
+
+std::mutex allowing;
+std::map<const void *, std::size_t> allowed; ///< by kernel
+
+} // namespace
+
+std::size_t mostShared(const void *kernel) {
+  const std::lock_guard lock(allowing);
+  const auto found = allowed.find(kernel);
+  return found == allowed.end() ? std::size_t{48} << 10 : found->second;
 }
 
 } // namespace mtplan::emulator
+
+extern "C" cudaError_t cudaFuncSetAttribute(const void *func,
+                                            cudaFuncAttribute attr, int value) {
+  constexpr int kOfDevice = 227 << 10; // compute capability 9.0
+  if (attr != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
+      value > kOfDevice)
+    return cudaErrorInvalidValue;
+  const std::lock_guard lock(mtplan::emulator::allowing);
+  mtplan::emulator::allowed[func] = static_cast<std::size_t>(value);
+  return cudaSuccess;
+}

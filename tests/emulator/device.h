@@ -13,11 +13,14 @@
 #ifndef MTPLAN_TESTS_EMULATOR_DEVICE_H
 #define MTPLAN_TESTS_EMULATOR_DEVICE_H
 
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
+#include <stdexcept>
 #include <type_traits>
 
 #include <cuda_bf16.h>
@@ -40,34 +43,59 @@ const Place &here();
 void synchroniseBlock();
 /// Until all threads of the warp that have not ended are at one.
 void synchroniseWarp();
-/// Gives `bits` to the other lanes of the warp, and takes those of `lane`.
+/// Gives `bits` to the other lanes of the warp, who may take them until its
+/// next barrier.
+void give(std::uint64_t bits);
 /// \throws std::logic_error if the warp has no such lane
-std::uint64_t shuffle(std::uint64_t bits, unsigned lane);
+std::uint64_t given(unsigned lane);
+/// Spoils what is there; what comes, or zeros, is there after endCopies.
+/// \throws std::logic_error if an address is not a multiple of `bytes`
+void beginCopy(void *to, const void *from, std::size_t bytes, bool there);
+/// Those that this thread began.
+void endCopies();
+/// Of the block, beside what its kernel declares; nothing is known of it.
+void *launchedMemory();
+
+/// How many products of tensor cores this process has made.
+std::atomic<std::uint64_t> &coreProducts();
 
 enum class Order { ascending, descending };
 /// In which threads go on, from now on, of kernels of this process.
 void setOrder(Order order);
 
 /// Runs `thread` for every thread of the grid.
+/// \param shared  bytes of launchedMemory
 /// \throws std::logic_error if threads wait for others that will not come, or
 ///         what a thread throws
-void run(dim3 grid, dim3 block, const std::function<void()> &thread);
+void run(dim3 grid, dim3 block, const std::function<void()> &thread,
+         std::size_t shared = 0);
+
+/// Bytes of launchedMemory that a kernel may be launched with.
+std::size_t mostShared(const void *kernel);
 
 /// In place of CUDA's: queues it.
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch(const cudaLaunchConfig_t *config,
                    void (*kernel)(Parameters...), Arguments... arguments) {
-  return enqueue(
-      config->stream,
-      [blocks = config->gridDim, threads = config->blockDim, kernel,
-       arguments...] { run(blocks, threads, [&] { kernel(arguments...); }); });
+  const std::size_t shared = config->dynamicSmemBytes;
+  if (shared > mostShared(reinterpret_cast<const void *>(kernel)))
+    return cudaErrorInvalidValue;
+  return enqueue(config->stream,
+                 [blocks = config->gridDim, threads = config->blockDim, shared,
+                  kernel, arguments...] {
+                   run(
+                       blocks, threads, [&] { kernel(arguments...); }, shared);
+                 });
 }
 
 template <typename T> T shuffled(T value, unsigned lane) {
   static_assert(sizeof(T) <= sizeof(std::uint64_t));
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof(T));
-  bits = shuffle(bits, lane);
+  give(bits);
+  bits = given(lane);
+  // Nobody gives anew before all have taken.
+  synchroniseWarp();
   std::memcpy(&value, &bits, sizeof(T));
   return value;
 }
@@ -116,6 +144,8 @@ template <typename T> T __shfl_xor_sync(unsigned, T value, unsigned mask) {
 template <typename T> T __shfl_sync(unsigned, T value, unsigned lane) {
   return ::mtplan::emulator::shuffled(value, lane);
 }
+
+#include "tests/emulator/tensor_core.h"
 
 using std::cos;
 using std::erf;

@@ -24,7 +24,12 @@ struct Grid {
   std::int64_t blocks = 1, alsoBlocks = 1; ///< blockIdx.x, blockIdx.y
   unsigned threads = 256;                  ///< of a block
   unsigned rows = 1;                       ///< threadIdx.y
+  /// Bytes that a block shares beside what its kernel declares.
+  unsigned shared = 0;
 };
+
+/// More than this a kernel has to be allowed.
+inline constexpr unsigned kMostShared = 48 << 10;
 
 template <typename... Parameters>
 void launch(cudaStream_t stream, const Grid &grid,
@@ -40,8 +45,14 @@ void launch(cudaStream_t stream, const Grid &grid,
   const dim3 blocks(static_cast<unsigned>(grid.blocks),
                     static_cast<unsigned>(grid.alsoBlocks));
   const dim3 threads(grid.threads, grid.rows);
+  if (grid.shared > kMostShared)
+    MTPLAN_CUDA(
+        cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
+                             cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(grid.shared)));
   // By place: to the emulator its members' names are words of the language.
-  const cudaLaunchConfig_t config{blocks, threads, 0, stream, nullptr, 0};
+  const cudaLaunchConfig_t config{blocks, threads, grid.shared,
+                                  stream, nullptr, 0};
   MTPLAN_CUDA(cudaLaunchKernelEx(&config, kernel, arguments...));
 }
 

@@ -109,6 +109,16 @@ TEST(Emulator, WhoWaitsForNobodyIsFound) {
               HasSubstr("that others of its"));
 }
 
+TEST(Emulator, MemoryOfTheLaunchHasAnEnd) {
+  const auto write = [](std::size_t at) {
+    run(
+        dim3(1), dim3(1),
+        [at] { static_cast<char *>(launchedMemory())[at] = 7; }, 64);
+  };
+  EXPECT_NO_THROW(write(63));
+  EXPECT_THROW(write(64), std::logic_error);
+}
+
 TEST(Emulator, AFaultOfAThreadIsThatOfTheKernel) {
   EXPECT_EQ(faultOf(dim3(32),
                     [] {
