@@ -3,7 +3,7 @@
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_CUH
 
-#include "runtime/cuda/device/attention_tiles.cuh"
+#include "runtime/cuda/device/attention_cores.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -86,6 +86,12 @@ template <typename R, int Widths>
 void attentionOf(cudaStream_t stream, const Operand &query, const Operand &key,
                  const Operand &value, const Result &to, const Result &kept,
                  const Heads &all, const Masks &masks) {
+  if constexpr (std::is_same_v<R, float> && Widths * kTile <= kMostOnCores)
+    if (suitCores(all, {query, key, value, standing(to)}))
+      return withHalf(query.type, [&](auto *tag) {
+        attentionOnCores<std::remove_pointer_t<decltype(tag)>, Widths * kTile>(
+            stream, query, key, value, to, kept, all, masks);
+      });
   launch(stream, {all.batch * all.heads * all.queryTiles(), 1, kTileThreads},
          attend<R, Widths>, query, key, value, to, kept, all, masks);
 }

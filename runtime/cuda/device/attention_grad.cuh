@@ -10,7 +10,7 @@
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_GRAD_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_GRAD_CUH
 
-#include "runtime/cuda/device/attention_tiles.cuh"
+#include "runtime/cuda/device/attention_grad_cores.cuh"
 #include "runtime/cuda/device/block_sum.cuh"
 
 namespace mtplan::runtime::cuda {
@@ -20,32 +20,6 @@ inline constexpr int kDiagonals = 2 * kTile - 1; ///< of a tile
 struct GradOperands {
   Operand query, key, value, above;
 };
-
-/// What a query's row keeps for all of its keys.
-template <typename R> struct RowNumbers {
-  R lse;        ///< logarithm of the sum of its scores' exponentials
-  R projection; ///< part of all its probabilities' gradients
-};
-
-/// A warp for each row.
-template <typename R>
-__global__ void project(Operand result, Operand above, Operand lse,
-                        std::int64_t rows, std::int64_t width,
-                        RowNumbers<R> *to) {
-  const std::int64_t row =
-      std::int64_t{blockIdx.x} * (kTileThreads / kWarp) + threadIdx.x / kWarp;
-  if (row >= rows)
-    return;
-  R sum = R(0);
-  for (std::int64_t h = threadIdx.x % kWarp; h < width; h += kWarp)
-    sum += loadOne<R>(result, row * width + h) *
-           loadOne<R>(above, row * width + h);
-#pragma unroll
-  for (int apart = kWarp / 2; apart > 0; apart /= 2)
-    sum += __shfl_xor_sync(0xffffffffU, sum, apart);
-  if (threadIdx.x % kWarp == 0)
-    to[row] = {loadOne<R>(lse, row), sum};
-}
 
 /// Gradients of the scores of a tile, and what values are weighted by; zeros
 /// where nothing is seen.
@@ -218,6 +192,20 @@ void attentionGradOf(cudaStream_t stream, const GradOperands &from,
   launch(stream, {blocksFor(rows, kTileThreads / kWarp), 1, kTileThreads},
          project<R>, result, from.above, lse, rows, all.width, numbers);
   const RowNumbers<R> *const kept = numbers;
+  if constexpr (std::is_same_v<R, float> && Widths * kTile <= kMostOnCores)
+    if (suitCores(all, {from.query, from.key, from.value, from.above,
+                        standing(toQuery), standing(toKey), standing(toValue)}))
+      return withHalf(from.query.type, [&](auto *tag) {
+        using T = std::remove_pointer_t<decltype(tag)>;
+        attentionGradOnCores<T, Widths * kTile>(
+            stream,
+            {static_cast<const T *>(from.query.data),
+             static_cast<const T *>(from.key.data),
+             static_cast<const T *>(from.value.data),
+             static_cast<const T *>(from.above.data)},
+            kept, static_cast<T *>(toQuery.data), static_cast<T *>(toKey.data),
+            static_cast<T *>(toValue.data), all, masks);
+      });
   launch(stream, {all.batch * all.heads * all.queryTiles(), 1, kTileThreads},
          queryGrad<R, Widths>, from, kept, all, masks, toQuery, diagonals);
   launch(stream, {all.batch * all.keyHeads * all.keyTiles(), 1, kTileThreads},

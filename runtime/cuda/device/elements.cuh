@@ -21,7 +21,7 @@ namespace mtplan::runtime::cuda {
 inline constexpr int kPack = 8; ///< 16 bytes of two-byte elements
 
 /// A result as it stands.
-inline __device__ Operand standing(const Result &result) {
+inline __host__ __device__ Operand standing(const Result &result) {
   return {result.data, result.type};
 }
 

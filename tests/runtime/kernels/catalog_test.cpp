@@ -25,7 +25,7 @@ public:
   void norms();
   void attention(const Shape &query, const Shape &key,
                  const std::vector<Span> &pieces, double rate, bool causal,
-                 bool biased);
+                 bool biased, std::int64_t width = 6);
   void rope(bool interleaved, bool inverse);
   void embeddings();
   void loss(std::int64_t width, Span classes);
@@ -146,13 +146,12 @@ void Writer::norms() {
 
 void Writer::attention(const Shape &query, const Shape &key,
                        const std::vector<Span> &pieces, double rate,
-                       bool causal, bool biased) {
-  constexpr std::int64_t kWidth = 6;
-  const std::int64_t heads = query[2] / kWidth;
+                       bool causal, bool biased, std::int64_t width) {
+  const std::int64_t heads = query[2] / width;
   const TensorView q = of(query, pieces), k = of(key),
                    lse = summed({query[0], query[1], heads});
   const auto settings = [&](Case one) {
-    one.set("head_dim", kWidth)
+    one.set("head_dim", width)
         .set("causal", std::int64_t{causal ? 1 : 0})
         .set("scale", 0.4)
         .set("rate", rate)
@@ -372,6 +371,8 @@ std::vector<Case> catalog(ElementType type, unsigned seed) {
                    0.2, true, false);
   writer.attention({kB, 5, 12}, {kB, 67, 6}, {}, 0.1, false, false);
   writer.attention({kB, 9, 12}, {kB, 9, 12}, {}, 0.1, true, true);
+  // As wide as tensor cores want heads.
+  writer.attention({kB, 40, 32}, {kB, 40, 16}, {}, 0.1, true, false, 16);
   for (bool interleaved : {false, true})
     for (bool inverse : {false, true})
       writer.rope(interleaved, inverse);

@@ -1,0 +1,183 @@
+//===- attention_cores.cuh - Attention on tensor cores ----------*- C++ -*-===//
+//
+// FlashAttention-2 (Dao 2023): a block has 128 queries, 32 to each of its four
+// warps, and walks over tiles of keys; sums stay in registers, shares are
+// rounded once, as weights of values. While scores are computed the tile's
+// values come, and while values are added the next keys. A block shares 36 KiB
+// where heads are up to 64 wide, with tiles of 64 keys, and 51 KiB up to 128,
+// with 32.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_CORES_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_CORES_CUH
+
+#include "runtime/cuda/device/core_masks.cuh"
+
+namespace mtplan::runtime::cuda {
+
+/// Of forward, for heads up to Width wide.
+template <int Width> struct CoreShape {
+  static constexpr int kStrips = 2; ///< of a warp
+  static constexpr int kQueries = kCoreWarps * kStrips * kStrip;
+  static constexpr int kKeys = Width <= 64 ? 64 : 32;
+  static constexpr unsigned kShared = tileBytes<Width>(kQueries + 2 * kKeys);
+};
+
+/// The running softmax of the rows that a lane has elements of.
+template <int Strips> struct RunningRows {
+  float largest[Strips][2], totals[Strips][2];
+
+  __device__ RunningRows() {
+#pragma unroll
+    for (int s = 0; s < Strips; ++s)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        largest[s][half] = -INFINITY;
+        totals[s][half] = 0.0F;
+      }
+  }
+
+  /// Makes scores shares of the largest, and scales what was summed before.
+  /// \param scale  of scores, so that shares are powers of two
+  template <int Keys, int Width>
+  __device__ void take(CoreSums<Strips, Keys> &scores,
+                       CoreSums<Strips, Width> &sums, float scale) {
+#pragma unroll
+    for (int s = 0; s < Strips; ++s)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float top = largest[s][half];
+#pragma unroll
+        for (int n = 0; n < Keys / 8; ++n)
+          top = fmaxf(
+              top, fmaxf(scores[s][n][half * 2], scores[s][n][half * 2 + 1]));
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffU, top, 1));
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffU, top, 2));
+        const float factor = powerOfTwo((largest[s][half] - top) * scale);
+        largest[s][half] = top;
+        const float offset = top * scale;
+        float total = 0.0F;
+#pragma unroll
+        for (int n = 0; n < Keys / 8; ++n)
+#pragma unroll
+          for (int e = half * 2; e < half * 2 + 2; ++e) {
+            scores[s][n][e] = powerOfTwo(scores[s][n][e] * scale - offset);
+            total += scores[s][n][e];
+          }
+        totals[s][half] = totals[s][half] * factor + total;
+#pragma unroll
+        for (int n = 0; n < Width / 8; ++n) {
+          sums[s][n][half * 2] *= factor;
+          sums[s][n][half * 2 + 1] *= factor;
+        }
+      }
+  }
+};
+
+/// A block for each tile of queries of each head of each sample: of a head's
+/// tiles the last, which see most keys, come first.
+template <typename T, int Width, bool Drops>
+__global__ void __launch_bounds__(kCoreThreads)
+    attendOnCores(const T *query, const T *key, const T *value, Heads all,
+                  Masks masks, T *to, Result kept) {
+  using Shape = CoreShape<Width>;
+  constexpr int kStrips = Shape::kStrips, kKeys = Shape::kKeys;
+  T *const queries = static_cast<T *>(launchedMemory());
+  T *const keys = queries + Shape::kQueries * kPitch<Width>;
+  T *const values = keys + kKeys * kPitch<Width>;
+  const CoreBlock block(blockIdx.x, all.queries, Shape::kQueries, all.heads);
+  const int first = block.lastFirst(), head = block.head,
+            row = warpOfBlock() * kStrips * kStrip, lane = laneOfWarp(),
+            width = static_cast<int>(all.width),
+            left = static_cast<int>(all.queries) - first;
+  const Sight sight(all);
+  const int end = sight.of(
+                first + (left < Shape::kQueries ? left : Shape::kQueries) - 1),
+            seenByWarp = sight.of(first + row + kStrips * kStrip - 1);
+  const float scale = static_cast<float>(all.scale * kLog2E);
+
+  const std::int64_t keysAt = all.keyAt(block.sample, head / all.ofHead(), 0);
+  const auto begin = [&](T *tile, const T *from, int k) {
+    const int stride = static_cast<int>(all.keyHeads * all.width);
+    beginRows<kKeys, Width>(tile, from + keysAt + std::int64_t{k} * stride,
+                            stride, sight.keys - k, width);
+  };
+  const std::int64_t at = all.queryAt(block.sample, head, first);
+  const int stride = static_cast<int>(all.heads * all.width);
+  beginRows<Shape::kQueries, Width>(queries, query + at, stride, left, width);
+  begin(keys, key, 0);
+  CoreSums<kStrips, Width> sums = {};
+  RunningRows<kStrips> rows;
+  for (int k = 0; k < end; k += kKeys) {
+    const CoreMaskOf<Drops, false, kStrips, kKeys> undropped(
+        masks, all.maskAt(block.sample, head, first + row, k), all.keys);
+    endCopies();
+    __syncthreads();
+    begin(values, value, k);
+    CoreSums<kStrips, kKeys> scores;
+    if (k < seenByWarp)
+      dotRows<Width, kStrips, kKeys>(scores, queries, row, keys);
+    endCopies();
+    __syncthreads();
+    if (k + kKeys < end)
+      begin(keys, key, k + kKeys);
+    if (k >= seenByWarp)
+      continue;
+    if (sight.of(first + row) < k + kKeys)
+      hideUnseen<false, kStrips, kKeys>(scores, sight, first + row, k);
+    rows.template take<kKeys, Width>(scores, sums, scale);
+    if constexpr (Drops)
+#pragma unroll
+      for (int s = 0; s < kStrips; ++s)
+#pragma unroll
+        for (int n = 0; n < kKeys / 8; ++n)
+#pragma unroll
+          for (int e = 0; e < 4; ++e)
+            scores[s][n][e] *= undropped.of(s, n, e);
+    addWeighted<Width, kStrips, kKeys>(sums, scores, values);
+  }
+#pragma unroll
+  for (int s = 0; s < kStrips; ++s)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float total = rows.totals[s][half];
+      total += __shfl_xor_sync(0xffffffffU, total, 1);
+      total += __shfl_xor_sync(0xffffffffU, total, 2);
+      const int q = row + s * kStrip + half * 8 + lane / 4;
+      if (lane % 4 == 0 && q < left)
+        storeOne(kept, all.keptAt(block.sample, head, first + q),
+                 rows.largest[s][half] * static_cast<float>(all.scale) +
+                     logf(total));
+      const float inverse = 1.0F / total;
+#pragma unroll
+      for (int n = 0; n < Width / 8; ++n) {
+        sums[s][n][half * 2] *= inverse;
+        sums[s][n][half * 2 + 1] *= inverse;
+      }
+    }
+  storeSums<kStrips, Width>(to + at, stride, row, left, width, sums, 1.0F);
+}
+
+/// \param kept  of each row, for the gradient
+template <typename T, int Width>
+void attentionOnCores(cudaStream_t stream, const Operand &query,
+                      const Operand &key, const Operand &value,
+                      const Result &to, const Result &kept, const Heads &all,
+                      const Masks &masks) {
+  using Shape = CoreShape<Width>;
+  launch(stream,
+         {.blocks =
+              all.batch * all.heads * blocksFor(all.queries, Shape::kQueries),
+          .threads = kCoreThreads,
+          .shared = Shape::kShared},
+         masks.limit > 0 ? attendOnCores<T, Width, true>
+                         : attendOnCores<T, Width, false>,
+         static_cast<const T *>(query.data), static_cast<const T *>(key.data),
+         static_cast<const T *>(value.data), all, masks,
+         static_cast<T *>(to.data), kept);
+}
+
+} // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_CORES_CUH

@@ -1,0 +1,264 @@
+//===- attention_grad_cores.cuh - Its gradients on tensor cores -*- C++ -*-===//
+//
+// FlashAttention-2's backward (Dao 2023), in two kernels, so that every sum has
+// one order without atomics: one walks over keys for a tile of queries, the
+// other over queries for a tile of keys. Both keep the tile of their own, and
+// 32 rows of the others come while the 32 before are used. Shares and slopes
+// are rounded once, as weights. A block shares, for 128 queries, 55 KiB where
+// heads are up to 64 wide and 103 KiB up to 128, and for 128 keys of up to 64,
+// or 64 of up to 128, 55 and 69 KiB.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_GRAD_CORES_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_GRAD_CORES_CUH
+
+#include "runtime/cuda/device/attention_rows.cuh"
+#include "runtime/cuda/device/core_masks.cuh"
+
+namespace mtplan::runtime::cuda {
+
+/// Of backward, for heads up to Width wide: strips of a warp, and how many rows
+/// come at once.
+template <int Width> struct QueryGradShape {
+  static constexpr int kStrips = 2;
+  static constexpr int kOwn = kCoreWarps * kStrips * kStrip;
+  static constexpr int kOthers = 32;
+  static constexpr unsigned kShared = tileBytes<Width>(2 * kOwn + 4 * kOthers) +
+                                      kOwn * sizeof(RowNumbers<float>);
+};
+template <int Width> struct KeyGradShape {
+  static constexpr int kStrips = Width <= 64 ? 2 : 1;
+  static constexpr int kOwn = kCoreWarps * kStrips * kStrip;
+  static constexpr int kOthers = 32;
+  static constexpr unsigned kShared = tileBytes<Width>(2 * kOwn + 4 * kOthers) +
+                                      2 * kOthers * sizeof(RowNumbers<float>);
+};
+
+template <typename T> struct CoreOperands {
+  const T *query, *key, *value, *above;
+};
+
+/// Makes products with keys shares, and those of values with what comes from
+/// above slopes.
+/// \param scale  of scores, so that shares are powers of two
+__device__ __forceinline__ void slopeOf(float &score, float &above, float kept,
+                                        float scale,
+                                        const RowNumbers<float> &row) {
+  const float share =
+      powerOfTwo(score * scale - row.lse * static_cast<float>(kLog2E));
+  above = share * (above * kept - row.projection);
+  score = share * kept;
+}
+
+/// Begins to copy numbers of Rows rows of a head, of which `there` exist, one
+/// at least; all else becomes zeros.
+template <int Rows>
+__device__ void beginNumbers(RowNumbers<float> *to,
+                             const RowNumbers<float> *from, int stride,
+                             int there) {
+  const int row = static_cast<int>(threadIdx.x);
+  static_assert(Rows <= kCoreThreads);
+  if (row < Rows)
+    beginCopy<sizeof(RowNumbers<float>)>(
+        to + row, row < there ? from + std::int64_t{row} * stride : from,
+        row < there);
+}
+
+/// A block for each tile of queries of each head of each sample, as
+/// attendOnCores has them.
+template <typename T, int Width, bool Drops>
+__global__ void __launch_bounds__(kCoreThreads)
+    queryGradOnCores(CoreOperands<T> from, const RowNumbers<float> *numbers,
+                     Heads all, Masks masks, T *to) {
+  using Shape = QueryGradShape<Width>;
+  constexpr int kStrips = Shape::kStrips, kKeys = Shape::kOthers,
+                kTileSize = kKeys * kPitch<Width>;
+  T *const queries = static_cast<T *>(launchedMemory());
+  T *const aboves = queries + Shape::kOwn * kPitch<Width>;
+  T *const pairs = aboves + Shape::kOwn * kPitch<Width>; // of keys and values
+  auto *const rowNumbers =
+      reinterpret_cast<RowNumbers<float> *>(pairs + 4 * kTileSize);
+  const CoreBlock block(blockIdx.x, all.queries, Shape::kOwn, all.heads);
+  const int first = block.lastFirst(), head = block.head,
+            row = warpOfBlock() * kStrips * kStrip, lane = laneOfWarp(),
+            width = static_cast<int>(all.width),
+            left = static_cast<int>(all.queries) - first;
+  const Sight sight(all);
+  const int end =
+                sight.of(first + (left < Shape::kOwn ? left : Shape::kOwn) - 1),
+            seenByWarp = sight.of(first + row + kStrips * kStrip - 1);
+  const float scale = static_cast<float>(all.scale * kLog2E);
+
+  const std::int64_t keysAt = all.keyAt(block.sample, head / all.ofHead(), 0);
+  const auto begin = [&](int k) {
+    T *const pair = pairs + k / kKeys % 2 * (2 * kTileSize);
+    const int stride = static_cast<int>(all.keyHeads * all.width);
+    const std::int64_t at = keysAt + std::int64_t{k} * stride;
+    beginRows<kKeys, Width>(pair, from.key + at, stride, sight.keys - k, width);
+    beginRows<kKeys, Width>(pair + kTileSize, from.value + at, stride,
+                            sight.keys - k, width);
+  };
+  const std::int64_t at = all.queryAt(block.sample, head, first);
+  const int stride = static_cast<int>(all.heads * all.width);
+  beginRows<Shape::kOwn, Width>(queries, from.query + at, stride, left, width);
+  beginRows<Shape::kOwn, Width>(aboves, from.above + at, stride, left, width);
+  begin(0);
+  beginNumbers<Shape::kOwn>(rowNumbers,
+                            numbers + all.keptAt(block.sample, head, first),
+                            static_cast<int>(all.heads), left);
+  CoreSums<kStrips, Width> sums = {};
+  for (int k = 0; k < end; k += kKeys) {
+    const CoreMaskOf<Drops, false, kStrips, kKeys> kept(
+        masks, all.maskAt(block.sample, head, first + row, k), all.keys);
+    endCopies();
+    __syncthreads();
+    if (k + kKeys < end)
+      begin(k + kKeys);
+    if (k >= seenByWarp)
+      continue;
+    const T *const keys = pairs + k / kKeys % 2 * (2 * kTileSize);
+    CoreSums<kStrips, kKeys> scores, above;
+    dotRows<Width, kStrips, kKeys>(scores, queries, row, keys);
+    dotRows<Width, kStrips, kKeys>(above, aboves, row, keys + kTileSize);
+    if (sight.of(first + row) < k + kKeys)
+      hideUnseen<false, kStrips, kKeys>(scores, sight, first + row, k);
+#pragma unroll
+    for (int s = 0; s < kStrips; ++s)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const RowNumbers<float> its =
+            rowNumbers[row + s * kStrip + e / 2 * 8 + lane / 4];
+#pragma unroll
+        for (int n = 0; n < kKeys / 8; ++n)
+          slopeOf(scores[s][n][e], above[s][n][e], kept.of(s, n, e), scale,
+                  its);
+      }
+    addWeighted<Width, kStrips, kKeys>(sums, above, keys);
+  }
+  storeSums<kStrips, Width>(to + at, stride, row, left, width, sums,
+                            static_cast<float>(all.scale));
+}
+
+/// A block for each tile of keys of each of their heads of each sample: the
+/// heads that share them come one after another.
+template <typename T, int Width, bool Drops>
+__global__ void __launch_bounds__(kCoreThreads)
+    keyGradOnCores(CoreOperands<T> from, const RowNumbers<float> *numbers,
+                   Heads all, Masks masks, T *toKey, T *toValue) {
+  using Shape = KeyGradShape<Width>;
+  constexpr int kStrips = Shape::kStrips, kQueries = Shape::kOthers,
+                kTileSize = kQueries * kPitch<Width>;
+  T *const keys = static_cast<T *>(launchedMemory());
+  T *const values = keys + Shape::kOwn * kPitch<Width>;
+  T *const pairs = values + Shape::kOwn * kPitch<Width>; // queries and above
+  auto *const rowNumbers =
+      reinterpret_cast<RowNumbers<float> *>(pairs + 4 * kTileSize);
+  const CoreBlock block(blockIdx.x, all.keys, Shape::kOwn, all.keyHeads);
+  const int first = block.tile * Shape::kOwn,
+            row = warpOfBlock() * kStrips * kStrip, lane = laneOfWarp(),
+            width = static_cast<int>(all.width),
+            rows = static_cast<int>(all.queries);
+  const Sight sight(all);
+  const float scale = static_cast<float>(all.scale * kLog2E);
+  // The first query that sees any of these keys.
+  const int seenFrom =
+      first >= sight.past ? (first - sight.past + 1) / kQueries * kQueries : 0;
+  const int endOfHeads = (block.head + 1) * static_cast<int>(all.ofHead());
+
+  const auto begin = [&](int head, int query, int turn) {
+    T *const pair = pairs + turn * (2 * kTileSize);
+    const int stride = static_cast<int>(all.heads * all.width);
+    const std::int64_t at = all.queryAt(block.sample, head, query);
+    beginRows<kQueries, Width>(pair, from.query + at, stride, rows - query,
+                               width);
+    beginRows<kQueries, Width>(pair + kTileSize, from.above + at, stride,
+                               rows - query, width);
+    beginNumbers<kQueries>(rowNumbers + turn * kQueries,
+                           numbers + all.keptAt(block.sample, head, query),
+                           static_cast<int>(all.heads), rows - query);
+  };
+  const std::int64_t at = all.keyAt(block.sample, block.head, first);
+  const int stride = static_cast<int>(all.keyHeads * all.width),
+            left = sight.keys - first;
+  beginRows<Shape::kOwn, Width>(keys, from.key + at, stride, left, width);
+  beginRows<Shape::kOwn, Width>(values, from.value + at, stride, left, width);
+  CoreSums<kStrips, Width> keySums = {}, valueSums = {};
+  int head = seenFrom < rows ? endOfHeads - static_cast<int>(all.ofHead())
+                             : endOfHeads,
+      query = seenFrom, turn = 0;
+  if (head < endOfHeads)
+    begin(head, query, turn);
+  while (head < endOfHeads) {
+    const int atQuery = query;
+    const CoreMaskOf<Drops, true, kStrips, kQueries> kept(
+        masks, all.maskAt(block.sample, head, query, first + row), all.keys);
+    endCopies();
+    __syncthreads();
+    const T *const queries = pairs + turn * (2 * kTileSize);
+    const T *const aboves = queries + kTileSize;
+    const RowNumbers<float> *const its = rowNumbers + turn * kQueries;
+    turn = 1 - turn;
+    query += kQueries;
+    if (query >= rows) {
+      query = seenFrom;
+      ++head;
+    }
+    if (head < endOfHeads)
+      begin(head, query, turn);
+    // None of these queries may see anything of this warp's keys.
+    if (first + row >= sight.of(atQuery + kQueries - 1))
+      continue;
+    CoreSums<kStrips, kQueries> scores, above;
+    dotRows<Width, kStrips, kQueries>(scores, keys, row, queries);
+    dotRows<Width, kStrips, kQueries>(above, values, row, aboves);
+    if (sight.of(atQuery) < first + row + kStrips * kStrip)
+      hideUnseen<true, kStrips, kQueries>(scores, sight, atQuery, first + row);
+      // Rows of queries that are not there are zeros, and add nothing.
+#pragma unroll
+    for (int n = 0; n < kQueries / 8; ++n)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const RowNumbers<float> of = its[n * 8 + lane % 4 * 2 + e % 2];
+#pragma unroll
+        for (int s = 0; s < kStrips; ++s)
+          slopeOf(scores[s][n][e], above[s][n][e], kept.of(s, n, e), scale, of);
+      }
+    addWeighted<Width, kStrips, kQueries>(valueSums, scores, aboves);
+    addWeighted<Width, kStrips, kQueries>(keySums, above, queries);
+  }
+  storeSums<kStrips, Width>(toKey + at, stride, row, left, width, keySums,
+                            static_cast<float>(all.scale));
+  storeSums<kStrips, Width>(toValue + at, stride, row, left, width, valueSums,
+                            1.0F);
+}
+
+/// \param numbers  of each query's row
+template <typename T, int Width>
+void attentionGradOnCores(cudaStream_t stream, const CoreOperands<T> &from,
+                          const RowNumbers<float> *numbers, T *toQuery,
+                          T *toKey, T *toValue, const Heads &all,
+                          const Masks &masks) {
+  using Queries = QueryGradShape<Width>;
+  using Keys = KeyGradShape<Width>;
+  const bool drops = masks.limit > 0;
+  launch(
+      stream,
+      {.blocks = all.batch * all.heads * blocksFor(all.queries, Queries::kOwn),
+       .threads = kCoreThreads,
+       .shared = Queries::kShared},
+      drops ? queryGradOnCores<T, Width, true>
+            : queryGradOnCores<T, Width, false>,
+      from, numbers, all, masks, toQuery);
+  launch(stream,
+         {.blocks = all.batch * all.keyHeads * blocksFor(all.keys, Keys::kOwn),
+          .threads = kCoreThreads,
+          .shared = Keys::kShared},
+         drops ? keyGradOnCores<T, Width, true>
+               : keyGradOnCores<T, Width, false>,
+         from, numbers, all, masks, toKey, toValue);
+}
+
+} // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_GRAD_CORES_CUH

@@ -1,0 +1,121 @@
+//===- tensor_core.cuh - Instructions for tensor cores ----------*- C++ -*-===//
+//
+// Of PTX, for compute capability 8.0 and later: a warp multiplies 16 x 16 by
+// 16 x 8 elements of 16 bits and adds them to floats; loads 8 x 8 matrices from
+// shared memory as the factors want them; copies to shared memory beside all
+// else. All lanes of the warp call them together.
+//
+// Lane l holds, with g = l / 4 and t = l % 4 (PTX ISA, "Matrix Fragments for
+// mma.m16n8k16 with floating point type"):
+//   left   16 x 16: {[g][2t, +1]}, {[g + 8][2t, +1]},
+//                   {[g][2t + 8, +1]}, {[g + 8][2t + 8, +1]}
+//   right  16 x 8:  {[2t, +1][g]}, {[2t + 8, +1][g]}
+//   sums   16 x 8:  [g][2t], [g][2t + 1], [g + 8][2t], [g + 8][2t + 1]
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_DEVICE_TENSOR_CORE_CUH
+#define MTPLAN_RUNTIME_CUDA_DEVICE_TENSOR_CORE_CUH
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+// Where there are no such instructions, tests/emulator/tensor_core.h says in
+// C++ what they do.
+#if !defined(MTPLAN_EMULATED_TENSOR_CORES)
+
+namespace mtplan::runtime::cuda {
+
+inline __device__ std::uint32_t sharedAddress(const void *data) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(data));
+}
+
+/// Adds left x right; T is __half or __nv_bfloat16.
+template <typename T>
+__device__ __forceinline__ void
+multiplyAdd(float (&sums)[4], const std::uint32_t (&left)[4],
+            std::uint32_t right0, std::uint32_t right1) {
+  if constexpr (std::is_same_v<T, __half>)
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};\n"
+                 : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+                 : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]),
+                   "r"(right0), "r"(right1));
+  else
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};\n"
+                 : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+                 : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]),
+                   "r"(right0), "r"(right1));
+}
+
+/// Four 8 x 8 matrices of 16-bit elements from shared memory: of matrix m, row
+/// r is the 16 bytes at lane 8m + r's `row`, and of matrices[m] this lane gets
+/// [g][2t, +1]; transposed, [2t, +1][g].
+template <bool Transposed>
+__device__ __forceinline__ void loadMatrices(std::uint32_t (&matrices)[4],
+                                             const void *row) {
+  if constexpr (Transposed)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 "
+                 "{%0, %1, %2, %3}, [%4];\n"
+                 : "=r"(matrices[0]), "=r"(matrices[1]), "=r"(matrices[2]),
+                   "=r"(matrices[3])
+                 : "r"(sharedAddress(row))
+                 : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 "
+                 "{%0, %1, %2, %3}, [%4];\n"
+                 : "=r"(matrices[0]), "=r"(matrices[1]), "=r"(matrices[2]),
+                   "=r"(matrices[3])
+                 : "r"(sharedAddress(row))
+                 : "memory");
+}
+
+/// Begins to copy Bytes, 8 or 16 and so aligned, to shared memory; zeros if
+/// there is nothing at `from`, which must be an address all the same.
+template <int Bytes>
+__device__ __forceinline__ void beginCopy(void *to, const void *from,
+                                          bool there) {
+  const std::uint32_t bytes = there ? Bytes : 0;
+  if constexpr (Bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(
+                     sharedAddress(to)),
+                 "l"(from), "r"(bytes)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;\n" ::"r"(
+                     sharedAddress(to)),
+                 "l"(from), "n"(Bytes), "r"(bytes)
+                 : "memory");
+}
+
+/// Until all copies that this thread began have ended. Others see them after a
+/// barrier.
+__device__ __forceinline__ void endCopies() {
+  asm volatile("cp.async.wait_all;\n" ::: "memory");
+}
+
+/// 2^x; what is too small for a normal float is 0.
+__device__ __forceinline__ float powerOfTwo(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(power) : "f"(x));
+  return power;
+}
+
+/// Shared memory that the launch asked for (Grid::shared), 16-byte aligned.
+__device__ __forceinline__ void *launchedMemory() {
+  extern __shared__ uint4 mtplanLaunchedMemory[];
+  return mtplanLaunchedMemory;
+}
+
+} // namespace mtplan::runtime::cuda
+
+#endif // no emulated tensor cores
+
+#endif // MTPLAN_RUNTIME_CUDA_DEVICE_TENSOR_CORE_CUH
