@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include <atomic>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +23,13 @@ using runtime::Backend;
 using runtime::Plan;
 using testing::HasSubstr;
 
+std::atomic<int> ranksMade{0};
+
+/// Ranks take devices by turns.
 std::unique_ptr<Backend> makeBesideHost() {
+  int devices = 0;
+  cudaGetDeviceCount(&devices);
+  cudaSetDevice(ranksMade++ % devices);
   return runtime::makeCudaBackendBeside(runtime::makeReferenceBackend());
 }
 
@@ -31,12 +39,14 @@ protected:
   ~EmulatedOffload() override { emulator::setPace(Pace::first); }
 };
 
-// As it was drawn, and on one rank, whose second step is recorded, but for the
-// update, and whose third is a replay.
+// As it was drawn, on one device that ranks share or on one each, and on one
+// rank; the second step is recorded, but for the update, the third a replay.
 TEST_P(EmulatedOffload, ComputesWhatOneMemoryDoes) {
   constexpr int kSteps = 3;
-  for (const char *example : {"tiny-gpt2", "tiny-llama"}) {
-    const DrawnRun run(Family{example}, 13);
+  // Two replicas of two stages, with ZeRO 1 and with ZeRO 3.
+  for (const auto &[example, salt] :
+       {std::pair("tiny-llama", 48), {"tiny-gpt2", 33}}) {
+    const DrawnRun run(Family{example}, static_cast<std::uint64_t>(salt));
     SCOPED_TRACE(textOf(run.drawn));
     for (bool isAlone : {false, true}) {
       mlir::ModuleOp step =
@@ -50,14 +60,17 @@ TEST_P(EmulatedOffload, ComputesWhatOneMemoryDoes) {
       const Gathered expected =
           runPlan(planned(false), run.options, runtime::makeReferenceBackend,
                   1e-10, kSteps);
-      expectSame(
-          runPlan(planned(true), run.options, makeBesideHost, 1e-10, kSteps),
-          expected);
+      const Plan plan = planned(true);
+      const bool shared = salt == 48;
+      emulator::setDevices(shared ? 1 : plan.ranks);
+      expectSame(runPlan(plan, run.options, makeBesideHost, 1e-10, kSteps),
+                 expected);
+      emulator::setDevices(1);
     }
   }
 }
 
-TEST_P(EmulatedOffload, NeedsWhoComputesOnTheHost) {
+TEST(EmulatedHost, IsNeededForWhatIsOffloaded) {
   const DrawnRun run(Family{"tiny-gpt2"}, 13);
   const Plan plan = compiled(*run.pair->partitioned, run.drawn.how.schedule,
                              run.drawn.microBatches, true);
