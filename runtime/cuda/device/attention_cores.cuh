@@ -16,8 +16,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Of forward, for heads up to Width wide.
-template <int Width> struct CoreShape {
+/// For heads up to Width wide.
+template <int Width> struct AttendShape {
   static constexpr int kStrips = 2; ///< of a warp
   static constexpr int kQueries = kCoreWarps * kStrips * kStrip;
   static constexpr int kKeys = Width <= 64 ? 64 : 32;
@@ -81,7 +81,7 @@ template <typename T, int Width, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads)
     attendOnCores(const T *query, const T *key, const T *value, Heads all,
                   Masks masks, T *to, Result kept) {
-  using Shape = CoreShape<Width>;
+  using Shape = AttendShape<Width>;
   constexpr int kStrips = Shape::kStrips, kKeys = Shape::kKeys;
   T *const queries = static_cast<T *>(launchedMemory());
   T *const keys = queries + Shape::kQueries * kPitch<Width>;
@@ -165,7 +165,7 @@ void attentionOnCores(cudaStream_t stream, const Operand &query,
                       const Operand &key, const Operand &value,
                       const Result &to, const Result &kept, const Heads &all,
                       const Masks &masks) {
-  using Shape = CoreShape<Width>;
+  using Shape = AttendShape<Width>;
   launch(stream,
          {.blocks =
               all.batch * all.heads * blocksFor(all.queries, Shape::kQueries),

@@ -18,8 +18,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Of backward, for heads up to Width wide: strips of a warp, and how many rows
-/// come at once.
+/// For heads up to Width wide: strips of a warp, rows of a block, and how many
+/// of the others come at once.
 template <int Width> struct QueryGradShape {
   static constexpr int kStrips = 2;
   static constexpr int kOwn = kCoreWarps * kStrips * kStrip;
@@ -209,12 +209,12 @@ __global__ void __launch_bounds__(kCoreThreads)
     // None of these queries may see anything of this warp's keys.
     if (first + row >= sight.of(atQuery + kQueries - 1))
       continue;
+    // Rows of queries that are not there are zeros, and add nothing.
     CoreSums<kStrips, kQueries> scores, above;
     dotRows<Width, kStrips, kQueries>(scores, keys, row, queries);
     dotRows<Width, kStrips, kQueries>(above, values, row, aboves);
     if (sight.of(atQuery) < first + row + kStrips * kStrip)
       hideUnseen<true, kStrips, kQueries>(scores, sight, atQuery, first + row);
-      // Rows of queries that are not there are zeros, and add nothing.
 #pragma unroll
     for (int n = 0; n < kQueries / 8; ++n)
 #pragma unroll

@@ -42,7 +42,7 @@ __device__ std::uint32_t keptOfStrip(const Mask &mask, std::int64_t first,
       const int row = g + i % 4 / 2 * 8, column = i / 4 * 8 + t * 2 + i % 2;
       const std::int64_t at =
           first + (KeysAreRows ? column * keys + row : row * keys + column);
-      bits |= (drawn(mask, at / 4) >> at % 4 & 1U) << i;
+      bits |= ((drawn(mask, at / 4) >> (at % 4)) & 1U) << i;
     }
     return bits;
   }
@@ -51,7 +51,7 @@ __device__ std::uint32_t keptOfStrip(const Mask &mask, std::int64_t first,
     const int mine = g % 4;
     const std::int64_t at =
         first + (t * 2 + mine % 2) * keys + g - mine + mine / 2 * 8;
-#pragma unroll 1
+#pragma unroll 4
     for (int n = 0; n < Columns / 8; ++n)
       bits |= drawn(mask, (at + n * byColumns) / 4) << 4 * n;
     std::uint32_t kept = 0;
@@ -65,7 +65,7 @@ __device__ std::uint32_t keptOfStrip(const Mask &mask, std::int64_t first,
     // Two lanes have four keys of two queries.
     const bool odd = t % 2 == 1;
     const std::int64_t at = first + (odd ? g + 8 : g) * keys + t / 2 * 4;
-#pragma unroll 1
+#pragma unroll 4
     for (int n = 0; n < Columns / 8; ++n)
       bits |= drawn(mask, (at + n * byColumns) / 4) << 4 * n;
     const std::uint32_t other = __shfl_xor_sync(0xffffffffU, bits, 1);
@@ -95,7 +95,7 @@ template <bool KeysAreRows, int Strips, int Columns> struct CoreMask {
               : ~0U;
   }
   __device__ float of(int strip, int n, int e) const {
-    return (kept[strip] >> (4 * n + e) & 1U) != 0 ? factor : 0.0F;
+    return ((kept[strip] >> (4 * n + e)) & 1U) != 0 ? factor : 0.0F;
   }
 };
 
