@@ -228,11 +228,15 @@ FailureOr<int> StageWriter::addProgram(const std::string &name, Block &block,
   Program program;
   program.name = name;
   program.firstCopy = static_cast<int>(firstCopy);
-  for (Operation &op : block)
+  std::vector<Operation *> written;
+  for (Operation &op : block) {
     if (failed(write(&op, program)))
       return failure();
+    written.resize(program.instructions.size(), &op);
+  }
   if (program.instructions.empty())
     return -1;
+  operators.push_back(std::move(written));
   stage.programs.push_back(std::move(program));
   return static_cast<int>(stage.programs.size()) - 1;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "codegen/followers.h"
+
 using namespace mlir;
 
 namespace mtplan::codegen {
@@ -198,6 +200,9 @@ LogicalResult StageWriter::run(ArrayRef<int64_t> tasks,
     else
       llvm::for_each(llvm::reverse(segments), visit);
   }
+  for (std::size_t program = 0; program < operators.size(); ++program)
+    joinFollowers(stage.programs[program], operators[program],
+                  Meetings(stage, static_cast<int>(program)));
   return writeUpdate(update);
 }
 

@@ -86,6 +86,8 @@ private:
                       std::int64_t, std::int64_t, std::int64_t>,
            int>
       buffers;
+  /// By program and instruction, what segments' instructions were written for.
+  std::vector<std::vector<mlir::Operation *>> operators;
   /// By label and, if it has a `*`, segment: a read of it.
   std::map<std::string, std::vector<ir::ParameterOp>> reads;
 };

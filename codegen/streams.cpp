@@ -6,13 +6,13 @@
 #include <array>
 #include <string_view>
 
+#include "codegen/meetings.h"
 #include "ir/mtp.h"
 #include "runtime/plan/instruction_side.h"
 
 namespace mtplan::codegen {
 
-using runtime::Buffer, runtime::Instruction, runtime::Plan, runtime::Program,
-    runtime::ScheduleEntry, runtime::Stage, runtime::Tensor;
+using runtime::Instruction, runtime::Plan, runtime::Program, runtime::Stage;
 
 namespace {
 
@@ -28,8 +28,6 @@ enum Stream : std::uint8_t {
 };
 constexpr std::array<std::string_view, kStreams> kNames = {
     "compute", "tensor", "data", "pipeline", "down", "host", "up"};
-
-std::size_t indexed(int index) { return static_cast<std::size_t>(index); }
 
 Stream streamOf(const Instruction &instruction, const Stage &stage,
                 const Plan &plan) {
@@ -55,69 +53,6 @@ Stream streamOf(const Instruction &instruction, const Stage &stage,
     return pipeline;
   return axis == "dp" || axis == "zero" ? data : tensor;
 }
-
-/// Finds who touches what another touches, in a program of a stage.
-class Meetings {
-public:
-  Meetings(const Stage &theStage, int program) : stage(theStage) {
-    for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
-      for (const ScheduleEntry &entry : *entries)
-        if (entry.program == program)
-          runs.push_back(&entry);
-  }
-
-  /// Whether one writes what the other reads or writes, in some run.
-  bool meet(const Instruction &a, const Instruction &b) const {
-    return meet(a.outputs, b.outputs) || meet(a.outputs, b.inputs) ||
-           meet(a.inputs, b.outputs);
-  }
-
-private:
-  bool meet(const std::vector<Tensor> &some,
-            const std::vector<Tensor> &others) const {
-    return std::ranges::any_of(some, [&](const Tensor &a) {
-      return std::ranges::any_of(others,
-                                 [&](const Tensor &b) { return meet(a, b); });
-    });
-  }
-
-  bool meet(const Tensor &a, const Tensor &b) const {
-    const Buffer &first = stage.buffers[indexed(a.buffer)],
-                 &second = stage.buffers[indexed(b.buffer)];
-    if (first.arena != second.arena || first.offset >= endOf(second) ||
-        second.offset >= endOf(first))
-      return false;
-    if (isOnePiece(first) && isOnePiece(second))
-      return true;
-    for (const ScheduleEntry *run : runs)
-      for (int i = 0; i < run->count; ++i) {
-        const int copy = run->first + i * run->step;
-        const std::int64_t one = startOf(a, copy, run->microBatch),
-                           other = startOf(b, copy, run->microBatch);
-        if (one < other + second.size && other < one + first.size)
-          return true;
-      }
-    return false;
-  }
-
-  static bool isOnePiece(const Buffer &buffer) {
-    return buffer.entries == 1 && buffer.slots == 1;
-  }
-  static std::int64_t endOf(const Buffer &buffer) {
-    return buffer.offset + (buffer.entries - 1) * buffer.entryStride +
-           (buffer.slots - 1) * buffer.slotStride + buffer.size;
-  }
-  std::int64_t startOf(const Tensor &tensor, int copy, int microBatch) const {
-    const Buffer &buffer = stage.buffers[indexed(tensor.buffer)];
-    const std::int64_t entry =
-        tensor.entry + std::int64_t{copy} * tensor.entryStep;
-    return buffer.offset + entry % buffer.entries * buffer.entryStride +
-           microBatch % buffer.slots * buffer.slotStride;
-  }
-
-  const Stage &stage;
-  std::vector<const ScheduleEntry *> runs;
-};
 
 /// By stream, the last instruction of it that has ended, or -1.
 using Ended = std::array<int, kStreams>;

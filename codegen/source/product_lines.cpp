@@ -1,6 +1,8 @@
 //===- product_lines.cpp - Products of matrices ---------------------------===//
 
 #include "codegen/source/kernel_writer.h"
+#include "runtime/backend/followed.h"
+#include "runtime/backend/followed_product.h"
 #include "runtime/backend/letter_loops.h"
 #include "runtime/backend/matrix_calls.h"
 
@@ -154,6 +156,51 @@ private:
   std::int64_t used = 0; ///< bytes of the scratch memory
 };
 
+/// What follows an einsum, in the same product or in a kernel of its own.
+void writeFollowed(const KernelWriter &to) {
+  if (const auto whole = FollowedProduct::of(to.spec)) {
+    std::vector<std::string> members = membersOf(whole->shape);
+    if (whole->shape.adds)
+      members.emplace_back(".adds = true");
+    if (whole->shape.epilogue != Epilogue::none)
+      members.push_back(whole->takesKept ? ".epilogue = Epilogue::geluGrad"
+                                         : ".epilogue = Epilogue::gelu");
+    members.front() = "{" + members.front();
+    members.back() += "}";
+    std::vector<std::string> arguments = {"now"};
+    arguments.insert(arguments.end(), members.begin(), members.end());
+    const auto data = [](const std::string &tensor) {
+      return tensor + ".data";
+    };
+    for (const std::string &one :
+         {data(to.in(whole->lhs)), data(to.in(whole->rhs)),
+          whole->operands == 3 ? data(to.in(2)) : std::string("nullptr"),
+          data(to.out(1))})
+      arguments.push_back(one);
+    if (whole->takesAddend)
+      arguments.push_back(data(to.in(whole->operands)));
+    else if (whole->shape.epilogue != Epilogue::none)
+      arguments.insert(
+          arguments.end(),
+          {"nullptr",
+           data(whole->takesKept ? to.in(whole->operands) : to.out(0))});
+    to.text.call("multiply", arguments);
+    return;
+  }
+  const auto [first, second] = halvesOf(to.spec);
+  const Halves<Tensor> halves =
+      halvesOf(second.kernel, to.instruction.inputs, to.instruction.outputs);
+  Instruction one = to.instruction;
+  one.what = KernelCall{first.kernel, first.settings};
+  one.inputs = halves.firstInputs;
+  one.outputs = halves.firstOutputs;
+  writeKernel(one, to.program, to.names, to.text, to.needed);
+  one.what = KernelCall{second.kernel, second.settings};
+  one.inputs = halves.secondInputs;
+  one.outputs = halves.secondOutputs;
+  writeKernel(one, to.program, to.names, to.text, to.needed);
+}
+
 std::string lettersText(const LetterLoops &loops) {
   return "Letters" +
          listText(std::vector<std::string>{
@@ -174,7 +221,9 @@ void writeLetterSum(const KernelWriter &to) {
 
 void addProducts(KernelTable &table) {
   table["einsum"] = [](const KernelWriter &to) {
-    if (ProductShape::of(to.spec))
+    if (to.spec.find(kThen))
+      writeFollowed(to);
+    else if (ProductShape::of(to.spec))
       ProductWriter(to).write();
     else
       writeLetterSum(to);

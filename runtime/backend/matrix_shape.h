@@ -1,6 +1,6 @@
 //===- matrix_shape.h - Products of matrices in memory ----------*- C++ -*-===//
 //
-// c[m, n] = a[m, k] b[k, n] + before, for `batches` of them.
+// c[m, n] = epilogue(a[m, k] b[k, n] + bias + before), for `batches` of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,13 +22,21 @@ struct MatrixSteps {
   bool operator==(const MatrixSteps &) const = default;
 };
 
+/// What a product's sums go through before they are stored.
+enum class Epilogue {
+  none,
+  gelu,     ///< by tanh; what it is given is stored, too
+  geluGrad, ///< times the derivative of the same, of what was stored then
+};
+
 struct MatrixShape {
   std::int64_t m = 1, n = 1, k = 1, batches = 1;
   MatrixSteps a, b, c; ///< c's column step is 1
   ElementType inputs = ElementType::f32;
   ElementType result = ElementType::f32; ///< the inputs', or f32
   bool biased = false;                   ///< a vector of n of the result's type
-  bool adds = false;                     ///< to what is there
+  bool adds = false;                     ///< to what is there, or elsewhere
+  Epilogue epilogue = Epilogue::none;    ///< of a single product
 
   bool operator==(const MatrixShape &) const = default;
 };

@@ -9,6 +9,7 @@
 
 #include "runtime/backend/activation.h"
 #include "runtime/backend/element.h"
+#include "runtime/backend/followed.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -321,6 +322,11 @@ void checkSpec(const KernelSpec &spec) {
       if (!view.pieces.empty() && view.pieces.size() != view.shape.size())
         refuse(spec, "has a tensor " + written(view.shape) + " with " +
                          std::to_string(view.pieces.size()) + " pieces");
+  if (spec.find(kThen)) {
+    const auto [first, second] = halvesOf(spec);
+    checkSpec(first);
+    return checkSpec(second);
+  }
   if (spec.kernel == "einsum")
     return checkEinsum(spec);
   if (spec.kernel == "sum")

@@ -6,6 +6,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 
+#include "runtime/backend/followed.h"
 #include "runtime/cpu/families.h"
 
 namespace mtplan::runtime {
@@ -89,6 +90,8 @@ public:
 
   std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
     checkSpec(spec);
+    if (spec.find(kThen))
+      return inTurn(*this, spec);
     if (auto found = makers().find(spec.kernel); found != makers().end())
       if (MadeKernel kernel = found->second(spec, context))
         return kernel;

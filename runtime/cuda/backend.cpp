@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "runtime/backend/followed.h"
 #include "runtime/cuda/collectives/carrier.h"
 #include "runtime/cuda/cuda_backend.h"
 #include "runtime/cuda/device_facts.h"
@@ -81,6 +82,10 @@ public:
 
   std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
     checkSpec(spec);
+    if (spec.find(kThen)) {
+      MadeKernel both = makeFollowedProduct(spec, context);
+      return both ? std::move(both) : inTurn(*this, spec);
+    }
     const auto found = makers().find(spec.kernel);
     if (found == makers().end())
       refuse(spec, "there is no such kernel for GPUs yet");

@@ -27,6 +27,9 @@ MadeKernel makeBalance(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeDropout(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeEmbedding(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeExperts(const KernelSpec &spec, const SharedContext &context);
+/// Of an einsum with `then`; null: cuBLASLt does not do both at once.
+MadeKernel makeFollowedProduct(const KernelSpec &spec,
+                               const SharedContext &context);
 MadeKernel makeGate(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeLetterSum(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeLoss(const KernelSpec &spec, const SharedContext &context);

@@ -64,9 +64,10 @@ public:
     for (const Place &place : outer)
       for (std::size_t term = 0; term < summed.size(); ++term)
         products[term == 0 ? 0 : 1]->run(
-            streamOf(context), at(left, place.a + summed[term].a, calls.in),
-            at(right, place.b + summed[term].b, calls.in), vector,
-            const_cast<std::byte *>(at(to, place.c, calls.made)),
+            streamOf(context),
+            {at(left, place.a + summed[term].a, calls.in),
+             at(right, place.b + summed[term].b, calls.in), vector,
+             const_cast<std::byte *>(at(to, place.c, calls.made))},
             scratch + workspace);
     if (result.kernel) {
       const void *from = to;

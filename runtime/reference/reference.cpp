@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/backend/element.h"
+#include "runtime/backend/followed.h"
 
 namespace mtplan::runtime {
 namespace reference {
@@ -87,6 +88,8 @@ class ReferenceBackend : public Backend {
 public:
   std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
     checkSpec(spec);
+    if (spec.find(kThen))
+      return inTurn(*this, spec);
     const Table &all = table();
     if (auto found = all.functions.find(spec.kernel);
         found != all.functions.end())

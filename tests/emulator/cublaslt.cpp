@@ -7,6 +7,7 @@
 
 #include "tests/emulator/cublaslt.h"
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -34,7 +35,31 @@ struct FakeProduct {
   std::int32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   std::int32_t biasType = -1; ///< the result's
   const void *bias = nullptr;
+  void *kept = nullptr; ///< of the result's type
+  std::int64_t keptLead = 0;
 };
+
+bool addsBias(std::int32_t epilogue) {
+  return epilogue == CUBLASLT_EPILOGUE_BIAS ||
+         epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+}
+bool keeps(std::int32_t epilogue) {
+  return epilogue == CUBLASLT_EPILOGUE_GELU_AUX ||
+         epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+}
+
+/// By tanh, which is the only one it has.
+double gelu(double x) {
+  const double inner = std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x);
+  return 0.5 * x * (1.0 + std::tanh(inner));
+}
+double geluGrad(double x) {
+  const double tanh =
+      std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x));
+  return 0.5 * (1.0 + tanh) + 0.5 * x * (1.0 - tanh * tanh) *
+                                  std::sqrt(2.0 / M_PI) *
+                                  (1.0 + 3.0 * 0.044715 * x * x);
+}
 
 ElementType typeOf(cudaDataType_t type) {
   switch (type) {
@@ -150,6 +175,10 @@ cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t matmulDesc,
     return take(product.epilogue, buf, sizeInBytes);
   case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
     return take(product.bias, buf, sizeInBytes);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+    return take(product.kept, buf, sizeInBytes);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+    return take(product.keptLead, buf, sizeInBytes);
   case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
     return take(product.biasType, buf, sizeInBytes);
   default:
@@ -203,8 +232,16 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   const bool sizes = k == terms && d.rows == m && d.columns == n &&
                      a.batches == d.batches && b.batches == d.batches &&
                      isWhole(a) && isWhole(b) && isWhole(d);
+  const bool isDerivative = product.epilogue == CUBLASLT_EPILOGUE_DGELU;
+  const bool auxiliary =
+      !(keeps(product.epilogue) || isDerivative) ||
+      (product.kept && product.keptLead % 8 == 0 && product.keptLead >= m &&
+       d.batches == 1 && !product.isDouble);
+  const bool epilogue = product.epilogue == CUBLASLT_EPILOGUE_DEFAULT ||
+                        isDerivative || addsBias(product.epilogue) ||
+                        keeps(product.epilogue);
   *returnAlgoCount = 0;
-  if (!types || !sizes || requestedAlgoCount < 1)
+  if (!types || !sizes || !auxiliary || !epilogue || requestedAlgoCount < 1)
     return CUBLAS_STATUS_NOT_SUPPORTED;
   *returnAlgoCount = 1;
   heuristicResultsArray[0].workspaceSize = 0;
@@ -244,12 +281,20 @@ cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
           if (kept != 0.0)
             sum += kept * read(c, C, false, row, column, batch);
           // A row of the result has one number of the vector.
-          if (product.epilogue == CUBLASLT_EPILOGUE_BIAS)
+          if (addsBias(product.epilogue))
             sum += mtplan::runtime::readElement(
                 product.biasType < 0
                     ? d.type
                     : typeOf(static_cast<cudaDataType_t>(product.biasType)),
                 product.bias, row);
+          const std::int64_t at = column * product.keptLead + row;
+          if (keeps(product.epilogue)) {
+            mtplan::runtime::writeElement(d.type, product.kept, at, sum);
+            sum = gelu(sum);
+          }
+          if (product.epilogue == CUBLASLT_EPILOGUE_DGELU)
+            sum *= geluGrad(
+                mtplan::runtime::readElement(d.type, product.kept, at));
           mtplan::runtime::writeElement(
               d.type, D, batch * d.batchStep + column * d.lead + row, sum);
         }

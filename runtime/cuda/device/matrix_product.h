@@ -111,23 +111,37 @@ inline bool describe(Layout &layout, ElementType type, const MatrixSteps &steps,
   return turned;
 }
 
+/// Where a product's matrices lie.
+struct MatrixOperands {
+  const void *a, *b;
+  const void *bias;
+  void *c;
+  const void *before = nullptr; ///< what is added to; null: `c` itself
+  /// What an epilogue keeps, or kept, of its operand; laid out as c.
+  const void *kept = nullptr;
+};
+
 class MatrixProduct {
 public:
-  /// \throws DeviceError with the shape if the device has no way to do it
   MatrixProduct(const Library &rank, const MatrixShape &shape);
 
+  /// Why the device cannot do it; "": it can.
+  const std::string &fault() const { return whyNot; }
   std::size_t workspaceBytes() const { return workspace; }
   /// Queues it.
-  void run(cudaStream_t stream, const void *a, const void *b, const void *bias,
-           void *c, void *scratch) const;
+  void run(cudaStream_t stream, const MatrixOperands &operands,
+           void *scratch) const;
 
 private:
+  void setEpilogue();
+
   const Library &library;
   const MatrixShape shape;
   Description product;
   Layout aLayout, bLayout, cLayout;
   cublasLtMatmulAlgo_t algorithm{};
   std::size_t workspace = 0;
+  std::string whyNot;
 };
 
 /// A rank's products. What algorithm is best for a shape is asked once,
@@ -136,8 +150,21 @@ class MatrixProducts {
 public:
   MatrixProducts() { MTPLAN_CUBLAS(cublasLtCreate(&library.handle)); }
 
-  /// Stays where it is. O(shapes).
+  /// Stays where it is. O(shapes). Null: the device has no way to do it.
+  const MatrixProduct *find(const MatrixShape &shape) {
+    const MatrixProduct &product = asked(shape);
+    return product.fault().empty() ? &product : nullptr;
+  }
+  /// \throws DeviceError with the shape if the device has no way to do it
   const MatrixProduct &of(const MatrixShape &shape) {
+    const MatrixProduct &product = asked(shape);
+    if (!product.fault().empty())
+      throw DeviceError(product.fault());
+    return product;
+  }
+
+private:
+  const MatrixProduct &asked(const MatrixShape &shape) {
     for (const auto &[is, product] : made)
       if (is == shape)
         return product;
@@ -147,7 +174,6 @@ public:
         .second;
   }
 
-private:
   Library library;
   std::deque<std::pair<MatrixShape, MatrixProduct>> made;
 };
@@ -169,11 +195,7 @@ inline MatrixProduct::MatrixProduct(const Library &rank,
   };
   set(product, CUBLASLT_MATMUL_DESC_TRANSA, turn(bTurned));
   set(product, CUBLASLT_MATMUL_DESC_TRANSB, turn(aTurned));
-  if (shape.biased) {
-    set(product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    set(product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
-        static_cast<std::int32_t>(dataType(shape.result)));
-  }
+  setEpilogue();
   Preference preference;
   MTPLAN_CUBLAS(cublasLtMatmulPreferenceCreate(&preference.handle));
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
@@ -190,29 +212,55 @@ inline MatrixProduct::MatrixProduct(const Library &rank,
       library.handle, product.handle, bLayout.handle, aLayout.handle,
       cLayout.handle, cLayout.handle, preference.handle, 1, &best, &found);
   if (status != CUBLAS_STATUS_SUCCESS || found == 0)
-    throw DeviceError("cuBLASLt has no product of " + std::to_string(shape.m) +
-                      " x " + std::to_string(shape.n) + " x " +
-                      std::to_string(shape.k) + ", " +
-                      std::to_string(shape.batches) +
-                      " of them: " + cublasLtGetStatusString(status));
+    whyNot = "cuBLASLt has no product of " + std::to_string(shape.m) + " x " +
+             std::to_string(shape.n) + " x " + std::to_string(shape.k) + ", " +
+             std::to_string(shape.batches) +
+             " of them: " + cublasLtGetStatusString(status);
   algorithm = best.algo;
   workspace = best.workspaceSize;
 }
 
-inline void MatrixProduct::run(cudaStream_t stream, const void *a,
-                               const void *b, const void *bias, void *c,
+inline void MatrixProduct::setEpilogue() {
+  // Without a pointer cuBLASLt may refuse; what it points to is not looked at
+  // until the product runs, which has another.
+  alignas(kAlignment) static const char kSomewhere = 0;
+  const void *const somewhere = &kSomewhere;
+  cublasLtEpilogue_t epilogue =
+      shape.biased ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+  if (shape.epilogue == Epilogue::gelu)
+    epilogue = shape.biased ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
+                            : CUBLASLT_EPILOGUE_GELU_AUX;
+  if (shape.epilogue == Epilogue::geluGrad)
+    epilogue = CUBLASLT_EPILOGUE_DGELU;
+  set(product, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+  if (shape.biased) {
+    set(product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
+        static_cast<std::int32_t>(dataType(shape.result)));
+    set(product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, somewhere);
+  }
+  if (shape.epilogue == Epilogue::none)
+    return;
+  set(product, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, shape.c.row);
+  set(product, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, somewhere);
+}
+
+inline void MatrixProduct::run(cudaStream_t stream,
+                               const MatrixOperands &operands,
                                void *scratch) const {
   if (shape.biased)
-    set(product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    set(product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
+  if (shape.epilogue != Epilogue::none)
+    set(product, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.kept);
   const double oneDouble = 1.0, noDouble = 0.0;
   const float one = 1.0F, none = 0.0F;
   const bool isDouble = shape.inputs == ElementType::f64;
   const void *alpha = isDouble ? static_cast<const void *>(&oneDouble) : &one;
   const void *zero = isDouble ? static_cast<const void *>(&noDouble) : &none;
   MTPLAN_CUBLAS(cublasLtMatmul(
-      library.handle, product.handle, alpha, b, bLayout.handle, a,
-      aLayout.handle, shape.adds ? alpha : zero, c, cLayout.handle, c,
-      cLayout.handle, &algorithm, scratch, workspace, stream));
+      library.handle, product.handle, alpha, operands.b, bLayout.handle,
+      operands.a, aLayout.handle, shape.adds ? alpha : zero,
+      operands.before ? operands.before : operands.c, cLayout.handle,
+      operands.c, cLayout.handle, &algorithm, scratch, workspace, stream));
 }
 
 } // namespace mtplan::runtime::cuda

@@ -165,11 +165,14 @@ const T *table(const Run &now, const std::string &name, const Make &make) {
   return static_cast<const T *>(there);
 }
 
-/// c = a b + bias, or c + a b; algorithms are chosen when a shape is first met.
+/// c = epilogue(a b + bias + before), as the shape has it; algorithms are
+/// chosen when a shape is first met.
+/// \param before  null: c itself
 inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
-                     const void *b, const void *bias, void *c) {
+                     const void *b, const void *bias, void *c,
+                     const void *before = nullptr, const void *kept = nullptr) {
   const MatrixProduct &product = now.rank.products->of(shape);
-  product.run(now.stream(), a, b, bias, c,
+  product.run(now.stream(), {a, b, bias, c, before, kept},
               now.rank.workspace.atLeast(product.workspaceBytes()));
 }
 

@@ -1,0 +1,97 @@
+//===- followers.cpp - What products do with what they make ---------------===//
+
+#include "codegen/followers.h"
+
+#include <algorithm>
+
+#include "ir/mtp.h"
+
+using namespace mlir;
+
+namespace mtplan::codegen {
+
+using runtime::Instruction, runtime::KernelCall, runtime::Program,
+    runtime::Setting, runtime::Tensor;
+
+namespace {
+
+/// Who may take an einsum's result in one instruction with it. An activation
+/// leaves it to others as well; else nobody finds it any more.
+Operation *followerOf(Operation *einsum) {
+  const Value made = einsum->getResult(0);
+  if (!made.hasOneUse()) {
+    for (Operation *user : made.getUsers())
+      if (isa<ir::ActivationOp>(user))
+        return user;
+    return nullptr;
+  }
+  Operation *user = *made.getUsers().begin();
+  if (isa<ir::ActivationOp, ir::AddOp, ir::AccumulateOp>(user))
+    return user;
+  // Not of what was activated, but of the gradient.
+  auto grad = dyn_cast<ir::ActivationGradOp>(user);
+  return grad && grad->getOperand(1) == made ? user : nullptr;
+}
+
+bool isSame(const Tensor &a, const Tensor &b) {
+  return a.buffer == b.buffer && a.entry == b.entry &&
+         a.entryStep == b.entryStep && a.type == b.type && a.shape == b.shape;
+}
+
+/// The einsum with the other after it; what it takes beside the einsum's result
+/// comes after the einsum's own operands.
+Instruction joined(const Instruction &einsum, const Instruction &other) {
+  Instruction both = einsum;
+  auto &call = std::get<KernelCall>(both.what);
+  const auto &then = std::get<KernelCall>(other.what);
+  call.settings.push_back({"then", then.kernel});
+  call.settings.insert(call.settings.end(), then.settings.begin(),
+                       then.settings.end());
+  for (const Tensor &operand : other.inputs)
+    if (!isSame(operand, einsum.outputs[0]))
+      both.inputs.push_back(operand);
+  both.outputs.push_back(other.outputs[0]);
+  return both;
+}
+
+} // namespace
+
+void joinFollowers(Program &program, std::vector<Operation *> &operators,
+                   const Meetings &meetings) {
+  auto &all = program.instructions;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!isa<ir::EinsumOp>(operators[i]))
+      continue;
+    Operation *follower = followerOf(operators[i]);
+    const auto found =
+        std::find(operators.begin() + static_cast<std::ptrdiff_t>(i),
+                  operators.end(), follower);
+    if (!follower || found == operators.end())
+      continue;
+    const auto at = static_cast<std::size_t>(found - operators.begin());
+    const Instruction einsum = all[i], other = all[at];
+    const auto crosses = [&](const Instruction &moved) {
+      return std::any_of(
+          all.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+          all.begin() + static_cast<std::ptrdiff_t>(at),
+          [&](const Instruction &one) { return meetings.meet(one, moved); });
+    };
+    // What the einsum reads may have been there for the last time.
+    const bool overwrites =
+        std::ranges::any_of(einsum.inputs, [&](const Tensor &read) {
+          return meetings.meet(read, other.outputs[0]);
+        });
+    const bool movesUp = !crosses(other);
+    if (overwrites || (!movesUp && crosses(einsum)))
+      continue;
+    const std::size_t stays = movesUp ? i : at, goes = movesUp ? at : i;
+    all[stays] = joined(einsum, other);
+    operators[stays] = operators[i];
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(goes));
+    operators.erase(operators.begin() + static_cast<std::ptrdiff_t>(goes));
+    if (!movesUp)
+      --i; // what came after the einsum is here now
+  }
+}
+
+} // namespace mtplan::codegen

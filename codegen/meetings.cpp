@@ -1,0 +1,73 @@
+//===- meetings.cpp - Who touches what another touches --------------------===//
+
+#include "codegen/meetings.h"
+
+#include <algorithm>
+
+namespace mtplan::codegen {
+
+using runtime::Buffer, runtime::Instruction, runtime::ScheduleEntry,
+    runtime::Stage, runtime::Tensor;
+
+namespace {
+
+bool isOnePiece(const Buffer &buffer) {
+  return buffer.entries == 1 && buffer.slots == 1;
+}
+
+std::int64_t endOf(const Buffer &buffer) {
+  return buffer.offset + (buffer.entries - 1) * buffer.entryStride +
+         (buffer.slots - 1) * buffer.slotStride + buffer.size;
+}
+
+} // namespace
+
+Meetings::Meetings(const Stage &theStage, int program) : stage(theStage) {
+  for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
+    for (const ScheduleEntry &entry : *entries)
+      if (entry.program == program)
+        runs.push_back(&entry);
+}
+
+bool Meetings::meet(const Instruction &a, const Instruction &b) const {
+  return meet(a.outputs, b.outputs) || meet(a.outputs, b.inputs) ||
+         meet(a.inputs, b.outputs);
+}
+
+bool Meetings::meet(const std::vector<Tensor> &some,
+                    const std::vector<Tensor> &others) const {
+  return std::ranges::any_of(some, [&](const Tensor &a) {
+    return std::ranges::any_of(others,
+                               [&](const Tensor &b) { return meet(a, b); });
+  });
+}
+
+bool Meetings::meet(const Tensor &a, const Tensor &b) const {
+  const Buffer &first = stage.buffers[indexed(a.buffer)],
+               &second = stage.buffers[indexed(b.buffer)];
+  if (first.arena != second.arena || first.offset >= endOf(second) ||
+      second.offset >= endOf(first))
+    return false;
+  if (isOnePiece(first) && isOnePiece(second))
+    return true;
+  for (const ScheduleEntry *run : runs)
+    for (int i = 0; i < run->count; ++i) {
+      const int copy = run->first + i * run->step;
+      const std::int64_t one = startOf(a, copy, run->microBatch),
+                         other = startOf(b, copy, run->microBatch);
+      if (one < other + second.size && other < one + first.size)
+        return true;
+    }
+  return false;
+}
+
+std::int64_t Meetings::startOf(const Tensor &tensor, int copy,
+                               int microBatch) const {
+  const Buffer &buffer = stage.buffers[indexed(tensor.buffer)];
+  const std::int64_t entry =
+      tensor.entry + std::int64_t{copy} * tensor.entryStep;
+  return buffer.offset + entry % buffer.entries * buffer.entryStride +
+         microBatch % buffer.slots * buffer.slotStride;
+}
+
+} // namespace mtplan::codegen

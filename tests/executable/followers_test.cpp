@@ -1,0 +1,71 @@
+//===- followers_test.cpp - What products do with what they make ----------===//
+//
+// That joined instructions compute what they did apart is what all other runs
+// of plans show; and that none overwrites what it reads, the check of plans.
+//
+//===----------------------------------------------------------------------===//
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/plan/plan_json.h"
+#include "tests/executable/run_process.h"
+#include "tests/tools/command_testing.h"
+
+namespace mtplan {
+namespace {
+
+using runtime::Instruction, runtime::KernelCall;
+using testing::AllOf;
+using testing::Contains;
+using testing::Not;
+
+/// "h.*.mlp.fc1 then activation", or, of those that stand alone, "h.*.ln_1".
+std::vector<std::string> instructionsOf(const std::string &model,
+                                        const std::string &program,
+                                        const std::vector<std::string> &flags) {
+  TestFolder folder;
+  std::vector<std::string> all = {"--hardware", "dgx-h100"};
+  all.insert(all.end(), flags.begin(), flags.end());
+  EXPECT_EQ(compileExample(model, folder / "run", all), "");
+  const auto plan = runtime::readPlanFile(folder / "run/plan.json");
+  std::vector<std::string> written;
+  for (const runtime::Program &one : plan.stages.front().programs) {
+    if (one.name != program)
+      continue;
+    for (const Instruction &instruction : one.instructions) {
+      std::string text = instruction.label;
+      if (const auto *call = std::get_if<KernelCall>(&instruction.what))
+        for (const runtime::Setting &setting : call->settings)
+          if (setting.name == "then")
+            text += " then " + std::get<std::string>(setting.value);
+      written.push_back(text);
+    }
+  }
+  return written;
+}
+
+TEST(Followers, AreJoinedWithTheProductThatMakesTheirOperand) {
+  const std::vector<std::string> alone = {"--gpus", "1"};
+  EXPECT_THAT(instructionsOf("tiny-llama", "h.forward", alone),
+              AllOf(Contains("h.*.attn.proj then add"),
+                    Contains("h.*.mlp.down then add"),
+                    Not(Contains("h.*.attn.add"))));
+  EXPECT_THAT(instructionsOf("tiny-llama", "h.backward", alone),
+              AllOf(Contains("h.*.attn.q.dx then add"),
+                    Contains("h.*.attn.q.dw then accumulate"),
+                    Not(Contains("h.*.attn.q.sum")),
+                    Not(Contains("h.*.attn.q.weight"))));
+  EXPECT_THAT(instructionsOf("tiny-gpt2", "h.forward", alone),
+              AllOf(Contains("h.*.mlp.fc1 then activation"),
+                    Not(Contains("h.*.mlp.act"))));
+}
+
+TEST(Followers, StayApartWhereSomethingComesBetween) {
+  // Dropout.
+  EXPECT_THAT(instructionsOf("tiny-gpt2", "h.forward", {"--gpus", "1"}),
+              AllOf(Contains("h.*.attn.proj"), Contains("h.*.attn.add")));
+}
+
+} // namespace
+} // namespace mtplan

@@ -1,0 +1,65 @@
+//===- followed_cases.h - Einsums that others follow ------------*- C++ -*-===//
+
+#ifndef MTPLAN_TESTS_RUNTIME_KERNELS_FOLLOWED_CASES_H
+#define MTPLAN_TESTS_RUNTIME_KERNELS_FOLLOWED_CASES_H
+
+#include <vector>
+
+#include "tests/runtime/kernels/kernel_case.h"
+
+namespace mtplan::runtime::testing {
+
+/// Every kernel that may follow an einsum, with and without a bias, in shapes
+/// that epilogues take and others; accumulators are of f32, or f64 with f64.
+inline std::vector<Case> followedCases(ElementType type, unsigned seed) {
+  const ElementType wide =
+      type == ElementType::f64 ? ElementType::f64 : ElementType::f32;
+  std::vector<Case> cases;
+  for (const std::int64_t width : {24, 21}) {
+    const TensorView x{type, {3, 37, 50}, {}}, weight{type, {50, width}, {}},
+        bias{type, {width}, {}}, out{type, {3, 37, width}, {}},
+        gradient{wide, {50, width}, {}};
+    const auto einsum = [&](const char *then, const char *equation) {
+      return Case("einsum", seed * 100 + static_cast<unsigned>(cases.size()))
+          .set("equation", equation)
+          .set("then", then);
+    };
+    for (const char *kind : {"gelu_tanh", "gelu", "relu"}) {
+      for (bool biased : {false, true}) {
+        Case one = einsum("activation", "bsi,io->bso");
+        one.set("kind", kind).in(x).in(weight);
+        if (biased)
+          one.in(bias);
+        cases.push_back(one.out(out).out(out));
+      }
+      cases.push_back(einsum("activation_grad", "bsi,io->bso")
+                          .set("kind", kind)
+                          .in(x)
+                          .in(weight)
+                          .in(out)
+                          .out(out)
+                          .out(out));
+    }
+    for (bool biased : {false, true}) {
+      Case one = einsum("add", "bsi,io->bso");
+      one.in(x).in(weight);
+      if (biased)
+        one.in(bias);
+      cases.push_back(one.in(out).out(out).out(out));
+    }
+    cases.push_back(
+        einsum("add", "bso,io->bsi").in(out).in(weight).in(x).out(x).out(x));
+    const Doubles before(static_cast<std::size_t>(gradient.elements()), 0.7);
+    for (const ElementType between : {type, wide})
+      cases.push_back(einsum("accumulate", "bsi,bso->io")
+                          .in(x)
+                          .in(out)
+                          .out({between, gradient.shape, {}})
+                          .out(gradient, before));
+  }
+  return cases;
+}
+
+} // namespace mtplan::runtime::testing
+
+#endif // MTPLAN_TESTS_RUNTIME_KERNELS_FOLLOWED_CASES_H

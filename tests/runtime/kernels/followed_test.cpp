@@ -1,0 +1,119 @@
+//===- followed_test.cpp - An einsum that another kernel follows ----------===//
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/backend/followed_product.h"
+#include "tests/runtime/kernels/followed_cases.h"
+
+namespace mtplan::runtime::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+constexpr ElementType kBf16 = ElementType::bf16, kF32 = ElementType::f32;
+
+KernelSpec linear(const char *then, ElementType type, std::int64_t width) {
+  const TensorView out{type, {2, 8, width}, {}};
+  return {"einsum",
+          "h.*.mlp.fc1",
+          {{"equation", std::string("bsi,io->bso")},
+           {"then", std::string(then)},
+           {"kind", std::string("gelu_tanh")}},
+          {{type, {2, 8, 16}, {}}, {type, {16, width}, {}}},
+          {out, out}};
+}
+
+TEST(Followed, GivesTheBitsOfBothOneAfterTheOther) {
+  for (const auto &make :
+       {makeReferenceBackend, +[] { return makeCpuBackend(2); }}) {
+    const std::unique_ptr<Backend> backend = make();
+    for (ElementType type : {ElementType::f64, kF32, kBf16})
+      for (const Case &both : followedCases(type, 1)) {
+        const std::string then = both.spec.text("then", "");
+        const std::size_t others = then == "add" || then == "activation_grad";
+        const std::size_t own = both.spec.inputs.size() - others;
+        Case first("einsum"), second(then);
+        first.spec.settings = {both.spec.settings[0]};
+        second.spec.settings = both.spec.settings;
+        std::erase_if(second.spec.settings,
+                      [](const Setting &one) { return one.name == "then"; });
+        for (std::size_t i = 0; i < both.spec.inputs.size(); ++i)
+          (i < own ? first : second).in(both.spec.inputs[i], both.input(i));
+        first.out(both.spec.outputs[0]);
+        const Doubles between = first.run(*backend)[0];
+        second.in(both.spec.outputs[0], between);
+        std::optional<Doubles> before;
+        if (then == "accumulate")
+          before = Doubles(between.size(), 0.7);
+        second.out(both.spec.outputs[1], before);
+        const std::vector<Doubles> all = both.run(*backend);
+        EXPECT_EQ(all[0], between) << then;
+        EXPECT_EQ(all[1], second.run(*backend)[0]) << then;
+      }
+  }
+}
+
+TEST(Followed, RefusesWhatCannotFollow) {
+  const std::unique_ptr<Backend> backend = makeReferenceBackend();
+  const auto says = [&](const KernelSpec &spec, const char *what) {
+    EXPECT_THAT([&] { backend->prepare(spec); },
+                ThrowsMessage<std::runtime_error>(HasSubstr(what)));
+  };
+  says(linear("softmax", kF32, 8),
+       "h.*.mlp.fc1 (einsum): then 'softmax' is none of activation");
+  says(linear("add", kF32, 8), "has 2 operands and 2 results; with add there "
+                               "are 3 or 4, and 2");
+  KernelSpec other = linear("add", kF32, 8);
+  other.kernel = "mul";
+  says(other, "which only an einsum may have");
+  KernelSpec apart = linear("activation", kF32, 8);
+  apart.outputs[1].shape[2] = 9;
+  says(apart, "(activation)");
+}
+
+TEST(FollowedProduct, IsOneWithAnEpilogue) {
+  const auto gelu = FollowedProduct::of(linear("activation", kBf16, 24));
+  ASSERT_TRUE(gelu);
+  EXPECT_EQ(gelu->shape.epilogue, Epilogue::gelu);
+  EXPECT_FALSE(gelu->shape.adds);
+  KernelSpec spec = linear("activation_grad", kBf16, 24);
+  spec.inputs.push_back(spec.outputs[0]);
+  ASSERT_TRUE(FollowedProduct::of(spec));
+  EXPECT_EQ(FollowedProduct::of(spec)->shape.epilogue, Epilogue::geluGrad);
+  spec.settings[1].value = std::string("add");
+  ASSERT_TRUE(FollowedProduct::of(spec));
+  EXPECT_TRUE(FollowedProduct::of(spec)->shape.adds);
+  EXPECT_TRUE(FollowedProduct::of(spec)->takesAddend);
+}
+
+TEST(FollowedProduct, AccumulatesInTheGradientsType) {
+  const TensorView x{kBf16, {2, 8, 16}, {}}, above{kBf16, {2, 8, 24}, {}};
+  const KernelSpec spec{"einsum",
+                        "h.*.mlp.fc1",
+                        {{"equation", std::string("bsi,bso->io")},
+                         {"then", std::string("accumulate")}},
+                        {x, above},
+                        {{kBf16, {16, 24}, {}}, {kF32, {16, 24}, {}}}};
+  const auto whole = FollowedProduct::of(spec);
+  ASSERT_TRUE(whole);
+  EXPECT_TRUE(whole->shape.adds);
+  EXPECT_EQ(whole->shape.inputs, kBf16);
+  EXPECT_EQ(whole->shape.result, kF32);
+}
+
+TEST(FollowedProduct, IsNoneWhereTheLibraryHasNone) {
+  // Rows that are not whole 16 bytes, another activation, no such epilogue.
+  EXPECT_FALSE(FollowedProduct::of(linear("activation", kBf16, 20)));
+  KernelSpec exact = linear("activation", kBf16, 24);
+  exact.settings[2].value = std::string("gelu");
+  EXPECT_FALSE(FollowedProduct::of(exact));
+  EXPECT_FALSE(FollowedProduct::of(linear("activation", ElementType::f64, 24)));
+  KernelSpec rounded = linear("activation", kBf16, 24);
+  rounded.outputs[1].type = kF32;
+  EXPECT_FALSE(FollowedProduct::of(rounded));
+}
+
+} // namespace
+} // namespace mtplan::runtime::testing
