@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ir/mtp.h"
+#include "ir/follower.h"
 
 using namespace mlir;
 
@@ -14,24 +14,6 @@ using runtime::Instruction, runtime::KernelCall, runtime::Program,
     runtime::Setting, runtime::Tensor;
 
 namespace {
-
-/// Who may take an einsum's result in one instruction with it. An activation
-/// leaves it to others as well; else nobody finds it any more.
-Operation *followerOf(Operation *einsum) {
-  const Value made = einsum->getResult(0);
-  if (!made.hasOneUse()) {
-    for (Operation *user : made.getUsers())
-      if (isa<ir::ActivationOp>(user))
-        return user;
-    return nullptr;
-  }
-  Operation *user = *made.getUsers().begin();
-  if (isa<ir::ActivationOp, ir::AddOp, ir::AccumulateOp>(user))
-    return user;
-  // Not of what was activated, but of the gradient.
-  auto grad = dyn_cast<ir::ActivationGradOp>(user);
-  return grad && grad->getOperand(1) == made ? user : nullptr;
-}
 
 bool isSame(const Tensor &a, const Tensor &b) {
   return a.buffer == b.buffer && a.entry == b.entry &&
@@ -60,9 +42,7 @@ void joinFollowers(Program &program, std::vector<Operation *> &operators,
                    const Meetings &meetings) {
   auto &all = program.instructions;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!isa<ir::EinsumOp>(operators[i]))
-      continue;
-    Operation *follower = followerOf(operators[i]);
+    Operation *follower = ir::followerOf(operators[i]);
     const auto found =
         std::find(operators.begin() + static_cast<std::ptrdiff_t>(i),
                   operators.end(), follower);

@@ -4,6 +4,8 @@
 
 #include "mlir/IR/Builders.h"
 
+#include "ir/follower.h"
+
 using namespace mlir;
 
 namespace mtplan::passes {
@@ -165,8 +167,10 @@ void StagePlaces::placeSaved(ir::SegmentOp segment) {
 }
 
 // The rest lives between two operators of a program. A sum may be taken where
-// its operand is, if nobody else reads that.
-void StagePlaces::placeWithin(Block &block) {
+// its operand is, if nobody else reads that. What may be done at once with an
+// einsum, codegen can only join with it where there is room for both results,
+// beside the einsum's operands: so its own lives from then on, if it can.
+StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   llvm::DenseMap<Operation *, int64_t> position;
   for (Operation &op : block)
     position[&op] = static_cast<int64_t>(position.size());
@@ -180,10 +184,9 @@ void StagePlaces::placeWithin(Block &block) {
     }
     return value;
   };
-  std::vector<Value> roots;
-  std::vector<Lifetime> lives;
+  Within within;
+  auto &[roots, lives, followers, sharing] = within;
   llvm::DenseMap<Value, std::size_t> lifeOf;
-  std::vector<std::pair<Value, Value>> sharing;
   for (Operation &op : block)
     for (Value result : op.getResults()) {
       if (places.count(result))
@@ -216,21 +219,57 @@ void StagePlaces::placeWithin(Block &block) {
     }
     lives.push_back(life);
   }
-  Offsets offsets = assignOffsets(lives, kAlignment);
+  followers = lives;
+  for (Operation &op : block)
+    if (Operation *follower = ir::followerOf(&op))
+      for (Value result : follower->getResults())
+        if (auto life = lifeOf.find(rootOf(result)); life != lifeOf.end())
+          followers[life->second].first =
+              std::min(followers[life->second].first, position[&op]);
+  return within;
+}
+
+void StagePlaces::place(const Within &within, const Offsets &offsets,
+                        const std::vector<Lifetime> &lives) {
   int64_t base = ends["workspace"];
-  for (std::size_t i = 0; i < roots.size(); ++i) {
+  for (std::size_t i = 0; i < within.roots.size(); ++i) {
     Array array;
     array.arena = "workspace";
     array.offset = base + offsets.at[i];
     array.size = lives[i].bytes;
-    places[roots[i]] = placeIn(array, 0, 0, keptAs(roots[i]));
+    places[within.roots[i]] = placeIn(array, 0, 0, keptAs(within.roots[i]));
   }
-  for (auto [result, root] : sharing) {
+  for (auto [result, root] : within.sharing) {
     // A copy first: making room for the one moves the other.
     ir::PlaceAttr shared = places.lookup(root);
     places[result] = shared;
   }
   workspaces.push_back({offsets.total, peakOf(lives, kAlignment)});
+}
+
+// Programs use the workspace by turns: there is room for as much as the one
+// that needs most.
+void StagePlaces::placeWithin() {
+  std::vector<std::pair<Within, Offsets>> programs;
+  int64_t room = 0;
+  auto find = [&](Block &block) {
+    Within within = livesWithin(block);
+    Offsets offsets = assignOffsets(within.lives, kAlignment);
+    room = std::max(room, offsets.total);
+    programs.emplace_back(std::move(within), std::move(offsets));
+  };
+  for (ir::SegmentOp segment : contents.segments) {
+    find(segment.getBlock());
+    if (ir::BackwardOp backward = segment.getBackward())
+      find(backward.getBlock());
+  }
+  for (const auto &[within, least] : programs) {
+    const Offsets joined = assignOffsets(within.followers, kAlignment);
+    if (joined.total <= room)
+      place(within, joined, within.followers);
+    else
+      place(within, least, within.lives);
+  }
 }
 
 void StagePlaces::write() {
@@ -272,11 +311,7 @@ LogicalResult StagePlaces::run() {
       return failure();
   for (ir::SegmentOp segment : contents.segments)
     placeSaved(segment);
-  for (ir::SegmentOp segment : contents.segments) {
-    placeWithin(segment.getBlock());
-    if (ir::BackwardOp backward = segment.getBackward())
-      placeWithin(backward.getBlock());
-  }
+  placeWithin();
   if (failed(placeUpdate()))
     return failure();
   write();

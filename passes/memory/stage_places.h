@@ -88,7 +88,17 @@ private:
   void placeLabels(ir::SegmentOp segment);
   ir::PlaceAttr placeOfSum(ir::SegmentOp segment, ir::AccumulateOp op);
   void placeSaved(ir::SegmentOp segment);
-  void placeWithin(mlir::Block &block);
+  /// Values that live between two operators of a program.
+  struct Within {
+    std::vector<mlir::Value> roots; ///< that have a place of their own
+    std::vector<Lifetime> lives;    ///< of the roots, then of what is handed in
+    std::vector<Lifetime> followers; ///< the same, see livesWithin
+    std::vector<std::pair<mlir::Value, mlir::Value>> sharing; ///< with a root
+  };
+  Within livesWithin(mlir::Block &block);
+  void place(const Within &within, const Offsets &offsets,
+             const std::vector<Lifetime> &lives);
+  void placeWithin();
   std::int64_t slotsOf(std::int64_t chunk) const;
   void write();
 

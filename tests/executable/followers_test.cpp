@@ -59,6 +59,10 @@ TEST(Followers, AreJoinedWithTheProductThatMakesTheirOperand) {
   EXPECT_THAT(instructionsOf("tiny-gpt2", "h.forward", alone),
               AllOf(Contains("h.*.mlp.fc1 then activation"),
                     Not(Contains("h.*.mlp.act"))));
+  // Where both results have room beside what the einsum reads.
+  EXPECT_THAT(instructionsOf("gpt2-124m", "h.backward", alone),
+              AllOf(Contains("h.*.mlp.fc2.dx then activation_grad"),
+                    Not(Contains("h.*.mlp.act.grad"))));
 }
 
 TEST(Followers, StayApartWhereSomethingComesBetween) {
