@@ -32,15 +32,28 @@ struct Value {
   std::size_t takenBy = 0; ///< the piece that was written over it, if lost
 };
 
+bool isAdamw(const Instruction &instruction) {
+  const auto *call = std::get_if<KernelCall>(&instruction.what);
+  return call && call->kernel == "adamw";
+}
+
+// An einsum that adds what it makes to an accumulator, its second result.
+bool isAccumulated(const KernelCall &call) {
+  return std::ranges::any_of(call.settings, [](const Setting &one) {
+    const auto *then = std::get_if<std::string>(&one.value);
+    return one.name == "then" && then && *then == "accumulate";
+  });
+}
+
 // Whether a kernel reads this output, too (runtime/backend/kernels.md).
 bool updates(const Instruction &instruction, std::size_t output) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   if (!call)
     return false;
   // The parameter is written alone, the state after it updated.
-  return call->kernel == "adamw"
-             ? output > 0
-             : call->kernel == "accumulate" || call->kernel == "square_sum";
+  if (isAdamw(instruction) || isAccumulated(*call))
+    return output > 0;
+  return call->kernel == "accumulate" || call->kernel == "square_sum";
 }
 
 bool isAllReduce(const Instruction &instruction) {
@@ -299,7 +312,7 @@ private:
              "overlaps input " + std::to_string(u) + std::string(rule));
     for (std::size_t u = 0; u < t; ++u) {
       // A parameter that is its own master.
-      bool isMaster = updates(what, 1) && u == 0 && t == 1 &&
+      bool isMaster = isAdamw(what) && u == 0 && t == 1 &&
                       pieceOf(what.outputs[u]) == piece;
       if (meets(what.outputs[u]) && !isMaster)
         fail("/outputs/" + std::to_string(t),

@@ -189,6 +189,8 @@ __global__ void __launch_bounds__(kCoreThreads)
       query = seenFrom, turn = 0;
   if (head < endOfHeads)
     begin(head, query, turn);
+  else
+    endCopies(); // nobody sees these keys
   while (head < endOfHeads) {
     const int atQuery = query;
     const CoreMaskOf<Drops, true, kStrips, kQueries> kept(

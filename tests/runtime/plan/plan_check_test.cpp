@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -397,6 +398,27 @@ TEST(PlanCheck, WritersWaitForReaders) {
   clear.stream = 2;
   backward.instructions.push_back(clear);
   EXPECT_THAT(checkPlan(plan), IsEmpty());
+}
+
+TEST(PlanCheck, AnEinsumThatAccumulatesReadsItsSum) {
+  Plan plan = wholePlan();
+  auto &list = plan.stages[0].programs[4].instructions;
+  Instruction &einsum = list[4];
+  std::get<KernelCall>(einsum.what)
+      .settings.push_back({"then", std::string("accumulate")});
+  einsum.outputs.push_back(list[5].outputs[0]);
+  list.erase(list.begin() + 5);
+  EXPECT_THAT(checkPlan(plan), IsEmpty());
+  const std::string where = "/stages/0/programs/4/instructions/4/outputs/1: ";
+  const Tensor own = std::exchange(einsum.outputs[0], einsum.outputs[1]);
+  EXPECT_THAT(checkPlan(plan),
+              Contains(StartsWith(where + "overlaps output 0")));
+  einsum.outputs[0] = own;
+  plan.stages[0].zeroed.erase(plan.stages[0].zeroed.begin());
+  EXPECT_THAT(
+      checkPlan(plan),
+      Contains(StartsWith(where + "reads buffer 1 (\"h.*.weight.sum\"), "
+                                  "which nothing has written")));
 }
 
 // What a file cannot say, and a program can.
