@@ -124,6 +124,7 @@ fe::error_t ask(Graph &graph, cudnnHandle_t handle) {
   if (fe::error_t said = graph.create_execution_plans({fe::HeurMode_t::A});
       said.is_bad())
     return said;
+  graph.deselect_workspace_greater_than(kMostScratch);
   return graph.check_support();
 }
 

@@ -39,13 +39,18 @@ void addAttention(const AttentionShape &shape, Graph &graph);
 /// keyGrad, valueGrad; the same bits every time.
 void addAttentionGrad(const AttentionShape &shape, Graph &graph);
 
+/// Bytes that a graph may take beside a plan's memory: about what machine files
+/// reserve less contexts. cuDNN's deterministic gradients store two bytes for
+/// each score, which grow with the square of the sequence.
+inline constexpr std::int64_t kMostScratch = std::int64_t{1} << 30;
+
 /// What became of a graph that cuDNN was asked to take.
 struct Taken {
   bool taken = false;
   std::string why; ///< if not: what it says of the graph
 };
 
-/// Asks for kernels, and whether one of them takes the graph.
+/// Asks for kernels, and whether one of them takes the graph in kMostScratch.
 /// \param handle  null where the graph was told of a device instead
 /// \throws DeviceError if cuDNN lacks what it needs to say so
 Taken offer(Graph &graph, cudnnHandle_t handle);
