@@ -11,7 +11,7 @@ using namespace mlir;
 namespace mtplan::codegen {
 
 using runtime::Instruction, runtime::KernelCall, runtime::Program,
-    runtime::Setting, runtime::Tensor;
+    runtime::Tensor;
 
 namespace {
 
