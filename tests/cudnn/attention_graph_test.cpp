@@ -109,6 +109,22 @@ INSTANTIATE_TEST_SUITE_P(OfModels, Attention,
                                   "_" + std::get<1>(of.param).name;
                          });
 
+// Of 8 samples of 2048, 2 GiB of scores are stored; of 4 as much as there may
+// be at most, to which something comes.
+TEST(AttentionGraph, TakesSomeSamplesOfTooMany) {
+  const AttentionShape llama = models()[4].shape;
+  const auto takes = [](const AttentionShape &shape) {
+    return takenBy(kH100, shape, addAttentionGrad).taken;
+  };
+  ASSERT_FALSE(takes(llama));
+  const std::optional<AttentionShape> some = mostSamples(llama, takes);
+  ASSERT_TRUE(some);
+  EXPECT_EQ(some->batch, 2);
+  AttentionShape same = llama;
+  same.batch = 2;
+  EXPECT_EQ(*some, same);
+}
+
 TEST(AttentionGraph, LaysTensorsOutAsOtherKernelsDo) {
   Graph graph;
   addAttentionGrad({3, 16, 4, 48, 64, 2, 8, true, 1.0, kBf16}, graph);

@@ -47,6 +47,20 @@ TEST(AttentionShape, LooksAtTheKeysThatTheLastQuerySees) {
   EXPECT_EQ(attentionShapeOf(spec)->keys, 64);
 }
 
+TEST(AttentionShape, IsCutIntoEqualNumbersOfSamples) {
+  AttentionShape shape = *attentionShapeOf(forward(16, 16));
+  shape.batch = 12;
+  std::vector<std::int64_t> asked;
+  const auto some = mostSamples(shape, [&](const AttentionShape &one) {
+    asked.push_back(one.batch);
+    return one.batch < 4;
+  });
+  ASSERT_TRUE(some);
+  EXPECT_EQ(some->batch, 3);
+  EXPECT_EQ(asked, (std::vector<std::int64_t>{12, 6, 4, 3}));
+  EXPECT_FALSE(mostSamples(shape, [](const auto &) { return false; }));
+}
+
 TEST(AttentionShape, IsNoneForWhatCudnnIsNotAskedFor) {
   KernelSpec drops = forward(16, 16);
   drops.settings.push_back({"rate", 0.1});

@@ -47,4 +47,18 @@ std::optional<AttentionShape> attentionShapeOf(const KernelSpec &spec) {
   return shape;
 }
 
+std::optional<AttentionShape>
+mostSamples(const AttentionShape &shape,
+            const std::function<bool(const AttentionShape &)> &takes) {
+  for (std::int64_t parts = 1; parts <= shape.batch; ++parts) {
+    if (shape.batch % parts != 0)
+      continue;
+    AttentionShape some = shape;
+    some.batch = shape.batch / parts;
+    if (takes(some))
+      return some;
+  }
+  return std::nullopt;
+}
+
 } // namespace mtplan::runtime::cuda

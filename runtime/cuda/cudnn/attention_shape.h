@@ -4,6 +4,7 @@
 #define MTPLAN_RUNTIME_CUDA_CUDNN_ATTENTION_SHAPE_H
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "runtime/backend/kernel.h"
@@ -26,6 +27,12 @@ struct AttentionShape {
 /// Of `attention` or `attention_grad`. None: in other types than cuDNN's
 /// kernels have, or with dropout or a bias.
 std::optional<AttentionShape> attentionShapeOf(const KernelSpec &spec);
+
+/// The same of as many samples at once as are taken, so that the batch is a
+/// multiple of them. None: not even one is.
+std::optional<AttentionShape>
+mostSamples(const AttentionShape &shape,
+            const std::function<bool(const AttentionShape &)> &takes);
 
 } // namespace mtplan::runtime::cuda
 

@@ -33,6 +33,7 @@ struct CudnnGraphs {
   struct Built {
     AttentionShape shape;
     bool isGrad;
+    AttentionShape together;      ///< of the samples that go together
     std::shared_ptr<Graph> graph; ///< null: not taken
   };
   std::vector<Built> built; ///< so that layers share what is alike
@@ -45,6 +46,7 @@ bool isWanted() {
   return !given || std::string_view(given) != "0";
 }
 
+/// Null: cuDNN does not take it.
 std::shared_ptr<Graph> build(const AttentionShape &shape, bool isGrad,
                              cudnnHandle_t handle) {
   auto graph = std::make_shared<Graph>();
@@ -58,13 +60,25 @@ std::shared_ptr<Graph> build(const AttentionShape &shape, bool isGrad,
   return graph;
 }
 
+CudnnGraphs::Built built(const AttentionShape &shape, bool isGrad,
+                         cudnnHandle_t handle) {
+  CudnnGraphs::Built made{shape, isGrad, shape, nullptr};
+  if (const auto some = mostSamples(shape, [&](const AttentionShape &one) {
+        made.graph = build(one, isGrad, handle);
+        return made.graph != nullptr;
+      }))
+    made.together = *some;
+  return made;
+}
+
 class FusedAttention final : public Kernel {
 public:
   FusedAttention(const KernelSpec &theSpec, SharedContext theContext,
                  const AttentionShape &theShape,
                  std::shared_ptr<Graph> theGraph)
       : context(std::move(theContext)), spec(theSpec), shape(theShape),
-        graph(std::move(theGraph)), isGrad(spec.kernel == "attention_grad") {
+        graph(std::move(theGraph)), isGrad(spec.kernel == "attention_grad"),
+        samples(spec.inputs[0].shape[0]) {
     std::int64_t bytes = 0;
     check(graph->get_workspace_size(bytes));
     sumsAt = roundedUp(static_cast<std::size_t>(bytes));
@@ -76,23 +90,9 @@ public:
     auto *scratch = context->shared<std::byte>();
     auto *sums = reinterpret_cast<float *>(scratch + sumsAt);
     const cudaStream_t stream = streamOf(context);
-    std::unordered_map<std::int64_t, void *> places;
-    auto place = [&](AttentionTensor name, const void *data) {
-      // cuDNN asks for all alike and writes to results alone.
-      places[static_cast<std::int64_t>(name)] = const_cast<void *>(data);
-    };
-    place(AttentionTensor::query, call.inputs[0]);
-    place(AttentionTensor::key, call.inputs[1]);
-    place(AttentionTensor::value, call.inputs[2]);
-    place(AttentionTensor::result, isGrad ? call.inputs[3] : call.outputs[0]);
-    place(AttentionTensor::sums, sums);
     if (isGrad) {
-      place(AttentionTensor::above, call.inputs[5]);
-      place(AttentionTensor::queryGrad, call.outputs[0]);
-      place(AttentionTensor::keyGrad, call.outputs[1]);
-      place(AttentionTensor::valueGrad, call.outputs[2]);
-      turn(stream, static_cast<const float *>(call.inputs[4]), sums,
-           shape.batch, shape.queries, shape.heads);
+      turn(stream, static_cast<const float *>(call.inputs[4]), sums, samples,
+           shape.queries, shape.heads);
       if (shape.keys < shape.keyRows) // what nobody sees
         for (std::size_t i : {1, 2})
           MTPLAN_CUDA(cudaMemsetAsync(
@@ -103,13 +103,45 @@ public:
     if (const cudnnStatus_t status = cudnnSetStream(handle, stream);
         status != CUDNN_STATUS_SUCCESS)
       refuse(spec, std::string("cuDNN: ") + cudnnGetErrorString(status));
-    check(graph->execute(handle, places, scratch));
+    for (std::int64_t sample = 0; sample < samples; sample += shape.batch) {
+      auto places = placesOf(call, sums, sample);
+      check(graph->execute(handle, places, scratch));
+    }
     if (!isGrad)
-      turn(stream, sums, static_cast<float *>(call.outputs[1]), shape.batch,
+      turn(stream, sums, static_cast<float *>(call.outputs[1]), samples,
            shape.heads, shape.queries);
   }
 
 private:
+  /// What the graph is given, from this sample on.
+  std::unordered_map<std::int64_t, void *>
+  placesOf(const Invocation &call, float *sums, std::int64_t sample) const {
+    std::unordered_map<std::int64_t, void *> places;
+    const auto place = [&](AttentionTensor name, const void *data,
+                           std::int64_t bytes) {
+      // cuDNN asks for all alike and writes to results alone.
+      places[static_cast<std::int64_t>(name)] = const_cast<std::byte *>(
+          static_cast<const std::byte *>(data) + sample * bytes);
+    };
+    const std::int64_t rows = shape.queries * shape.heads;
+    const std::int64_t query = rows * shape.width * bytesOf(shape.type);
+    const std::int64_t key =
+        shape.keyRows * shape.keyHeads * shape.width * bytesOf(shape.type);
+    place(AttentionTensor::query, call.inputs[0], query);
+    place(AttentionTensor::key, call.inputs[1], key);
+    place(AttentionTensor::value, call.inputs[2], key);
+    place(AttentionTensor::result, isGrad ? call.inputs[3] : call.outputs[0],
+          query);
+    place(AttentionTensor::sums, sums, rows * bytesOf(ElementType::f32));
+    if (!isGrad)
+      return places;
+    place(AttentionTensor::above, call.inputs[5], query);
+    place(AttentionTensor::queryGrad, call.outputs[0], query);
+    place(AttentionTensor::keyGrad, call.outputs[1], key);
+    place(AttentionTensor::valueGrad, call.outputs[2], key);
+    return places;
+  }
+
   static std::size_t sized(std::int64_t number) {
     return static_cast<std::size_t>(number);
   }
@@ -120,10 +152,11 @@ private:
 
   const SharedContext context;
   const KernelSpec spec;
-  const AttentionShape shape;
+  const AttentionShape shape; ///< of the samples that go together
   const std::shared_ptr<Graph> graph;
   const bool isGrad;
-  std::size_t sumsAt = 0; ///< in the scratch memory, behind cuDNN's own
+  const std::int64_t samples; ///< in all
+  std::size_t sumsAt = 0;     ///< in the scratch memory, behind cuDNN's own
 };
 
 } // namespace
@@ -142,11 +175,11 @@ MadeKernel makeFusedAttention(const KernelSpec &spec,
         return one.shape == *shape && one.isGrad == isGrad;
       });
   if (found == graphs.built.end())
-    found = graphs.built.insert(
-        found, {*shape, isGrad, build(*shape, isGrad, graphs.handle)});
+    found = graphs.built.insert(found, built(*shape, isGrad, graphs.handle));
   if (!found->graph)
     return nullptr;
-  return std::make_unique<FusedAttention>(spec, context, *shape, found->graph);
+  return std::make_unique<FusedAttention>(spec, context, found->together,
+                                          found->graph);
 }
 
 } // namespace mtplan::runtime::cuda
