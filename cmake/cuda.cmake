@@ -49,7 +49,7 @@ if(CMAKE_CUDA_COMPILER)
   mark_as_advanced(MTPLAN_CUDNN_INCLUDE MTPLAN_CUDNN_LIBRARY
     MTPLAN_CUDNN_FRONTEND_INCLUDE)
   if(MTPLAN_CUDNN_INCLUDE AND MTPLAN_CUDNN_LIBRARY AND
-     MTPLAN_CUDNN_FRONTEND_INCLUDE)
+     MTPLAN_CUDNN_FRONTEND_INCLUDE AND TARGET CUDA::nvrtc)
     set(MTPLAN_CUDNN ON)
     add_library(mtplan_cudnn INTERFACE)
     target_include_directories(mtplan_cudnn SYSTEM INTERFACE
@@ -60,7 +60,7 @@ if(CMAKE_CUDA_COMPILER)
       CUDA::nvrtc)
   else()
     message(STATUS
-      "no cuDNN with its frontend: attention is by our own kernels")
+      "no cuDNN with its frontend and NVRTC: attention is by our own kernels")
   endif()
 else()
   message(STATUS "no nvcc: GPUs are left out")

@@ -25,10 +25,6 @@ struct CudnnGraphs {
   CudnnGraphs &operator=(const CudnnGraphs &) = delete;
   ~CudnnGraphs() { cudnnDestroy(handle); }
 
-  static constexpr const char *kWayOut =
-      " (MTPLAN_CUDNN=0 leaves cuDNN out: attention is then by our own "
-      "kernels)";
-
   cudnnHandle_t handle = nullptr;
   struct Built {
     AttentionShape shape;
@@ -56,7 +52,7 @@ std::shared_ptr<Graph> build(const AttentionShape &shape, bool isGrad,
   if (const cudnn_frontend::error_t said = graph->build_plans(); said.is_bad())
     throw DeviceError("cuDNN takes attention of these shapes and cannot build "
                       "it: " +
-                      said.err_msg + CudnnGraphs::kWayOut);
+                      said.err_msg + kWayOut);
   return graph;
 }
 
