@@ -75,8 +75,8 @@ const std::map<std::string, Maker> &makers() {
 
 class CudaBackend final : public Backend {
 public:
-  explicit CudaBackend(std::unique_ptr<Backend> theHost)
-      : hostBackend(std::move(theHost)), context(std::make_shared<Context>()),
+  explicit CudaBackend(const HostMaker &theHost)
+      : makeHost(theHost), context(std::make_shared<Context>()),
         ownMemory(makeDeviceMemory(context)),
         ownQueue(makeDeviceQueue(context)) {}
 
@@ -93,7 +93,11 @@ public:
   }
 
   Memory &memory() override { return *ownMemory; }
-  Backend *host() override { return hostBackend.get(); }
+  Backend *host() override {
+    if (!ownHost && makeHost)
+      ownHost = makeHost();
+    return ownHost.get();
+  }
   Queue &queue() override { return *ownQueue; }
   std::unique_ptr<World> carrier(World &host) override {
     return makeCarrier(host, context);
@@ -101,7 +105,8 @@ public:
   DeviceFacts facts() const override { return factsOfDevice(); }
 
 private:
-  const std::unique_ptr<Backend> hostBackend;
+  const HostMaker makeHost;
+  std::unique_ptr<Backend> ownHost;
   const SharedContext context;
   const std::unique_ptr<Memory> ownMemory;
   const std::unique_ptr<Queue> ownQueue;
@@ -138,8 +143,8 @@ std::unique_ptr<Backend> makeCudaBackend() {
   return makeCudaBackendBeside(nullptr);
 }
 
-std::unique_ptr<Backend> makeCudaBackendBeside(std::unique_ptr<Backend> host) {
-  return std::make_unique<cuda::CudaBackend>(std::move(host));
+std::unique_ptr<Backend> makeCudaBackendBeside(const HostMaker &makeHost) {
+  return std::make_unique<cuda::CudaBackend>(makeHost);
 }
 
 } // namespace mtplan::runtime

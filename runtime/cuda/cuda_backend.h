@@ -8,6 +8,7 @@
 #ifndef MTPLAN_RUNTIME_CUDA_CUDA_BACKEND_H
 #define MTPLAN_RUNTIME_CUDA_CUDA_BACKEND_H
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,8 +31,11 @@ void useCudaDevice(int device);
 /// \throws DeviceError if there is none
 std::unique_ptr<Backend> makeCudaBackend();
 
-/// The same, with who computes on the host what is offloaded; null: nobody.
-std::unique_ptr<Backend> makeCudaBackendBeside(std::unique_ptr<Backend> host);
+/// Makes who computes on the host what is offloaded.
+using HostMaker = std::function<std::unique_ptr<Backend>()>;
+
+/// The same; `makeHost` is called where something is offloaded, once.
+std::unique_ptr<Backend> makeCudaBackendBeside(const HostMaker &makeHost);
 
 /// Kernels that it has, in the order of names.
 std::vector<std::string> cudaKernelNames();

@@ -20,9 +20,8 @@ void checkBackend(const RunFlags &flags) {
 
 std::unique_ptr<Backend>
 makeBackend(const RunFlags &flags, const Launch &launch, int ranks, int rank) {
-  auto cpu = [&] {
-    return makeCpuBackend(flags.threads.value_or(coresOfRank(launch, ranks)));
-  };
+  const int threads = flags.threads.value_or(coresOfRank(launch, ranks));
+  auto cpu = [threads] { return makeCpuBackend(threads); };
   if (flags.backend == "cpu")
     return cpu();
   checkBackend(flags);
@@ -38,7 +37,7 @@ makeBackend(const RunFlags &flags, const Launch &launch, int ranks, int rank) {
         "rank, or (CUDA_VISIBLE_DEVICES=0) one for all ranks of one process",
         ranks, devices));
   useCudaDevice(device);
-  return makeCudaBackendBeside(cpu());
+  return makeCudaBackendBeside(cpu);
 }
 
 } // namespace mtplan::tools

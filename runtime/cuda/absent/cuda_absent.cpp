@@ -16,8 +16,7 @@ void useCudaDevice(int /*device*/) { throw std::runtime_error(kWhy); }
 
 std::unique_ptr<Backend> makeCudaBackend() { throw std::runtime_error(kWhy); }
 
-std::unique_ptr<Backend>
-makeCudaBackendBeside(std::unique_ptr<Backend> /*host*/) {
+std::unique_ptr<Backend> makeCudaBackendBeside(const HostMaker & /*makeHost*/) {
   throw std::runtime_error(kWhy);
 }
 

@@ -23,14 +23,17 @@ using runtime::Backend;
 using runtime::Plan;
 using testing::HasSubstr;
 
-std::atomic<int> ranksMade{0};
+std::atomic<int> ranksMade{0}, hostsMade{0};
 
 /// Ranks take devices by turns.
 std::unique_ptr<Backend> makeBesideHost() {
   int devices = 0;
   cudaGetDeviceCount(&devices);
   cudaSetDevice(ranksMade++ % devices);
-  return runtime::makeCudaBackendBeside(runtime::makeReferenceBackend());
+  return runtime::makeCudaBackendBeside([] {
+    ++hostsMade;
+    return runtime::makeReferenceBackend();
+  });
 }
 
 class EmulatedOffload : public ::testing::TestWithParam<Pace> {
@@ -79,6 +82,17 @@ TEST(EmulatedHost, IsNeededForWhatIsOffloaded) {
     FAIL() << "ran";
   } catch (const std::runtime_error &error) {
     EXPECT_THAT(error.what(), HasSubstr("is offloaded to the host, but"));
+  }
+}
+
+// It has threads: where nothing is offloaded there are none.
+TEST(EmulatedHost, IsMadeOnlyForWhatIsOffloaded) {
+  const DrawnRun run(Family{"tiny-gpt2"}, 13);
+  for (bool offloads : {false, true}) {
+    hostsMade = 0;
+    runPlan(alone(*run.pair->logical, run.drawn.microBatches, offloads),
+            run.options, makeBesideHost, 1e-10);
+    EXPECT_EQ(hostsMade, offloads ? 1 : 0);
   }
 }
 
