@@ -39,6 +39,11 @@ struct Way {
   bool offloads;
 };
 
+void PrintTo(const Way &way, std::ostream *out) {
+  *out << "pace " << static_cast<int>(way.pace)
+       << (way.offloads ? ", offloaded" : "");
+}
+
 class EmulatedTraining : public testing::TestWithParam<Way> {
 protected:
   EmulatedTraining() {

@@ -14,6 +14,7 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
@@ -104,6 +105,11 @@ TEST(PlanSides, TheHostComputesInApplyAlone) {
               ElementsAre("/stages/0/programs/0/instructions/2: works in the "
                           "host's memory, but \"fc.forward\" does not run in "
                           "/apply alone; before it the host only queues"));
+  EXPECT_THAT(faultsAfter([](Stage &stage) {
+                stage.programs[kReduce].instructions.push_back(kernelCall(
+                    "early", "zeros", {}, {}, {tensorAt(kArrived, {6, 4})}));
+              }),
+              ElementsAre(HasSubstr("does not run in /apply alone")));
 }
 
 TEST(PlanSides, OnTheHostThereAreKernelsAlone) {
