@@ -167,7 +167,7 @@ private:
   const Stage &own;
   ArenaMemory memory;
   /// What kernels read, and what it is copied from before the step and before
-  /// its update.
+  /// its update, of which the host's kernels read the last itself.
   Allocation numbers, stepNumbers, updateNumbers;
   Allocation squareSums, normOfOwn; ///< a LongSum each, the second the host's
   Results results;

@@ -27,7 +27,8 @@ public:
   virtual double TimeSpent::*account() const = 0;
   virtual double flops() const { return 0.0; }
 
-  /// Of all runs in steps, until they were queued.
+  /// Of all runs in steps, until they were queued or, of what the host
+  /// computes, had happened, with what that waited for.
   double seconds = 0.0;
 
 protected:

@@ -25,6 +25,10 @@ std::int64_t product(const std::vector<std::int64_t> &shape, std::size_t from,
   return all;
 }
 
+std::int64_t bytesIn(const Tensor &tensor) {
+  return product(tensor.shape, 0, tensor.shape.size()) * bytesOf(tensor.type);
+}
+
 using Task = RankExecutor::Task;
 
 class KernelTask : public Task {
@@ -57,11 +61,8 @@ class MoveTask : public Task {
 public:
   MoveTask(const ArenaMemory &theMemory, const Instruction &what,
            Memory &theDevices, bool up)
-      : Task(theMemory, what), devices(theDevices), goesUp(up) {
-    const Tensor &tensor = what.inputs[0];
-    bytes = sized(product(tensor.shape, 0, tensor.shape.size()) *
-                  bytesOf(tensor.type));
-  }
+      : Task(theMemory, what), devices(theDevices), goesUp(up),
+        bytes(sized(bytesIn(what.inputs[0]))) {}
   void run(const TaskRun &run) override {
     if (goesUp)
       devices.queueUpload(output(0, run), input(0, run), bytes);
@@ -73,7 +74,7 @@ public:
 private:
   Memory &devices;
   const bool goesUp;
-  std::size_t bytes = 0;
+  const std::size_t bytes;
 };
 
 class CollectiveTask : public Task {
@@ -137,9 +138,7 @@ private:
   struct Rearrange {
     Rearrange(const Tensor &tensor, int dim, bool apart, int places,
               Backend &backend)
-        : room(backend.memory(),
-               sized(product(tensor.shape, 0, tensor.shape.size()) *
-                     bytesOf(tensor.type))) {
+        : room(backend.memory(), sized(bytesIn(tensor))) {
       const std::int64_t rows = product(tensor.shape, 0, sized(dim));
       const std::int64_t rest =
           product(tensor.shape, sized(dim), tensor.shape.size()) / places;
@@ -170,9 +169,7 @@ public:
                World &theWorld, int theRank, std::int64_t &theCount)
       : Task(theMemory, what), world(theWorld), rank(theRank),
         transfer(std::get<Transfer>(what.what)), count(theCount) {
-    const Tensor &tensor = transfer.sends ? what.inputs[0] : what.outputs[0];
-    bytes =
-        product(tensor.shape, 0, tensor.shape.size()) * bytesOf(tensor.type);
+    bytes = bytesIn(transfer.sends ? what.inputs[0] : what.outputs[0]);
   }
   void run(const TaskRun &run) override {
     ++count;

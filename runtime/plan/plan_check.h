@@ -6,9 +6,8 @@
 //   - every rank is in one stage; groups are disjoint and of one size;
 //   - operands are those that the instruction can work on; collectives' shapes
 //     agree with the size of the group;
-//   - where all operands lie in the host's memory there is a kernel, of
-//   `apply`;
-//     where some do, a copy between it and the device's;
+//   - whoever has all operands in the host's memory is a kernel of `apply`, and
+//     whoever has some there a copy between it and the device's;
 //   - what training keeps of a parameter has one global shape and places of its
 //     own, is updated, and is counted once;
 //   - buffers lie inside their arenas, and what is kept over a step overlaps
