@@ -42,7 +42,9 @@ if(CMAKE_CUDA_COMPILER)
     message(STATUS "no NCCL: ranks on several GPUs are left out")
   endif()
   find_path(MTPLAN_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-  find_library(MTPLAN_CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
+  # Wheels have the second name alone.
+  find_library(MTPLAN_CUDNN_LIBRARY NAMES cudnn libcudnn.so.9
+    HINTS ${CUDAToolkit_LIBRARY_DIR})
   find_path(MTPLAN_CUDNN_FRONTEND_INCLUDE cudnn_frontend.h HINTS
     ${PROJECT_SOURCE_DIR}/.deps/cudnn_frontend/include
     ${CUDAToolkit_INCLUDE_DIRS})

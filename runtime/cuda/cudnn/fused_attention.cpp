@@ -59,7 +59,12 @@ std::shared_ptr<Graph> build(const AttentionShape &shape, bool isGrad,
 CudnnGraphs::Built built(const AttentionShape &shape, bool isGrad,
                          cudnnHandle_t handle) {
   CudnnGraphs::Built made{shape, isGrad, shape, nullptr};
+  // All that cuDNN is given is aligned so: the sums of later samples, too.
+  constexpr std::int64_t kSumsTogether = 16 / sizeof(float);
   if (const auto some = mostSamples(shape, [&](const AttentionShape &one) {
+        if (one.batch < shape.batch &&
+            one.batch * one.heads * one.queries % kSumsTogether != 0)
+          return false;
         made.graph = build(one, isGrad, handle);
         return made.graph != nullptr;
       }))
