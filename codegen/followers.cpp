@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/follower.h"
+#include "runtime/plan/then_setting.h"
 
 using namespace mlir;
 
@@ -26,7 +27,7 @@ Instruction joined(const Instruction &einsum, const Instruction &other) {
   Instruction both = einsum;
   auto &call = std::get<KernelCall>(both.what);
   const auto &then = std::get<KernelCall>(other.what);
-  call.settings.push_back({"then", then.kernel});
+  call.settings.push_back({runtime::kThen, then.kernel});
   call.settings.insert(call.settings.end(), then.settings.begin(),
                        then.settings.end());
   for (const Tensor &operand : other.inputs)

@@ -6,13 +6,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/plan/index.h"
 #include "runtime/plan/plan.h"
 
 namespace mtplan::codegen {
 
-inline std::size_t indexed(int index) {
-  return static_cast<std::size_t>(index);
-}
+using runtime::indexed;
 
 /// Of instructions of one program of a stage, by the bytes they read and write.
 class Meetings {

@@ -8,14 +8,13 @@
 #include "codegen/source/device_text.h"
 #include "codegen/source/stage_names.h"
 #include "codegen/source/stage_source.h"
+#include "runtime/plan/index.h"
 
 namespace mtplan::codegen {
 
 using namespace runtime;
 
 namespace {
-
-std::size_t indexed(int index) { return static_cast<std::size_t>(index); }
 
 /// Calls `see(instruction)` for all of the plan.
 template <typename See> void forInstructions(const Plan &plan, See see) {

@@ -5,17 +5,12 @@
 #include <cstdlib>
 
 #include "codegen/source/text.h"
+#include "runtime/plan/index.h"
 #include "runtime/plan/plan_words.h"
 
 namespace mtplan::codegen {
 
-using runtime::Tensor;
-
-namespace {
-
-std::size_t indexed(int index) { return static_cast<std::size_t>(index); }
-
-} // namespace
+using runtime::indexed, runtime::Tensor;
 
 std::string typeText(runtime::ElementType type) {
   return "ElementType::" + std::string(wordOf(type));

@@ -7,6 +7,7 @@
 #include "codegen/source/cuda_source.h"
 #include "codegen/source/kernel_lines.h"
 #include "codegen/source/schedule_lines.h"
+#include "runtime/plan/index.h"
 #include "runtime/plan/plan_words.h"
 
 namespace mtplan::codegen {
@@ -14,8 +15,6 @@ namespace mtplan::codegen {
 using namespace runtime;
 
 namespace {
-
-std::size_t indexed(int index) { return static_cast<std::size_t>(index); }
 
 const char *arenaWord(MemoryClass memoryClass) {
   switch (memoryClass) {

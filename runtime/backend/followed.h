@@ -15,10 +15,9 @@
 #include <vector>
 
 #include "runtime/backend/made_kernel.h"
+#include "runtime/plan/then_setting.h"
 
 namespace mtplan::runtime {
-
-inline constexpr const char *kThen = "then";
 
 /// Operands of both halves, and results.
 template <typename T> struct Halves {

@@ -11,6 +11,7 @@
 
 #include "runtime/plan/placement.h"
 #include "runtime/plan/plan_words.h"
+#include "runtime/plan/then_setting.h"
 
 namespace mtplan::runtime {
 
@@ -41,7 +42,7 @@ bool isAdamw(const Instruction &instruction) {
 bool isAccumulated(const KernelCall &call) {
   return std::ranges::any_of(call.settings, [](const Setting &one) {
     const auto *then = std::get_if<std::string>(&one.value);
-    return one.name == "then" && then && *then == "accumulate";
+    return one.name == kThen && then && *then == "accumulate";
   });
 }
 

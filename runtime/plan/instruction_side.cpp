@@ -4,11 +4,9 @@
 
 #include <algorithm>
 
-namespace mtplan::runtime {
+#include "runtime/plan/index.h"
 
-static std::size_t indexed(int index) {
-  return static_cast<std::size_t>(index);
-}
+namespace mtplan::runtime {
 
 bool isOnHost(const Stage &stage, const Tensor &tensor) {
   const Buffer &buffer = stage.buffers[indexed(tensor.buffer)];

@@ -9,6 +9,7 @@
 #define MTPLAN_RUNTIME_PLAN_PLAN_CHECKS_H
 
 #include "runtime/plan/faults.h"
+#include "runtime/plan/index.h"
 #include "runtime/plan/plan.h"
 
 namespace mtplan::runtime {
@@ -46,10 +47,6 @@ struct Phase {
   const std::vector<ScheduleEntry> *entries;
 };
 std::vector<Phase> phasesOf(const Stage &stage);
-
-inline std::size_t indexed(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 } // namespace mtplan::runtime
 

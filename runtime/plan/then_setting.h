@@ -1,0 +1,14 @@
+//===- then_setting.h - What follows an einsum ------------------*- C++ -*-===//
+
+#ifndef MTPLAN_RUNTIME_PLAN_THEN_SETTING_H
+#define MTPLAN_RUNTIME_PLAN_THEN_SETTING_H
+
+namespace mtplan::runtime {
+
+/// Of an einsum: the kernel that takes its result, in the same instruction
+/// (runtime/backend/kernels.md).
+inline constexpr const char *kThen = "then";
+
+} // namespace mtplan::runtime
+
+#endif // MTPLAN_RUNTIME_PLAN_THEN_SETTING_H
