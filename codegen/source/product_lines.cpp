@@ -33,7 +33,23 @@ std::vector<std::string> membersOf(const MatrixShape &shape) {
   members.push_back(".result = " + typeText(shape.result));
   if (shape.biased)
     members.push_back(".biased = true");
+  if (shape.adds)
+    members.push_back(".adds = true");
+  if (shape.epilogue != Epilogue::none)
+    members.push_back(shape.epilogue == Epilogue::gelu
+                          ? ".epilogue = Epilogue::gelu"
+                          : ".epilogue = Epilogue::geluGrad");
   return members;
+}
+
+/// multiply(now, {members...}, operands...);
+void writeMultiply(const KernelWriter &to, std::vector<std::string> members,
+                   const std::vector<std::string> &operands) {
+  members.front() = "{" + members.front();
+  members.back() += "}";
+  members.insert(members.begin(), "now");
+  members.insert(members.end(), operands.begin(), operands.end());
+  to.text.call("multiply", members);
 }
 
 /// `data`, so many elements on in every step of the loops.
@@ -100,16 +116,10 @@ public:
     std::vector<std::string> members = membersOf(calls.first);
     if (!calls.summed.empty())
       spoilFirst(members);
-    std::vector<std::string> arguments = {"now"};
-    members.front() = "{" + members.front();
-    members.back() += "}";
-    arguments.insert(arguments.end(), members.begin(), members.end());
-    for (const std::string &one :
-         {moved(a, &LetterStep::a, calls, calls.in),
-          moved(b, &LetterStep::b, calls, calls.in), bias,
-          moved(c, &LetterStep::c, calls, calls.made)})
-      arguments.push_back(one);
-    to.text.call("multiply", arguments);
+    writeMultiply(to, std::move(members),
+                  {moved(a, &LetterStep::a, calls, calls.in),
+                   moved(b, &LetterStep::b, calls, calls.in), bias,
+                   moved(c, &LetterStep::c, calls, calls.made)});
     for (std::size_t l = 0; l < calls.outer.size() + calls.summed.size(); ++l)
       to.text.leave();
     if (out.type != calls.made)
@@ -159,32 +169,19 @@ private:
 /// What follows an einsum, in the same product or in a kernel of its own.
 void writeFollowed(const KernelWriter &to) {
   if (const auto whole = FollowedProduct::of(to.spec)) {
-    std::vector<std::string> members = membersOf(whole->shape);
-    if (whole->shape.adds)
-      members.emplace_back(".adds = true");
-    if (whole->shape.epilogue != Epilogue::none)
-      members.push_back(whole->takesKept ? ".epilogue = Epilogue::geluGrad"
-                                         : ".epilogue = Epilogue::gelu");
-    members.front() = "{" + members.front();
-    members.back() += "}";
-    std::vector<std::string> arguments = {"now"};
-    arguments.insert(arguments.end(), members.begin(), members.end());
     const auto data = [](const std::string &tensor) {
       return tensor + ".data";
     };
-    for (const std::string &one :
-         {data(to.in(whole->lhs)), data(to.in(whole->rhs)),
-          whole->operands == 3 ? data(to.in(2)) : std::string("nullptr"),
-          data(to.out(1))})
-      arguments.push_back(one);
+    std::vector<std::string> operands = {
+        data(to.in(whole->lhs)), data(to.in(whole->rhs)),
+        whole->operands == 3 ? data(to.in(2)) : "nullptr", data(to.out(1))};
     if (whole->takesAddend)
-      arguments.push_back(data(to.in(whole->operands)));
+      operands.push_back(data(to.in(whole->operands)));
     else if (whole->shape.epilogue != Epilogue::none)
-      arguments.insert(
-          arguments.end(),
-          {"nullptr",
-           data(whole->takesKept ? to.in(whole->operands) : to.out(0))});
-    to.text.call("multiply", arguments);
+      operands.insert(operands.end(),
+                      {"nullptr", data(whole->takesKept ? to.in(whole->operands)
+                                                        : to.out(0))});
+    writeMultiply(to, membersOf(whole->shape), operands);
     return;
   }
   const auto [first, second] = halvesOf(to.spec);
