@@ -110,11 +110,26 @@ static void addGemmRoles(planner::Op &op) {
   }
 }
 
+static std::string variantOf(Operation *op) {
+  if (auto activation = llvm::dyn_cast<ir::ActivationOp>(op))
+    return ir::stringifyActivation(activation.getKind()).str();
+  if (auto gradient = llvm::dyn_cast<ir::ActivationGradOp>(op))
+    return ir::stringifyActivation(gradient.getKind()).str();
+  auto drops = [](auto attention) {
+    return attention && attention.getRate().convertToDouble() > 0.0;
+  };
+  return drops(llvm::dyn_cast<ir::AttentionOp>(op)) ||
+                 drops(llvm::dyn_cast<ir::AttentionGradOp>(op))
+             ? planner::kDropout
+             : "";
+}
+
 planner::Op toPlanner(ir::ComputeOp op) {
   ir::FactorRule rule = op.getFactorRule();
   planner::Op plain;
   plain.name = op.getLabel().str();
   plain.kind = op->getName().stripDialect().str();
+  plain.variant = variantOf(op);
   plain.flops = {op.getFlops()};
   for (const ir::Factor &factor : rule.factors)
     plain.factors.push_back(

@@ -29,7 +29,8 @@ double excess(const AttentionShape &shape, const AttentionKernel &kernel) {
 
 double fusedSeconds(const Op &op, double flops, const Device &device,
                     const Software &software, Precision precision) {
-  AttentionRate rate = attentionRateOf(software, device, precision);
+  AttentionRate rate =
+      attentionRateOf(software, device, precision, op.variant == kDropout);
   double share = isBackward(op) ? rate.backward : rate.forward;
   return flops / (productPeak(device, precision).value * share);
 }

@@ -62,7 +62,7 @@ double passBytes(const Op &op, const LocalWork &work,
 // What the operator's own kernel was measured to reach; 0: nothing was.
 BytesPerSec measuredRate(const Op &op, const OpRun &run, const Device &device,
                          const Software &software) {
-  return measuredPassRate(software, device, op.kind, run.precision);
+  return measuredPassRate(software, device, op.kind, run.precision, op.variant);
 }
 
 double kernelsOf(const Op &op, const OpRun &run, const Device &device,

@@ -79,9 +79,15 @@ enum class OpClass : std::uint8_t {
   memory     ///< bound by its operands and results
 };
 
+/// The variant of attention that drops.
+inline constexpr const char *kDropout = "dropout";
+
 struct Op {
   std::string name; ///< "h.*.mlp.fc1", "h.*.mlp.fc1.dx"
   std::string kind; ///< the operator's mnemonic: "einsum", "layer_norm"
+  /// What it computes where one kind has kernels of different speed: of
+  /// activations the function, "gelu_tanh"; of attention that drops kDropout.
+  std::string variant;
   Phase phase = Phase::forward;
   OpClass opClass = OpClass::memory;
   std::vector<Factor> factors;

@@ -210,6 +210,9 @@ private:
       checkUse(op.results[i], op, segment, at(pointer + "/results", i));
     if (op.results.empty())
       fail(pointer + "/results", "is empty; an operator makes something");
+    if (op.kind.empty() && !op.variant.empty())
+      fail(pointer + "/variant",
+           "is " + quoted(op.variant) + ", but there is no kind that it is of");
     if (!std::isfinite(op.flops.value) || op.flops.value < 0)
       fail(pointer + "/flops", "must be a number of at least 0");
     for (std::size_t i = 0; i < op.addends.size(); ++i)

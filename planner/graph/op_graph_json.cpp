@@ -100,20 +100,22 @@ ordered_json write(const Use &use) {
 
 ordered_json write(const Op &op) {
   auto one = [](const auto &item) { return write(item); };
-  return {{"name", op.name},
-          {"kind", op.kind},
-          {"phase", nameOf(op.phase)},
-          {"class", nameOf(op.opClass)},
-          {"factors", listOf(op.factors, one)},
-          {"operands", listOf(op.operands, one)},
-          {"results", listOf(op.results, one)},
-          {"addends", op.addends},
-          {"linear_groups", op.linearGroups},
-          {"flops", op.flops.value},
-          {"m", op.m},
-          {"n", op.n},
-          {"k", op.k},
-          {"batch", op.batch}};
+  ordered_json written = {{"name", op.name}, {"kind", op.kind}};
+  if (!op.variant.empty())
+    written["variant"] = op.variant;
+  written.update({{"phase", nameOf(op.phase)},
+                  {"class", nameOf(op.opClass)},
+                  {"factors", listOf(op.factors, one)},
+                  {"operands", listOf(op.operands, one)},
+                  {"results", listOf(op.results, one)},
+                  {"addends", op.addends},
+                  {"linear_groups", op.linearGroups},
+                  {"flops", op.flops.value},
+                  {"m", op.m},
+                  {"n", op.n},
+                  {"k", op.k},
+                  {"batch", op.batch}});
+  return written;
 }
 
 ordered_json write(const Accumulation &sum) {
@@ -275,6 +277,7 @@ private:
     JsonFields fields(object, pointer, errors);
     op.name = fields.text("name");
     op.kind = fields.text("kind", "");
+    op.variant = fields.text("variant", "");
     op.phase = static_cast<Phase>(fields.oneOf("phase", kPhases, 0));
     op.opClass = static_cast<OpClass>(fields.oneOf("class", kClasses));
     for (const auto &[value, where] : fields.elements("factors", true))

@@ -46,10 +46,10 @@ struct MeasuredKernels {
   struct Attention {
     double forward = 0.0, backward = 0.0; ///< shares of peak; 0: not measured
   };
-  /// By Precision; fp8 has bf16's.
-  std::array<Attention, 3> attention;
-  /// By kernel and Precision: at which operands are read and results written,
-  /// each once; 0: not measured.
+  /// By Precision; fp8 has bf16's. Of attention that drops, where it is known.
+  std::array<Attention, 3> attention, droppingAttention;
+  /// By kernel, or kernel and variant ("activation.gelu"), and Precision: at
+  /// which operands are read and results written, each once; 0: not measured.
   std::map<std::string, std::array<BytesPerSec, 3>, std::less<>> passes;
   std::string software; ///< "mtplan"; empty: nothing was measured
 };

@@ -46,6 +46,9 @@ constexpr std::size_t kMostLevels = 8;
 constexpr Precision kMeasured[] = {Precision::fp32, Precision::fp16,
                                    Precision::bf16};
 
+constexpr const char *kAttention = "attention",
+                     *kDroppingAttention = "attention.dropout";
+
 // What a link is taken to cost beside its rate where a file has one figure for
 // it and no more: those of the presets' networks (2.7 us a step in
 // NVIDIA/nccl@01afd20 src/graph/tuning.cc; 19.2 us a pass, fit on A100 nodes).
@@ -193,26 +196,33 @@ private:
         sourced.number("gemm_efficiency_fp8", kShare, 1.0);
   }
 
+  // Both directions of a precision or neither.
+  void readAttention(JsonFields &fields, const char *key,
+                     std::array<MeasuredKernels::Attention, 3> &shares) {
+    const json *attention = fields.find(key);
+    if (!attention)
+      return;
+    SourcedFields sourced(*attention, fields.pointerTo(key), errors);
+    for (Precision precision : kMeasured) {
+      const std::string name = nameOf(precision);
+      auto forward = sourced.optional(name + "_forward", kShare);
+      auto backward = sourced.optional(name + "_backward", kShare);
+      if (forward.has_value() != backward.has_value())
+        sourced.plain.fail(name + (forward ? "_backward" : "_forward"),
+                           "is missing beside " + name +
+                               (forward ? "_forward" : "_backward"));
+      shares[storedAs(precision)] = {forward.value_or(0.0),
+                                     backward.value_or(0.0)};
+    }
+    sourced.plain.rejectOthers();
+  }
+
   MeasuredKernels readKernels(const json &object, const std::string &pointer) {
     MeasuredKernels kernels;
     JsonFields fields(object, pointer, errors);
     kernels.software = fields.text("software");
-    if (const json *attention = fields.find("attention")) {
-      SourcedFields sourced(*attention, fields.pointerTo("attention"), errors);
-      for (Precision precision : kMeasured) {
-        MeasuredKernels::Attention &own =
-            kernels.attention[storedAs(precision)];
-        const std::string name = nameOf(precision);
-        auto forward = sourced.optional(name + "_forward", kShare);
-        auto backward = sourced.optional(name + "_backward", kShare);
-        if (forward.has_value() != backward.has_value())
-          sourced.plain.fail(name + (forward ? "_backward" : "_forward"),
-                             "is missing beside " + name +
-                                 (forward ? "_forward" : "_backward"));
-        own = {forward.value_or(0.0), backward.value_or(0.0)};
-      }
-      sourced.plain.rejectOthers();
-    }
+    readAttention(fields, kAttention, kernels.attention);
+    readAttention(fields, kDroppingAttention, kernels.droppingAttention);
     if (const json *passes = fields.find("passes")) {
       const std::string at = fields.pointerTo("passes");
       if (!passes->is_object())
@@ -346,15 +356,16 @@ std::string formatMachine(const Machine &machine, const std::string &source) {
   if (!device.kernels.software.empty()) {
     ordered &kernels = block["kernels"];
     kernels["software"] = device.kernels.software;
-    for (Precision precision : kMeasured) {
-      const MeasuredKernels::Attention &own =
-          device.kernels.attention[storedAs(precision)];
-      if (own.forward > 0) {
-        const std::string name = nameOf(precision);
-        kernels["attention"][name + "_forward"] = quantity(own.forward);
-        kernels["attention"][name + "_backward"] = quantity(own.backward);
-      }
-    }
+    auto addShares = [&](const char *key, const auto &shares) {
+      for (Precision precision : kMeasured)
+        if (auto own = shares[storedAs(precision)]; own.forward > 0) {
+          const std::string name = nameOf(precision);
+          kernels[key][name + "_forward"] = quantity(own.forward);
+          kernels[key][name + "_backward"] = quantity(own.backward);
+        }
+    };
+    addShares(kAttention, device.kernels.attention);
+    addShares(kDroppingAttention, device.kernels.droppingAttention);
     for (const auto &[name, rates] : device.kernels.passes)
       for (Precision precision : kMeasured)
         if (BytesPerSec rate = rates[storedAs(precision)]; rate.value > 0)

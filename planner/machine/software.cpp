@@ -15,21 +15,38 @@ const MeasuredKernels *measuredOf(const Software &software,
              : nullptr;
 }
 
+std::string variantName(std::string_view kernel, std::string_view variant) {
+  std::string name(kernel);
+  return variant.empty() ? name : (name += '.') += variant;
+}
+
 BytesPerSec measuredPassRate(const Software &software, const Device &device,
-                             std::string_view kernel, Precision precision) {
+                             std::string_view kernel, Precision precision,
+                             std::string_view variant) {
   const MeasuredKernels *kernels = measuredOf(software, device);
   if (!kernels)
     return {};
-  auto found = kernels->passes.find(kernel);
-  return found == kernels->passes.end() ? BytesPerSec{}
-                                        : found->second[storedAs(precision)];
+  auto rateOf = [&](std::string_view name) {
+    auto found = kernels->passes.find(name);
+    return found == kernels->passes.end() ? BytesPerSec{}
+                                          : found->second[storedAs(precision)];
+  };
+  if (!variant.empty())
+    if (auto own = rateOf(variantName(kernel, variant)); own.value > 0)
+      return own;
+  return rateOf(kernel);
 }
 
 AttentionRate attentionRateOf(const Software &software, const Device &device,
-                              Precision precision) {
-  if (const MeasuredKernels *kernels = measuredOf(software, device))
-    if (auto own = kernels->attention[storedAs(precision)]; own.forward > 0)
+                              Precision precision, bool drops) {
+  if (const MeasuredKernels *kernels = measuredOf(software, device)) {
+    auto own = kernels->attention[storedAs(precision)];
+    if (auto dropping = kernels->droppingAttention[storedAs(precision)];
+        drops && dropping.forward > 0)
+      own = dropping;
+    if (own.forward > 0)
       return {device.name, own.forward, own.backward};
+  }
   for (const std::string *key : {&device.name, &device.architecture})
     for (const AttentionRate &rate : software.attention.rates)
       if (!key->empty() && rate.device == *key)

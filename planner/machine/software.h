@@ -151,16 +151,23 @@ struct Software {
 
 /// Shares of peak on `device`: what was measured there, else the entry of its
 /// name, else of its architecture, else the device's own figure both ways.
+/// \param drops  as measured with dropout, if it was
 AttentionRate attentionRateOf(const Software &software, const Device &device,
-                              Precision precision);
+                              Precision precision, bool drops = false);
 
 /// What was measured of the software's kernels on the device; null: nothing.
 const MeasuredKernels *measuredOf(const Software &software,
                                   const Device &device);
 
-/// The same of one pass, by the name of its operator; 0: nothing.
+/// The same of one pass, by the name of its operator: of its variant, else of
+/// any; 0: nothing.
 BytesPerSec measuredPassRate(const Software &software, const Device &device,
-                             std::string_view kernel, Precision precision);
+                             std::string_view kernel, Precision precision,
+                             std::string_view variant = {});
+
+/// What a kernel's variant goes by: "activation.gelu"; the kernel's own name
+/// where there is none.
+std::string variantName(std::string_view kernel, std::string_view variant);
 
 /// `size` as the kernel computes it.
 double paddedHead(const AttentionKernel &kernel, double size);

@@ -8,13 +8,15 @@
 
 namespace mtplan::runtime {
 
+/// In the order of Activation, as the setting `kind` has them.
+inline constexpr const char *kActivations[] = {"gelu", "gelu_tanh", "silu",
+                                               "relu", "tanh",      "sigmoid"};
+
 /// From the setting `kind`.
 inline Activation activationOf(const KernelSpec &spec) {
   const std::string kind = spec.text("kind", "");
-  const char *const names[] = {"gelu", "gelu_tanh", "silu",
-                               "relu", "tanh",      "sigmoid"};
   for (int i = 0; i < 6; ++i)
-    if (kind == names[i])
+    if (kind == kActivations[i])
       return static_cast<Activation>(i);
   refuse(spec, "kind '" + kind +
                    "' is none of gelu, gelu_tanh, silu, relu, tanh, sigmoid");

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "runtime/backend/activation.h"
+
 namespace mtplan::runtime {
 
 namespace {
@@ -35,7 +37,8 @@ public:
     batched();
     for (const bool causal : {true, false})
       for (const std::int64_t length : {s, 4 * s})
-        attention(b * s / length, length, causal);
+        for (const bool drops : {false, true})
+          attention(b * s / length, length, causal, drops);
     passes();
     return std::move(runs);
   }
@@ -90,7 +93,8 @@ private:
     add(std::move(made), "batched");
   }
 
-  void attention(std::int64_t samples, std::int64_t length, bool causal) {
+  void attention(std::int64_t samples, std::int64_t length, bool causal,
+                 bool drops) {
     const std::int64_t width = 64, heads = shapes.hidden / width;
     const TensorView x = of({samples, length, shapes.hidden}),
                      lse = f32({samples, length, heads});
@@ -100,7 +104,7 @@ private:
                  {{"head_dim", width},
                   {"causal", std::int64_t{causal}},
                   {"scale", 0.125},
-                  {"rate", 0.0},
+                  {"rate", drops ? kRate : 0.0},
                   {"mask", std::string("attention")}},
                  {x, x, x},
                  {x, lse}};
@@ -110,6 +114,7 @@ private:
     run.m = run.n = length;
     run.k = width;
     run.causal = causal;
+    run.variant = drops ? "dropout" : "";
     const std::string what = causal ? "causal" : "all pairs";
     KernelRun gradient = made;
     add(std::move(made), what);
@@ -127,11 +132,10 @@ private:
                      tokens = f32({b, s}), scalar = f32({}), table = of({v, h}),
                      position = of({s, h}), sum = f32({v, h}),
                      ids{ElementType::i32, {b, s}, {}};
-    const std::vector<Setting> gelu{{"kind", std::string("gelu_tanh")}},
-        rope{{"head_dim", std::int64_t{64}},
-             {"rotary_dim", std::int64_t{64}},
-             {"theta", 10000.0}},
-        drop{{"rate", 0.1}, {"mask", std::string("drop")}},
+    const std::vector<Setting> rope{{"head_dim", std::int64_t{64}},
+                                    {"rotary_dim", std::int64_t{64}},
+                                    {"theta", 10000.0}},
+        drop{{"rate", kRate}, {"mask", std::string("drop")}},
         classes{{"classes", v}};
     pass("copy", {}, {inner}, {inner});
     pass("add", {}, {x, x}, {x});
@@ -141,8 +145,13 @@ private:
     pass("layer_norm_grad", {}, {x, row, x}, {x, row, row});
     pass("rms_norm", {}, {x, row}, {x});
     pass("rms_norm_grad", {}, {x, row, x}, {x, row});
-    pass("activation", gelu, {inner}, {inner});
-    pass("activation_grad", gelu, {inner, inner}, {inner});
+    for (const char *function : kActivations) {
+      const std::vector<Setting> kind{{"kind", std::string(function)}};
+      pass("activation", kind, {inner}, {inner});
+      runs.back().run.variant = function;
+      pass("activation_grad", kind, {inner, inner}, {inner});
+      runs.back().run.variant = function;
+    }
     pass("swiglu", {}, {inner, inner}, {inner});
     pass("swiglu_grad", {}, {inner, inner, inner}, {inner, inner});
     pass("dropout", drop, {x}, {x});
@@ -167,6 +176,7 @@ private:
   }
 
   static constexpr int kNothing = -1;
+  static constexpr double kRate = 0.1; ///< of dropout
 
   /// \param lookedUp  the operand that is a table
   void pass(const std::string &kernel, std::vector<Setting> settings,

@@ -23,7 +23,10 @@ enum class MeasuredAs : std::uint8_t {
 struct MeasuredRun {
   MeasuredAs as{};
   std::string kernel; ///< "einsum", "layer_norm"; "all_reduce", "send"
-  std::string what;   ///< for people: "1024 x 768 by 768 x 3072, forward"
+  /// Which of them, where a setting changes what is computed: the function of
+  /// an activation; "dropout" of attention that drops.
+  std::string variant;
+  std::string what; ///< for people: "1024 x 768 by 768 x 3072, forward"
   ElementType type = ElementType::f32;
   std::int64_t count = 0;
   /// Of a pass: operands read and results written, each once, but what is

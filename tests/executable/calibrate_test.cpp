@@ -49,8 +49,11 @@ planner::Machine truth() {
   device.kernels.software = "mtplan";
   device.kernels.attention[0] = {0.25, 0.375};
   device.kernels.attention[2] = {0.125, 0.1};
+  device.kernels.droppingAttention[0] = {0.2, 0.3};
   for (const auto &[kernel, rate] :
-       {std::pair("adamw", 20e9), std::pair("dropout", 5e9)})
+       {std::pair("adamw", 20e9), std::pair("dropout", 5e9),
+        std::pair("activation.gelu", 4e9),
+        std::pair("activation_grad.gelu_tanh", 6e9)})
     device.kernels.passes[kernel] = {planner::BytesPerSec{rate},
                                      planner::BytesPerSec{},
                                      planner::BytesPerSec{rate / 2}};
@@ -123,6 +126,12 @@ TEST(Calibrate, FindsAKnownMachineAgain) {
   near(device.tiles[2].rate, 0.4);
   near(device.fp32->value * device.kernels.attention[0].forward, 0.25 * 0.2e12);
   near(device.bf16->value * device.kernels.attention[2].backward, 0.1 * 0.5e12);
+  near(device.fp32->value * device.kernels.droppingAttention[0].forward,
+       0.2 * 0.2e12);
+  near(device.fp32->value * device.kernels.droppingAttention[0].backward,
+       0.3 * 0.2e12);
+  near(device.kernels.passes.at("activation.gelu")[0].value, 4e9);
+  near(device.kernels.passes.at("activation_grad.gelu_tanh")[2].value, 3e9);
   near(device.kernels.passes.at("adamw")[0].value, 20e9);
   near(device.kernels.passes.at("dropout")[2].value, 2.5e9);
   ASSERT_EQ(found.levels.size(), 1U);
@@ -130,8 +139,10 @@ TEST(Calibrate, FindsAKnownMachineAgain) {
   near(found.levels[0].latency.value, 3e-6);
   near(found.levels[0].base.value, 7e-6);
   // What is said to be predicted is what was measured.
-  EXPECT_THAT(tableOf(runsOf(known, 4), made), HasSubstr("all_reduce 4.00 KiB "
-                                                         "over 4"));
+  EXPECT_THAT(tableOf(runsOf(known, 4), made),
+              testing::AllOf(HasSubstr("all_reduce 4.00 KiB over 4"),
+                             HasSubstr("activation.gelu f32"),
+                             HasSubstr("attention.dropout of 48 heads")));
 }
 
 // The measurement file that is kept gives the same machine to mtplan

@@ -90,6 +90,26 @@ TEST(FusedAttention, RatesAreTheDevicesThenTheArchitecturesThenTheMachines) {
   EXPECT_EQ(attentionRateOf(software, device, Precision::bf16).forward, 0.125);
 }
 
+// As measured, where it was; the floor of a share of the ranks with it.
+TEST(FusedAttention, DroppingHasRatesOfItsOwn) {
+  Machine machine = roundMachine();
+  Software software = fusedKernel();
+  AttentionCase drops = attentionCase(2, 256, 4, 1, 64, Phase::forward, false);
+  const double plain = time(drops, kWhole, machine, software);
+  drops.op.variant = kDropout;
+  EXPECT_EQ(time(drops, kWhole, machine, software), plain);
+  machine.device.kernels.software = software.name = "ours";
+  machine.device.kernels.droppingAttention[storedAs(Precision::fp16)] = {0.25,
+                                                                         0.125};
+  EXPECT_DOUBLE_EQ(time(drops, kWhole, machine, software), 2 * plain);
+  EXPECT_DOUBLE_EQ(computeFloor(drops.op, drops.tensors, 2, machine, software,
+                                Precision::fp16)
+                       .value,
+                   plain);
+  drops.op.variant.clear();
+  EXPECT_EQ(time(drops, kWhole, machine, software), plain);
+}
+
 TEST(FusedAttention, CopiesAroundTheKernelComeOnTop) {
   Software software = fusedKernel();
   software.attention.copyForward = 36;

@@ -126,6 +126,62 @@ TEST(MeasuredKernels, CountForTheirSoftwareAndPrecisionAlone) {
                    2 * 64000 * 4 / 4e9 + launch);
 }
 
+// One kind of operator may have kernels of different speed.
+TEST(MeasuredKernels, MayHaveVariants) {
+  json kernels = someKernels();
+  kernels["passes"]["activation"] = {{"fp32_GBps", quantity(16)},
+                                     {"bf16_GBps", quantity(12)}};
+  kernels["passes"]["activation.gelu"] = {{"fp32_GBps", quantity(8)}};
+  const Machine machine = parseMachine(fileWith(kernels).dump());
+  const Software own = loadSoftware("mtplan");
+  const double launch = machine.device.launch.value;
+  const auto rate = [&](const std::string &variant, Precision precision) {
+    OnePass activation("activation", bytesOf(precision));
+    activation.op.variant = variant;
+    return 2 * 64000 * bytesOf(precision) /
+           (activation.seconds(machine, own, precision) - launch);
+  };
+  EXPECT_NEAR(rate("gelu", Precision::fp32), 8e9, 1);
+  EXPECT_NEAR(rate("relu", Precision::fp32), 16e9, 1);
+  EXPECT_NEAR(rate("", Precision::fp32), 16e9, 1);
+  // Not measured in that precision.
+  EXPECT_NEAR(rate("gelu", Precision::bf16), 12e9, 1);
+  // No machine that says nothing of it has another price for it.
+  OnePass plain("activation"), erf("activation");
+  erf.op.variant = "gelu";
+  for (const char *name : {"cpu", "dgx-h100"})
+    EXPECT_EQ(plain.seconds(loadMachine(name), own, Precision::bf16),
+              erf.seconds(loadMachine(name), own, Precision::bf16));
+}
+
+TEST(MeasuredKernels, AttentionThatDropsMayHaveItsOwnShare) {
+  json kernels = someKernels();
+  kernels["attention.dropout"] = {{"fp32_forward", quantity(0.25)},
+                                  {"fp32_backward", quantity(0.375)}};
+  const Machine machine = parseMachine(fileWith(kernels).dump());
+  const Device &device = machine.device;
+  const Software own = loadSoftware("mtplan");
+  EXPECT_EQ(attentionRateOf(own, device, Precision::fp32, true).forward, 0.25);
+  EXPECT_EQ(attentionRateOf(own, device, Precision::fp32, true).backward,
+            0.375);
+  EXPECT_EQ(attentionRateOf(own, device, Precision::fp32).forward, 0.5);
+  EXPECT_EQ(attentionRateOf(own, device, Precision::bf16, true).forward,
+            device.attentionEfficiency);
+  // Where it was not measured it is as attention is.
+  const Machine without = parseMachine(fileWith(someKernels()).dump());
+  EXPECT_EQ(
+      attentionRateOf(own, without.device, Precision::fp32, true).backward,
+      0.75);
+  const std::string text = formatMachine(machine, "a test");
+  EXPECT_EQ(formatMachine(parseMachine(text), "a test"), text);
+  EXPECT_THAT(text, HasSubstr("attention.dropout"));
+
+  kernels["attention.dropout"].erase("fp32_forward");
+  EXPECT_THAT(refusalOf(fileWith(kernels)),
+              HasSubstr("/device/kernels/attention.dropout/fp32_forward: is "
+                        "missing beside fp32_backward"));
+}
+
 TEST(MeasuredKernels, AttentionHasASharePerDirection) {
   const Machine machine = parseMachine(fileWith(someKernels()).dump());
   const Software own = loadSoftware("mtplan");

@@ -246,6 +246,7 @@ TEST(GraphFile, ReadsWhatItWrites) {
   graph.segments[0].ops[0].factors[1].reduction = Reduction::max;
   graph.segments[0].ops[0].factors[2].divisible = false;
   graph.segments[0].ops[0].addends = {1};
+  graph.segments[0].ops[0].variant = "squared";
   graph.segments[0].tensors[0].kind = TensorKind::input;
   graph.segments[0].reported = {2};
   graph.segments[0].first = 7;
@@ -263,6 +264,7 @@ TEST(GraphFile, ReadsWhatItWrites) {
   EXPECT_EQ(op.linearGroups, (std::vector<std::vector<int>>{{0}, {1}}));
   EXPECT_EQ(op.opClass, OpClass::gemm);
   EXPECT_EQ(op.kind, "einsum");
+  EXPECT_EQ(op.variant, "squared");
   EXPECT_EQ(op.m, std::vector<int>{0});
   EXPECT_EQ(op.flops, Flops{192});
   EXPECT_EQ(read.segments[0].ops[2].phase, Phase::backward);
@@ -311,6 +313,9 @@ TEST(GraphFile, SaysWhereItIsWrong) {
             "/segments/0/ops/0/factors/0/split: must be one of \"batch\", "
             "\"sequence\", \"column\", \"row\", \"head\", \"vocab\", "
             "\"expert\", \"feature\", \"hidden\", got \"bach\"");
+  EXPECT_EQ(messageOf(edited("\"kind\": \"einsum\"", "\"variant\": \"wide\"")),
+            "/segments/0/ops/0/variant: is \"wide\", but there is no kind that "
+            "it is of");
   // What reads well is still checked.
   EXPECT_EQ(messageOf(edited("\"carried_out\": [2]", "\"carried_out\": [5]")),
             "/segments/0/gradient_in/0: \"dy\" and \"dw\" must have one "

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "planner/machine/software.h"
 #include "runtime/backend/element.h"
 #include "tools/table.h"
 #include "tools/units_text.h"
@@ -21,14 +22,15 @@ std::string whatOf(const MeasuredRun &run) {
   case MeasuredAs::launches:
     return "a kernel of " + run.what;
   case MeasuredAs::pass:
-    return run.kernel + ' ' + type;
+    return planner::variantName(run.kernel, run.variant) + ' ' + type;
   case MeasuredAs::product:
     return fmt::format("{}{}x{} by {}x{} {}, {}",
                        run.batch > 1 ? fmt::format("{} of ", run.batch) : "",
                        run.m, run.k, run.k, run.n, type, run.what);
   case MeasuredAs::attention:
-    return fmt::format("{} of {} heads, {} positions, {} {}", run.kernel,
-                       run.batch, run.m, run.what, type);
+    return fmt::format("{} of {} heads, {} positions, {} {}",
+                       planner::variantName(run.kernel, run.variant), run.batch,
+                       run.m, run.what, type);
   case MeasuredAs::collective:
     return fmt::format("{} {} over {}{}", run.kernel,
                        bytesText({static_cast<double>(run.bytes)}), run.ranks,

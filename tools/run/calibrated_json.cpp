@@ -86,9 +86,9 @@ public:
 
 private:
   std::string sourceOf(const MeasuredRun &run) const {
+    const std::string name = planner::variantName(run.kernel, run.variant);
     return fmt::format("{}: {}, median of {}", on.source,
-                       run.what.empty() ? run.kernel
-                                        : run.kernel + ' ' + run.what,
+                       run.what.empty() ? name : name + ' ' + run.what,
                        run.timing.samples);
   }
 
@@ -178,7 +178,7 @@ private:
     addAttention(made);
     for (const MeasuredRun &run : runs)
       if (run.as == MeasuredAs::pass)
-        made["passes"][run.kernel]
+        made["passes"][planner::variantName(run.kernel, run.variant)]
             [std::string(planner::nameOf(precisionOf(run.type))) + "_GBps"] =
                 quantity(rounded(static_cast<double>(run.bytes) /
                                  ownSeconds(run) / kGB),
@@ -192,7 +192,7 @@ private:
       double logarithms = 0.0;
       int runs = 0;
     };
-    std::map<std::string, Mean> means;
+    std::map<std::pair<std::string, std::string>, Mean> means;
     for (const MeasuredRun &run : runs) {
       if (run.as != MeasuredAs::attention)
         continue;
@@ -201,14 +201,16 @@ private:
           planner::fusedFlops(attentionShapeOf(run), isGradient(run),
                               planner::defaultSoftware().attention)
               .value;
-      Mean &mean = means[fmt::format("{}_{}", planner::nameOf(precision),
-                                     isGradient(run) ? "backward" : "forward")];
+      Mean &mean =
+          means[{planner::variantName("attention", run.variant),
+                 fmt::format("{}_{}", planner::nameOf(precision),
+                             isGradient(run) ? "backward" : "forward")}];
       mean.logarithms +=
           std::log(std::min(1.0, flops / ownSeconds(run) / peakOf(precision)));
       ++mean.runs;
     }
-    for (const auto &[key, mean] : means)
-      made["attention"][key] = quantity(
+    for (const auto &[place, mean] : means)
+      made[place.first][place.second] = quantity(
           rounded(std::exp(mean.logarithms / mean.runs)),
           fmt::format("{}: mean of {} shapes, medians", on.source, mean.runs));
   }
@@ -400,8 +402,8 @@ double predictedSeconds(const MeasuredRun &run,
     row.count = static_cast<double>(run.count);
     break;
   case MeasuredAs::pass: {
-    const planner::BytesPerSec own =
-        planner::measuredPassRate(software, device, run.kernel, precision);
+    const planner::BytesPerSec own = planner::measuredPassRate(
+        software, device, run.kernel, precision, run.variant);
     row.kind = run.kernel == "copy" ? planner::MeasuredKind::stream
                                     : planner::MeasuredKind::elementwise;
     if (own.value > 0)
@@ -417,8 +419,8 @@ double predictedSeconds(const MeasuredRun &run,
     row.precision = precision;
     break;
   case MeasuredAs::attention: {
-    const planner::AttentionRate rate =
-        planner::attentionRateOf(software, device, precision);
+    const planner::AttentionRate rate = planner::attentionRateOf(
+        software, device, precision, run.variant == planner::kDropout);
     return planner::fusedFlops(attentionShapeOf(run), isGradient(run),
                                software.attention)
                    .value /

@@ -138,6 +138,26 @@ TEST(Calibration, TellsBytesThatPass) {
   EXPECT_EQ((bytes[{"zeros", kF32}]), 4 * table);
 }
 
+// What is said to be measured is what is run.
+TEST(Calibration, TellsVariantsApart) {
+  std::map<std::string, std::set<std::string>> variants;
+  for (const KernelRun &one : kernelRunsOf(kSmall, ElementType::f32)) {
+    const KernelSpec &spec = one.spec;
+    variants[spec.kernel].insert(one.run.variant);
+    const bool drops =
+        spec.kernel.starts_with("attention") && spec.number("rate", 0.0) > 0.0;
+    EXPECT_EQ(one.run.variant, drops ? "dropout"
+                               : spec.kernel.starts_with("activation")
+                                   ? spec.text("kind", "")
+                                   : "");
+  }
+  EXPECT_THAT(
+      variants["activation_grad"],
+      ElementsAre("gelu", "gelu_tanh", "relu", "sigmoid", "silu", "tanh"));
+  EXPECT_THAT(variants["attention_grad"], ElementsAre("", "dropout"));
+  EXPECT_THAT(variants["layer_norm"], ElementsAre(""));
+}
+
 TEST(Calibration, LeavesOutWhatABackendLacks) {
   FakeMachine machine;
   machine.lacks = "rope";
