@@ -71,6 +71,17 @@ public:
   virtual double flops() const { return 0.0; }
 };
 
+/// A run that has the same operands and results every time.
+struct FixedRun {
+  KernelSpec spec;
+  std::vector<const void *> inputs;
+  std::vector<void *> outputs;
+
+  Invocation with(const StepNumbers *step) const {
+    return {inputs.data(), outputs.data(), step};
+  }
+};
+
 /// What kernels run on, as it calls itself.
 struct DeviceFacts {
   std::string name;        ///< "AMD EPYC"; "": it does not say
@@ -86,6 +97,13 @@ public:
   /// Throws std::runtime_error that names the label, the kernel, and what of
   /// its settings, types or shapes it cannot do, or that there is none.
   virtual std::unique_ptr<Kernel> prepare(const KernelSpec &spec) = 0;
+  /// Many runs of one kernel as one, of which only Invocation::step is read.
+  /// None may read what another writes, nor write it; all may add to one
+  /// result. Null: they are no better off than one by one.
+  virtual std::unique_ptr<Kernel>
+  prepareTogether(const std::vector<FixedRun> & /*runs*/) {
+    return nullptr;
+  }
   /// What its kernels see.
   virtual Memory &memory() { return hostMemory(); }
   /// Who computes on what lies in memory().staging(), when it is called; null:

@@ -73,6 +73,16 @@ const std::map<std::string, Maker> &makers() {
   return kTable;
 }
 
+// Small tensors of which a step has many.
+const std::map<std::string, ManyMaker> &makersOfMany() {
+  static const std::map<std::string, ManyMaker> kTable = {
+      {"adamw", makeAdamwOfMany},
+      {"square_sum", makeSquareSumOfMany},
+      {"zeros", makeZerosOfMany},
+  };
+  return kTable;
+}
+
 class CudaBackend final : public Backend {
 public:
   explicit CudaBackend(const HostMaker &theHost)
@@ -90,6 +100,17 @@ public:
     if (found == makers().end())
       refuse(spec, "there is no such kernel for GPUs yet");
     return found->second(spec, context);
+  }
+
+  std::unique_ptr<Kernel>
+  prepareTogether(const std::vector<FixedRun> &runs) override {
+    if (runs.empty())
+      return nullptr;
+    for (const FixedRun &run : runs)
+      checkSpec(run.spec);
+    const auto found = makersOfMany().find(runs[0].spec.kernel);
+    return found == makersOfMany().end() ? nullptr
+                                         : found->second(runs, context);
   }
 
   Memory &memory() override { return *ownMemory; }

@@ -44,6 +44,18 @@ MadeKernel makeSoftmax(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeSquareSum(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context);
 
+/// Of runs that Backend::prepareTogether may be given, at least one; null: they
+/// cannot be one kernel.
+using ManyMaker = MadeKernel (*)(const std::vector<FixedRun> &runs,
+                                 const SharedContext &context);
+
+MadeKernel makeAdamwOfMany(const std::vector<FixedRun> &runs,
+                           const SharedContext &context);
+MadeKernel makeSquareSumOfMany(const std::vector<FixedRun> &runs,
+                               const SharedContext &context);
+MadeKernel makeZerosOfMany(const std::vector<FixedRun> &runs,
+                           const SharedContext &context);
+
 /// Where kernels are queued now.
 inline cudaStream_t streamOf(const SharedContext &context) {
   return context->stream().get();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/backend/strided_source.h"
+#include "runtime/cuda/dealt.h"
 #include "runtime/cuda/device/move.cuh"
 #include "runtime/cuda/families.h"
 
@@ -10,13 +11,16 @@ namespace mtplan::runtime::cuda {
 
 namespace {
 
+std::size_t bytesOf(const TensorView &view) {
+  return static_cast<std::size_t>(view.elements() *
+                                  runtime::bytesOf(view.type));
+}
+
 /// Of the result, whatever is given.
 class Zeros final : public Kernel {
 public:
   Zeros(const KernelSpec &spec, SharedContext theContext)
-      : context(std::move(theContext)),
-        bytes(static_cast<std::size_t>(spec.outputs[0].elements() *
-                                       bytesOf(spec.outputs[0].type))) {}
+      : context(std::move(theContext)), bytes(bytesOf(spec.outputs[0])) {}
 
   void run(const Invocation &call) override {
     MTPLAN_CUDA(cudaMemsetAsync(call.outputs[0], 0, bytes, streamOf(context)));
@@ -25,6 +29,20 @@ public:
 private:
   const SharedContext context;
   const std::size_t bytes;
+};
+
+class ZerosOfMany final : public Kernel {
+public:
+  ZerosOfMany(const std::vector<Cleared> &tensors, SharedContext theContext)
+      : context(std::move(theContext)), dealt(*context, tensors) {}
+
+  void run(const Invocation & /*call*/) override {
+    clear(streamOf(context), dealt.get());
+  }
+
+private:
+  const SharedContext context;
+  const Dealt<Cleared> dealt;
 };
 
 template <typename R> class Take final : public Kernel {
@@ -68,6 +86,16 @@ MadeKernel makeMove(const KernelSpec &spec, const SharedContext &context) {
   if (spec.kernel == "mask" && spec.integer("place", 0) == 0)
     return makePointwise(spec, context);
   return std::make_unique<Zeros>(spec, context);
+}
+
+MadeKernel makeZerosOfMany(const std::vector<FixedRun> &runs,
+                           const SharedContext &context) {
+  std::vector<Cleared> tensors;
+  for (const FixedRun &run : runs)
+    tensors.push_back({run.outputs[0],
+                       static_cast<std::int64_t>(bytesOf(run.spec.outputs[0])) /
+                           runtime::bytesOf(ElementType::bf16)});
+  return std::make_unique<ZerosOfMany>(tensors, context);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -1,5 +1,6 @@
 //===- sums.cu - Sums over samples and over all ---------------------------===//
 
+#include "runtime/cuda/dealt.h"
 #include "runtime/cuda/device/sums.cuh"
 #include "runtime/cuda/families.h"
 
@@ -30,11 +31,14 @@ private:
   ColumnSizes sizes;
 };
 
+bool doesCount(const KernelSpec &spec) {
+  return spec.integer("counts", 1) != 0;
+}
+
 template <typename R> class SquareSum final : public Kernel {
 public:
   SquareSum(const KernelSpec &theSpec, SharedContext theContext)
-      : context(std::move(theContext)), spec(theSpec),
-        counts(spec.integer("counts", 1) != 0),
+      : context(std::move(theContext)), spec(theSpec), counts(doesCount(spec)),
         elements(spec.inputs[0].elements()) {
     context->reserve(squareSumScratch(elements));
   }
@@ -53,6 +57,30 @@ private:
   const std::int64_t elements;
 };
 
+template <typename R> class SquareSumOfMany final : public Kernel {
+public:
+  SquareSumOfMany(const std::vector<Squared> &tensors, void *theSum,
+                  SharedContext theContext)
+      : context(std::move(theContext)), dealt(*context, tensors),
+        sum(static_cast<DeviceLongSum *>(theSum)) {
+    context->reserve(squareSumScratch(dealt.get()));
+  }
+
+  void run(const Invocation & /*call*/) override {
+    squareSum<R>(streamOf(context), dealt.get(), sum, context->shared<void>());
+  }
+
+private:
+  const SharedContext context;
+  const Dealt<Squared> dealt;
+  DeviceLongSum *const sum;
+};
+
+// The result is f64 always.
+bool isDouble(const KernelSpec &spec) {
+  return spec.inputs[0].type == ElementType::f64;
+}
+
 } // namespace
 
 MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context) {
@@ -60,10 +88,25 @@ MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context) {
 }
 
 MadeKernel makeSquareSum(const KernelSpec &spec, const SharedContext &context) {
-  // The result is f64 always.
-  if (spec.inputs[0].type == ElementType::f64)
+  if (isDouble(spec))
     return std::make_unique<SquareSum<double>>(spec, context);
   return std::make_unique<SquareSum<float>>(spec, context);
+}
+
+MadeKernel makeSquareSumOfMany(const std::vector<FixedRun> &runs,
+                               const SharedContext &context) {
+  void *const sum = runs[0].outputs[0];
+  std::vector<Squared> tensors;
+  for (const FixedRun &run : runs) {
+    if (run.outputs[0] != sum || isDouble(run.spec) != isDouble(runs[0].spec))
+      return nullptr;
+    if (doesCount(run.spec))
+      tensors.push_back({operandOf(run.spec, run.with(nullptr), 0),
+                         run.spec.inputs[0].elements()});
+  }
+  if (isDouble(runs[0].spec))
+    return std::make_unique<SquareSumOfMany<double>>(tensors, sum, context);
+  return std::make_unique<SquareSumOfMany<float>>(tensors, sum, context);
 }
 
 } // namespace mtplan::runtime::cuda

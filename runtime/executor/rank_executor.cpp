@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "runtime/backend/element.h"
+#include "runtime/backend/fixed_runs.h"
 #include "runtime/executor/index_walk.h"
 #include "runtime/executor/task.h"
 
@@ -90,6 +91,7 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
       programs.back().push_back(prepare(instruction, phases[p]));
     }
   }
+  joinUpdates();
   backend.queue().select(0);
   update.mayBeRecorded =
       std::ranges::none_of(own.apply, [&](const ScheduleEntry &entry) {
@@ -102,18 +104,23 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
 // Of gradients that have to be zero, and of their norm.
 void RankExecutor::prepareOwnKernels() {
   // By halves of single precision, which is what they all are made of.
+  std::vector<FixedRun> cleared;
   for (int buffer : own.zeroed) {
-    const std::int64_t halves = own.buffers[sized(buffer)].size / 2;
-    zeros.emplace_back(
-        buffer, backend.prepare({"zeros",
-                                 "sums of buffer " + std::to_string(buffer),
-                                 {},
-                                 {},
-                                 {{ElementType::bf16, {halves}, {}}}}));
+    const Buffer &all = own.buffers[sized(buffer)];
+    const KernelSpec spec{"zeros",
+                          "sums of buffer " + std::to_string(buffer),
+                          {},
+                          {},
+                          {{ElementType::bf16, {all.size / 2}, {}}}};
+    for (int slot = 0; slot < all.slots; ++slot)
+      for (int entry = 0; entry < all.entries; ++entry)
+        cleared.push_back({spec, {}, {memory.at(buffer, entry, slot)}});
   }
+  zeros = prepareAll(backend, cleared);
   const TensorView sum{ElementType::f64, {2}, {}};
   clearSquares =
       backend.prepare({"zeros", "norm of the gradients", {}, {}, {sum}});
+  std::vector<FixedRun> squared;
   for (const Parameter &parameter : own.parameters) {
     bool counts = !parameter.countedElsewhere &&
                   std::ranges::all_of(parameter.alike, [&](int axis) {
@@ -121,13 +128,16 @@ void RankExecutor::prepareOwnKernels() {
                   });
     if (!counts)
       continue;
-    squares.emplace_back(&parameter,
-                         backend.prepare({"square_sum",
-                                          parameter.label,
-                                          {{"counts", std::int64_t{1}}},
-                                          {where.viewOf(parameter.gradient)},
-                                          {sum}}));
+    const KernelSpec spec{"square_sum",
+                          parameter.label,
+                          {{"counts", std::int64_t{1}}},
+                          {where.viewOf(parameter.gradient)},
+                          {sum}};
+    for (int copy = 0; copy < parameter.copies; ++copy)
+      squared.push_back(
+          {spec, {memory.at(parameter.gradient, copy, 0)}, {squareSums.get()}});
   }
+  squares = prepareAll(backend, squared);
 }
 
 RankExecutor::~RankExecutor() = default;

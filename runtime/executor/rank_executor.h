@@ -37,7 +37,9 @@ using InitialValues =
     std::function<void(const Parameter &parameter, int copy,
                        const TensorView &piece, double *values)>;
 
-/// One run of an instruction of the rank's stage.
+/// One run of an instruction of the rank's stage. Where a backend has several
+/// updates as one kernel, all of their time is the first one's, of its first
+/// copy; the others follow it and take none.
 struct InstructionRun {
   std::int32_t program = 0, instruction = 0;
   std::int32_t copy = 0; ///< within the segment
@@ -144,7 +146,13 @@ private:
 
   std::unique_ptr<Task> prepare(const Instruction &instruction,
                                 const std::string &phase);
+  KernelSpec specOf(const Instruction &instruction) const;
   void prepareOwnKernels();
+  /// Kernels of the update that are one to the backend.
+  void joinUpdates();
+  void joinUpdates(const ScheduleEntry &entry);
+  /// \param end  of instructions of the entry's program
+  void join(const ScheduleEntry &entry, std::size_t first, std::size_t end);
   void findReporting();
   World &carrier() { return carries ? *carries : world; }
 
@@ -178,9 +186,8 @@ private:
   std::vector<StreamOrder> orders; ///< by program
   /// By program: what an evaluation runs of it.
   std::vector<std::vector<bool>> reporting;
-  std::vector<std::pair<int, std::unique_ptr<Kernel>>> zeros; ///< by buffer
-  std::unique_ptr<Kernel> clearSquares;
-  std::vector<std::pair<const Parameter *, std::unique_ptr<Kernel>>> squares;
+  std::unique_ptr<Kernel> zeros; ///< of gradients
+  std::unique_ptr<Kernel> clearSquares, squares;
   std::vector<std::string> reported; ///< by any stage
   std::map<CollectiveCount, std::int64_t> counted;
   Part forward, update, evaluation;

@@ -111,22 +111,13 @@ void RankExecutor::beginSums() {
   results.clear();
   backend.memory().queueUpload(numbers.get(), stepNumbers.get(),
                                sizeof(StepNumbers));
-  for (auto &[buffer, kernel] : zeros)
-    for (int slot = 0; slot < own.buffers[sized(buffer)].slots; ++slot)
-      for (int entry = 0; entry < own.buffers[sized(buffer)].entries; ++entry) {
-        void *out = memory.at(buffer, entry, slot);
-        kernel->run({nullptr, &out});
-      }
+  zeros->run({});
 }
 
 void RankExecutor::sumSquares() {
   void *out = squareSums.get();
   clearSquares->run({nullptr, &out});
-  for (auto &[parameter, kernel] : squares)
-    for (int copy = 0; copy < parameter->copies; ++copy) {
-      const void *in = memory.at(parameter->gradient, copy, 0);
-      kernel->run({&in, &out});
-    }
+  squares->run({});
   backend.memory().queueDownload(normOfOwn.get(), squareSums.get(),
                                  sizeof(LongSum));
 }

@@ -251,23 +251,29 @@ private:
 
 } // namespace
 
+KernelSpec RankExecutor::specOf(const Instruction &instruction) const {
+  const auto &call = std::get<KernelCall>(instruction.what);
+  KernelSpec spec{call.kernel, instruction.label, call.settings, {}, {}};
+  if (spec.find("axis")) {
+    auto axis = static_cast<int>(spec.integer("axis", 0));
+    spec.settings.push_back({"place", std::int64_t{where.placeOn(axis)}});
+    spec.settings.push_back({"ranks", std::int64_t{where.ranksOn(axis)}});
+  }
+  for (const Tensor &tensor : instruction.inputs)
+    spec.inputs.push_back(where.viewOf(tensor));
+  for (const Tensor &tensor : instruction.outputs)
+    spec.outputs.push_back(where.viewOf(tensor));
+  return spec;
+}
+
 std::unique_ptr<RankExecutor::Task>
 RankExecutor::prepare(const Instruction &instruction,
                       const std::string &phase) {
   auto fault = [&](const std::string &what) {
     return std::runtime_error(instruction.label + ": " + what);
   };
-  if (const auto *call = std::get_if<KernelCall>(&instruction.what)) {
-    KernelSpec spec{call->kernel, instruction.label, call->settings, {}, {}};
-    if (spec.find("axis")) {
-      auto axis = static_cast<int>(spec.integer("axis", 0));
-      spec.settings.push_back({"place", std::int64_t{where.placeOn(axis)}});
-      spec.settings.push_back({"ranks", std::int64_t{where.ranksOn(axis)}});
-    }
-    for (const Tensor &tensor : instruction.inputs)
-      spec.inputs.push_back(where.viewOf(tensor));
-    for (const Tensor &tensor : instruction.outputs)
-      spec.outputs.push_back(where.viewOf(tensor));
+  if (std::holds_alternative<KernelCall>(instruction.what)) {
+    const KernelSpec spec = specOf(instruction);
     const Side side = sideOf(own, instruction);
     if (side == Side::host) {
       if (!backend.host())

@@ -4,7 +4,7 @@
 #define MTPLAN_RUNTIME_CUDA_DEVICE_ADAMW_CUH
 
 #include "runtime/backend/step_numbers.h"
-#include "runtime/cuda/device/rows.cuh"
+#include "runtime/cuda/device/deal.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -26,27 +26,23 @@ template <typename R> struct AdamwNumbers {
   }
 };
 
-/// With decoupled decay (Loshchilov and Hutter 2019). One pack a thread. The
-/// parameter may be its own master.
+/// What an update is told of a parameter, which may be its own master.
+struct Updated {
+  Operand gradient;
+  Result parameter, master, mean, square;
+  std::int64_t elements;
+  bool decays;
+};
+
+/// With decoupled decay (Loshchilov and Hutter 2019).
 template <typename R>
-__global__ void updateEach(Operand gradient, Result parameter, Result master,
-                           Result mean, Result square, std::int64_t elements,
-                           const StepNumbers *step, bool decays) {
-  // Powers are dear: once a block.
-  __shared__ AdamwNumbers<R> numbers;
-  if (threadIdx.x == 0)
-    numbers.take(step->update, decays);
-  __syncthreads();
-  const std::int64_t first =
-      (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kPack;
-  if (first >= elements)
-    return;
-  const int count = packAt(first, elements);
+__device__ void updatePack(const Updated &one, std::int64_t first, int count,
+                           const AdamwNumbers<R> &numbers) {
   R slope[kPack], weight[kPack], m[kPack], v[kPack];
-  load(gradient, first, count, slope);
-  load(standing(master), first, count, weight);
-  load(standing(mean), first, count, m);
-  load(standing(square), first, count, v);
+  load(one.gradient, first, count, slope);
+  load(standing(one.master), first, count, weight);
+  load(standing(one.mean), first, count, m);
+  load(standing(one.square), first, count, v);
 #pragma unroll
   for (int i = 0; i < kPack; ++i) {
     const R g = slope[i] * numbers.factor;
@@ -56,11 +52,38 @@ __global__ void updateEach(Operand gradient, Result parameter, Result master,
                 numbers.rate * (m[i] * numbers.correction1) /
                     (sqrt(v[i] * numbers.correction2) + numbers.epsilon);
   }
-  store(mean, first, count, m);
-  store(square, first, count, v);
-  store(master, first, count, weight);
-  if (parameter.data != master.data)
-    store(parameter, first, count, weight);
+  store(one.mean, first, count, m);
+  store(one.square, first, count, v);
+  store(one.master, first, count, weight);
+  if (one.parameter.data != one.master.data)
+    store(one.parameter, first, count, weight);
+}
+
+/// One pack a thread.
+template <typename R>
+__global__ void updateOne(Updated one, const StepNumbers *step) {
+  // Powers are dear: once a block.
+  __shared__ AdamwNumbers<R> numbers;
+  if (threadIdx.x == 0)
+    numbers.take(step->update, one.decays);
+  __syncthreads();
+  const std::int64_t first =
+      (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kPack;
+  if (first < one.elements)
+    updatePack(one, first, packAt(first, one.elements), numbers);
+}
+
+template <typename R>
+__global__ void updateMany(Deal<Updated> all, const StepNumbers *step) {
+  __shared__ AdamwNumbers<R> numbers;
+  const Share share = all.shares[blockIdx.x];
+  const Updated one = all.items[share.tensor];
+  if (threadIdx.x == 0)
+    numbers.take(step->update, one.decays);
+  __syncthreads();
+  packsOfPiece(share.piece, one.elements, [&](std::int64_t first, int count) {
+    updatePack(one, first, count, numbers);
+  });
 }
 
 /// Of `elements`; the parameter may be its own master.
@@ -73,8 +96,16 @@ void adamw(cudaStream_t stream, const Operand &gradient,
   constexpr unsigned kThreads = 256;
   launch(stream,
          {blocksFor(elements, std::int64_t{kThreads} * kPack), 1, kThreads},
-         updateEach<R>, gradient, parameter, master, mean, square, elements,
-         step, decays);
+         updateOne<R>,
+         Updated{gradient, parameter, master, mean, square, elements, decays},
+         step);
+}
+
+/// The same of many parameters.
+template <typename R>
+void adamw(cudaStream_t stream, const Deal<Updated> &all,
+           const StepNumbers *step) {
+  launch(stream, {all.blocks, 1, kDealThreads}, updateMany<R>, all, step);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -4,8 +4,8 @@
 #define MTPLAN_RUNTIME_CUDA_DEVICE_SUMS_CUH
 
 #include "runtime/cuda/device/column_sums.cuh"
+#include "runtime/cuda/device/deal.cuh"
 #include "runtime/cuda/device/long_sum.cuh"
-#include "runtime/cuda/device/rows.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -26,17 +26,12 @@ void sum(cudaStream_t stream, const Operand &from, const Result &to,
                    SumTerm<R>{from, sizes.columns});
 }
 
-inline constexpr unsigned kSquareThreads = 256;
-inline constexpr std::int64_t kSquarePacks = 16; ///< of a thread
-inline constexpr std::int64_t kSquaresOfBlock =
-    kSquareThreads * kSquarePacks * kPack;
-
 /// All threads' sums, by pairs; thread 0 gets it.
 inline __device__ DeviceLongSum longSumOverBlock(const DeviceLongSum &mine) {
-  __shared__ DeviceLongSum threads[kSquareThreads];
+  __shared__ DeviceLongSum threads[kDealThreads];
   threads[threadIdx.x] = mine;
   __syncthreads();
-  for (unsigned apart = kSquareThreads / 2; apart > 0; apart /= 2) {
+  for (unsigned apart = kDealThreads / 2; apart > 0; apart /= 2) {
     if (threadIdx.x < apart)
       threads[threadIdx.x].add(threads[threadIdx.x + apart]);
     __syncthreads();
@@ -44,23 +39,36 @@ inline __device__ DeviceLongSum longSumOverBlock(const DeviceLongSum &mine) {
   return threads[0];
 }
 
+/// What a sum of squares is told of a tensor.
+struct Squared {
+  Operand from;
+  std::int64_t elements;
+};
+
+/// Of a piece, by one block.
 template <typename R>
-__global__ void sumSquares(Operand from, std::int64_t elements,
-                           DeviceLongSum *parts) {
+__device__ DeviceLongSum squaresOf(const Squared &one, std::int64_t piece) {
   DeviceLongSum sum{0.0, 0.0};
-  R x[kPack];
-  for (std::int64_t pack = 0; pack < kSquarePacks; ++pack) {
-    const std::int64_t first =
-        std::int64_t{blockIdx.x} * kSquaresOfBlock +
-        (pack * kSquareThreads + std::int64_t{threadIdx.x}) * kPack;
-    if (first >= elements)
-      break;
-    const int count = packAt(first, elements);
-    load(from, first, count, x);
+  packsOfPiece(piece, one.elements, [&](std::int64_t first, int count) {
+    R x[kPack];
+    load(one.from, first, count, x);
     for (int i = 0; i < count; ++i)
       sum.addSquare(static_cast<double>(x[i]));
-  }
-  sum = longSumOverBlock(sum);
+  });
+  return longSumOverBlock(sum);
+}
+
+template <typename R>
+__global__ void sumSquares(Squared one, DeviceLongSum *parts) {
+  const DeviceLongSum sum = squaresOf<R>(one, blockIdx.x);
+  if (threadIdx.x == 0)
+    parts[blockIdx.x] = sum;
+}
+
+template <typename R>
+__global__ void sumManySquares(Deal<Squared> all, DeviceLongSum *parts) {
+  const Share share = all.shares[blockIdx.x];
+  const DeviceLongSum sum = squaresOf<R>(all.items[share.tensor], share.piece);
   if (threadIdx.x == 0)
     parts[blockIdx.x] = sum;
 }
@@ -69,7 +77,7 @@ __global__ void sumSquares(Operand from, std::int64_t elements,
 static __global__ void addParts(const DeviceLongSum *parts, std::int64_t count,
                                 DeviceLongSum *to) {
   DeviceLongSum sum{0.0, 0.0};
-  for (std::int64_t i = threadIdx.x; i < count; i += kSquareThreads)
+  for (std::int64_t i = threadIdx.x; i < count; i += kDealThreads)
     sum.add(parts[i]);
   sum = longSumOverBlock(sum);
   if (threadIdx.x == 0)
@@ -77,20 +85,33 @@ static __global__ void addParts(const DeviceLongSum *parts, std::int64_t count,
 }
 
 inline std::size_t squareSumScratch(std::int64_t elements) {
-  return static_cast<std::size_t>(blocksFor(elements, kSquaresOfBlock)) *
+  return static_cast<std::size_t>(blocksFor(elements, kDealt)) *
          sizeof(DeviceLongSum);
+}
+inline std::size_t squareSumScratch(const Deal<Squared> &all) {
+  return static_cast<std::size_t>(all.blocks) * sizeof(DeviceLongSum);
 }
 
 /// Adds squares to `to`.
 template <typename R>
 void squareSum(cudaStream_t stream, const Operand &from, DeviceLongSum *to,
                std::int64_t elements, void *scratch) {
-  const std::int64_t blocks = blocksFor(elements, kSquaresOfBlock);
+  const std::int64_t blocks = blocksFor(elements, kDealt);
   auto *parts = static_cast<DeviceLongSum *>(scratch);
-  launch(stream, {blocks, 1, kSquareThreads}, sumSquares<R>, from, elements,
-         parts);
-  launch(stream, {1, 1, kSquareThreads}, addParts,
+  launch(stream, {blocks, 1, kDealThreads}, sumSquares<R>,
+         Squared{from, elements}, parts);
+  launch(stream, {1, 1, kDealThreads}, addParts,
          static_cast<const DeviceLongSum *>(parts), blocks, to);
+}
+
+/// The same of many tensors.
+template <typename R>
+void squareSum(cudaStream_t stream, const Deal<Squared> &all, DeviceLongSum *to,
+               void *scratch) {
+  auto *parts = static_cast<DeviceLongSum *>(scratch);
+  launch(stream, {all.blocks, 1, kDealThreads}, sumManySquares<R>, all, parts);
+  launch(stream, {1, 1, kDealThreads}, addParts,
+         static_cast<const DeviceLongSum *>(parts), all.blocks, to);
 }
 
 } // namespace mtplan::runtime::cuda
