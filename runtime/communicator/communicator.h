@@ -73,6 +73,14 @@ public:
                          int root) = 0;
 };
 
+/// Calls that were made while a queue recorded (runtime/backend/queue.h).
+class RecordedCalls {
+public:
+  virtual ~RecordedCalls() = default;
+  /// Before the queue replays them. Throws as the calls themselves would.
+  virtual void repeat() = 0;
+};
+
 /// All ranks of a run, as one of them sees them.
 class World {
 public:
@@ -109,8 +117,14 @@ public:
   virtual void check() = 0;
 
   /// Whether calls of it and of its groups are queued, all the same whenever
-  /// they are made, so that they may be recorded (runtime/backend/queue.h).
+  /// they are made, so that they may be recorded (runtime/backend/queue.h) once
+  /// the same calls have been made before.
   virtual bool isQueued() const { return true; }
+  /// A queue is about to record. Other ranks need not.
+  virtual void beginRecording() {}
+  /// At the end of what is recorded, within it. Ends before the world. Null: to
+  /// replay it is all that there is to do.
+  virtual std::unique_ptr<RecordedCalls> endRecording() { return nullptr; }
 
   /// Tells all others why this rank gives up: they throw CommunicationError
   /// with these words instead of waiting for it.

@@ -4,6 +4,7 @@
 #define MTPLAN_RUNTIME_CUDA_HANDLES_H
 
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "runtime/cuda/device_error.h"
@@ -31,11 +32,22 @@ private:
   cudaStream_t handle = nullptr;
 };
 
+/// The number of the capture that a stream is part of, if it is.
+inline std::optional<unsigned long long> captureOf(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  unsigned long long number = 0;
+  MTPLAN_CUDA(cudaStreamGetCaptureInfo(stream, &status, &number));
+  if (status == cudaStreamCaptureStatusNone)
+    return std::nullopt;
+  return number;
+}
+
 /// A mark in a stream. Movable, not copyable.
 class Event {
 public:
-  Event() {
-    MTPLAN_CUDA(cudaEventCreateWithFlags(&handle, cudaEventDisableTiming));
+  /// \param flags  cudaEventDefault: it keeps when it happened
+  explicit Event(unsigned flags = cudaEventDisableTiming) {
+    MTPLAN_CUDA(cudaEventCreateWithFlags(&handle, flags));
   }
   ~Event() {
     if (handle)
@@ -46,6 +58,14 @@ public:
   Event &operator=(Event &&) = delete;
 
   cudaEvent_t get() const { return handle; }
+  /// Also if it was never recorded.
+  bool hasHappened() const {
+    const cudaError_t status = cudaEventQuery(handle);
+    if (status == cudaErrorNotReady)
+      return false;
+    MTPLAN_CUDA(status);
+    return true;
+  }
 
 private:
   cudaEvent_t handle = nullptr;

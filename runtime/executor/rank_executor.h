@@ -141,6 +141,7 @@ private:
     int times = 0;
     bool mayBeRecorded = true; ///< the host does nothing in it but queue
     std::unique_ptr<Recording> recording;
+    std::unique_ptr<RecordedCalls> calls; ///< in it; null: none to repeat
     std::map<CollectiveCount, std::int64_t> counts; ///< of one time
   };
 

@@ -71,12 +71,18 @@ void RankExecutor::queue(Part &part, const StepInput &input,
     return work();
   if (!part.recording) {
     const std::map<CollectiveCount, std::int64_t> before = counted;
-    part.recording = queue.recorded(work);
+    carrier().beginRecording();
+    part.recording = queue.recorded([&] {
+      work();
+      part.calls = carrier().endRecording();
+    });
     for (auto &[what, times] : counted) {
       part.counts[what] = times - before.at(what);
       times = before.at(what);
     }
   }
+  if (part.calls)
+    part.calls->repeat();
   part.recording->replay();
   for (auto &[what, times] : counted)
     times += part.counts.at(what);

@@ -217,6 +217,18 @@ TEST(WatchdogTest, CallsThatDoNotMatchAreToldFromBothSides) {
                       "\"b\"")));
 }
 
+// The first of each line, which makes it, both ways.
+TEST(WatchdogTest, MessagesThatDoNotMatchAreToldFromBothSides) {
+  const Outcome outcome = failing(2, [](DeviceRank &rank) {
+    const int other = 1 - rank.host.rank();
+    float value = 1.0F, there = 0.0F;
+    rank.world.send("h.0", &value, 4, other, 0);
+    rank.world.receive("h.1", &there, 4, other, 0);
+  });
+  EXPECT_THAT(outcome.thrown,
+              AllOf(HasSubstr("\"h.0\""), HasSubstr("\"h.1\"")));
+}
+
 // The first message of a line, and one after it.
 TEST(WatchdogTest, AMessageThatIsNotSentIsNamed) {
   for (const bool first : {true, false}) {

@@ -29,9 +29,10 @@ struct ncclComm {
   bool blocks = true;
   bool refused = false; ///< could not be made
   bool aborted = false, finalised = false;
-  /// How many of each were called.
+  /// How many of each were put on streams, or launched with a graph.
   std::uint64_t collectives = 0;
   std::map<int, std::uint64_t> sends, receives; ///< by peer
+  bool calls = false;                           ///< one was made
   std::uint64_t launches = 0, completed = 0;
   /// Called, but not queued yet: the first of a communicator that does not
   /// block.
@@ -60,9 +61,10 @@ void outside(std::unique_lock<std::mutex> &lock,
   lock.lock();
 }
 
-/// Operations of one communicator that were called together.
-void launch(const Comm &comm, const std::vector<Operation> &operations,
-            cudaStream_t stream, std::unique_lock<std::mutex> &lock) {
+/// Operations of one communicator that were called together, as work of the
+/// device: comes to them, then waits for the others to come.
+Polled workOf(const Comm &comm, const std::vector<Operation> &operations) {
+  const std::lock_guard lock(mutex);
   auto all = std::make_shared<std::vector<Numbered>>();
   for (const Operation &operation : operations) {
     std::uint64_t &next =
@@ -71,33 +73,35 @@ void launch(const Comm &comm, const std::vector<Operation> &operations,
                                           : comm->collectives;
     all->push_back({operation, next++});
   }
-  const std::uint64_t number = comm->launches++;
-  ++comm->clique->launched[comm->rank];
-  // Comes to it on the device, then waits for the others to come.
-  const auto queue = [comm, all, number, stream] {
-    enqueuePolled(stream, [comm, all, number] {
-      return Polled([comm, all, number, came = false]() mutable {
-        const std::lock_guard held(mutex);
-        if (comm->aborted)
-          return true;
-        if (!came) {
-          if (comm->completed != number || silent.contains(comm->device))
-            return false;
-          for (const Numbered &one : *all)
-            comm->clique->arrive(comm->rank, one);
-          came = true;
-        }
-        for (const Numbered &one : *all)
-          if (!comm->clique->isMet(comm->rank, one))
-            return false;
-        for (const Numbered &one : *all)
-          comm->clique->complete(comm->rank, one);
-        ++comm->completed;
-        return true;
-      });
-    });
+  return [comm, all, number = comm->launches++, came = false]() mutable {
+    const std::lock_guard held(mutex);
+    if (comm->aborted)
+      return true;
+    if (!came) {
+      if (comm->completed != number || silent.contains(comm->device))
+        return false;
+      for (const Numbered &one : *all)
+        comm->clique->arrive(comm->rank, one);
+      came = true;
+    }
+    for (const Numbered &one : *all)
+      if (!comm->clique->isMet(comm->rank, one))
+        return false;
+    for (const Numbered &one : *all)
+      comm->clique->complete(comm->rank, one);
+    ++comm->completed;
+    return true;
   };
-  if (!comm->blocks && number == 0)
+}
+
+void launch(const Comm &comm, const std::vector<Operation> &operations,
+            cudaStream_t stream, std::unique_lock<std::mutex> &lock) {
+  ++comm->clique->launched[comm->rank];
+  const auto queue = [comm, operations, stream] {
+    enqueuePolled(stream,
+                  [comm, operations] { return workOf(comm, operations); });
+  };
+  if (!comm->blocks && !std::exchange(comm->calls, true))
     comm->waiting.push_back(queue);
   else
     outside(lock, queue);

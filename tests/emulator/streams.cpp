@@ -1,81 +1,17 @@
 //===- streams.cpp - What is queued on a device, run on the host ----------===//
 
-#include "tests/emulator/streams.h"
-
-#include <condition_variable>
-#include <deque>
-#include <memory>
-#include <mutex>
-#include <set>
-#include <vector>
+#include "tests/emulator/machine.h"
 
 using namespace mtplan::emulator;
 
-namespace {
+namespace mtplan::emulator {
 
-using Make = std::function<Polled()>;
-
-/// A piece of a graph. Those it waits for come before it.
-struct Node {
-  Make make;
-  std::vector<std::size_t> after;
-};
-
-/// What is being captured from a stream and those that joined it.
-struct Captured {
-  cudaStream_t origin;
-  std::vector<Node> nodes;
-  std::vector<cudaStream_t> streams;
-  bool isOpen = true, isSpoilt = false;
-};
-
-thread_local int currentDevice = 0;
-thread_local int captures = 0; ///< that this thread has begun and not ended
-
-/// Of the whole process.
-struct Machine {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<cudaStream_t> streams; ///< in the order in which they were made
-  Pace pace = Pace::first;
-  int devices = 1;
-
-  bool advance(cudaStream_t stream);
-  bool advanceAny(cudaStream_t asked);
-};
+thread_local int captures = 0;
 
 Machine &machine() {
   static Machine all;
   return all;
 }
-
-constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-
-} // namespace
-
-struct CUstream_st {
-  int device = 0;
-  std::deque<Polled> work;
-  std::shared_ptr<Captured> captured;
-  std::size_t last = kNone;           ///< its last node
-  std::vector<std::size_t> alsoAfter; ///< what its next node follows, too
-};
-
-struct CUevent_st {
-  std::shared_ptr<bool> happened; ///< null: never recorded
-  std::shared_ptr<Captured> captured;
-  std::size_t node = kNone; ///< in it
-};
-
-struct CUgraph_st {
-  std::vector<Node> nodes;
-};
-
-struct CUgraphExec_st {
-  std::vector<Node> nodes;
-};
-
-namespace {
 
 // One piece of work; false if it has to wait.
 bool Machine::advance(cudaStream_t stream) {
@@ -102,17 +38,6 @@ bool Machine::advanceAny(cudaStream_t asked) {
   return false;
 }
 
-/// Runs what is queued until `ended` says so.
-template <typename Ended>
-void runUntil(Ended ended, cudaStream_t asked = nullptr) {
-  Machine &all = machine();
-  std::unique_lock lock(all.mutex);
-  while (!ended())
-    if (!all.advanceAny(asked))
-      // Somebody else has to queue something, or time has to pass.
-      all.changed.wait_for(lock, std::chrono::milliseconds(1));
-}
-
 cudaError_t put(cudaStream_t stream, const Make &make) {
   Machine &all = machine();
   const std::lock_guard lock(all.mutex);
@@ -131,6 +56,23 @@ cudaError_t put(cudaStream_t stream, const Make &make) {
   return cudaSuccess;
 }
 
+} // namespace mtplan::emulator
+
+namespace {
+
+thread_local int currentDevice = 0;
+
+/// Runs what is queued until `ended` says so.
+template <typename Ended>
+void runUntil(Ended ended, cudaStream_t asked = nullptr) {
+  Machine &all = machine();
+  std::unique_lock lock(all.mutex);
+  while (!ended())
+    if (!all.advanceAny(asked))
+      // Somebody else has to queue something, or time has to pass.
+      all.changed.wait_for(lock, std::chrono::milliseconds(1));
+}
+
 cudaError_t spoilt(Captured &captured, cudaError_t why) {
   captured.isSpoilt = true;
   return why;
@@ -144,73 +86,13 @@ bool isCaptured(cudaStream_t stream) {
   return true;
 }
 
-/// A graph under way.
-class Launch {
-public:
-  explicit Launch(const std::vector<Node> &theNodes)
-      : nodes(theNodes), missing(nodes.size()), next(nodes.size()),
-        begun(nodes.size()) {
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      missing[i] = nodes[i].after.size();
-      for (const std::size_t early : nodes[i].after)
-        next[early].push_back(i);
-      if (missing[i] == 0)
-        ready.insert(i);
-    }
-  }
-
-  bool advance() {
-    while (!ready.empty() && advanceOne()) {
-    }
-    return ready.empty();
-  }
-
-private:
-  bool advanceOne() {
-    const std::vector<std::size_t> some =
-        machine().pace == Pace::last
-            ? std::vector<std::size_t>(ready.rbegin(), ready.rend())
-            : std::vector<std::size_t>(ready.begin(), ready.end());
-    for (const std::size_t i : some) {
-      if (!begun[i])
-        begun[i] = nodes[i].make();
-      if (!begun[i]())
-        continue;
-      ready.erase(i);
-      for (const std::size_t late : next[i])
-        if (--missing[late] == 0)
-          ready.insert(late);
-      return true;
-    }
-    return false;
-  }
-
-  const std::vector<Node> nodes;
-  std::vector<std::size_t> missing;
-  std::vector<std::vector<std::size_t>> next;
-  std::vector<Polled> begun;
-  std::set<std::size_t> ready;
-};
-
-/// Whether every stream's last node comes before the origin's end.
-bool isJoined(const Captured &captured) {
-  std::vector<bool> before(captured.nodes.size(), false);
-  std::vector<std::size_t> open = captured.origin->alsoAfter;
-  if (captured.origin->last != kNone)
-    open.push_back(captured.origin->last);
-  while (!open.empty()) {
-    const std::size_t node = open.back();
-    open.pop_back();
-    if (before[node])
-      continue;
-    before[node] = true;
-    const auto &after = captured.nodes[node].after;
-    open.insert(open.end(), after.begin(), after.end());
-  }
-  for (cudaStream_t stream : captured.streams)
-    if (stream->last != kNone && !before[stream->last])
-      return false;
-  return true;
+/// What marks that an event has happened. The caller holds the mutex.
+Polled marking(const std::shared_ptr<Happening> &its) {
+  return [its] {
+    its->done = true;
+    its->when = ++machine().happenings;
+    return true;
+  };
 }
 
 } // namespace
@@ -225,6 +107,11 @@ void setPace(Pace pace) {
 void setDevices(int count) {
   const std::lock_guard lock(machine().mutex);
   machine().devices = count;
+}
+
+int graphLaunches() {
+  const std::lock_guard lock(machine().mutex);
+  return machine().launches;
 }
 
 cudaError_t enqueue(cudaStream_t stream, const std::function<void()> &work) {
@@ -314,8 +201,9 @@ cudaError_t cudaDeviceSynchronize() {
   return cudaSuccess;
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned /*flags*/) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
   *event = new CUevent_st;
+  (*event)->keepsTime = (flags & cudaEventDisableTiming) == 0;
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -330,10 +218,40 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     event->node = stream->last;
     return status;
   }
-  auto mark = std::make_shared<bool>(false);
-  event->happened = mark;
+  event->happening = std::make_shared<Happening>();
   event->captured = nullptr;
-  return enqueue(stream, [mark] { *mark = true; });
+  return put(stream, [its = event->happening] { return marking(its); });
+}
+// Whether an external event has happened is known of its graph's last launch,
+// once that has come to it, and until then of the launch before.
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
+                                     unsigned flags) {
+  if (flags != cudaEventRecordExternal || !stream->captured)
+    return cudaEventRecord(event, stream);
+  event->happening = nullptr;
+  event->captured = nullptr;
+  return put(stream, [event] {
+    return Polled([event] {
+      if (!event->happening)
+        event->happening = std::make_shared<Happening>();
+      return marking(event->happening)();
+    });
+  });
+}
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start,
+                                 cudaEvent_t end) {
+  const std::lock_guard lock(machine().mutex);
+  for (cudaEvent_t one : {start, end}) {
+    if (one->captured)
+      return cudaErrorCapturedEvent;
+    if (!one->keepsTime || !one->happening)
+      return cudaErrorInvalidResourceHandle;
+    if (!one->happening->done)
+      return cudaErrorNotReady;
+  }
+  *ms = static_cast<float>(end->happening->when) -
+        static_cast<float>(start->happening->when);
+  return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                 unsigned /*flags*/) {
@@ -352,81 +270,30 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
   }
   if (stream->captured)
     return spoilt(*stream->captured, cudaErrorStreamCaptureIsolation);
-  if (!event->happened)
+  if (!event->happening)
     return cudaSuccess;
-  return put(stream, [mark = event->happened] {
-    return Polled([mark] { return *mark; });
+  return put(stream, [its = event->happening] {
+    return Polled([its] { return its->done; });
   });
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (event->captured)
     return cudaErrorCapturedEvent;
+  if (captures > 0)
+    return cudaErrorStreamCaptureUnsupported;
   const std::lock_guard lock(machine().mutex);
-  if (!event->happened || *event->happened)
+  if (!event->happening || event->happening->done)
     return cudaSuccess;
   machine().advanceAny(nullptr);
-  return *event->happened ? cudaSuccess : cudaErrorNotReady;
+  return event->happening->done ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (event->captured)
     return cudaErrorCapturedEvent;
-  if (event->happened)
-    runUntil([mark = event->happened] { return *mark; });
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream,
-                                   cudaStreamCaptureMode /*mode*/) {
-  if (stream->captured)
-    return cudaErrorIllegalState;
-  stream->captured = std::make_shared<Captured>();
-  stream->captured->origin = stream;
-  stream->captured->streams = {stream};
-  stream->last = kNone;
-  ++captures;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
-  *graph = nullptr;
-  const std::shared_ptr<Captured> captured = stream->captured;
-  if (!captured || captured->origin != stream)
-    return cudaErrorStreamCaptureUnmatched;
-  --captures;
-  const bool joined = isJoined(*captured);
-  captured->isOpen = false;
-  for (cudaStream_t one : captured->streams) {
-    one->captured = nullptr;
-    one->alsoAfter.clear();
-  }
-  if (captured->isSpoilt)
-    return cudaErrorStreamCaptureInvalidated;
-  if (!joined)
-    return cudaErrorStreamCaptureUnjoined;
-  *graph = new CUgraph_st{captured->nodes};
-  return cudaSuccess;
-}
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *graphExec, cudaGraph_t graph,
-                                 unsigned long long /*flags*/) {
-  *graphExec = new CUgraphExec_st{graph->nodes};
-  return cudaSuccess;
-}
-cudaError_t cudaGraphUpload(cudaGraphExec_t /*graph*/,
-                            cudaStream_t /*stream*/) {
-  return cudaSuccess;
-}
-cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
-  return put(stream, [nodes = graph->nodes] {
-    return Polled([launch = std::make_shared<Launch>(nodes)] {
-      return launch->advance();
-    });
-  });
-}
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
-  delete graph;
-  return cudaSuccess;
-}
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  delete graph;
+  if (captures > 0)
+    return cudaErrorStreamCaptureUnsupported;
+  if (event->happening)
+    runUntil([its = event->happening] { return its->done; });
   return cudaSuccess;
 }
 

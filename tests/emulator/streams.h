@@ -33,6 +33,9 @@ void setPace(Pace pace);
 /// thread's when they are made.
 void setDevices(int count);
 
+/// Graphs that were launched so far, by all threads.
+int graphLaunches();
+
 /// Puts work on a stream.
 cudaError_t enqueue(cudaStream_t stream, const std::function<void()> &work);
 

@@ -69,8 +69,10 @@ public:
 
   /// Without a fault, at the end.
   void end() {
-    if (usesScratch)
+    if (usesScratch) {
       MTPLAN_CUDA(cudaEventRecord(group.scratchIsFree.get(), stream));
+      group.scratchsCapture = captureOf(stream);
+    }
     group.link->end(stream);
   }
 
@@ -103,7 +105,7 @@ public:
 private:
   std::byte *scratch(Scratch &which) {
     // Calls follow each other, their streams need not.
-    if (!usesScratch)
+    if (!usesScratch && group.scratchsCapture == captureOf(stream))
       MTPLAN_CUDA(cudaStreamWaitEvent(stream, group.scratchIsFree.get(), 0));
     usesScratch = true;
     return which.of(countOf(pieces) * static_cast<std::size_t>(group.size()) *

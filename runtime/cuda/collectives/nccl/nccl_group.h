@@ -9,6 +9,7 @@
 #define MTPLAN_RUNTIME_CUDA_COLLECTIVES_NCCL_NCCL_GROUP_H
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,8 @@ private:
   std::int64_t calls = 0;
   Scratch before, after;
   Event scratchIsFree;
+  /// What that was recorded in: who is not in it follows it anyway.
+  std::optional<unsigned long long> scratchsCapture;
 };
 
 } // namespace mtplan::runtime::cuda

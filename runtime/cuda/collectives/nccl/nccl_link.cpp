@@ -14,14 +14,6 @@ namespace {
 /// connections made, and all ranks are known to be there.
 constexpr int kPatienceToMake = 10;
 
-bool hasHappened(const Event &event) {
-  const cudaError_t status = cudaEventQuery(event.get());
-  if (status == cudaErrorNotReady)
-    return false;
-  MTPLAN_CUDA(status);
-  return true;
-}
-
 CommunicationError faultOf(const std::string &where, ncclResult_t result,
                            ncclComm_t comm) {
   std::string words = where + ": NCCL says: " + ncclGetErrorString(result);
@@ -68,7 +60,7 @@ void NcclLink::throwGone() const {
 }
 
 void NcclLink::throwFault(ncclResult_t result) {
-  throw faultOf((flights.empty() ? "" : flights.front().what + ", in ") +
+  throw faultOf((flights.empty() ? "" : flights.front().words() + ", in ") +
                     party.name + ", on rank " +
                     std::to_string(watchdog.world().rank()),
                 result, comm);
@@ -125,13 +117,20 @@ void NcclLink::begin(const std::string &what, cudaStream_t stream) {
   const std::lock_guard lock(mutex);
   if (!comm)
     throwGone();
+  if (captureOf(stream)) {
+    Flight &flight = recorded.emplace_back();
+    flight.what = what;
+    flight.marks = std::make_shared<Flight::Marks>(cudaEventDefault);
+    return MTPLAN_CUDA(cudaEventRecordWithFlags(
+        flight.marks->begun.get(), stream, cudaEventRecordExternal));
+  }
   // Between two looks many calls may end.
   forgetEnded();
   Flight &flight = flights.emplace_back();
-  const std::int64_t step = watchdog.currentStep();
-  flight.what = step == 0 ? what : "step " + std::to_string(step) + ", " + what;
+  flight.what = what;
+  flight.step = watchdog.currentStep();
   if (spare.empty()) {
-    flight.marks = std::make_unique<Marks>();
+    flight.marks = std::make_shared<Flight::Marks>(cudaEventDisableTiming);
   } else {
     flight.marks = std::move(spare.back());
     spare.pop_back();
@@ -141,14 +140,43 @@ void NcclLink::begin(const std::string &what, cudaStream_t stream) {
 
 void NcclLink::end(cudaStream_t stream) {
   const std::lock_guard lock(mutex);
+  if (captureOf(stream))
+    return MTPLAN_CUDA(cudaEventRecordWithFlags(
+        recorded.back().marks->ended.get(), stream, cudaEventRecordExternal));
   MTPLAN_CUDA(cudaEventRecord(flights.back().marks->ended.get(), stream));
   flights.back().isQueued = true;
 }
 
+std::vector<Flight> NcclLink::takeRecorded() {
+  const std::lock_guard lock(mutex);
+  return std::exchange(recorded, {});
+}
+
+void NcclLink::forget(const Event &launch) {
+  const std::lock_guard lock(mutex);
+  std::erase_if(flights, [&](const Flight &flight) {
+    return flight.launch.get() == &launch;
+  });
+}
+
+void NcclLink::repeat(const std::vector<Flight> &calls,
+                      const std::shared_ptr<const Event> &launch) {
+  const std::lock_guard lock(mutex);
+  if (!comm)
+    throwGone();
+  for (Flight flight : calls) {
+    flight.step = watchdog.currentStep();
+    flight.launch = launch;
+    flight.isQueued = true;
+    flights.push_back(std::move(flight));
+  }
+}
+
 void NcclLink::forgetEnded() {
   while (!flights.empty() && flights.front().isQueued &&
-         hasHappened(flights.front().marks->ended)) {
-    spare.push_back(std::move(flights.front().marks));
+         flights.front().hasEnded()) {
+    if (!flights.front().launch)
+      spare.push_back(std::move(flights.front().marks));
     flights.pop_front();
   }
 }
@@ -188,11 +216,11 @@ std::optional<std::string> NcclLink::overdue(Clock::time_point now) {
     return std::nullopt;
   Flight &first = flights.front();
   // What is not queued yet keeps the host waiting.
-  if (!first.since && (!first.isQueued || hasHappened(first.marks->begun)))
+  if (!first.since && (!first.isQueued || first.hasBegun()))
     first.since = now;
   if (!first.since || now - *first.since < watchdog.world().patience())
     return std::nullopt;
-  return first.what;
+  return first.words();
 }
 
 void NcclLink::look(Clock::time_point now) {

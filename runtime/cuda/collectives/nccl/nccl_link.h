@@ -18,8 +18,10 @@
 #ifndef MTPLAN_RUNTIME_CUDA_COLLECTIVES_NCCL_NCCL_LINK_H
 #define MTPLAN_RUNTIME_CUDA_COLLECTIVES_NCCL_NCCL_LINK_H
 
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -27,6 +29,7 @@
 
 #include <nccl.h>
 
+#include "runtime/cuda/collectives/nccl/flight.h"
 #include "runtime/cuda/collectives/nccl/watchdog.h"
 #include "runtime/cuda/context.h"
 
@@ -67,9 +70,18 @@ public:
   /// start(), and waits until they are on their streams: not for the device.
   void call(const Make &calls);
 
-  /// Around what is queued for a call. \param what  names it
+  /// Around what is queued, or recorded, for a call. \param what  names it
   void begin(const std::string &what, cudaStream_t stream);
   void end(cudaStream_t stream);
+
+  /// The calls that were recorded since the last time.
+  std::vector<Flight> takeRecorded();
+  /// Those that followed `launch` have ended: it is about to be recorded anew.
+  void forget(const Event &launch);
+  /// They will be made again after `launch`, which has been recorded, with its
+  /// time, on the stream of the graph.
+  void repeat(const std::vector<Flight> &calls,
+              const std::shared_ptr<const Event> &launch);
 
   /// Whether all calls have ended. Throws what has gone wrong.
   bool isIdle();
@@ -83,16 +95,6 @@ public:
   void abort() noexcept override;
 
 private:
-  struct Marks {
-    Event begun, ended;
-  };
-  struct Flight {
-    std::string what;
-    std::unique_ptr<Marks> marks;
-    bool isQueued = false;                  ///< `ended` has been recorded
-    std::optional<Clock::time_point> since; ///< when it was seen to have begun
-  };
-
   ncclResult_t state();
   [[noreturn]] void throwGone() const;
   [[noreturn]] void throwFault(ncclResult_t result);
@@ -107,7 +109,8 @@ private:
   std::mutex mutex; ///< of what follows
   ncclComm_t comm = nullptr;
   std::deque<Flight> flights; ///< in the order of the calls
-  std::vector<std::unique_ptr<Marks>> spare;
+  std::vector<Flight> recorded;
+  std::vector<std::shared_ptr<Flight::Marks>> spare;
 };
 
 } // namespace mtplan::runtime::cuda

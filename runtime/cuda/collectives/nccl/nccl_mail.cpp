@@ -7,29 +7,22 @@
 
 namespace mtplan::runtime::cuda {
 
-namespace {
-
-bool hasHappened(const Event &event) {
-  const cudaError_t status = cudaEventQuery(event.get());
-  if (status == cudaErrorNotReady)
-    return false;
-  MTPLAN_CUDA(status);
-  return true;
-}
-
-} // namespace
-
 OutgoingLine::OutgoingLine(const Watchdog &theWatchdog, NcclLink::Party party,
                            SharedContext theContext)
     : watchdog(theWatchdog), context(std::move(theContext)),
       its(theWatchdog, std::move(party), {}) {}
 
-/// Null if there is none. The caller holds the mutex.
-OutgoingLine::OwnedPiece OutgoingLine::take(std::size_t bytes) {
-  while (!going.empty() && hasHappened(going.front()->sent)) {
+/// The caller holds the mutex, here and below.
+void OutgoingLine::collect() {
+  while (!going.empty() && going.front()->sent.hasHappened()) {
     empty.push_back(std::move(going.front()));
     going.pop_front();
   }
+}
+
+/// Null if there is none.
+OutgoingLine::OwnedPiece OutgoingLine::take(std::size_t bytes) {
+  collect();
   const auto found = std::ranges::find_if(
       empty, [&](const OwnedPiece &one) { return one->room >= bytes; });
   if (found == empty.end())
@@ -45,7 +38,7 @@ OutgoingLine::OwnedPiece OutgoingLine::emptyPiece(std::size_t bytes) {
       const std::lock_guard lock(mutex);
       if (OwnedPiece piece = take(bytes))
         return piece;
-      if (pieces < kPieces || (marked && hasHappened(here))) {
+      if (pieces < kPieces || (marked && here.hasHappened())) {
         ++pieces;
         return std::make_unique<Piece>(bytes);
       }
@@ -56,9 +49,63 @@ OutgoingLine::OwnedPiece OutgoingLine::emptyPiece(std::size_t bytes) {
   }
 }
 
+void OutgoingLine::beginRecording() {
+  const std::lock_guard lock(mutex);
+  collect();
+  std::size_t room = 0;
+  for (const OwnedPiece &one : empty)
+    room = std::max(room, one->room);
+  for (OwnedPiece &one : empty)
+    if (one->room < room)
+      outgrown.push_back(std::exchange(one, std::make_unique<Piece>(room)));
+  inRecording = 0;
+}
+
+void OutgoingLine::record(const void *data, std::size_t bytes) {
+  cudaStream_t from = context->stream().get();
+  const std::lock_guard lock(mutex);
+  Piece &piece = *empty.at(inRecording % empty.size());
+  if (inRecording++ >= empty.size())
+    MTPLAN_CUDA(cudaStreamWaitEvent(from, piece.sent.get(), 0));
+  if (bytes > 0)
+    MTPLAN_CUDA(cudaMemcpyAsync(piece.memory.get(), data, bytes,
+                                cudaMemcpyDeviceToDevice, from));
+  MTPLAN_CUDA(cudaEventRecord(piece.filled.get(), from));
+  MTPLAN_CUDA(cudaStreamWaitEvent(stream.get(), piece.filled.get(), 0));
+  if (bytes > 0)
+    its.call([&](ncclComm_t comm) {
+      return ncclSend(piece.memory.get(), bytes, ncclUint8, 1, comm,
+                      stream.get());
+    });
+  MTPLAN_CUDA(cudaEventRecord(piece.sent.get(), stream.get()));
+}
+
+bool OutgoingLine::endRecording(cudaStream_t end) {
+  const std::lock_guard lock(mutex);
+  if (inRecording == 0)
+    return false;
+  const Piece &last = *empty[(inRecording - 1) % empty.size()];
+  MTPLAN_CUDA(cudaStreamWaitEvent(end, last.sent.get(), 0));
+  return true;
+}
+
+void OutgoingLine::letFollow(cudaStream_t next) {
+  for (;; awaitAMoment(watchdog)) {
+    const std::lock_guard lock(mutex);
+    goOn();
+    if (!waiting.empty())
+      continue;
+    if (!going.empty())
+      MTPLAN_CUDA(cudaStreamWaitEvent(next, going.back()->sent.get(), 0));
+    return;
+  }
+}
+
 void OutgoingLine::send(const std::string &label, const void *data,
                         std::int64_t bytes) {
   const auto size = static_cast<std::size_t>(bytes);
+  if (captureOf(context->stream().get()))
+    return record(data, size);
   OwnedPiece piece = emptyPiece(size);
   piece->label = label;
   piece->bytes = bytes;
@@ -72,8 +119,7 @@ void OutgoingLine::send(const std::string &label, const void *data,
   goOn();
 }
 
-/// Puts what waits on the stream, as far as the line is ready for it. The
-/// caller holds the mutex.
+/// Puts what waits on the stream, as far as the line is ready for it.
 void OutgoingLine::goOn() {
   while (!waiting.empty() && its.isReady()) {
     Piece &first = *waiting.front();
@@ -99,7 +145,7 @@ bool OutgoingLine::isIdle() {
   const std::lock_guard lock(mutex);
   return waiting.empty() &&
          std::ranges::all_of(going, [](const OwnedPiece &one) {
-           return hasHappened(one->sent);
+           return one->sent.hasHappened();
          });
 }
 
@@ -107,7 +153,7 @@ std::string OutgoingLine::wordsOfOldest() {
   const std::lock_guard lock(mutex);
   for (const auto *all : {&going, &waiting})
     for (const OwnedPiece &one : *all)
-      if (all == &waiting || !hasHappened(one->sent))
+      if (all == &waiting || !one->sent.hasHappened())
         return '"' + one->label + "\" of " + std::to_string(one->bytes) +
                " bytes";
   return "nothing";

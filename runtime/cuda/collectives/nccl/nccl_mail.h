@@ -23,6 +23,11 @@
 // schedule needs more, and there will be one more. So the first steps allocate,
 // and no schedule that sends as it likes gets stuck.
 //
+// In a recording messages go through those pieces in turn, each once the one
+// before it in its piece has been received. That cannot get stuck, either: when
+// the same messages were sent before there were no more pieces, and all waits
+// of the recording were over in time.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_COLLECTIVES_NCCL_NCCL_MAIL_H
@@ -46,7 +51,17 @@ public:
   OutgoingLine(const Watchdog &watchdog, NcclLink::Party party,
                SharedContext context);
 
+  /// Recorded if the caller's stream is.
   void send(const std::string &label, const void *data, std::int64_t bytes);
+
+  /// While the line is idle: pieces become as large as the largest.
+  void beginRecording();
+  /// The stream, which is recorded, follows what was sent in the recording.
+  /// False: nothing was.
+  bool endRecording(cudaStream_t end);
+  /// The stream follows what was sent so far, but for recordings. Waits until
+  /// that is on the line's stream.
+  void letFollow(cudaStream_t next);
 
   /// Whether all has been received.
   bool isIdle();
@@ -68,6 +83,8 @@ private:
   };
   using OwnedPiece = std::unique_ptr<Piece>;
 
+  void collect();
+  void record(const void *data, std::size_t bytes);
   OwnedPiece emptyPiece(std::size_t bytes);
   OwnedPiece take(std::size_t bytes);
   void goOn();
@@ -84,6 +101,8 @@ private:
   bool isGoing = false;
   std::deque<OwnedPiece> going; ///< on the stream
   std::vector<OwnedPiece> empty;
+  std::size_t inRecording = 0;      ///< messages
+  std::vector<OwnedPiece> outgrown; ///< recordings may use them
 };
 
 } // namespace mtplan::runtime::cuda

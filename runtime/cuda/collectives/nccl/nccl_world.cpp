@@ -15,7 +15,7 @@
 
 #include "runtime/cuda/collectives/carrier.h"
 #include "runtime/cuda/collectives/nccl/nccl_group.h"
-#include "runtime/cuda/collectives/nccl/nccl_mail.h"
+#include "runtime/cuda/collectives/nccl/nccl_recording.h"
 #include "runtime/cuda/collectives/one_device_group.h"
 
 namespace mtplan::runtime::cuda {
@@ -56,8 +56,8 @@ public:
     watchdog.check();
     host.check();
   }
-  /// The watchdog follows calls as they are made.
-  bool isQueued() const override { return false; }
+  void beginRecording() override;
+  std::unique_ptr<RecordedCalls> endRecording() override;
   void fail(const std::string &why) noexcept override { host.fail(why); }
 
 private:
@@ -68,6 +68,7 @@ private:
                               const ncclUniqueId &id) const;
   OutgoingLine &lineTo(const std::string &label, int to, int channel);
   NcclLink &lineFrom(const std::string &label, int from, int channel);
+  std::vector<std::shared_ptr<OutgoingLine>> outgoingLines() const;
   void awaitCalls();
   void awaitReceipts();
   void close();
@@ -142,15 +143,14 @@ NcclLink::Party NcclWorld::partyOfLine(int from, int to, int channel, int place,
 }
 
 OutgoingLine &NcclWorld::lineTo(const std::string &label, int to, int channel) {
-  auto &line = outgoing[{to, channel}];
-  if (!line) {
-    const ncclUniqueId id = newUniqueId();
-    host.send(label, &id, sizeof(id), to, channel);
-    line = std::make_shared<OutgoingLine>(
-        watchdog, partyOfLine(rank(), to, channel, 0, id), context);
-    watchdog.add(line);
-  }
-  return *line;
+  if (const auto found = outgoing.find({to, channel}); found != outgoing.end())
+    return *found->second;
+  const ncclUniqueId id = newUniqueId();
+  host.send(label, &id, sizeof(id), to, channel);
+  auto line = std::make_shared<OutgoingLine>(
+      watchdog, partyOfLine(rank(), to, channel, 0, id), context);
+  watchdog.add(line);
+  return *outgoing.emplace(LineKey{to, channel}, std::move(line)).first->second;
 }
 
 NcclLink &NcclWorld::lineFrom(const std::string &label, int from, int channel) {
@@ -214,6 +214,26 @@ void NcclWorld::awaitReceipts() {
       awaitAMoment(watchdog);
     }
   }
+}
+
+std::vector<std::shared_ptr<OutgoingLine>> NcclWorld::outgoingLines() const {
+  std::vector<std::shared_ptr<OutgoingLine>> all;
+  all.reserve(outgoing.size());
+  for (const auto &[key, line] : outgoing)
+    all.push_back(line);
+  return all;
+}
+
+// What was sent will be received whether or not this rank goes on.
+void NcclWorld::beginRecording() {
+  awaitReceipts();
+  for (const auto &[key, line] : outgoing)
+    line->beginRecording();
+}
+
+std::unique_ptr<RecordedCalls> NcclWorld::endRecording() {
+  return std::make_unique<NcclRecording>(watchdog, context, links,
+                                         outgoingLines());
 }
 
 // All communicators at the same time: their ranks need not have them in the

@@ -1,0 +1,34 @@
+//===- nccl_recording.cpp - Calls of NCCL in a graph ----------------------===//
+
+#include "runtime/cuda/collectives/nccl/nccl_recording.h"
+
+namespace mtplan::runtime::cuda {
+
+NcclRecording::NcclRecording(
+    const Watchdog &theWatchdog, SharedContext theContext,
+    const std::vector<std::shared_ptr<NcclLink>> &links,
+    const std::vector<std::shared_ptr<OutgoingLine>> &outgoing)
+    : watchdog(theWatchdog), context(std::move(theContext)),
+      launch(std::make_shared<Event>(cudaEventDefault)) {
+  for (const auto &link : links)
+    if (std::vector<Flight> its = link->takeRecorded(); !its.empty())
+      calls.emplace_back(link, std::move(its));
+  for (const auto &line : outgoing)
+    if (line->endRecording(context->stream(0).get()))
+      lines.push_back(line);
+}
+
+void NcclRecording::repeat() {
+  watchdog.check();
+  cudaStream_t stream = context->stream(0).get();
+  for (const auto &line : lines)
+    line->letFollow(stream);
+  // A graph does not begin before it has ended.
+  for (const auto &[link, its] : calls)
+    link->forget(*launch);
+  MTPLAN_CUDA(cudaEventRecord(launch->get(), stream));
+  for (const auto &[link, its] : calls)
+    link->repeat(its, launch);
+}
+
+} // namespace mtplan::runtime::cuda

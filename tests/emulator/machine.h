@@ -1,0 +1,96 @@
+//===- machine.h - Streams, events and graphs of devices --------*- C++ -*-===//
+//
+// What streams.cpp and graphs.cpp share. All is the mutex's.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TESTS_EMULATOR_MACHINE_H
+#define MTPLAN_TESTS_EMULATOR_MACHINE_H
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tests/emulator/streams.h"
+
+namespace mtplan::emulator {
+
+using Make = std::function<Polled()>;
+
+/// A piece of a graph. Those it waits for come before it.
+struct Node {
+  Make make;
+  std::vector<std::size_t> after;
+};
+
+/// What is being captured from a stream and those that joined it.
+struct Captured {
+  cudaStream_t origin;
+  std::vector<Node> nodes;
+  std::vector<cudaStream_t> streams;
+  bool isOpen = true, isSpoilt = false;
+  unsigned long long number = 0;
+};
+
+/// That this thread has begun and not ended.
+extern thread_local int captures;
+
+/// Of the whole process.
+struct Machine {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<cudaStream_t> streams; ///< in the order in which they were made
+  Pace pace = Pace::first;
+  int devices = 1;
+  std::uint64_t happenings = 0;
+  unsigned long long captures = 0; ///< that were begun
+  int launches = 0;                ///< of graphs
+
+  bool advance(cudaStream_t stream);
+  bool advanceAny(cudaStream_t asked);
+};
+
+Machine &machine();
+
+inline constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+/// What an event that was recorded waits for.
+struct Happening {
+  bool done = false;
+  std::uint64_t when = 0; ///< among all
+};
+
+/// Puts work on a stream, or what makes it into the stream's capture.
+cudaError_t put(cudaStream_t stream, const Make &make);
+
+} // namespace mtplan::emulator
+
+struct CUstream_st {
+  int device = 0;
+  std::deque<mtplan::emulator::Polled> work;
+  std::shared_ptr<mtplan::emulator::Captured> captured;
+  std::size_t last = mtplan::emulator::kNone; ///< its last node
+  std::vector<std::size_t> alsoAfter; ///< what its next node follows, too
+};
+
+struct CUevent_st {
+  bool keepsTime = false;
+  std::shared_ptr<mtplan::emulator::Happening>
+      happening; ///< null: never recorded
+  std::shared_ptr<mtplan::emulator::Captured> captured;
+  std::size_t node = mtplan::emulator::kNone; ///< in it
+};
+
+struct CUgraph_st {
+  std::vector<mtplan::emulator::Node> nodes;
+};
+
+struct CUgraphExec_st {
+  std::vector<mtplan::emulator::Node> nodes;
+};
+
+#endif // MTPLAN_TESTS_EMULATOR_MACHINE_H
