@@ -35,6 +35,7 @@ const std::map<std::string, std::string> &signatures() {
       {"einsum", ""},
       {"embedding", "#*,vh->*h"},
       {"embedding_grad", "#*,*h->vh"},
+      {"gradient_factor", "rp->p"},
       {"layer_norm", "*h,h,h->*h"},
       {"layer_norm_grad", "*h,h,*h->*h,h,h"},
       {"mask", "*->*"},

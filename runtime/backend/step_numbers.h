@@ -15,6 +15,16 @@ struct UpdateNumbers {
   std::int64_t step = 1;    ///< from 1, for the corrections of the moments
   /// What gradients are multiplied by: one over the loss scale, and the clip.
   double gradientFactor = 1.0;
+  /// 0: the step updates nothing, after an overflow. `gradient_factor` writes
+  /// both where a device decides.
+  double updates = 1.0;
+};
+
+/// How they come of the gradients' norm.
+struct NormRule {
+  bool applies = false; ///< else they are given
+  double lossScale = 1.0;
+  double clip = 0.0; ///< largest norm; 0: any
 };
 
 /// What differs from step to step. Lies where kernels find it, so that what was
@@ -24,6 +34,7 @@ struct StepNumbers {
   std::int64_t step = 0;
   bool drops = true; ///< false: masks keep all, as in validation
   UpdateNumbers update;
+  NormRule norm;
 };
 
 } // namespace mtplan::runtime

@@ -44,6 +44,8 @@ public:
 
   void run(const Invocation &call) override {
     const UpdateNumbers &numbers = call.step->update;
+    if (numbers.updates == 0.0)
+      return;
     const auto step = static_cast<double>(numbers.step);
     AdamwPiece<R> all{};
     all.factor = static_cast<R>(numbers.gradientFactor);

@@ -34,6 +34,7 @@ const std::map<std::string, Maker> &makers() {
       {"einsum", makeProduct},
       {"embedding", makeEmbedding},
       {"embedding_grad", makeEmbedding},
+      {"gradient_factor", makeGradientFactor},
       {"layer_norm", makeNorm},
       {"layer_norm_grad", makeNorm},
       {"mask", makeMove},

@@ -19,6 +19,8 @@ namespace mtplan::runtime::cuda {
 using Maker = MadeKernel (*)(const KernelSpec &spec,
                              const SharedContext &context);
 
+MadeKernel makeGradientFactor(const KernelSpec &spec,
+                              const SharedContext &context);
 MadeKernel makeAdamw(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeAttention(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeAttentionGrad(const KernelSpec &spec,

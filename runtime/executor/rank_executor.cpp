@@ -60,6 +60,7 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
       updateNumbers(backend.memory().staging(), sizeof(StepNumbers)),
       squareSums(backend.memory(), sizeof(LongSum)),
       normOfOwn(backend.memory().staging(), sizeof(LongSum)),
+      allSquareSums(backend.memory(), sized(plan.ranks) * sizeof(LongSum)),
       results(backend.memory(), reportsOf(own)), carries(nullptr) {
   if (world.size() != plan.ranks)
     throw std::runtime_error("the plan is for " + std::to_string(plan.ranks) +
@@ -67,7 +68,8 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
                              " run");
   carries = backend.carrier(world);
   const auto streams = static_cast<int>(plan.streams.size());
-  backend.queue().open(streams, StreamOrder::eventsOf(own, streams));
+  sumsAreThere = StreamOrder::eventsOf(own, streams);
+  backend.queue().open(streams, sumsAreThere + 1);
   for (const Group &group : plan.groups) {
     groups.emplace_back();
     for (const std::vector<int> &ranks : group.communicators)
@@ -75,6 +77,8 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
         groups.back() = carrier().group(group.name, ranks);
   }
   everyone = world.everyone("all");
+  if (!backend.memory().isHosts())
+    everyoneThere = carrier().everyone("norm");
   for (const Stage &stage : plan.stages)
     for (const Program &program : stage.programs)
       for (const Instruction &instruction : program.instructions)
@@ -138,6 +142,12 @@ void RankExecutor::prepareOwnKernels() {
           {spec, {memory.at(parameter.gradient, copy, 0)}, {squareSums.get()}});
   }
   squares = prepareAll(backend, squared);
+  if (everyoneThere)
+    gradientFactor = backend.prepare({"gradient_factor",
+                                      "norm of the gradients",
+                                      {},
+                                      {{ElementType::f64, {plan.ranks, 2}, {}}},
+                                      {sum}});
 }
 
 RankExecutor::~RankExecutor() = default;

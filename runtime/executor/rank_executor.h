@@ -4,9 +4,11 @@
 // step then queues the schedule, instruction by instruction, in the order of
 // the plan, on its streams. Where kernels run when they are called, that order
 // is one of those which streams and waits allow. Where a queue records, the
-// second step is recorded and later ones are replayed; the host waits once a
-// step, for the reports and the norm. An update that the host has a part in is
-// queued anew every time: the host waits for each thing that it works on.
+// second step is recorded and later ones are replayed. Devices decide by
+// themselves whether and how a step updates, and go on; the host waits once a
+// step, for the reports and the norm, and decides the same. An update that the
+// host has a part in follows the host's decision and is queued anew every time:
+// the host waits for each thing that it works on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -167,6 +169,8 @@ private:
   /// Queued first: the step's numbers, and gradients and reports of zero.
   void beginSums();
   void sumSquares();
+  void decideThere();
+  void applyUpdate(const StepInput &input);
   double agree(StepOutput &output, const LongSum &norm, double scale);
 
   const Plan &plan;
@@ -179,17 +183,21 @@ private:
   /// its update, of which the host's kernels read the last itself.
   Allocation numbers, stepNumbers, updateNumbers;
   Allocation squareSums, normOfOwn; ///< a LongSum each, the second the host's
+  Allocation allSquareSums;         ///< of all ranks
   Results results;
   std::unique_ptr<World> carries;                    ///< null: `world` does
   std::vector<std::unique_ptr<Communicator>> groups; ///< null: not in it
   std::unique_ptr<Communicator> everyone;
+  std::unique_ptr<Communicator> everyoneThere; ///< on devices; null: none
   std::vector<std::vector<std::unique_ptr<Task>>> programs;
   std::vector<StreamOrder> orders; ///< by program
   /// By program: what an evaluation runs of it.
   std::vector<std::vector<bool>> reporting;
   std::unique_ptr<Kernel> zeros; ///< of gradients
   std::unique_ptr<Kernel> clearSquares, squares;
-  std::vector<std::string> reported; ///< by any stage
+  std::unique_ptr<Kernel> gradientFactor; ///< null: no device decides
+  int sumsAreThere = 0;                   ///< an event
+  std::vector<std::string> reported;      ///< by any stage
   std::map<CollectiveCount, std::int64_t> counted;
   Part forward, update, evaluation;
   double secondsOfSteps = 0.0;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <stdexcept>
 
 #include "runtime/executor/task.h"
@@ -20,7 +21,10 @@ double seconds() {
 }
 
 StepNumbers numbersOf(const StepInput &input, bool drops) {
-  return {input.seed, input.step, drops, input.update};
+  NormRule norm;
+  if (input.rule)
+    norm = {true, input.lossScale, input.rule->clip()};
+  return {input.seed, input.step, drops, input.update, norm};
 }
 
 } // namespace
@@ -128,6 +132,19 @@ void RankExecutor::sumSquares() {
                                  sizeof(LongSum));
 }
 
+// What `agree` and the rule come to, on every device by itself: it need not
+// wait for the hosts.
+void RankExecutor::decideThere() {
+  constexpr std::int64_t kNumbers = sizeof(LongSum) / sizeof(double);
+  everyoneThere->allGather("gradient norm", squareSums.get(),
+                           allSquareSums.get(),
+                           {ElementType::f64, 1, kNumbers});
+  const void *in = allSquareSums.get();
+  void *out = numbers.get() + offsetof(StepNumbers, update) +
+              offsetof(UpdateNumbers, gradientFactor);
+  gradientFactor->run({&in, &out, numbers.as<const StepNumbers>()});
+}
+
 // The sum of squares of all gradients, and the reports, in one message. All
 // ranks of a stage report the same: the first speaks for it. Scales are powers
 // of two, as a rule: then reports are as without.
@@ -155,6 +172,15 @@ double RankExecutor::agree(StepOutput &output, const LongSum &norm,
   return sums[0].value();
 }
 
+void RankExecutor::applyUpdate(const StepInput &input) {
+  if (input.beforeUpdate)
+    input.beforeUpdate();
+  queue(update, input, [&] {
+    for (const ScheduleEntry &entry : own.apply)
+      run(entry, input, nullptr);
+  });
+}
+
 StepOutput RankExecutor::step(const StepInput &input) {
   const double start = seconds();
   feed(input, true);
@@ -167,9 +193,20 @@ StepOutput RankExecutor::step(const StepInput &input) {
         run(entry, input, nullptr);
     const double after = seconds();
     sumSquares();
+    if (everyoneThere)
+      decideThere();
     secondsOfOwnKernels += seconds() - after;
   });
-  backend.queue().finish();
+  // What the device decides alone it goes on with, while the host hears of it.
+  const bool isAhead = everyoneThere && update.mayBeRecorded;
+  if (isAhead) {
+    backend.queue().select(0);
+    backend.queue().record(sumsAreThere);
+    applyUpdate(input);
+    backend.queue().await(sumsAreThere);
+  } else {
+    backend.queue().finish();
+  }
   StepOutput output;
   output.reports = results.sums();
   const double squareSum =
@@ -184,16 +221,12 @@ StepOutput RankExecutor::step(const StepInput &input) {
     output.skipped = !decision.update;
     scaled.update.gradientFactor = decision.factor;
   }
-  if (!output.skipped) {
-    if (input.beforeUpdate)
-      input.beforeUpdate();
+  if (!output.skipped && !isAhead) {
     *updateNumbers.as<StepNumbers>() = numbersOf(scaled, true);
-    queue(update, input, [&] {
-      backend.memory().queueUpload(numbers.get(), updateNumbers.get(),
-                                   sizeof(StepNumbers));
-      for (const ScheduleEntry &entry : own.apply)
-        run(entry, scaled, nullptr);
-    });
+    backend.queue().select(0);
+    backend.memory().queueUpload(numbers.get(), updateNumbers.get(),
+                                 sizeof(StepNumbers));
+    applyUpdate(scaled);
   }
   secondsOfSteps += seconds() - start;
   return output;

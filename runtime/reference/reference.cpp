@@ -58,10 +58,11 @@ public:
       : spec(std::move(theSpec)), function(theFunction), updates(isUpdate) {}
 
   void run(const Invocation &invocation) override {
-    Call call{spec, {}, nullptr, {}, {}};
+    Call call{spec, {}, nullptr, nullptr, {}, {}};
     if (invocation.step) {
       call.moment = invocation.moment();
       call.update = &invocation.step->update;
+      call.norm = &invocation.step->norm;
     }
     for (std::size_t i = 0; i < spec.inputs.size(); ++i)
       call.in.push_back(widened(spec.inputs[i], invocation.inputs[i]));

@@ -23,6 +23,7 @@ struct Call {
   const KernelSpec &spec;
   Moment moment;
   const UpdateNumbers *update = nullptr;
+  const NormRule *norm = nullptr;
   std::vector<Doubles> in, out;
 
   const std::vector<std::int64_t> &inShape(std::size_t i) const {

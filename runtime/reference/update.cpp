@@ -59,9 +59,28 @@ void squareSum(Call &call) {
   call.out[0] = {sum.sum, sum.lost};
 }
 
+/// Of the sums of ranks (runtime/training/gradient_factor.h).
+void gradientFactor(Call &call) {
+  LongSum all;
+  for (std::size_t i = 0; i + 1 < call.in[0].size(); i += 2)
+    all.add(LongSum{call.in[0][i], call.in[0][i + 1]});
+  const NormRule &rule = *call.norm;
+  double &factor = call.out[0][0], &updates = call.out[0][1];
+  updates = 1.0;
+  if (!rule.applies)
+    return;
+  updates = std::isfinite(all.value()) ? 1.0 : 0.0;
+  factor = 1.0 / rule.lossScale;
+  const double norm = std::sqrt(all.value()) / rule.lossScale;
+  if (rule.clip > 0.0 && rule.clip / (norm + 1e-6) < 1.0)
+    factor *= rule.clip / (norm + 1e-6);
+}
+
 /// With decoupled decay (Loshchilov and Hutter 2019).
 void adamw(Call &call) {
   const UpdateNumbers &numbers = *call.update;
+  if (numbers.updates == 0.0)
+    return;
   const bool decay = call.spec.integer("decay", 0) != 0;
   const auto step = static_cast<double>(numbers.step);
   const double correction1 = 1.0 - std::pow(numbers.beta1, step);
@@ -94,6 +113,7 @@ void addUpdate(Table &table) {
   table.functions["cast"] = table.functions["copy"];
   table.updates["square_sum"] = squareSum;
   table.updates["adamw"] = adamw;
+  table.updates["gradient_factor"] = gradientFactor;
 }
 
 } // namespace mtplan::runtime::reference

@@ -52,6 +52,7 @@ public:
 
   /// Of the next step's loss; 1 without a scaler.
   double lossScale() const { return scaler ? scaler->scale() : 1.0; }
+  double clip() const { return settings.clip; }
   UpdateRuleState state() const;
 
   /// To be called once a step.

@@ -11,6 +11,7 @@ namespace mtplan::runtime::cuda {
 template <typename R> struct AdamwNumbers {
   R factor, beta1, beta2, correction1, correction2, epsilon, rate;
   R shrink; ///< 1 - learning rate * decay
+  bool updates;
 
   __device__ void take(const UpdateNumbers &numbers, bool decays) {
     const auto step = static_cast<double>(numbers.step);
@@ -23,6 +24,7 @@ template <typename R> struct AdamwNumbers {
     rate = static_cast<R>(numbers.learningRate);
     shrink = static_cast<R>(
         decays ? 1.0 - numbers.learningRate * numbers.weightDecay : 1.0);
+    updates = numbers.updates != 0.0;
   }
 };
 
@@ -69,7 +71,7 @@ __global__ void updateOne(Updated one, const StepNumbers *step) {
   __syncthreads();
   const std::int64_t first =
       (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kPack;
-  if (first < one.elements)
+  if (numbers.updates && first < one.elements)
     updatePack(one, first, packAt(first, one.elements), numbers);
 }
 
@@ -81,6 +83,8 @@ __global__ void updateMany(Deal<Updated> all, const StepNumbers *step) {
   if (threadIdx.x == 0)
     numbers.take(step->update, one.decays);
   __syncthreads();
+  if (!numbers.updates)
+    return;
   packsOfPiece(share.piece, one.elements, [&](std::int64_t first, int count) {
     updatePack(one, first, count, numbers);
   });

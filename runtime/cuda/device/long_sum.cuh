@@ -31,6 +31,8 @@ struct DeviceLongSum {
     add(other.sum);
     lost += other.lost;
   }
+  /// Of what is not finite, what the sum is.
+  __device__ double value() const { return isfinite(sum) ? sum + lost : sum; }
 };
 
 } // namespace mtplan::runtime::cuda

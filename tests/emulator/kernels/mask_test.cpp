@@ -11,7 +11,7 @@ namespace {
 /// The mask of a moment, as a kernel gets it.
 struct Masked {
   Masked(const Moment &moment, const char *name, double rate)
-      : numbers{moment.seed, moment.step, moment.drops, {}},
+      : numbers{moment.seed, moment.step, moment.drops, {}, {}},
         mask(cuda::Masks(&numbers, name, moment.copy, rate).now()) {}
 
   StepNumbers numbers;

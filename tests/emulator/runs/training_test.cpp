@@ -128,5 +128,34 @@ INSTANTIATE_TEST_SUITE_P(Paces, EmulatedTraining,
                          testing::Values(Way{Pace::last, false},
                                          Way{Pace::asked, true}));
 
+// A scale that overflows at first: the device leaves out what the host does.
+TEST(EmulatedScale, SkipsAsOnTheCpu) {
+  const TestFolder folder;
+  const std::string model = folder / "model.json", plan = folder / "plan";
+  std::ofstream(model) << R"({"model_type": "gpt2", "n_layer": 1,
+    "n_embd": 16, "n_head": 2, "n_positions": 8, "vocab_size": 256})";
+  ASSERT_EQ(compileExample(model, plan, {"--gpus", "1", "--precision", "fp16"}),
+            "");
+  const auto train = [&](const std::string &backend) {
+    return runHere({plan, "--data", kText, "--backend", backend, "--steps", "8",
+                    "--clip", "0.5", "--loss-scale", "nvidia", "--metrics",
+                    folder / backend, "--every", "1"});
+  };
+  const Ran cpu = train("cpu"), gpu = train("cuda");
+  ASSERT_EQ(cpu.code, 0) << cpu.err;
+  ASSERT_EQ(gpu.code, 0) << gpu.err;
+  EXPECT_EQ(numbersIn(folder / "cuda", "loss_scale"),
+            numbersIn(folder / "cpu", "loss_scale"));
+  const std::vector<double> expected = numbersIn(folder / "cpu", "loss"),
+                            ran = numbersIn(folder / "cuda", "loss");
+  ASSERT_THAT(ran, SizeIs(8));
+  const std::vector<double> scales = numbersIn(folder / "cuda", "loss_scale");
+  ASSERT_THAT(scales, SizeIs(8));
+  EXPECT_LT(scales[1], scales[0]); // skipped
+  EXPECT_EQ(scales[7], scales[6]); // updated
+  for (std::size_t i = 0; i < ran.size(); ++i)
+    EXPECT_NEAR(ran[i], expected[i], 1e-3 * expected[i]) << i;
+}
+
 } // namespace
 } // namespace mtplan

@@ -1,5 +1,6 @@
 //===- catalog_test.cpp - Calls that every backend must get right ---------===//
 
+#include <cmath>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -347,14 +348,29 @@ void Writer::updates() {
                         .set("counts", counts)
                         .in(kept)
                         .out(twice, Doubles{2.5, 1e-17}));
+  // Within the clip, above it, without one; an overflow; no rule.
+  for (const double clip : {100.0, 1.0, 0.0})
+    for (const double middle : {250.0, HUGE_VAL})
+      for (const bool applies : {true, false}) {
+        Case one = named("gradient_factor");
+        one.in({ElementType::f64, {3, 2}, {}},
+               Doubles{1.5, 1e-17, middle, -1e-15, 3.0, 0.0})
+            .out(twice, Doubles{0.25, 7.0});
+        one.norm = {applies, 8.0, clip};
+        cases.push_back(one);
+      }
   for (std::int64_t decay : {0, 1})
-    cases.push_back(named("adamw")
-                        .set("decay", decay)
-                        .in(kept)
-                        .out(value)
-                        .out(kept, Doubles(count, 0.3))
-                        .out(kept, Doubles(count, -0.01))
-                        .out(kept, Doubles(count, 0.02)));
+    for (const double updates : {1.0, 0.0}) {
+      Case one = named("adamw");
+      one.set("decay", decay)
+          .in(kept)
+          .out(value)
+          .out(kept, Doubles(count, 0.3))
+          .out(kept, Doubles(count, -0.01))
+          .out(kept, Doubles(count, 0.02));
+      one.update.updates = updates;
+      cases.push_back(one);
+    }
 }
 
 } // namespace

@@ -93,7 +93,8 @@ public:
       from.push_back(place(bytes));
     for (const Bytes &bytes : outputs)
       to.push_back(place(bytes));
-    const StepNumbers numbers{moment.seed, moment.step, moment.drops, update};
+    const StepNumbers numbers{moment.seed, moment.step, moment.drops, update,
+                              norm};
     Allocation step(memory, sizeof(numbers));
     memory.upload(step.get(), &numbers, sizeof(numbers));
     kernel->run({from.data(), to.data(),
@@ -126,6 +127,7 @@ public:
                        .weightDecay = 0.1,
                        .step = 3,
                        .gradientFactor = 0.5};
+  NormRule norm;
 
   static Bytes stored(const TensorView &view, const Doubles &values) {
     Bytes bytes(static_cast<std::size_t>(view.elements() * bytesOf(view.type)));
