@@ -1,4 +1,4 @@
-//===- followers.cpp - What products do with what they make ---------------===//
+//===- followers.cpp - Kernels with who takes their result ----------------===//
 
 #include "codegen/followers.h"
 
@@ -21,17 +21,17 @@ bool isSame(const Tensor &a, const Tensor &b) {
          a.entryStep == b.entryStep && a.type == b.type && a.shape == b.shape;
 }
 
-/// The einsum with the other after it; what it takes beside the einsum's result
-/// comes after the einsum's own operands.
-Instruction joined(const Instruction &einsum, const Instruction &other) {
-  Instruction both = einsum;
+/// The one with the other after it; what that takes beside the one's result
+/// comes after the one's own operands.
+Instruction joined(const Instruction &one, const Instruction &other) {
+  Instruction both = one;
   auto &call = std::get<KernelCall>(both.what);
   const auto &then = std::get<KernelCall>(other.what);
   call.settings.push_back({runtime::kThen, then.kernel});
   call.settings.insert(call.settings.end(), then.settings.begin(),
                        then.settings.end());
   for (const Tensor &operand : other.inputs)
-    if (!isSame(operand, einsum.outputs[0]))
+    if (!isSame(operand, one.outputs[0]))
       both.inputs.push_back(operand);
   both.outputs.push_back(other.outputs[0]);
   return both;
@@ -50,28 +50,29 @@ void joinFollowers(Program &program, std::vector<Operation *> &operators,
     if (!follower || found == operators.end())
       continue;
     const auto at = static_cast<std::size_t>(found - operators.begin());
-    const Instruction einsum = all[i], other = all[at];
+    const Instruction maker = all[i], other = all[at];
     const auto crosses = [&](const Instruction &moved) {
-      return std::any_of(
-          all.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-          all.begin() + static_cast<std::ptrdiff_t>(at),
-          [&](const Instruction &one) { return meetings.meet(one, moved); });
+      return std::any_of(all.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                         all.begin() + static_cast<std::ptrdiff_t>(at),
+                         [&](const Instruction &between) {
+                           return meetings.meet(between, moved);
+                         });
     };
-    // What the einsum reads may have been there for the last time.
+    // What the maker reads may have been there for the last time.
     const bool overwrites =
-        std::ranges::any_of(einsum.inputs, [&](const Tensor &read) {
+        std::ranges::any_of(maker.inputs, [&](const Tensor &read) {
           return meetings.meet(read, other.outputs[0]);
         });
     const bool movesUp = !crosses(other);
-    if (overwrites || (!movesUp && crosses(einsum)))
+    if (overwrites || (!movesUp && crosses(maker)))
       continue;
     const std::size_t stays = movesUp ? i : at, goes = movesUp ? at : i;
-    all[stays] = joined(einsum, other);
+    all[stays] = joined(maker, other);
     operators[stays] = operators[i];
     all.erase(all.begin() + static_cast<std::ptrdiff_t>(goes));
     operators.erase(operators.begin() + static_cast<std::ptrdiff_t>(goes));
     if (!movesUp)
-      --i; // what came after the einsum is here now
+      --i; // what came after the maker is here now
   }
 }
 

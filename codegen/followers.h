@@ -1,9 +1,10 @@
-//===- followers.h - What products do with what they make -------*- C++ -*-===//
+//===- followers.h - Kernels with who takes their result --------*- C++ -*-===//
 //
-// An einsum whose result goes into an activation, a sum or an accumulator is
-// written as one instruction with it (setting `then`), so that a device can do
-// both at once. Decided when all bytes have their places: one of them moves to
-// the other, which must not cross who touches the same bytes.
+// An einsum whose result goes into an activation, a sum or an accumulator, and
+// a dropout whose result goes into a sum, are written as one instruction with
+// it (setting `then`), so that a device can do both at once. Decided when all
+// bytes have their places: one of them moves to the other, which must not cross
+// who touches the same bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,7 @@
 namespace mtplan::codegen {
 
 /// \param operators  by instruction, what it was written for; kept in step
-/// O(instructions of the program between an einsum and who takes its result).
+/// O(instructions of the program between an operator and who takes its result).
 void joinFollowers(runtime::Program &program,
                    std::vector<mlir::Operation *> &operators,
                    const Meetings &meetings);

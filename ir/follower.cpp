@@ -1,4 +1,4 @@
-//===- follower.cpp - Who takes what an einsum makes ----------------------===//
+//===- follower.cpp - Who takes what an operator makes --------------------===//
 
 #include "ir/follower.h"
 
@@ -8,20 +8,26 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-Operation *followerOf(Operation *einsum) {
-  if (!isa<EinsumOp>(einsum))
+// Who may follow an einsum if nobody else takes what it makes.
+static bool mayFollowEinsum(Operation *user, Value made) {
+  // Not of what was activated, but of the gradient.
+  auto grad = dyn_cast<ActivationGradOp>(user);
+  return isa<AddOp, AccumulateOp>(user) ||
+         (grad && grad->getOperand(1) == made);
+}
+
+Operation *followerOf(Operation *op) {
+  if (!isa<EinsumOp, DropoutOp>(op))
     return nullptr;
-  const Value made = einsum->getResult(0);
+  const bool isEinsum = isa<EinsumOp>(op);
+  const Value made = op->getResult(0);
   for (Operation *user : made.getUsers()) {
-    if (user->getBlock() != einsum->getBlock())
+    if (user->getBlock() != op->getBlock())
       continue;
-    if (isa<ActivationOp>(user))
+    if (isEinsum && isa<ActivationOp>(user))
       return user;
-    if (!made.hasOneUse())
-      continue;
-    // Not of what was activated, but of the gradient.
-    auto grad = dyn_cast<ActivationGradOp>(user);
-    if (isa<AddOp, AccumulateOp>(user) || (grad && grad->getOperand(1) == made))
+    if (made.hasOneUse() &&
+        (isEinsum ? mayFollowEinsum(user, made) : isa<AddOp>(user)))
       return user;
   }
   return nullptr;

@@ -1,4 +1,4 @@
-//===- follower.h - Who takes what an einsum makes --------------*- C++ -*-===//
+//===- follower.h - Who takes what an operator makes ------------*- C++ -*-===//
 
 #ifndef MTPLAN_IR_FOLLOWER_H
 #define MTPLAN_IR_FOLLOWER_H
@@ -7,11 +7,11 @@
 
 namespace mtplan::ir {
 
-/// The operator that may be done at once with an einsum, as it takes the
-/// einsum's result: an activation, or the only one to take it, if that is an
-/// `add`, an `accumulate` or the gradient of an activation. Null: none, or not
-/// in the einsum's block.
-mlir::Operation *followerOf(mlir::Operation *einsum);
+/// The operator that may be done at once with `op`, as it takes its result. Of
+/// an einsum: an activation, or the only one to take it, if that is an `add`,
+/// an `accumulate` or the gradient of an activation. Of a dropout: the only
+/// one, if that is an `add`. Null: none, or not in the block of `op`.
+mlir::Operation *followerOf(mlir::Operation *op);
 
 } // namespace mtplan::ir
 

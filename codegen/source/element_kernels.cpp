@@ -2,6 +2,7 @@
 
 #include "codegen/source/kernel_writer.h"
 #include "runtime/backend/activation.h"
+#include "runtime/backend/followed.h"
 #include "runtime/backend/strided_source.h"
 
 namespace mtplan::codegen {
@@ -113,10 +114,18 @@ void writeTake(const KernelWriter &to) {
 }
 
 void writeDropout(const KernelWriter &to) {
+  const bool adds = to.spec.find(kThen);
+  if (adds && !isOfOnePrecision(to.spec))
+    return writeInTurn(to);
+  std::vector<std::string> arguments = {
+      to.in(0), to.out(adds ? 1 : 0),
+      "TensorView" + to.names.view(to.instruction.outputs[0]), "now.microBatch",
+      to.masks()};
+  if (adds)
+    arguments.push_back("Addend{" + to.in(1) + ", " +
+                        typeText(to.spec.outputs[0].type) + "}");
   to.needs("dropout.cuh");
-  to.call("dropout", {to.in(0), to.out(0),
-                      "TensorView" + to.names.view(to.instruction.outputs[0]),
-                      "now.microBatch", to.masks()});
+  to.call("dropout", arguments);
 }
 
 void writeNorm(const KernelWriter &to) {

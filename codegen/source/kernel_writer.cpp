@@ -3,6 +3,7 @@
 #include "codegen/source/kernel_writer.h"
 
 #include "codegen/source/cuda_source.h"
+#include "runtime/backend/followed.h"
 
 namespace mtplan::codegen {
 
@@ -48,6 +49,21 @@ void KernelWriter::callAs(const std::string &function,
                           std::vector<std::string> arguments) const {
   arguments.insert(arguments.begin(), "now.stream()");
   text.call(function, arguments);
+}
+
+void writeInTurn(const KernelWriter &to) {
+  const auto [first, second] = halvesOf(to.spec);
+  const Halves<Tensor> halves =
+      halvesOf(second.kernel, to.instruction.inputs, to.instruction.outputs);
+  Instruction one = to.instruction;
+  one.what = KernelCall{first.kernel, first.settings};
+  one.inputs = halves.firstInputs;
+  one.outputs = halves.firstOutputs;
+  writeKernel(one, to.program, to.names, to.text, to.needed);
+  one.what = KernelCall{second.kernel, second.settings};
+  one.inputs = halves.secondInputs;
+  one.outputs = halves.secondOutputs;
+  writeKernel(one, to.program, to.names, to.text, to.needed);
 }
 
 void writeKernel(const Instruction &instruction, const Program &program,

@@ -66,6 +66,9 @@ public:
   std::string axis;         ///< of setting "axis"; "" if there is none
 };
 
+/// Both kernels of an instruction with `then`, one after the other.
+void writeInTurn(const KernelWriter &to);
+
 using KernelTable =
     std::map<std::string, std::function<void(const KernelWriter &)>>;
 

@@ -184,18 +184,7 @@ void writeFollowed(const KernelWriter &to) {
     writeMultiply(to, membersOf(whole->shape), operands);
     return;
   }
-  const auto [first, second] = halvesOf(to.spec);
-  const Halves<Tensor> halves =
-      halvesOf(second.kernel, to.instruction.inputs, to.instruction.outputs);
-  Instruction one = to.instruction;
-  one.what = KernelCall{first.kernel, first.settings};
-  one.inputs = halves.firstInputs;
-  one.outputs = halves.firstOutputs;
-  writeKernel(one, to.program, to.names, to.text, to.needed);
-  one.what = KernelCall{second.kernel, second.settings};
-  one.inputs = halves.secondInputs;
-  one.outputs = halves.secondOutputs;
-  writeKernel(one, to.program, to.names, to.text, to.needed);
+  writeInTurn(to);
 }
 
 std::string lettersText(const LetterLoops &loops) {

@@ -9,6 +9,7 @@
 #include "codegen/source/schedule_lines.h"
 #include "runtime/plan/index.h"
 #include "runtime/plan/plan_words.h"
+#include "runtime/plan/then_setting.h"
 
 namespace mtplan::codegen {
 
@@ -161,10 +162,13 @@ private:
   }
 
   static std::string settingsOf(const KernelCall &call) {
+    std::string words;
     for (const Setting &setting : call.settings)
-      if (setting.name == "equation" || setting.name == "kind")
-        return " " + std::get<std::string>(setting.value);
-    return "";
+      if (setting.name == kThen)
+        words += " then " + std::get<std::string>(setting.value);
+      else if (setting.name == "equation" || setting.name == "kind")
+        words += " " + std::get<std::string>(setting.value);
+    return words;
   }
 
   std::string shapesOf(const Instruction &instruction) const {

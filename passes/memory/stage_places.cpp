@@ -168,8 +168,9 @@ void StagePlaces::placeSaved(ir::SegmentOp segment) {
 
 // The rest lives between two operators of a program. A sum may be taken where
 // its operand is, if nobody else reads that. What may be done at once with an
-// einsum, codegen can only join with it where there is room for both results,
-// beside the einsum's operands: so its own lives from then on, if it can.
+// operator (ir/follower.h), codegen can only join with it where there is room
+// for both results, beside its operands: so they live from then on, if they
+// can.
 StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   llvm::DenseMap<Operation *, int64_t> position;
   for (Operation &op : block)

@@ -1,4 +1,4 @@
-//===- followed.cpp - An einsum that another kernel follows ---------------===//
+//===- followed.cpp - A kernel that another one follows -------------------===//
 
 #include "runtime/backend/followed.h"
 
@@ -12,8 +12,8 @@ namespace {
 
 class InTurn final : public Kernel {
 public:
-  /// \param ownOperands  of the einsum
-  /// \param operandsBefore  of the other, before the einsum's result
+  /// \param ownOperands  of the first
+  /// \param operandsBefore  of the second, before the first's result
   InTurn(std::size_t ownOperands, std::size_t operandsBefore,
          MadeKernel theFirst, MadeKernel theSecond)
       : own(ownOperands), before(operandsBefore), first(std::move(theFirst)),
@@ -48,20 +48,24 @@ int operandsBefore(const std::string &then) {
 
 std::pair<KernelSpec, KernelSpec> halvesOf(const KernelSpec &spec) {
   const std::string then = spec.text(kThen, "");
-  if (spec.kernel != "einsum")
-    refuse(spec, "has " + then + " after it, which only an einsum may have");
+  const bool drops = spec.kernel == "dropout";
+  if (spec.kernel != "einsum" && !drops)
+    refuse(spec, "has " + then +
+                     " after it, which only an einsum or a dropout may have");
   const int before = operandsBefore(then);
-  if (before < 0)
-    refuse(spec, "then '" + then +
-                     "' is none of activation, activation_grad, add, "
-                     "accumulate");
-  const std::size_t operands = spec.inputs.size();
-  if (operands < 2 + static_cast<std::size_t>(before) ||
-      spec.outputs.size() != 2)
+  if (before < 0 || (drops && then != "add"))
+    refuse(spec, "then '" + then + "' is " +
+                     (drops ? "not add"
+                            : "none of activation, activation_grad, add, "
+                              "accumulate"));
+  const std::size_t operands = spec.inputs.size(),
+                    least = (drops ? 1 : 2) + static_cast<std::size_t>(before);
+  if (operands < least || spec.outputs.size() != 2)
     refuse(spec, "has " + std::to_string(operands) + " operands and " +
                      std::to_string(spec.outputs.size()) + " results; with " +
-                     then + " there are " + std::to_string(2 + before) +
-                     " or " + std::to_string(3 + before) + ", and 2");
+                     then + " there are " + std::to_string(least) +
+                     (drops ? "" : " or " + std::to_string(least + 1)) +
+                     ", and 2");
   Halves<TensorView> halves = halvesOf(then, spec.inputs, spec.outputs);
   KernelSpec first{
       spec.kernel, spec.label, {}, halves.firstInputs, halves.firstOutputs};
@@ -71,6 +75,11 @@ std::pair<KernelSpec, KernelSpec> halvesOf(const KernelSpec &spec) {
   KernelSpec second{then, spec.label, first.settings, halves.secondInputs,
                     halves.secondOutputs};
   return {std::move(first), std::move(second)};
+}
+
+bool isOfOnePrecision(const KernelSpec &spec) {
+  const auto [first, second] = halvesOf(spec);
+  return usesDouble(first) == usesDouble(second);
 }
 
 MadeKernel inTurn(Backend &backend, const KernelSpec &spec) {

@@ -1,9 +1,9 @@
-//===- followed.h - An einsum that another kernel follows -------*- C++ -*-===//
+//===- followed.h - A kernel that another one follows -----------*- C++ -*-===//
 //
-// With the setting `then` an einsum is two kernels: itself, and `activation`,
-// `activation_grad`, `add` or `accumulate`, which takes the einsum's result as
-// its last operand. A device may do both at once (cuBLASLt's epilogues), and
-// then need not write what lies between them.
+// With the setting `then` a kernel is two: an einsum and `activation`,
+// `activation_grad`, `add` or `accumulate`, or a dropout and `add`. The second
+// takes the result of the first as its last operand. A device may do both at
+// once (cuBLASLt's epilogues), and then need not write what lies between them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,12 +24,12 @@ template <typename T> struct Halves {
   std::vector<T> firstInputs, firstOutputs, secondInputs, secondOutputs;
 };
 
-/// How many operands `then` has before the einsum's result, or -1 if it is no
-/// kernel that may follow one.
+/// How many operands `then` has before the first's result, or -1 if it is no
+/// kernel that may follow another.
 int operandsBefore(const std::string &then);
 
-/// \param inputs   the einsum's operands, then those before its result
-/// \param outputs  the einsum's result, the other kernel's
+/// \param inputs   the first's operands, then those before its result
+/// \param outputs  the first's result, the second's
 /// There must be as many as that.
 template <typename T>
 Halves<T> halvesOf(const std::string &then, const std::vector<T> &inputs,
@@ -41,9 +41,12 @@ Halves<T> halvesOf(const std::string &then, const std::vector<T> &inputs,
   return halves;
 }
 
-/// The two kernels of an einsum with `then`.
+/// The two kernels of one with `then`.
 /// \throws std::runtime_error as Backend::prepare does
 std::pair<KernelSpec, KernelSpec> halvesOf(const KernelSpec &spec);
+
+/// Whether both halves compute in single precision, or both in double.
+bool isOfOnePrecision(const KernelSpec &spec);
 
 /// Runs both, one after the other.
 MadeKernel inTurn(Backend &backend, const KernelSpec &spec);

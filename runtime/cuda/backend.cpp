@@ -94,7 +94,9 @@ public:
   std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
     checkSpec(spec);
     if (spec.find(kThen)) {
-      MadeKernel both = makeFollowedProduct(spec, context);
+      MadeKernel both = spec.kernel == "dropout"
+                            ? makeFollowedDropout(spec, context)
+                            : makeFollowedProduct(spec, context);
       return both ? std::move(both) : inTurn(*this, spec);
     }
     const auto found = makers().find(spec.kernel);

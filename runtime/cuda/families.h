@@ -29,7 +29,9 @@ MadeKernel makeBalance(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeDropout(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeEmbedding(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeExperts(const KernelSpec &spec, const SharedContext &context);
-/// Of an einsum with `then`; null: cuBLASLt does not do both at once.
+/// With `then`; null: there is none that does both at once.
+MadeKernel makeFollowedDropout(const KernelSpec &spec,
+                               const SharedContext &context);
 MadeKernel makeFollowedProduct(const KernelSpec &spec,
                                const SharedContext &context);
 MadeKernel makeGate(const KernelSpec &spec, const SharedContext &context);

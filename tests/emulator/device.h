@@ -136,6 +136,8 @@ inline void __syncwarp() { ::mtplan::emulator::synchroniseWarp(); }
 
 /// Rounded on its own, not with what is added to it.
 inline double __dmul_rn(double a, double b) { return a * b; }
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline float __fadd_rn(float a, float b) { return a + b; }
 
 template <typename T> T __shfl_xor_sync(unsigned, T value, unsigned mask) {
   return ::mtplan::emulator::shuffled(value,

@@ -65,10 +65,16 @@ TEST(Followers, AreJoinedWithTheProductThatMakesTheirOperand) {
                     Not(Contains("h.*.mlp.act.grad"))));
 }
 
-TEST(Followers, StayApartWhereSomethingComesBetween) {
-  // Dropout.
-  EXPECT_THAT(instructionsOf("tiny-gpt2", "h.forward", {"--gpus", "1"}),
-              AllOf(Contains("h.*.attn.proj"), Contains("h.*.attn.add")));
+// Beside the product before it, whose bias is its own.
+TEST(Followers, OfADropoutAreItsSum) {
+  for (const std::string model : {"tiny-gpt2", "gpt2-124m"}) {
+    SCOPED_TRACE(model);
+    EXPECT_THAT(
+        instructionsOf(model, "h.forward", {"--gpus", "1"}),
+        AllOf(Contains("h.*.attn.proj"), Contains("h.*.attn.drop then add"),
+              Not(Contains("h.*.attn.add")), Contains("h.*.mlp.drop then add"),
+              Not(Contains("h.*.mlp.add"))));
+  }
 }
 
 } // namespace

@@ -61,26 +61,47 @@ inline Piece pieceOfWhole(const TensorView &view) {
   return piece;
 }
 
+/// Rounded on its own, not with a product that it is a sum of.
+inline __device__ float addedApart(float a, float b) { return __fadd_rn(a, b); }
+inline __device__ double addedApart(double a, double b) {
+  return __dadd_rn(a, b);
+}
+
+/// What is added to what is left, if there is data.
+struct Addend {
+  Operand data = kNone;
+  ElementType between = ElementType::f32; ///< what is left is rounded to it
+};
+
 /// A thread for each pack of each row.
 template <typename R>
-__global__ void dropOut(Operand from, Result to, Piece piece, std::int64_t rows,
-                        std::int64_t before, Masks masks) {
+__global__ void dropOut(Operand from, Addend addend, Result to, Piece piece,
+                        std::int64_t rows, std::int64_t before, Masks masks) {
   const std::int64_t width = piece.sizes[piece.dims - 1];
   const std::int64_t packs = (width + kPack - 1) / kPack;
   const std::int64_t pack = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (pack >= rows * packs)
     return;
   const std::int64_t row = pack / packs, h = pack % packs * kPack;
+  const int count = packAt(h, width);
   R x[kPack];
-  load(from, row * width + h, packAt(h, width), x);
+  load(from, row * width + h, count, x);
   masks.now().apply(before + piece.indexOf(row) + h, x);
-  store(to, row * width + h, packAt(h, width), x);
+  if (addend.data.data) {
+    R other[kPack];
+    load(addend.data, row * width + h, count, other);
+    roundTo(addend.between, x);
+#pragma unroll
+    for (int i = 0; i < kPack; ++i)
+      x[i] = addedApart(other[i], x[i]);
+  }
+  store(to, row * width + h, count, x);
 }
 
 template <typename R>
 void dropout(cudaStream_t stream, const Operand &from, const Result &to,
              const TensorView &view, std::int64_t microBatch,
-             const Masks &masks) {
+             const Masks &masks, const Addend &addend = {}) {
   const Piece piece = pieceOfWhole(view);
   const std::int64_t width = piece.sizes[piece.dims - 1];
   const std::int64_t rows = view.elements() / width;
@@ -90,7 +111,7 @@ void dropout(cudaStream_t stream, const Operand &from, const Result &to,
   constexpr unsigned kThreads = 256;
   launch(stream,
          {blocksFor(rows * blocksFor(width, kPack), kThreads), 1, kThreads},
-         dropOut<R>, from, to, piece, rows, microBatch * whole, masks);
+         dropOut<R>, from, addend, to, piece, rows, microBatch * whole, masks);
 }
 
 } // namespace mtplan::runtime::cuda

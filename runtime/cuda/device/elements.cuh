@@ -137,6 +137,17 @@ __device__ void store(const Result &to, std::int64_t first, int count,
   });
 }
 
+/// To what a tensor of the type would hold.
+template <typename R>
+__device__ void roundTo(ElementType type, R (&values)[kPack]) {
+  withType(type, [&](auto *tag) {
+    using T = std::remove_pointer_t<decltype(tag)>;
+#pragma unroll
+    for (int i = 0; i < kPack; ++i)
+      values[i] = widened<R>(narrowed<T>(values[i]));
+  });
+}
+
 template <typename R>
 __device__ R loadOne(const Operand &from, std::int64_t index) {
   R value = R(0);

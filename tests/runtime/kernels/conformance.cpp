@@ -109,6 +109,15 @@ TEST_P(Conformance, DoesWhatFollowsAnEinsum) {
                  toleranceOf(one.spec.outputs[0].type));
 }
 
+// Where nothing is left to rounding, with one pass over memory or two.
+TEST_P(Conformance, DropsAndAddsToTheBitsOfBoth) {
+  for (ElementType type : kTypes)
+    for (ElementType between : kTypes)
+      for (const Case &both : droppedCases(type, 1, between))
+        EXPECT_EQ(both.run(*backend)[1], inTurn(both, *backend).second)
+            << titleOf(both);
+}
+
 TEST_P(Conformance, GivesTheSameBitsAgain) {
   const std::unique_ptr<Backend> other = GetParam().make();
   for (ElementType type : kTypes)

@@ -1,13 +1,55 @@
-//===- followed_cases.h - Einsums that others follow ------------*- C++ -*-===//
+//===- followed_cases.h - Kernels that others follow ------------*- C++ -*-===//
 
 #ifndef MTPLAN_TESTS_RUNTIME_KERNELS_FOLLOWED_CASES_H
 #define MTPLAN_TESTS_RUNTIME_KERNELS_FOLLOWED_CASES_H
 
+#include <utility>
 #include <vector>
 
+#include "runtime/backend/followed.h"
 #include "tests/runtime/kernels/kernel_case.h"
 
 namespace mtplan::runtime::testing {
+
+/// A dropout and a sum, by packs and not, of a piece, with a mask and without.
+/// \param between  what the dropout gives
+inline std::vector<Case> droppedCases(ElementType type, unsigned seed,
+                                      ElementType between) {
+  std::vector<Case> cases;
+  for (const std::int64_t width : {24, 21})
+    for (const double rate : {0.0, 0.3}) {
+      const TensorView piece{type, {3, 37, width}, {{0, 3}, {37, 74}, {5, 50}}};
+      cases.push_back(
+          Case("dropout", seed * 100 + static_cast<unsigned>(cases.size()))
+              .set("rate", rate)
+              .set("mask", "h.*.drop")
+              .set("then", "add")
+              .in(piece)
+              .in(piece)
+              .out({between, piece.shape, piece.pieces})
+              .out(piece));
+    }
+  return cases;
+}
+
+/// What both kernels give, one after the other.
+inline std::pair<Doubles, Doubles> inTurn(const Case &both, Backend &backend) {
+  const auto [one, other] = halvesOf(both.spec);
+  Case first(one.kernel), second(other.kernel);
+  first.spec.settings = one.settings;
+  second.spec.settings = other.settings;
+  for (std::size_t i = 0; i < both.spec.inputs.size(); ++i)
+    (i < one.inputs.size() ? first : second)
+        .in(both.spec.inputs[i], both.input(i));
+  first.out(one.outputs[0]);
+  Doubles between = first.run(backend)[0];
+  second.in(both.spec.outputs[0], between);
+  std::optional<Doubles> before;
+  if (other.kernel == "accumulate")
+    before = Doubles(between.size(), 0.7);
+  second.out(other.outputs[0], before);
+  return {between, second.run(backend)[0]};
+}
 
 /// Every kernel that may follow an einsum, with and without a bias, in shapes
 /// that epilogues take and others; accumulators are of f32, or f64 with f64.

@@ -1,4 +1,4 @@
-//===- followed_test.cpp - An einsum that another kernel follows ----------===//
+//===- followed_test.cpp - A kernel that another one follows --------------===//
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,28 +30,14 @@ TEST(Followed, GivesTheBitsOfBothOneAfterTheOther) {
        {makeReferenceBackend, +[] { return makeCpuBackend(2); }}) {
     const std::unique_ptr<Backend> backend = make();
     for (ElementType type : {ElementType::f64, kF32, kBf16})
-      for (const Case &both : followedCases(type, 1)) {
-        const std::string then = both.spec.text("then", "");
-        const std::size_t others = then == "add" || then == "activation_grad";
-        const std::size_t own = both.spec.inputs.size() - others;
-        Case first("einsum"), second(then);
-        first.spec.settings = {both.spec.settings[0]};
-        second.spec.settings = both.spec.settings;
-        std::erase_if(second.spec.settings,
-                      [](const Setting &one) { return one.name == "then"; });
-        for (std::size_t i = 0; i < both.spec.inputs.size(); ++i)
-          (i < own ? first : second).in(both.spec.inputs[i], both.input(i));
-        first.out(both.spec.outputs[0]);
-        const Doubles between = first.run(*backend)[0];
-        second.in(both.spec.outputs[0], between);
-        std::optional<Doubles> before;
-        if (then == "accumulate")
-          before = Doubles(between.size(), 0.7);
-        second.out(both.spec.outputs[1], before);
-        const std::vector<Doubles> all = both.run(*backend);
-        EXPECT_EQ(all[0], between) << then;
-        EXPECT_EQ(all[1], second.run(*backend)[0]) << then;
-      }
+      for (const auto &cases :
+           {followedCases(type, 1), droppedCases(type, 1, type)})
+        for (const Case &both : cases) {
+          const auto [first, second] = inTurn(both, *backend);
+          const std::vector<Doubles> all = both.run(*backend);
+          EXPECT_EQ(all[0], first) << both.spec.text("then", "");
+          EXPECT_EQ(all[1], second) << both.spec.text("then", "");
+        }
   }
 }
 
@@ -67,7 +53,13 @@ TEST(Followed, RefusesWhatCannotFollow) {
                                "are 3 or 4, and 2");
   KernelSpec other = linear("add", kF32, 8);
   other.kernel = "mul";
-  says(other, "which only an einsum may have");
+  says(other, "which only an einsum or a dropout may have");
+  KernelSpec dropped = droppedCases(kF32, 1, kF32)[0].spec;
+  dropped.settings.back().value = std::string("activation");
+  says(dropped, "(dropout): then 'activation' is not add");
+  dropped = droppedCases(kF32, 1, kF32)[0].spec;
+  dropped.inputs.pop_back();
+  says(dropped, "has 1 operands and 2 results; with add there are 2, and 2");
   KernelSpec apart = linear("activation", kF32, 8);
   apart.outputs[1].shape[2] = 9;
   says(apart, "(activation)");
