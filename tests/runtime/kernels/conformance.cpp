@@ -113,9 +113,10 @@ TEST_P(Conformance, DoesWhatFollowsAnEinsum) {
 TEST_P(Conformance, DropsAndAddsToTheBitsOfBoth) {
   for (ElementType type : kTypes)
     for (ElementType between : kTypes)
-      for (const Case &both : droppedCases(type, 1, between))
-        EXPECT_EQ(both.run(*backend)[1], inTurn(both, *backend).second)
-            << titleOf(both);
+      for (ElementType sum : kTypes)
+        for (const Case &both : droppedCases(type, 1, between, sum))
+          EXPECT_EQ(both.run(*backend)[1], inTurn(both, *backend).second)
+              << titleOf(both);
 }
 
 TEST_P(Conformance, GivesTheSameBitsAgain) {

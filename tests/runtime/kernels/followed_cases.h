@@ -13,8 +13,9 @@ namespace mtplan::runtime::testing {
 
 /// A dropout and a sum, by packs and not, of a piece, with a mask and without.
 /// \param between  what the dropout gives
+/// \param sum  what is added, and what comes of it
 inline std::vector<Case> droppedCases(ElementType type, unsigned seed,
-                                      ElementType between) {
+                                      ElementType between, ElementType sum) {
   std::vector<Case> cases;
   for (const std::int64_t width : {24, 21})
     for (const double rate : {0.0, 0.3}) {
@@ -25,9 +26,9 @@ inline std::vector<Case> droppedCases(ElementType type, unsigned seed,
               .set("mask", "h.*.drop")
               .set("then", "add")
               .in(piece)
-              .in(piece)
+              .in({sum, piece.shape, piece.pieces})
               .out({between, piece.shape, piece.pieces})
-              .out(piece));
+              .out({sum, piece.shape, piece.pieces}));
     }
   return cases;
 }

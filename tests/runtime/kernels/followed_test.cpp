@@ -31,7 +31,7 @@ TEST(Followed, GivesTheBitsOfBothOneAfterTheOther) {
     const std::unique_ptr<Backend> backend = make();
     for (ElementType type : {ElementType::f64, kF32, kBf16})
       for (const auto &cases :
-           {followedCases(type, 1), droppedCases(type, 1, type)})
+           {followedCases(type, 1), droppedCases(type, 1, type, type)})
         for (const Case &both : cases) {
           const auto [first, second] = inTurn(both, *backend);
           const std::vector<Doubles> all = both.run(*backend);
@@ -54,10 +54,10 @@ TEST(Followed, RefusesWhatCannotFollow) {
   KernelSpec other = linear("add", kF32, 8);
   other.kernel = "mul";
   says(other, "which only an einsum or a dropout may have");
-  KernelSpec dropped = droppedCases(kF32, 1, kF32)[0].spec;
+  KernelSpec dropped = droppedCases(kF32, 1, kF32, kF32)[0].spec;
   dropped.settings.back().value = std::string("activation");
   says(dropped, "(dropout): then 'activation' is not add");
-  dropped = droppedCases(kF32, 1, kF32)[0].spec;
+  dropped = droppedCases(kF32, 1, kF32, kF32)[0].spec;
   dropped.inputs.pop_back();
   says(dropped, "has 1 operands and 2 results; with add there are 2, and 2");
   KernelSpec apart = linear("activation", kF32, 8);
