@@ -77,8 +77,8 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
         groups.back() = carrier().group(group.name, ranks);
   }
   everyone = world.everyone("all");
-  if (!backend.memory().isHosts())
-    everyoneThere = carrier().everyone("norm");
+  if (carries)
+    everyoneThere = carries->everyone("norm");
   for (const Stage &stage : plan.stages)
     for (const Program &program : stage.programs)
       for (const Instruction &instruction : program.instructions)
