@@ -2,8 +2,10 @@
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include "mlir/IR/TypeUtilities.h"
 
 #include "ir/dim_classes.h"
+#include "ir/follower.h"
 #include "passes/layout/bridge.h"
 #include "passes/layout/planner_op.h"
 
@@ -187,8 +189,46 @@ private:
         (name += '#') += std::to_string(i);
       plain.results[i].tensor = addTensor(result, name, phase);
     }
+    plain.follows = followedBy(op);
     countModelFlops(op, plain);
     segment->ops.push_back(std::move(plain));
+  }
+
+  // The operand that makes an operator the follower of an einsum, of the first
+  // if there are two, as codegen has it; or -1.
+  int followedBy(ir::ComputeOp op) {
+    int first = -1;
+    for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+      auto einsum = operand.getDefiningOp<ir::EinsumOp>();
+      if (einsum && ir::followerOf(einsum) == op && mayBeOne(einsum, op) &&
+          (first < 0 ||
+           einsum->isBeforeInBlock(op->getOperand(first).getDefiningOp())))
+        first = static_cast<int>(i);
+    }
+    return first;
+  }
+
+  // Both at once are one product of matrices, with no batch of them and no sum
+  // over samples, in which nothing is rounded on the way.
+  bool mayBeOne(ir::EinsumOp einsum, ir::ComputeOp follower) {
+    const int made = tensors.lookup(einsum.getResult());
+    const auto product =
+        llvm::find_if(segment->ops, [&](const planner::Op &one) {
+          return one.results.front().tensor == made;
+        });
+    auto type = [](Value value) { return getElementTypeOrSelf(value); };
+    auto isSame = [&](Value value) {
+      return type(value) == type(einsum.getResult());
+    };
+    return product->opClass == planner::OpClass::gemm &&
+           product->batch.empty() &&
+           llvm::none_of(product->k,
+                         [&](int factor) {
+                           return product->factors[factor].split ==
+                                  planner::Split::batch;
+                         }) &&
+           llvm::all_of(follower->getOperands(), isSame) &&
+           llvm::all_of(follower->getResults(), isSame);
   }
 
   // Products count as they are; attention over all pairs, backward twice the

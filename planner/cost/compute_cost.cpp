@@ -8,6 +8,7 @@
 
 #include "planner/cost/attention_cost.h"
 #include "planner/cost/product_cost.h"
+#include "planner/index.h"
 
 namespace mtplan::planner {
 
@@ -68,6 +69,8 @@ BytesPerSec measuredRate(const Op &op, const OpRun &run, const Device &device,
 double kernelsOf(const Op &op, const OpRun &run, const Device &device,
                  const Software &software) {
   bool forward = op.phase == Phase::forward;
+  if (run.savedPasses > 0)
+    return 0;
   if (op.opClass == OpClass::attention)
     return forward ? software.attention.forwardKernels
                    : software.attention.backwardKernels;
@@ -86,9 +89,14 @@ Seconds gaps(const Op &op, const OpRun &run, const Device &device,
 
 Seconds passTime(const Op &op, const OpRun &run, const LocalWork &work,
                  const Device &device, const Software &software) {
+  const double saved =
+      run.savedPasses > 0
+          ? run.savedPasses * work.bytesOf(op.operands[at(op.follows)])
+          : 0.0;
+  auto left = [&](double bytes) { return Bytes{std::max(0.0, bytes - saved)}; };
   if (BytesPerSec own = measuredRate(op, run, device, software); own.value > 0)
-    return Bytes{work.traffic()} / own;
-  return Bytes{passBytes(op, work, software)} / device.passRate();
+    return left(work.traffic()) / own;
+  return left(passBytes(op, work, software)) / device.passRate();
 }
 
 // Bytes of one rank's pieces of the first operand, the second and the result.
@@ -184,6 +192,18 @@ Seconds computeTime(const Op &op, const OpRun &run, const Strategy &strategy,
     break;
   }
   return time * run.pace;
+}
+
+Seconds apartTime(const Op &op, const OpRun &run, const Strategy &strategy,
+                  const Layout &made, const std::vector<Tensor> &tensors,
+                  const Mesh &mesh, const Machine &machine,
+                  const Software &software) {
+  if (run.savedPasses == 0 || made == operandLayout(op, strategy, op.follows))
+    return {};
+  OpRun alone = run;
+  alone.savedPasses = 0;
+  return computeTime(op, alone, strategy, tensors, mesh, machine, software) -
+         computeTime(op, run, strategy, tensors, mesh, machine, software);
 }
 
 Seconds computeTime(const Op &op, const Strategy &strategy,

@@ -17,11 +17,19 @@
 
 namespace mtplan::planner {
 
-/// Time of `op`, run as `run` says, under `strategy` on the busiest rank.
+/// Time of `op`, run as `run` says, under `strategy` on the busiest rank. What
+/// may be done at once with the product before it is.
 /// \param tensors  the segment's tensors, which op's uses index
 Seconds computeTime(const Op &op, const OpRun &run, const Strategy &strategy,
                     const std::vector<Tensor> &tensors, const Mesh &mesh,
                     const Machine &machine, const Software &software);
+
+/// What it takes more where that product hands over its result as `made`: 0 if
+/// that is how it is taken, or if the two never are one.
+Seconds apartTime(const Op &op, const OpRun &run, const Strategy &strategy,
+                  const Layout &made, const std::vector<Tensor> &tensors,
+                  const Mesh &mesh, const Machine &machine,
+                  const Software &software);
 
 /// The same of an operator on its own.
 Seconds computeTime(const Op &op, const Strategy &strategy,

@@ -19,9 +19,9 @@ double extentOf(const Op &op, const std::vector<int> &factors) {
 
 class Runs {
 public:
-  Runs(const SegmentGraph &of, const Device &device, const Software &with,
+  Runs(const SegmentGraph &of, const Device &on, const Software &with,
        Precision precision, int devices)
-      : segment(of), software(with), runs(of.ops.size()),
+      : segment(of), device(on), software(with), runs(of.ops.size()),
         maker(of.tensors.size(), -1) {
     bool eighths = precision == Precision::fp8;
     for (std::size_t o = 0; o < runs.size(); ++o) {
@@ -40,6 +40,7 @@ public:
       joinReaders();
       joinSums();
     }
+    joinFollowers();
     return std::move(runs);
   }
 
@@ -128,7 +129,31 @@ private:
     }
   }
 
+  // The follower does not read what the product makes; if nobody else does, it
+  // is not written either.
+  void joinFollowers() {
+    std::vector<int> readers(segment.tensors.size(), 0);
+    for (const Op &op : segment.ops)
+      for (const Use &use : op.operands)
+        ++readers[at(use.tensor)];
+    for (const Accumulation &sum : segment.accumulations)
+      ++readers[at(sum.tensor)];
+    for (const std::vector<int> *leave :
+         {&segment.carriedOut, &segment.gradientOut, &segment.reported})
+      for (int tensor : *leave)
+        ++readers[at(tensor)];
+    for (std::size_t o = 0; o < runs.size(); ++o) {
+      const Op &op = segment.ops[o];
+      if (op.follows >= 0 && !runs[o].inProduct &&
+          joinsProduct(software, device, op.kind, op.variant,
+                       runs[o].precision))
+        runs[o].savedPasses =
+            readers[at(op.operands[at(op.follows)].tensor)] == 1 ? 2 : 1;
+    }
+  }
+
   const SegmentGraph &segment;
+  const Device &device;
   const Software &software;
   std::vector<OpRun> runs;
   std::vector<int> maker; ///< by tensor: the operator, or -1

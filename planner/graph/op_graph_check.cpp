@@ -293,6 +293,34 @@ private:
     }
   }
 
+  // What follows a product takes its result as it is, element by element.
+  void checkFollower(const SegmentGraph &segment, const Op &op,
+                     const std::string &pointer,
+                     std::vector<bool> &isFollowed) {
+    if (op.follows == -1 ||
+        !inRange(op.follows, op.operands.size(), pointer, "operands"))
+      return;
+    const Use &operand = op.operands[static_cast<std::size_t>(op.follows)];
+    if (op.opClass != OpClass::memory)
+      fail(pointer, "is of an operator that is not of class \"memory\"");
+    if (op.results.empty() || operand.factors != op.results[0].factors)
+      fail(pointer, "operand " + std::to_string(op.follows) +
+                        " does not run along the factors of the result");
+    for (std::size_t o = 0; o < segment.ops.size(); ++o) {
+      const Op &maker = segment.ops[o];
+      if (maker.opClass != OpClass::gemm || maker.phase != op.phase ||
+          maker.results.empty() || maker.results[0].tensor != operand.tensor)
+        continue;
+      if (isFollowed[o])
+        fail(pointer,
+             "operator " + std::to_string(o) + " has another follower already");
+      isFollowed[o] = true;
+      return;
+    }
+    fail(pointer, "operand " + std::to_string(op.follows) +
+                      " is made by no product of the same phase");
+  }
+
   static bool isArgument(const SegmentGraph &segment, int tensor) {
     auto in = [&](const std::vector<int> &list) {
       return std::ranges::find(list, tensor) != list.end();
@@ -334,9 +362,11 @@ private:
     for (std::size_t t = 0; t < segment.tensors.size(); ++t)
       checkTensor(segment.tensors[t], at(pointer + "/tensors", t));
     bool backward = false;
+    std::vector<bool> isFollowed(segment.ops.size(), false);
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
       std::string here = at(pointer + "/ops", o);
       checkOp(segment.ops[o], segment, here);
+      checkFollower(segment, segment.ops[o], here + "/follows", isFollowed);
       if (backward && segment.ops[o].phase == Phase::forward)
         fail(here + "/phase", "is \"forward\" after a backward operator");
       backward |= segment.ops[o].phase == Phase::backward;

@@ -107,8 +107,10 @@ ordered_json write(const Op &op) {
                   {"class", nameOf(op.opClass)},
                   {"factors", listOf(op.factors, one)},
                   {"operands", listOf(op.operands, one)},
-                  {"results", listOf(op.results, one)},
-                  {"addends", op.addends},
+                  {"results", listOf(op.results, one)}});
+  if (op.follows >= 0)
+    written["follows"] = op.follows;
+  written.update({{"addends", op.addends},
                   {"linear_groups", op.linearGroups},
                   {"flops", op.flops.value},
                   {"m", op.m},
@@ -284,6 +286,7 @@ private:
       op.factors.push_back(readFactor(*value, where));
     op.operands = readUses(fields, "operands");
     op.results = readUses(fields, "results");
+    op.follows = whole(fields, "follows", -1, -1);
     op.addends = indices(fields, "addends");
     for (const auto &[value, where] : fields.elements("linear_groups", false)) {
       std::vector<int> group;

@@ -217,12 +217,30 @@ private:
     sourced.plain.rejectOthers();
   }
 
+  void readJoins(const json &object, const std::string &pointer,
+                 MeasuredKernels &kernels) {
+    JsonFields fields(object, pointer, errors);
+    for (Precision precision : kMeasured) {
+      std::vector<std::string> &names = kernels.joins[storedAs(precision)];
+      for (const auto &[value, where] :
+           fields.elements(nameOf(precision), false))
+        if (value->is_string())
+          names.push_back(value->get<std::string>());
+        else
+          errors.push_back(where + ": must be the name of a kernel");
+      std::ranges::sort(names);
+    }
+    fields.rejectOthers();
+  }
+
   MeasuredKernels readKernels(const json &object, const std::string &pointer) {
     MeasuredKernels kernels;
     JsonFields fields(object, pointer, errors);
     kernels.software = fields.text("software");
     readAttention(fields, kAttention, kernels.attention);
     readAttention(fields, kDroppingAttention, kernels.droppingAttention);
+    if (const json *joins = fields.find("joins"))
+      readJoins(*joins, fields.pointerTo("joins"), kernels);
     if (const json *passes = fields.find("passes")) {
       const std::string at = fields.pointerTo("passes");
       if (!passes->is_object())
@@ -366,6 +384,10 @@ std::string formatMachine(const Machine &machine, const std::string &source) {
     };
     addShares(kAttention, device.kernels.attention);
     addShares(kDroppingAttention, device.kernels.droppingAttention);
+    for (Precision precision : kMeasured)
+      if (const auto &names = device.kernels.joins[storedAs(precision)];
+          !names.empty())
+        kernels["joins"][nameOf(precision)] = names;
     for (const auto &[name, rates] : device.kernels.passes)
       for (Precision precision : kMeasured)
         if (BytesPerSec rate = rates[storedAs(precision)]; rate.value > 0)

@@ -2,6 +2,7 @@
 
 #include "planner/machine/software.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 
@@ -35,6 +36,15 @@ BytesPerSec measuredPassRate(const Software &software, const Device &device,
     if (auto own = rateOf(variantName(kernel, variant)); own.value > 0)
       return own;
   return rateOf(kernel);
+}
+
+bool joinsProduct(const Software &software, const Device &device,
+                  std::string_view kernel, std::string_view variant,
+                  Precision precision) {
+  const MeasuredKernels *kernels = measuredOf(software, device);
+  return kernels &&
+         std::ranges::binary_search(kernels->joins[storedAs(precision)],
+                                    variantName(kernel, variant));
 }
 
 AttentionRate attentionRateOf(const Software &software, const Device &device,

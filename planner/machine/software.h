@@ -165,6 +165,11 @@ BytesPerSec measuredPassRate(const Software &software, const Device &device,
                              std::string_view kernel, Precision precision,
                              std::string_view variant = {});
 
+/// Whether it was seen to do the kernel at once with the product before it.
+bool joinsProduct(const Software &software, const Device &device,
+                  std::string_view kernel, std::string_view variant,
+                  Precision precision);
+
 /// What a kernel's variant goes by: "activation.gelu"; the kernel's own name
 /// where there is none.
 std::string variantName(std::string_view kernel, std::string_view variant);

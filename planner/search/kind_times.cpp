@@ -2,7 +2,7 @@
 
 #include "planner/search/kind_times.h"
 
-#include "planner/cost/compute_cost.h"
+#include "planner/search/phase_times.h"
 #include "planner/search/recompute.h"
 #include "planner/search/tiling.h"
 
@@ -18,10 +18,9 @@ std::map<std::string, Seconds> kindTimesOf(const ModelGraph &model,
       operatorsAgain(segment, setting.recompute, *setting.software);
   std::map<std::string, Seconds> times;
   for (std::size_t o = 0; o < segment.ops.size(); ++o)
-    times[segment.ops[o].kind] +=
-        computeTime(segment.ops[o], runs[o], plan.strategies[o],
-                    segment.tensors, setting.mesh, *setting.machine,
-                    *setting.software) *
+    times[isJoined(segment, plan, static_cast<int>(o)) ? "einsum"
+                                                       : segment.ops[o].kind] +=
+        operatorTime(segment, plan, o, runs[o], setting) *
         (1.0 + (again[o] ? setting.recomputeShare : 0.0));
   for (const Accumulation &sum : segment.accumulations) {
     const auto parameter = static_cast<std::size_t>(sum.parameter);

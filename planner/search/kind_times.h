@@ -15,8 +15,9 @@
 
 namespace mtplan::planner {
 
-/// By Op::kind, of one copy and micro-batch, recomputation included. Gradients
-/// that are read back and added to are "accumulate".
+/// By Op::kind, of one copy and micro-batch, recomputation included. What is
+/// one instruction with the product that it follows is of the product's kind.
+/// Gradients that are read back and added to are "accumulate".
 std::map<std::string, Seconds> kindTimesOf(const ModelGraph &model,
                                            const SegmentPlan &plan,
                                            const Setting &setting);

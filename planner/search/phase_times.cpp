@@ -58,9 +58,7 @@ public:
 private:
   void addOperator(std::size_t o) {
     const Op &op = segment.ops[o];
-    Seconds time =
-        computeTime(op, runs[o], plan.strategies[o], segment.tensors,
-                    setting.mesh, *setting.machine, *setting.software);
+    Seconds time = operatorTime(segment, plan, o, runs[o], setting);
     partsOf(op.phase).compute += time;
     if (operatorAgain[o])
       times.backward.compute += time * setting.recomputeShare;
@@ -140,6 +138,19 @@ private:
 };
 
 } // namespace
+
+Seconds operatorTime(const SegmentGraph &segment, const SegmentPlan &plan,
+                     std::size_t o, const OpRun &run, const Setting &setting) {
+  const Op &op = segment.ops[o];
+  const Strategy &strategy = plan.strategies[o];
+  Seconds time = computeTime(op, run, strategy, segment.tensors, setting.mesh,
+                             *setting.machine, *setting.software);
+  if (run.savedPasses > 0)
+    time += apartTime(
+        op, run, strategy, *plan.made[at(op.operands[at(op.follows)].tensor)],
+        segment.tensors, setting.mesh, *setting.machine, *setting.software);
+  return time;
+}
 
 PhaseTimes phaseTimesOf(const ModelGraph &model, const SegmentPlan &plan,
                         const Setting &setting, std::vector<bool> &paid) {

@@ -11,6 +11,7 @@
 
 #include <vector>
 
+#include "planner/cost/op_run.h"
 #include "planner/search/segment_plan.h"
 
 namespace mtplan::planner {
@@ -37,6 +38,10 @@ struct PhaseTimes {
   Seconds update;     ///< AdamW on the device, once a step
   HostTimes host;     ///< what is offloaded of it, once a step
 };
+
+/// Of operator `o`, once.
+Seconds operatorTime(const SegmentGraph &segment, const SegmentPlan &plan,
+                     std::size_t o, const OpRun &run, const Setting &setting);
 
 /// \param paid  by parameter: shared ones that an earlier run has reduced and
 ///              updated; those of this run are added

@@ -183,6 +183,16 @@ void LayoutDomain::price(const std::vector<std::int64_t> &shape,
     backwardSeconds = exposed(Phase::backward);
 }
 
+void LayoutDomain::keepInPlace(int axis) {
+  for (std::size_t from = 0; from < layouts.size(); ++from) {
+    int placed = placementOf(layouts[from], axis);
+    for (std::size_t to = 0; to < layouts.size(); ++to)
+      if (placed >= 0 && placed != placementOf(layouts[to], axis))
+        seconds[from * layouts.size() + to] =
+            std::numeric_limits<double>::infinity();
+  }
+}
+
 namespace {
 
 // By set of layouts that holds `made`: the cheapest way to have exactly those,

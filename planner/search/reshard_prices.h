@@ -62,6 +62,8 @@ struct LayoutDomain {
   /// \param tiles   if not: see stateTime()
   void price(const std::vector<std::int64_t> &shape, double elementBytes,
              bool passed, const Setting &setting, int tiles = 1);
+  /// Nothing that the axis splits one way comes to be split another.
+  void keepInPlace(int axis);
   double between(int from, int to, Phase phase = Phase::forward) const {
     bool differs = phase == Phase::backward && !backwardSeconds.empty();
     return (differs ? backwardSeconds

@@ -51,6 +51,18 @@ inline Layout wanted(const SegmentGraph &segment, const SegmentPlan &plan,
   return operandLayout(segment.ops[index], plan.strategies[index], operand);
 }
 
+/// Whether op `op` follows a product whose result it takes as it is made.
+inline bool isJoined(const SegmentGraph &segment, const SegmentPlan &plan,
+                     int op) {
+  const Op &follower = segment.ops[static_cast<std::size_t>(op)];
+  if (follower.follows < 0)
+    return false;
+  const Use &use =
+      follower.operands[static_cast<std::size_t>(follower.follows)];
+  return plan.made[static_cast<std::size_t>(use.tensor)] ==
+         wanted(segment, plan, op, follower.follows);
+}
+
 } // namespace mtplan::planner
 
 #endif // MTPLAN_PLANNER_SEARCH_SEGMENT_PLAN_H

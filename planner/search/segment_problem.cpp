@@ -37,6 +37,9 @@ public:
     for (std::size_t t = 0; t < segment.tensors.size(); ++t)
       if (segment.tensors[t].kind != TensorKind::input)
         addTensor(static_cast<int>(t));
+    for (std::size_t o = 0; o < segment.ops.size(); ++o)
+      if (runs[o].savedPasses > 0)
+        addApart(o);
     return std::move(result);
   }
 
@@ -283,10 +286,7 @@ private:
     auto &readers = phase == Phase::forward ? forwardReaders[at(tensor)]
                                             : backwardReaders[at(tensor)];
     Port reader = port(tensor, variable, values, layoutAt);
-    auto equal = [&](const Port &other) {
-      return other.variable == variable && other.layouts == reader.layouts;
-    };
-    if (std::ranges::none_of(readers, equal))
+    if (std::ranges::find(readers, reader) == readers.end())
       readers.push_back(std::move(reader));
   }
 
@@ -314,7 +314,7 @@ private:
                  setting, tiles[at(t)]);
     if ((tensor.kind == TensorKind::parameter || isAccumulated(t)) &&
         !parametersMove())
-      keepInPlace(domain, tensorAxis);
+      domain.keepInPlace(tensorAxis);
     if (saved) {
       // Recomputed, it is kept only if it is what the segment was handed.
       bool again =
@@ -359,21 +359,8 @@ private:
   }
 
   bool isAccumulated(int t) const {
-    return std::ranges::any_of(segment.accumulations,
-                               [&](const Accumulation &accumulation) {
-                                 return accumulation.tensor == t;
-                               });
-  }
-
-  static void keepInPlace(LayoutDomain &domain, int tensorAxis) {
-    for (int from = 0; from < domain.size(); ++from) {
-      int placed = placementOf(domain.layouts[at(from)], tensorAxis);
-      for (int to = 0; to < domain.size(); ++to)
-        if (placed >= 0 &&
-            placed != placementOf(domain.layouts[at(to)], tensorAxis))
-          domain.seconds[at(from) * domain.layouts.size() + at(to)] =
-              kForbidden;
-    }
+    return std::ranges::find(segment.accumulations, t, &Accumulation::tensor) !=
+           segment.accumulations.end();
   }
 
   // Any whole-valued layout may be kept from forward to backward.
@@ -458,6 +445,21 @@ private:
           fits.time.push_back(set >> layout & 1U ? 0.0 : kForbidden);
       add(std::move(fits), Growth::perStep);
     }
+  }
+
+  // What it takes more where it is not one with the product that it follows.
+  void addApart(std::size_t o) {
+    const Op &op = segment.ops[o];
+    const int t = op.operands[at(op.follows)].tensor;
+    CostTable apart{{makers[at(t)].variable, static_cast<int>(o)}, {}, {}};
+    for (int made : makers[at(t)].layouts)
+      for (const Strategy &strategy : result.strategies[o])
+        apart.time.push_back(apartTime(op, runs[o], strategy,
+                                       result.domains[at(t)].layouts[at(made)],
+                                       segment.tensors, setting.mesh,
+                                       *setting.machine, *setting.software)
+                                 .value);
+    addTimed(std::move(apart), op.phase, operatorAgain[o]);
   }
 
   bool isAgain(const Conversions &conversions) const {

@@ -99,6 +99,7 @@ std::vector<Layout> boundaryLayouts(const Tensor &tensor,
 struct Port {
   int variable = -1;
   std::vector<int> layouts;
+  bool operator==(const Port &) const = default;
 };
 
 /// One phase in which a tensor is brought from one layout into others.

@@ -103,8 +103,11 @@ std::vector<OpRun> opRunsOf(const ModelGraph &model,
   if (setting.tiles == 1)
     return runs;
   std::vector<int> tiles = tilesOfTensors(model, segment, setting);
+  std::vector<bool> inTiles(segment.tensors.size(), false);
   for (std::size_t o = 0; o < runs.size(); ++o) {
     const Op &op = segment.ops[o];
+    if (op.follows >= 0 && inTiles[at(op.operands[at(op.follows)].tensor)])
+      runs[o].savedPasses = 0;
     if (op.opClass != OpClass::gemm)
       continue;
     for (const std::vector<Use> *uses : {&op.operands, &op.results})
@@ -117,6 +120,7 @@ std::vector<OpRun> opRunsOf(const ModelGraph &model,
         for (auto extent : {&Op::m, &Op::n, &Op::k, &Op::batch})
           if (std::ranges::find(op.*extent, factor) != (op.*extent).end())
             runs[o].along = extent;
+        inTiles[at(op.results[0].tensor)] = true;
       }
   }
   return runs;

@@ -32,6 +32,7 @@ public:
   }
 
   double flops() const override { return first->flops() + second->flops(); }
+  bool isInTurn() const override { return true; }
 
 private:
   const std::size_t own, before;

@@ -18,11 +18,13 @@ struct Prepared {
   std::unique_ptr<Kernel> kernel;
 };
 
-// Those that the backend has.
+// Those that the backend has; two kernels of which it says that they are one
+/// only if they are.
 void addPrepared(Backend &backend, KernelRun run, std::vector<Prepared> &all) {
   try {
     std::unique_ptr<Kernel> kernel = backend.prepare(run.spec);
-    all.push_back({std::move(run), std::move(kernel)});
+    if (run.run.as != MeasuredAs::followed || !kernel->isInTurn())
+      all.push_back({std::move(run), std::move(kernel)});
   } catch (const std::runtime_error &) {
     // A backend need not have every kernel of every type.
   }

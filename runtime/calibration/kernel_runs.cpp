@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/backend/activation.h"
+#include "runtime/plan/then_setting.h"
 
 namespace mtplan::runtime {
 
@@ -35,6 +36,7 @@ public:
     product("unaligned", "bsi,io->bso", 1, b * s, h, 4 * h + 8);
     product("odd", "bsi,io->bso", 1, b * s, h, 4 * h + 1);
     batched();
+    followers();
     for (const bool causal : {true, false})
       for (const std::int64_t length : {s, 4 * s})
         for (const bool drops : {false, true})
@@ -91,6 +93,33 @@ private:
     made.run.as = MeasuredAs::product;
     made.run.m = c, made.run.n = f, made.run.k = m, made.run.batch = e;
     add(std::move(made), "batched");
+  }
+
+  // A layer up and what may follow it: another tensor is read, or what the
+  // product makes is written for others.
+  void followers() {
+    follower("add", "");
+    for (const char *function : kActivations)
+      for (const char *kernel : {"activation", "activation_grad"})
+        follower(kernel, function);
+  }
+
+  void follower(const std::string &kernel, const std::string &function) {
+    const std::int64_t h = shapes.hidden;
+    product("a layer up", "bsi,io->bso", shapes.samples, shapes.sequence, h,
+            4 * h);
+    KernelRun &made = runs.back();
+    const TensorView y = made.spec.outputs[0];
+    made.spec.settings.push_back({kThen, kernel});
+    if (!function.empty())
+      made.spec.settings.push_back({"kind", function});
+    if (kernel != "activation")
+      made.spec.inputs.push_back(y);
+    made.spec.outputs.push_back(y);
+    made.run.as = MeasuredAs::followed;
+    made.run.kernel = kernel;
+    made.run.variant = function;
+    made.run.bytes = bytesIn(y);
   }
 
   void attention(std::int64_t samples, std::int64_t length, bool causal,

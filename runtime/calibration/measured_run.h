@@ -14,6 +14,7 @@ enum class MeasuredAs : std::uint8_t {
   launches,   ///< `count` kernels of next to nothing, one after another
   pass,       ///< a kernel that `bytes` pass through
   product,    ///< `batch` of m x k by k x n
+  followed,   ///< a product and `kernel` at once; `bytes` pass beside it
   attention,  ///< `batch` heads of m queries over n keys of k features
   collective, ///< of `bytes` over groups of `ranks` that are `stride` apart
   message,    ///< of `bytes` to the rank `stride` further, all at once

@@ -12,6 +12,7 @@
 
 #include "planner/fit/measurements_json.h"
 #include "planner/machine/machine_json.h"
+#include "planner/machine/software_json.h"
 #include "runtime/calibration/kernel_runs.h"
 #include "runtime/calibration/link_runs.h"
 #include "tests/executable/run_process.h"
@@ -50,6 +51,7 @@ planner::Machine truth() {
   device.kernels.attention[0] = {0.25, 0.375};
   device.kernels.attention[2] = {0.125, 0.1};
   device.kernels.droppingAttention[0] = {0.2, 0.3};
+  device.kernels.joins[2] = {"activation.gelu_tanh", "add"};
   for (const auto &[kernel, rate] :
        {std::pair("adamw", 20e9), std::pair("dropout", 5e9),
         std::pair("activation.gelu", 4e9),
@@ -68,7 +70,13 @@ std::vector<MeasuredRun> runsOf(const planner::Machine &machine, int ranks) {
   std::vector<MeasuredRun> runs{runtime::smallestRun().run};
   for (ElementType type : {ElementType::f32, ElementType::bf16})
     for (const runtime::KernelRun &one : runtime::kernelRunsOf(shapes, type))
-      runs.push_back(one.run);
+      if (one.run.as != MeasuredAs::followed ||
+          planner::joinsProduct(planner::defaultSoftware(), machine.device,
+                                one.run.kernel, one.run.variant,
+                                type == ElementType::f32
+                                    ? planner::Precision::fp32
+                                    : planner::Precision::bf16))
+        runs.push_back(one.run);
   if (ranks > 1)
     for (const char *kernel :
          {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"})
@@ -133,6 +141,7 @@ TEST(Calibrate, FindsAKnownMachineAgain) {
   near(device.kernels.passes.at("activation.gelu")[0].value, 4e9);
   near(device.kernels.passes.at("activation_grad.gelu_tanh")[2].value, 3e9);
   near(device.kernels.passes.at("adamw")[0].value, 20e9);
+  EXPECT_EQ(device.kernels.joins, known.device.kernels.joins);
   near(device.kernels.passes.at("dropout")[2].value, 2.5e9);
   ASSERT_EQ(found.levels.size(), 1U);
   near(found.levels[0].bandwidth.value, 6e9);
@@ -142,6 +151,7 @@ TEST(Calibrate, FindsAKnownMachineAgain) {
   EXPECT_THAT(tableOf(runsOf(known, 4), made),
               testing::AllOf(HasSubstr("all_reduce 4.00 KiB over 4"),
                              HasSubstr("activation.gelu f32"),
+                             HasSubstr("768x3072 bf16 and add"),
                              HasSubstr("attention.dropout of 48 heads")));
 }
 

@@ -154,6 +154,31 @@ TEST(MeasuredKernels, MayHaveVariants) {
               erf.seconds(loadMachine(name), own, Precision::bf16));
 }
 
+TEST(MeasuredKernels, MayBeDoneAtOnceWithTheProductBefore) {
+  json kernels = someKernels();
+  kernels["joins"] = {{"bf16", {"add", "activation.gelu_tanh"}}};
+  const Machine machine = parseMachine(fileWith(kernels).dump());
+  const auto joins = [&](const char *software, const char *kernel,
+                         const char *variant, Precision precision) {
+    return joinsProduct(loadSoftware(software), machine.device, kernel, variant,
+                        precision);
+  };
+  EXPECT_TRUE(joins("mtplan", "add", "", Precision::bf16));
+  EXPECT_TRUE(joins("mtplan", "activation", "gelu_tanh", Precision::bf16));
+  EXPECT_FALSE(joins("mtplan", "activation", "gelu", Precision::bf16));
+  EXPECT_FALSE(joins("mtplan", "add", "", Precision::fp32));
+  EXPECT_FALSE(joins("llm.c", "add", "", Precision::bf16));
+  const std::string text = formatMachine(machine, "a test");
+  EXPECT_EQ(formatMachine(parseMachine(text), "a test"), text);
+  EXPECT_THAT(text, HasSubstr("activation.gelu_tanh"));
+
+  kernels["joins"] = {{"bf16", {"add", 3}}, {"fp64", {"add"}}};
+  const std::string told = refusalOf(fileWith(kernels));
+  EXPECT_THAT(told, HasSubstr("/device/kernels/joins/bf16/1: must be the name "
+                              "of a kernel"));
+  EXPECT_THAT(told, HasSubstr("/device/kernels/joins/fp64"));
+}
+
 TEST(MeasuredKernels, AttentionThatDropsMayHaveItsOwnShare) {
   json kernels = someKernels();
   kernels["attention.dropout"] = {{"fp32_forward", quantity(0.25)},

@@ -88,7 +88,7 @@ TEST(PipelineParts, ChunksAreFilled) {
 struct Found {
   int fitting = 0, pipelines = 0, split = 0, reached = 0;
   int offloaded = 0, hostsFull = 0, tiled = 0;
-  int experts = 0, hybrid = 0, counted = 0, uneven = 0;
+  int followed = 0, experts = 0, hybrid = 0, counted = 0, uneven = 0;
 };
 void compareSpaces(unsigned seeds, bool everything, Found &counts) {
   for (unsigned seed = 0; seed < seeds; ++seed) {
@@ -166,11 +166,15 @@ void compareSpaces(unsigned seeds, bool everything, Found &counts) {
       const PlannedCandidate &found = result.plans[0];
       EXPECT_LE(result.lowerBound.value, best * (1 + 1e-9));
       // Both closed what gaps they could; neither may miss what the other has.
-      EXPECT_LE(found.time.step.value, best * (1 + 1e-9));
+      // Of larger segments one may, and then does not say that it is the best.
+      if (found.optimal || !drawn.follows) {
+        EXPECT_LE(found.time.step.value, best * (1 + 1e-9));
+      }
       EXPECT_GE(found.time.step.value, open * (1 - 1e-9));
       if (share == 0.0)
         used = found.memory.total().value;
       ++counts.fitting;
+      counts.followed += drawn.follows;
       counts.pipelines += found.how.pp > 1;
       counts.split += found.how.zeroStage > 0;
       counts.offloaded += found.how.offload != Offload::none;
@@ -199,6 +203,7 @@ TEST(SearchSpace, IsTheBestOfAllCandidates) {
   EXPECT_GT(counts.offloaded, 10);
   EXPECT_GT(counts.hostsFull, 100);
   EXPECT_GT(counts.tiled, 0);
+  EXPECT_GT(counts.followed, 20);
   // Bounds are not only safe: many a plan's step is its own bound.
   EXPECT_GT(counts.reached, 1000);
 }

@@ -28,6 +28,8 @@ Case drawCase(unsigned seed, int segments, int forwardOps, int backwardOps) {
   NetworkLevel &network = drawn.machine.levels[0];
   network.inSwitchReduction = random.oneIn(3);
   network.reductionBandwidth = 4.0 * network.bandwidth;
+  if (seed % 5 < 2)
+    joinFollowers(drawn.model, drawn.machine);
   SearchOptions options;
   int tp = random.draw(1, 2) * 2, dp = random.draw(1, 2);
   for (Split split : {Split::batch, Split::sequence, Split::row, Split::column,
@@ -130,7 +132,7 @@ void expectOptimum(Case &drawn, StepSpecification &specification) {
 }
 
 TEST(SegmentProblem, HasTheStepsOptimum) {
-  int tried = 0, tied = 0, repeated = 0;
+  int tried = 0, tied = 0, repeated = 0, followed = 0;
   for (unsigned seed = 0; tried < 400; ++seed) {
     SCOPED_TRACE(seed);
     Case drawn = drawCase(seed, 1 + static_cast<int>(seed % 3),
@@ -144,10 +146,14 @@ TEST(SegmentProblem, HasTheStepsOptimum) {
     tied += drawn.model.parameters[0].shared;
     for (const SegmentGraph &segment : drawn.model.segments)
       repeated += segment.repeat > 1;
+    for (const SegmentGraph &segment : drawn.model.segments)
+      followed += std::ranges::any_of(
+          segment.ops, [](const Op &op) { return op.follows >= 0; });
     expectOptimum(drawn, specification);
   }
   EXPECT_GT(tied, 5);
   EXPECT_GT(repeated, 20);
+  EXPECT_GT(followed, 40);
 }
 
 TEST(SegmentProblem, AssignmentsReadBackCostWhatTheyDid) {

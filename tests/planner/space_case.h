@@ -62,17 +62,20 @@ inline void addExperts(ModelGraph &model) {
 }
 
 /// Memory in plenty; every other pair of seeds with traffic beside compute;
-/// two of five may offload, another has heavy weights and may tile them.
+/// two of five may offload, another has heavy weights and may tile them; in one
+/// of seven products and what follows them are done at once.
 struct Case {
   ModelGraph model;
   Machine machine;
   SearchOptions options;
+  bool follows = false; ///< and segments are larger
 };
 
 inline Case drawCase(unsigned seed) {
   RandomModel random(seed);
   Case drawn;
-  drawn.model = random.model(3, 1, 1);
+  drawn.follows = seed % 7 == 3;
+  drawn.model = drawn.follows ? random.model(3, 2, 2) : random.model(3, 1, 1);
   drawn.model.segments[1].repeat = 2 + static_cast<int>(seed % 3);
   for (Parameter &parameter : drawn.model.parameters)
     parameter.copies = 1;
@@ -81,6 +84,8 @@ inline Case drawCase(unsigned seed) {
       drawn.model.parameters[static_cast<std::size_t>(tensor.parameter)]
           .copies = drawn.model.segments[1].repeat;
   drawn.machine = roundMachine(seed % 2 == 0 ? 0.0 : 1e-6);
+  if (drawn.follows)
+    joinFollowers(drawn.model, drawn.machine);
   drawn.options = openOptions(seed % 3 == 0 ? 2 : 4);
   if (seed % 4 > 1)
     drawn.options.overlaps = {};

@@ -310,6 +310,30 @@ private:
     return best;
   }
 
+  // What is not done where an operator is one with the product before it: it
+  // does not read the result, and if nobody does it is not written.
+  double savedBy(const SegmentGraph &segment, std::size_t o, std::size_t v,
+                 const std::vector<int> &made) const {
+    const Op &op = segment.ops[o];
+    const Device &device = setting.machine->device;
+    if (op.follows < 0 || device.kernels.joins[0].empty())
+      return 0;
+    auto operand = static_cast<std::size_t>(op.follows);
+    auto t = static_cast<std::size_t>(op.operands[operand].tensor);
+    if (numbers[o][operand][v] != made[t])
+      return 0;
+    int readers = 0;
+    for (const Choice &choice : choices)
+      for (const Choice::Port &port : choice.ports)
+        readers += !port.makes && port.tensor == static_cast<int>(t);
+    const Layout &layout =
+        layouts[t][static_cast<std::size_t>(numbers[o][operand][v])];
+    double bytes =
+        localBytes(segment.tensors[t].shape, layout, 2, setting.mesh);
+    return device.launch.value +
+           (readers == 1 ? 2 : 1) * bytes / device.bandwidth.value;
+  }
+
   std::map<Key, double> tableOf(std::size_t s) {
     start(s);
     const SegmentGraph &segment = model.segments[s];
@@ -346,6 +370,8 @@ private:
       for (std::size_t t = 0; t < made.size(); ++t)
         if (segment.tensors[t].kind != TensorKind::input)
           moved += tensorTime(t, made[t], ahead[t], back[t]);
+      for (std::size_t o = 0; o < segment.ops.size(); ++o)
+        moved -= savedBy(segment, o, static_cast<std::size_t>(value[o]), made);
       time += moved * static_cast<double>(setting.microBatches);
       auto [at, isNew] =
           table.emplace(Key{states[0], states[1], sharedState}, time);

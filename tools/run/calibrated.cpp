@@ -27,6 +27,9 @@ std::string whatOf(const MeasuredRun &run) {
     return fmt::format("{}{}x{} by {}x{} {}, {}",
                        run.batch > 1 ? fmt::format("{} of ", run.batch) : "",
                        run.m, run.k, run.k, run.n, type, run.what);
+  case MeasuredAs::followed:
+    return fmt::format("{}x{} by {}x{} {} and {}", run.m, run.k, run.k, run.n,
+                       type, planner::variantName(run.kernel, run.variant));
   case MeasuredAs::attention:
     return fmt::format("{} of {} heads, {} positions, {} {}",
                        planner::variantName(run.kernel, run.variant), run.batch,
@@ -48,7 +51,7 @@ std::string rateOf(const MeasuredRun &run) {
   const double seconds = run.timing.seconds;
   if (run.as == MeasuredAs::launches)
     return "";
-  if (run.as == MeasuredAs::product)
+  if (run.as == MeasuredAs::product || run.as == MeasuredAs::followed)
     return fmt::format("{:.4g} GFLOP/s", 2e-9 * static_cast<double>(run.m) *
                                              static_cast<double>(run.n) *
                                              static_cast<double>(run.k) *

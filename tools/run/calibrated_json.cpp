@@ -177,6 +177,10 @@ private:
     made["software"] = planner::defaultSoftware().name;
     addAttention(made);
     for (const MeasuredRun &run : runs)
+      if (run.as == MeasuredAs::followed)
+        made["joins"][planner::nameOf(precisionOf(run.type))].push_back(
+            planner::variantName(run.kernel, run.variant));
+    for (const MeasuredRun &run : runs)
       if (run.as == MeasuredAs::pass)
         made["passes"][planner::variantName(run.kernel, run.variant)]
             [std::string(planner::nameOf(precisionOf(run.type))) + "_GBps"] =
@@ -282,7 +286,8 @@ private:
         break;
       }
       case MeasuredAs::attention:
-        break; // there are shares of peak
+      case MeasuredAs::followed:
+        break; // there are shares of peak, and what is joined
       case MeasuredAs::collective:
         file["collectives"].push_back({{"kind", run.kernel},
                                        {"bytes", run.bytes},
@@ -332,6 +337,25 @@ ordered_json givenValue(const std::string &figure,
 }
 
 } // namespace
+
+// Where the two are not one, what lies between is read, and written if it was
+// not kept anyway.
+static double followerSeconds(const MeasuredRun &run,
+                              const planner::Machine &machine) {
+  const planner::Software &software = planner::defaultSoftware();
+  const planner::Device &device = machine.device;
+  const planner::Precision precision = precisionOf(run.type);
+  planner::BytesPerSec rate = planner::measuredPassRate(
+      software, device, run.kernel, precision, run.variant);
+  if (rate.value == 0)
+    rate = device.passRate();
+  const planner::Bytes once{static_cast<double>(run.bytes)};
+  if (planner::joinsProduct(software, device, run.kernel, run.variant,
+                            precision))
+    return (once / rate).value;
+  const double passes = run.kernel == "activation" ? 2 : 3;
+  return (passes * once / rate + device.launch).value;
+}
 
 planner::Machine machineLike(const std::string &device) {
   for (const std::string &preset : planner::presetNames()) {
@@ -411,6 +435,7 @@ double predictedSeconds(const MeasuredRun &run,
     break;
   }
   case MeasuredAs::product:
+  case MeasuredAs::followed:
     row.kind = planner::MeasuredKind::product;
     row.m = static_cast<double>(run.m);
     row.n = static_cast<double>(run.n);
@@ -443,7 +468,10 @@ double predictedSeconds(const MeasuredRun &run,
     row.stride = run.stride;
     break;
   }
-  return row.predicted(machine);
+  double seconds = row.predicted(machine);
+  if (run.as == MeasuredAs::followed)
+    seconds += followerSeconds(run, machine);
+  return seconds;
 }
 
 } // namespace mtplan::tools

@@ -36,5 +36,36 @@ TEST(Bridge, SaysWhichFunctionAndWhetherAttentionDrops) {
   EXPECT_THAT(variantsOf({"tiny-llama"}), ElementsAre());
 }
 
+// "who follows whom", of a segment.
+std::vector<std::string> followersOf(const Family &family, std::size_t s) {
+  std::vector<std::string> pairs;
+  const planner::SegmentGraph segment = Step(family, 1, 1).graph.segments.at(s);
+  EXPECT_THAT(planner::check(Step(family, 1, 1).graph), ElementsAre());
+  for (const planner::Op &op : segment.ops)
+    if (op.follows >= 0) {
+      const auto operand = static_cast<std::size_t>(op.follows);
+      const int tensor = op.operands[operand].tensor;
+      pairs.push_back(op.name + " follows " +
+                      segment.tensors[static_cast<std::size_t>(tensor)].name);
+    }
+  return pairs;
+}
+
+// What codegen writes as one instruction, where that may be one product. In
+// GPT-2 dropout stands between a projection and the stream.
+TEST(Bridge, SaysWhatFollowsAProduct) {
+  EXPECT_THAT(followersOf({"tiny-gpt2"}, 1),
+              ElementsAre("h.*.mlp.act follows h.*.mlp.fc1",
+                          "h.*.mlp.act.grad follows h.*.mlp.fc2.dx",
+                          "h.*.attn.k.sum follows h.*.attn.v.dx",
+                          "h.*.attn.q.sum follows h.*.attn.q.dx"));
+  EXPECT_THAT(followersOf({"tiny-llama"}, 1),
+              ElementsAre("h.*.attn.add follows h.*.attn.proj",
+                          "h.*.mlp.add follows h.*.mlp.down",
+                          "h.*.mlp.gate.sum follows h.*.mlp.up.dx",
+                          "h.*.attn.k.sum follows h.*.attn.v.dx",
+                          "h.*.attn.q.sum follows h.*.attn.q.dx"));
+}
+
 } // namespace
 } // namespace mtplan::passes

@@ -96,6 +96,7 @@ TEST(Calibration, FindsWhatEveryRunCosts) {
     case MeasuredAs::pass:
       continue; // what is looked up or updated counts otherwise: see below
     case MeasuredAs::product:
+    case MeasuredAs::followed:
       seconds += 2.0 * static_cast<double>(run.m * run.n * run.k * run.batch) /
                  machine.product;
       break;
@@ -146,16 +147,27 @@ TEST(Calibration, TellsVariantsApart) {
     variants[spec.kernel].insert(one.run.variant);
     const bool drops =
         spec.kernel.starts_with("attention") && spec.number("rate", 0.0) > 0.0;
-    EXPECT_EQ(one.run.variant, drops ? "dropout"
-                               : spec.kernel.starts_with("activation")
-                                   ? spec.text("kind", "")
-                                   : "");
+    EXPECT_EQ(one.run.variant, drops ? "dropout" : spec.text("kind", ""));
   }
   EXPECT_THAT(
       variants["activation_grad"],
       ElementsAre("gelu", "gelu_tanh", "relu", "sigmoid", "silu", "tanh"));
   EXPECT_THAT(variants["attention_grad"], ElementsAre("", "dropout"));
   EXPECT_THAT(variants["layer_norm"], ElementsAre(""));
+}
+
+// Of a backend that does both at once; the CPU's does them in turn, see below.
+TEST(Calibration, TellsWhatIsDoneAtOnceWithAProduct) {
+  FakeMachine machine;
+  std::set<std::string> followers;
+  for (const MeasuredRun &run : measured(machine))
+    if (run.as == MeasuredAs::followed) {
+      followers.insert(run.kernel + ' ' + run.variant);
+      EXPECT_EQ(run.bytes, run.m * run.n * bytesOf(run.type));
+    }
+  EXPECT_EQ(followers.size(), 13U);
+  EXPECT_TRUE(followers.contains("add "));
+  EXPECT_TRUE(followers.contains("activation_grad gelu_tanh"));
 }
 
 TEST(Calibration, LeavesOutWhatABackendLacks) {
@@ -200,7 +212,8 @@ TEST(Calibration, RunsOnTheCpu) {
                                        ElementType::f16};
   std::size_t wanted = 1;
   for (const ElementType type : types)
-    wanted += kernelRunsOf(tiny, type).size();
+    for (const KernelRun &one : kernelRunsOf(tiny, type))
+      wanted += one.run.as != MeasuredAs::followed;
   std::vector<std::vector<MeasuredRun>> all(2);
   runOnThreads(2, {}, [&](World &world) {
     const std::unique_ptr<Backend> backend = makeCpuBackend(1);
@@ -213,6 +226,7 @@ TEST(Calibration, RunsOnTheCpu) {
   for (std::size_t i = 0; i < all[0].size(); ++i) {
     EXPECT_GT(all[0][i].timing.seconds, 0.0) << all[0][i].kernel;
     EXPECT_EQ(all[0][i].timing.seconds, all[1][i].timing.seconds);
+    EXPECT_NE(all[0][i].as, MeasuredAs::followed);
     kernels += all[0][i].as < MeasuredAs::collective ? 1 : 0;
   }
   EXPECT_EQ(kernels, wanted);
