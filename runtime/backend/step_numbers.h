@@ -3,6 +3,7 @@
 #ifndef MTPLAN_RUNTIME_BACKEND_STEP_NUMBERS_H
 #define MTPLAN_RUNTIME_BACKEND_STEP_NUMBERS_H
 
+#include <cstddef>
 #include <cstdint>
 
 namespace mtplan::runtime {
@@ -19,6 +20,8 @@ struct UpdateNumbers {
   /// both where a device decides.
   double updates = 1.0;
 };
+static_assert(offsetof(UpdateNumbers, updates) ==
+              offsetof(UpdateNumbers, gradientFactor) + sizeof(double));
 
 /// How they come of the gradients' norm.
 struct NormRule {

@@ -120,7 +120,7 @@ public:
   /// they are made, so that they may be recorded (runtime/backend/queue.h) once
   /// the same calls have been made before.
   virtual bool isQueued() const { return true; }
-  /// A queue is about to record. Other ranks need not.
+  /// A queue is about to record, on all ranks of a group the same calls.
   virtual void beginRecording() {}
   /// At the end of what is recorded, within it. Ends before the world. Null: to
   /// replay it is all that there is to do.

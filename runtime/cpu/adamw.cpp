@@ -44,8 +44,7 @@ public:
 
   void run(const Invocation &call) override {
     const UpdateNumbers &numbers = call.step->update;
-    if (numbers.updates == 0.0)
-      return;
+    updates = numbers.updates != 0.0;
     const auto step = static_cast<double>(numbers.step);
     AdamwPiece<R> all{};
     all.factor = static_cast<R>(numbers.gradientFactor);
@@ -82,7 +81,8 @@ private:
       if (*states[i] == own)
         widenInto(type, at(call.outputs[i + 1], type, first), count, own);
     }
-    adamwLoop(piece);
+    if (updates)
+      adamwLoop(piece);
     for (std::size_t i = 0; i < 3; ++i)
       narrow(spec.outputs[i + 1].type, call.outputs[i + 1], first, count,
              static_cast<const R *>(*states[i]));
@@ -93,6 +93,7 @@ private:
   const SharedContext context;
   const KernelSpec spec;
   const bool decays;
+  bool updates = true; ///< the step that runs
 };
 
 } // namespace

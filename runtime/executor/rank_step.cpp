@@ -198,7 +198,9 @@ StepOutput RankExecutor::step(const StepInput &input) {
     secondsOfOwnKernels += seconds() - after;
   });
   // What the device decides alone it goes on with, while the host hears of it.
-  const bool isAhead = everyoneThere && update.mayBeRecorded;
+  // The first update finds everything cold, and may wait for devices itself.
+  const bool isAhead =
+      everyoneThere && update.mayBeRecorded && update.times > 0;
   if (isAhead) {
     backend.queue().select(0);
     backend.queue().record(sumsAreThere);

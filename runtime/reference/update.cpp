@@ -79,8 +79,6 @@ void gradientFactor(Call &call) {
 /// With decoupled decay (Loshchilov and Hutter 2019).
 void adamw(Call &call) {
   const UpdateNumbers &numbers = *call.update;
-  if (numbers.updates == 0.0)
-    return;
   const bool decay = call.spec.integer("decay", 0) != 0;
   const auto step = static_cast<double>(numbers.step);
   const double correction1 = 1.0 - std::pow(numbers.beta1, step);
@@ -89,6 +87,10 @@ void adamw(Call &call) {
   for (std::size_t i = 0; i < call.in[0].size(); ++i) {
     const double slope = call.in[0][i] * numbers.gradientFactor;
     double &weight = call.out[1][i];
+    if (numbers.updates == 0.0) {
+      call.out[0][i] = weight;
+      continue;
+    }
     double &mean = call.out[2][i], &square = call.out[3][i];
     mean = numbers.beta1 * mean + (1.0 - numbers.beta1) * slope;
     square = numbers.beta2 * square + (1.0 - numbers.beta2) * slope * slope;

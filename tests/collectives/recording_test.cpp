@@ -231,6 +231,46 @@ TEST(RecordedWatchdogTest, ADeviceThatHangsIsNamed) {
                             HasSubstr("within 300 ms")));
 }
 
+// As a step does: two graphs, and the host waits for the first of them alone.
+TEST(RecordedWatchdogTest, AHangInWhatNobodyWaitsForIsNamed) {
+  WorldOptions options;
+  options.patience = milliseconds(300);
+  options.ending = std::chrono::seconds(60);
+  std::string thrown;
+  try {
+    onDevices(Devices::oneEach, 2, options, [&](DeviceRank &rank) {
+      const auto dp = rank.world.group("dp", {0, 1}),
+                 other = rank.world.group("zero", {0, 1});
+      float sums = 1.0F, weights = 1.0F;
+      Repeated forward(rank, [&] {
+        dp->allReduce("sums", &sums, &sums, kOne, Reduction::sum);
+      });
+      Repeated update(rank, [&] {
+        other->allReduce("weights", &weights, &weights, kOne, Reduction::sum);
+      });
+      for (int step = 1; step <= 2 * kSteps; ++step) {
+        rank.world.beginStep(step);
+        forward.run();
+        forward.streams().record(0);
+        if (step == 4 && rank.host.rank() == 1)
+          hold(rank, std::chrono::minutes(10));
+        update.run();
+        forward.streams().await(0);
+        rank.world.check();
+      }
+      rank.finish();
+      rank.world.check();
+    });
+  } catch (const std::exception &error) {
+    thrown = error.what();
+  }
+  EXPECT_EQ(emulator::ncclCommunicators(), 0);
+  EXPECT_THAT(thrown, AllOf(HasSubstr("rank 1 did not come to all-gather "
+                                      "\"step 4, call 1 on GPUs, all-reduce "
+                                      "\"weights\""),
+                            HasSubstr("within 300 ms")));
+}
+
 // All have come to the call in the launch before.
 TEST(RecordedWatchdogTest, LongWorkBeforeACallIsNotItsFault) {
   EXPECT_EQ(whatFails([](DeviceRank &rank, int step) {

@@ -123,7 +123,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
     return cudaErrorStreamCaptureInvalidated;
   if (!joined)
     return cudaErrorStreamCaptureUnjoined;
-  *graph = new CUgraph_st{captured->nodes};
+  *graph = new CUgraph_st{std::move(captured->nodes)};
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *graphExec, cudaGraph_t graph,

@@ -33,6 +33,8 @@ struct ncclComm {
   std::uint64_t collectives = 0;
   std::map<int, std::uint64_t> sends, receives; ///< by peer
   bool calls = false;                           ///< one was made
+  /// Gone when all that holds what was called is: what waits, and graphs.
+  std::vector<std::weak_ptr<char>> held;
   std::uint64_t launches = 0, completed = 0;
   /// Called, but not queued yet: the first of a communicator that does not
   /// block.
@@ -97,9 +99,12 @@ Polled workOf(const Comm &comm, const std::vector<Operation> &operations) {
 void launch(const Comm &comm, const std::vector<Operation> &operations,
             cudaStream_t stream, std::unique_lock<std::mutex> &lock) {
   ++comm->clique->launched[comm->rank];
-  const auto queue = [comm, operations, stream] {
-    enqueuePolled(stream,
-                  [comm, operations] { return workOf(comm, operations); });
+  const auto hold = std::make_shared<char>();
+  std::erase_if(comm->held, [](const auto &one) { return one.expired(); });
+  comm->held.push_back(hold);
+  const auto queue = [comm, operations, stream, hold] {
+    enqueuePolled(
+        stream, [comm, operations, hold] { return workOf(comm, operations); });
   };
   if (!comm->blocks && !std::exchange(comm->calls, true))
     comm->waiting.push_back(queue);
@@ -331,15 +336,21 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   return alive.erase(comm) == 1 ? ncclSuccess : ncclInvalidArgument;
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  {
-    const std::lock_guard lock(mutex);
-    const auto found = alive.find(comm);
-    if (found == alive.end())
-      return ncclInvalidArgument;
-    found->second->aborted = found->second->clique->aborted = true;
-    alive.erase(found);
-  }
+  std::unique_lock lock(mutex);
+  const auto found = alive.find(comm);
+  if (found == alive.end())
+    return ncclInvalidArgument;
+  const Comm its = found->second;
+  its->aborted = its->clique->aborted = true;
+  alive.erase(found);
+  its->waiting.clear();
   changed.notify_all();
+  // As the library: until no graph has calls of it any more.
+  while (std::ranges::any_of(its->held,
+                             [](const auto &one) { return !one.expired(); })) {
+    outside(lock, advance);
+    changed.wait_for(lock, std::chrono::milliseconds(1));
+  }
   return ncclSuccess;
 }
 

@@ -109,6 +109,11 @@ void setDevices(int count) {
   machine().devices = count;
 }
 
+void advance() {
+  const std::lock_guard lock(machine().mutex);
+  machine().advanceAny(nullptr);
+}
+
 int graphLaunches() {
   const std::lock_guard lock(machine().mutex);
   return machine().launches;

@@ -33,6 +33,9 @@ void setPace(Pace pace);
 /// thread's when they are made.
 void setDevices(int count);
 
+/// Devices do some of what they can, as they do by themselves.
+void advance();
+
 /// Graphs that were launched so far, by all threads.
 int graphLaunches();
 

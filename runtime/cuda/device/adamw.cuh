@@ -36,13 +36,21 @@ struct Updated {
   bool decays;
 };
 
-/// With decoupled decay (Loshchilov and Hutter 2019).
+/// With decoupled decay (Loshchilov and Hutter 2019). A step that updates
+/// nothing gives the parameter all the same: it may be made in a place of the
+/// moment and be gathered from there.
 template <typename R>
 __device__ void updatePack(const Updated &one, std::int64_t first, int count,
                            const AdamwNumbers<R> &numbers) {
   R slope[kPack], weight[kPack], m[kPack], v[kPack];
-  load(one.gradient, first, count, slope);
   load(standing(one.master), first, count, weight);
+  const bool hasMaster = one.parameter.data != one.master.data;
+  if (!numbers.updates) {
+    if (hasMaster)
+      store(one.parameter, first, count, weight);
+    return;
+  }
+  load(one.gradient, first, count, slope);
   load(standing(one.mean), first, count, m);
   load(standing(one.square), first, count, v);
 #pragma unroll
@@ -57,7 +65,7 @@ __device__ void updatePack(const Updated &one, std::int64_t first, int count,
   store(one.mean, first, count, m);
   store(one.square, first, count, v);
   store(one.master, first, count, weight);
-  if (one.parameter.data != one.master.data)
+  if (hasMaster)
     store(one.parameter, first, count, weight);
 }
 
@@ -71,7 +79,7 @@ __global__ void updateOne(Updated one, const StepNumbers *step) {
   __syncthreads();
   const std::int64_t first =
       (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kPack;
-  if (numbers.updates && first < one.elements)
+  if (first < one.elements)
     updatePack(one, first, packAt(first, one.elements), numbers);
 }
 
@@ -83,8 +91,6 @@ __global__ void updateMany(Deal<Updated> all, const StepNumbers *step) {
   if (threadIdx.x == 0)
     numbers.take(step->update, one.decays);
   __syncthreads();
-  if (!numbers.updates)
-    return;
   packsOfPiece(share.piece, one.elements, [&](std::int64_t first, int count) {
     updatePack(one, first, count, numbers);
   });

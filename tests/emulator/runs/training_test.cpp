@@ -128,13 +128,18 @@ INSTANTIATE_TEST_SUITE_P(Paces, EmulatedTraining,
                          testing::Values(Way{Pace::last, false},
                                          Way{Pace::asked, true}));
 
-// A scale that overflows at first: the device leaves out what the host does.
-TEST(EmulatedScale, SkipsAsOnTheCpu) {
+// A scale that overflows at first: the device leaves out what the host does,
+// wherever weights are made.
+class EmulatedScale : public testing::TestWithParam<int> {};
+
+TEST_P(EmulatedScale, SkipsAsOnTheCpu) {
   const TestFolder folder;
   const std::string model = folder / "model.json", plan = folder / "plan";
   std::ofstream(model) << R"({"model_type": "gpt2", "n_layer": 1,
     "n_embd": 16, "n_head": 2, "n_positions": 8, "vocab_size": 256})";
-  ASSERT_EQ(compileExample(model, plan, {"--gpus", "1", "--precision", "fp16"}),
+  ASSERT_EQ(compileExample(model, plan,
+                           {"--gpus", "2", "--dp", "2", "--zero",
+                            std::to_string(GetParam()), "--precision", "fp16"}),
             "");
   const auto train = [&](const std::string &backend) {
     return runHere({plan, "--data", kText, "--backend", backend, "--steps", "8",
@@ -156,6 +161,8 @@ TEST(EmulatedScale, SkipsAsOnTheCpu) {
   for (std::size_t i = 0; i < ran.size(); ++i)
     EXPECT_NEAR(ran[i], expected[i], 1e-3 * expected[i]) << i;
 }
+
+INSTANTIATE_TEST_SUITE_P(Stages, EmulatedScale, testing::Values(0, 1, 2, 3));
 
 } // namespace
 } // namespace mtplan

@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/collectives/nccl/nccl_link.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/communicator/call.h"
@@ -152,9 +153,12 @@ std::vector<Flight> NcclLink::takeRecorded() {
   return std::exchange(recorded, {});
 }
 
-void NcclLink::forget(const Event &launch) {
+bool NcclLink::haveEnded(const Event &launch) {
   const std::lock_guard lock(mutex);
-  std::erase_if(flights, [&](const Flight &flight) {
+  if (!comm)
+    throwGone();
+  forgetEnded();
+  return std::ranges::none_of(flights, [&](const Flight &flight) {
     return flight.launch.get() == &launch;
   });
 }
@@ -204,10 +208,13 @@ void NcclLink::close() {
     ncclCommDestroy(std::exchange(comm, nullptr));
 }
 
+// Waits for graphs that have calls of it, which others may have to let go of.
 void NcclLink::abort() noexcept {
-  const std::lock_guard lock(mutex);
-  if (comm)
-    ncclCommAbort(std::exchange(comm, nullptr));
+  std::unique_lock lock(mutex);
+  ncclComm_t last = std::exchange(comm, nullptr);
+  lock.unlock();
+  if (last)
+    ncclCommAbort(last);
 }
 
 std::optional<std::string> NcclLink::overdue(Clock::time_point now) {

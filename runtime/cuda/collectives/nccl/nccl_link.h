@@ -76,8 +76,9 @@ public:
 
   /// The calls that were recorded since the last time.
   std::vector<Flight> takeRecorded();
-  /// Those that followed `launch` have ended: it is about to be recorded anew.
-  void forget(const Event &launch);
+  /// Whether those that followed `launch` have, so that it may be recorded
+  /// anew.
+  bool haveEnded(const Event &launch);
   /// They will be made again after `launch`, which has been recorded, with its
   /// time, on the stream of the graph.
   void repeat(const std::vector<Flight> &calls,

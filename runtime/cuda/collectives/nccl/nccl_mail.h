@@ -26,7 +26,9 @@
 // In a recording messages go through those pieces in turn, each once the one
 // before it in its piece has been received. That cannot get stuck, either: when
 // the same messages were sent before there were no more pieces, and all waits
-// of the recording were over in time.
+// of the recording were over in time. CUDA promises no more than the order that
+// it is told, though: how many branches of a graph go side by side is the
+// device's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -99,8 +101,8 @@ private:
   /// Waiting for the line; the first may be on its way to the stream.
   std::deque<OwnedPiece> waiting;
   bool isGoing = false;
-  std::deque<OwnedPiece> going; ///< on the stream
-  std::vector<OwnedPiece> empty;
+  std::deque<OwnedPiece> going;     ///< on the stream
+  std::vector<OwnedPiece> empty;    ///< of the sender's thread alone, as below
   std::size_t inRecording = 0;      ///< messages
   std::vector<OwnedPiece> outgrown; ///< recordings may use them
 };

@@ -23,9 +23,10 @@ void NcclRecording::repeat() {
   cudaStream_t stream = context->stream(0).get();
   for (const auto &line : lines)
     line->letFollow(stream);
-  // A graph does not begin before it has ended.
+  // The device has other work meanwhile, which is queued after them.
   for (const auto &[link, its] : calls)
-    link->forget(*launch);
+    while (!link->haveEnded(*launch))
+      awaitAMoment(watchdog);
   MTPLAN_CUDA(cudaEventRecord(launch->get(), stream));
   for (const auto &[link, its] : calls)
     link->repeat(its, launch);

@@ -91,10 +91,7 @@ NcclWorld::~NcclWorld() {
       watchdog.fail();
     }
   watchdog.stop();
-  for (const auto &link : links)
-    link->abort();
-  for (const auto &[key, line] : outgoing)
-    line->abort();
+  watchdog.abortAll();
 }
 
 std::shared_ptr<NcclLink> NcclWorld::newLink(NcclLink::Party party,

@@ -42,14 +42,12 @@ void Watchdog::check() const {
 }
 
 void Watchdog::fail() noexcept {
-  std::vector<std::shared_ptr<Ward>> all;
   {
     const std::lock_guard lock(mutex);
     if (failed)
       return;
     why = std::current_exception();
     failed = true;
-    all = wards;
   }
   try {
     throw;
@@ -57,8 +55,22 @@ void Watchdog::fail() noexcept {
   } catch (const std::exception &error) {
     host.fail(error.what());
   }
+  abortAll();
+}
+
+void Watchdog::abortAll() noexcept {
+  std::vector<std::shared_ptr<Ward>> all;
+  {
+    const std::lock_guard lock(mutex);
+    all = wards;
+  }
+  std::vector<std::jthread> threads;
+  threads.reserve(all.size());
   for (const auto &ward : all)
-    ward->abort();
+    threads.emplace_back([this, &ward] {
+      cudaSetDevice(device);
+      ward->abort();
+    });
 }
 
 void Watchdog::stop() {

@@ -57,6 +57,9 @@ public:
   /// The fault that is being handled; the first stands.
   void fail() noexcept;
   void stop();
+  /// Of all wards at once: one may have to wait until a graph ends that waits
+  /// for another.
+  void abortAll() noexcept;
 
 private:
   void run();
