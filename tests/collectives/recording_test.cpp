@@ -232,7 +232,9 @@ TEST(RecordedWatchdogTest, ADeviceThatHangsIsNamed) {
 }
 
 // As a step does: two graphs, and the host waits for the first of them alone.
-TEST(RecordedWatchdogTest, AHangInWhatNobodyWaitsForIsNamed) {
+// What the run threw of the second; `hang` is called before it.
+std::string
+whatFailsBehind(const std::function<void(DeviceRank &, int step)> &hang) {
   WorldOptions options;
   options.patience = milliseconds(300);
   options.ending = std::chrono::seconds(60);
@@ -240,35 +242,63 @@ TEST(RecordedWatchdogTest, AHangInWhatNobodyWaitsForIsNamed) {
   try {
     onDevices(Devices::oneEach, 2, options, [&](DeviceRank &rank) {
       const auto dp = rank.world.group("dp", {0, 1}),
-                 other = rank.world.group("zero", {0, 1});
+                 zero = rank.world.group("zero", {0, 1});
       float sums = 1.0F, weights = 1.0F;
       Repeated forward(rank, [&] {
         dp->allReduce("sums", &sums, &sums, kOne, Reduction::sum);
       });
       Repeated update(rank, [&] {
-        other->allReduce("weights", &weights, &weights, kOne, Reduction::sum);
+        zero->allReduce("weights", &weights, &weights, kOne, Reduction::sum);
       });
-      for (int step = 1; step <= 2 * kSteps; ++step) {
-        rank.world.beginStep(step);
-        forward.run();
-        forward.streams().record(0);
-        if (step == 4 && rank.host.rank() == 1)
-          hold(rank, std::chrono::minutes(10));
-        update.run();
-        forward.streams().await(0);
-        rank.world.check();
+      try {
+        for (int step = 1; step <= 2 * kSteps; ++step) {
+          rank.world.beginStep(step);
+          forward.run();
+          forward.streams().record(0);
+          hang(rank, step);
+          update.run();
+          forward.streams().await(0);
+          rank.world.check();
+        }
+      } catch (...) {
+        rank.finish(); // with what lies here
+        throw;
       }
       rank.finish();
-      rank.world.check();
     });
   } catch (const std::exception &error) {
     thrown = error.what();
   }
   EXPECT_EQ(emulator::ncclCommunicators(), 0);
+  return thrown;
+}
+
+TEST(RecordedWatchdogTest, ADeviceThatHangsWhereNobodyWaitsIsNamed) {
+  const std::string thrown = whatFailsBehind([](DeviceRank &rank, int step) {
+    if (step == 4 && rank.host.rank() == 1)
+      hold(rank, std::chrono::minutes(10));
+  });
   EXPECT_THAT(thrown, AllOf(HasSubstr("rank 1 did not come to all-gather "
                                       "\"step 4, call 1 on GPUs, all-reduce "
                                       "\"weights\""),
                             HasSubstr("within 300 ms")));
+}
+
+// Of two communicators both have a graph that does not end before the second is
+// aborted; the first is not, before its graph is gone.
+TEST(RecordedWatchdogTest, WhatAllWaitForWhereNobodyWaitsIsNamed) {
+  emulator::NcclFaults faults;
+  const std::string thrown = whatFailsBehind([&](DeviceRank &rank, int step) {
+    if (step != 4)
+      return;
+    rank.finish();
+    rank.host.barrier("then");
+    faults.silence(1);
+  });
+  EXPECT_THAT(thrown, AllOf(HasSubstr("step 4, call 1 on GPUs, all-reduce "
+                                      "\"weights\""),
+                            HasSubstr("all ranks have come to it, and it has "
+                                      "not ended within 300 ms")));
 }
 
 // All have come to the call in the launch before.
