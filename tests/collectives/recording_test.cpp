@@ -162,36 +162,41 @@ INSTANTIATE_TEST_SUITE_P(Paces, Recordings,
                          ::testing::Values(Pace::first, Pace::last,
                                            Pace::asked));
 
-/// Ranks that sum in every step, in graphs from the second on; what `before`
-/// queues goes before the sum. What the run threw.
-std::string
-whatFails(const std::function<void(DeviceRank &, int step)> &before) {
+/// What two ranks throw that lose patience soon; "" if nothing.
+std::string thrownBy(const std::function<void(DeviceRank &)> &body) {
   WorldOptions options;
   options.patience = milliseconds(300);
   options.ending = std::chrono::seconds(60);
   std::string thrown;
   try {
-    onDevices(Devices::oneEach, 2, options, [&](DeviceRank &rank) {
-      const auto group = rank.world.group("dp", {0, 1});
-      float value = 1.0F;
-      Repeated forward(rank, [&] {
-        group->allReduce("early", &value, &value, kOne, Reduction::sum);
-        group->allReduce("grads", &value, &value, kOne, Reduction::sum);
-      });
-      for (int step = 1; step <= kSteps; ++step) {
-        rank.world.beginStep(step);
-        before(rank, step);
-        forward.run();
-        rank.finish();
-        rank.world.check();
-        rank.host.barrier("step");
-      }
-    });
+    onDevices(Devices::oneEach, 2, options, body);
   } catch (const std::exception &error) {
     thrown = error.what();
   }
   EXPECT_EQ(emulator::ncclCommunicators(), 0);
   return thrown;
+}
+
+/// Ranks that sum in every step, in graphs from the second on; what `before`
+/// queues goes before the sum. What the run threw.
+std::string
+whatFails(const std::function<void(DeviceRank &, int step)> &before) {
+  return thrownBy([&](DeviceRank &rank) {
+    const auto group = rank.world.group("dp", {0, 1});
+    float value = 1.0F;
+    Repeated forward(rank, [&] {
+      group->allReduce("early", &value, &value, kOne, Reduction::sum);
+      group->allReduce("grads", &value, &value, kOne, Reduction::sum);
+    });
+    for (int step = 1; step <= kSteps; ++step) {
+      rank.world.beginStep(step);
+      before(rank, step);
+      forward.run();
+      rank.finish();
+      rank.world.check();
+      rank.host.barrier("step");
+    }
+  });
 }
 
 /// Work that holds the rank's stream: until all is over, or for a while.
@@ -235,42 +240,32 @@ TEST(RecordedWatchdogTest, ADeviceThatHangsIsNamed) {
 // What the run threw of the second; `hang` is called before it.
 std::string
 whatFailsBehind(const std::function<void(DeviceRank &, int step)> &hang) {
-  WorldOptions options;
-  options.patience = milliseconds(300);
-  options.ending = std::chrono::seconds(60);
-  std::string thrown;
-  try {
-    onDevices(Devices::oneEach, 2, options, [&](DeviceRank &rank) {
-      const auto dp = rank.world.group("dp", {0, 1}),
-                 zero = rank.world.group("zero", {0, 1});
-      float sums = 1.0F, weights = 1.0F;
-      Repeated forward(rank, [&] {
-        dp->allReduce("sums", &sums, &sums, kOne, Reduction::sum);
-      });
-      Repeated update(rank, [&] {
-        zero->allReduce("weights", &weights, &weights, kOne, Reduction::sum);
-      });
-      try {
-        for (int step = 1; step <= 2 * kSteps; ++step) {
-          rank.world.beginStep(step);
-          forward.run();
-          forward.streams().record(0);
-          hang(rank, step);
-          update.run();
-          forward.streams().await(0);
-          rank.world.check();
-        }
-      } catch (...) {
-        rank.finish(); // with what lies here
-        throw;
-      }
-      rank.finish();
+  return thrownBy([&](DeviceRank &rank) {
+    const auto dp = rank.world.group("dp", {0, 1}),
+               zero = rank.world.group("zero", {0, 1});
+    float sums = 1.0F, weights = 1.0F;
+    Repeated forward(rank, [&] {
+      dp->allReduce("sums", &sums, &sums, kOne, Reduction::sum);
     });
-  } catch (const std::exception &error) {
-    thrown = error.what();
-  }
-  EXPECT_EQ(emulator::ncclCommunicators(), 0);
-  return thrown;
+    Repeated update(rank, [&] {
+      zero->allReduce("weights", &weights, &weights, kOne, Reduction::sum);
+    });
+    try {
+      for (int step = 1; step <= 2 * kSteps; ++step) {
+        rank.world.beginStep(step);
+        forward.run();
+        forward.streams().record(0);
+        hang(rank, step);
+        update.run();
+        forward.streams().await(0);
+        rank.world.check();
+      }
+    } catch (...) {
+      rank.finish(); // with what lies here
+      throw;
+    }
+    rank.finish();
+  });
 }
 
 TEST(RecordedWatchdogTest, ADeviceThatHangsWhereNobodyWaitsIsNamed) {

@@ -12,7 +12,7 @@ OutgoingLine::OutgoingLine(const Watchdog &theWatchdog, NcclLink::Party party,
     : watchdog(theWatchdog), context(std::move(theContext)),
       its(theWatchdog, std::move(party), {}) {}
 
-/// The caller holds the mutex, here and below.
+/// The caller holds the mutex.
 void OutgoingLine::collect() {
   while (!going.empty() && going.front()->sent.hasHappened()) {
     empty.push_back(std::move(going.front()));
@@ -20,7 +20,7 @@ void OutgoingLine::collect() {
   }
 }
 
-/// Null if there is none.
+/// Null if there is none. The caller holds the mutex.
 OutgoingLine::OwnedPiece OutgoingLine::take(std::size_t bytes) {
   collect();
   const auto found = std::ranges::find_if(
@@ -118,7 +118,8 @@ void OutgoingLine::send(const std::string &label, const void *data,
   goOn();
 }
 
-/// Puts what waits on the stream, as far as the line is ready for it.
+/// Puts what waits on the stream, as far as the line is ready for it. The
+/// caller holds the mutex.
 void OutgoingLine::goOn() {
   while (!waiting.empty() && its.isReady()) {
     Piece &first = *waiting.front();
