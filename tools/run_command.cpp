@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "runtime/data/data_error.h"
 #include "runtime/plan/nearest_word.h"
@@ -37,10 +38,11 @@ Exit status: 0 done; 1 the run failed, a checkpoint is damaged, or two differ;
 2 bad input.
 )";
 
+// Each line in one piece, as RunWatch::warn.
 void say(std::ostream &err, const std::string &lines) {
   std::istringstream all(lines);
   for (std::string line; std::getline(all, line);)
-    err << "error: " << line << '\n';
+    err << fmt::format("error: {}\n", line);
 }
 
 // Of what was typed the command that all after it is for: "ckpt", then "info".

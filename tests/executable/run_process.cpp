@@ -9,13 +9,17 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <ostream>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <gtest/gtest.h>
 
 #include "tests/tools/command_testing.h"
 #include "tools/run_command.h"
@@ -42,6 +46,20 @@ long statOf(const std::string &process, int field) {
     rest >> word;
   return std::strtol(word.c_str(), nullptr, 10);
 }
+
+// Counts writes that end within a line: what another process writes then would
+// stand there.
+class WholeLines : public std::stringbuf {
+public:
+  int halves = 0;
+
+protected:
+  int sync() override {
+    const std::string_view text = view();
+    halves += !text.empty() && text.back() != '\n' ? 1 : 0;
+    return 0;
+  }
+};
 
 bool isDead(const std::string &process) {
   const std::string text = contentOf("/proc/" + process + "/stat");
@@ -251,11 +269,15 @@ TestFolder::~TestFolder() {
 }
 
 Ran runHere(const std::vector<std::string> &arguments) {
-  std::ostringstream out, err;
+  std::ostringstream out;
+  WholeLines lines;
+  std::ostream err(&lines);
+  err << std::unitbuf; // as std::cerr
   Ran ran;
   ran.code = tools::runTraining(arguments, out, err);
   ran.out = out.str();
-  ran.err = err.str();
+  ran.err = lines.str();
+  EXPECT_EQ(lines.halves, 0) << ran.err;
   return ran;
 }
 

@@ -207,7 +207,7 @@ private:
           found.value, planner::unitOf(found.figure.kind),
           found.atBound ? "  at its bound" : "");
     for (const std::string &line : made.untold)
-      err << "note: " << line << '\n';
+      err << fmt::format("note: {}\n", line);
     for (const planner::FitResidual &left : made.fit.residuals)
       out << fmt::format("  {}: {} rows, rms {}, worst {:+.1f} % ({})\n",
                          planner::nameOf(left.kind), left.rows,

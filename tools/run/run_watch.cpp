@@ -76,8 +76,10 @@ void RunWatch::say(const std::string &line) {
   out << line << '\n' << std::flush;
 }
 
+// In one piece: a launcher puts together what ranks and streams write, and a
+// line would begin with one and end with another.
 void RunWatch::warn(const std::string &line) {
-  err << "warning: " << line << '\n' << std::flush;
+  err << fmt::format("warning: {}\n", line) << std::flush;
 }
 
 // A run is worth more than what it is compared with.
@@ -89,8 +91,8 @@ void RunWatch::readPrediction() {
   try {
     prediction = parsePrediction({std::istreambuf_iterator<char>(stream), {}});
   } catch (const std::runtime_error &error) {
-    err << "warning: " << file.string() << ": " << error.what()
-        << "; nothing is compared with it\n";
+    warn(fmt::format("{}: {}; nothing is compared with it", file.string(),
+                     error.what()));
   }
 }
 
@@ -109,7 +111,7 @@ void RunWatch::begin(const Plan &plan, bool processes,
 
 void RunWatch::see(const StepRecord &record) {
   for (const std::string &warning : log->write(record, wallTime()))
-    err << "warning: " << warning << '\n' << std::flush;
+    warn(warning);
   if (record.step == 1 || record.step % flags.every == 0 ||
       record.step == record.steps || record.validationLoss)
     out << progressLine(record) << '\n' << std::flush;
@@ -124,14 +126,14 @@ void RunWatch::end(const Plan &plan, const TrainTimes &rank0,
     trace->write(writeChromeTrace(
         runTraceOf(plan, traces, flags.train.traceStep, predicted), faults));
     for (const std::string &fault : faults)
-      err << "warning: " << flags.trace << ": " << fault << '\n';
+      warn(fmt::format("{}: {}", flags.trace, fault));
     if (const std::string problem = trace->problem(); !problem.empty())
-      err << "warning: " << problem << '\n';
+      warn(problem);
   }
   for (const std::string &problem : log->problems())
-    err << "warning: " << problem << '\n';
+    warn(problem);
   if (!out)
-    err << "warning: what was to be shown could not all be written\n";
+    warn("what was to be shown could not all be written");
 }
 
 } // namespace mtplan::tools
