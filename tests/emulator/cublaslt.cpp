@@ -7,6 +7,7 @@
 
 #include "tests/emulator/cublaslt.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -38,6 +39,24 @@ struct FakeProduct {
   void *kept = nullptr; ///< of the result's type
   std::int64_t keptLead = 0;
 };
+
+/// Bytes that pointers are promised to be multiples of, and what an algorithm
+/// may have beside them.
+struct FakePreference {
+  std::uint32_t a = 256, b = 256, c = 256, d = 256;
+  std::uint64_t workspace = 0;
+};
+
+/// What an algorithm was chosen for. Its workspace it overwrites.
+struct FakeAlgorithm {
+  FakePreference promised;
+};
+static_assert(sizeof(FakeAlgorithm) <= sizeof(cublasLtMatmulAlgo_t));
+constexpr std::uint64_t kWorkspace = 1000; // bytes
+
+bool isAligned(const void *data, std::uint64_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(data) % bytes == 0;
+}
 
 bool addsBias(std::int32_t epilogue) {
   return epilogue == CUBLASLT_EPILOGUE_BIAS ||
@@ -120,7 +139,9 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t /*lightHandle*/) {
   return CUBLAS_STATUS_SUCCESS;
 }
 const char *cublasLtGetStatusString(cublasStatus_t status) {
-  return status == CUBLAS_STATUS_SUCCESS ? "success" : "not supported";
+  return status == CUBLAS_STATUS_SUCCESS         ? "success"
+         : status == CUBLAS_STATUS_INVALID_VALUE ? "invalid value"
+                                                 : "not supported";
 }
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *matLayout,
@@ -188,21 +209,36 @@ cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t matmulDesc,
 
 cublasStatus_t
 cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *pref) {
-  *pref = nullptr;
+  *pref = reinterpret_cast<cublasLtMatmulPreference_t>(new FakePreference);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t
-cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t /*pref*/) {
+cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t pref) {
+  delete &fake<FakePreference>(pref);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t
-cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t /*pref*/,
+cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t pref,
                                      cublasLtMatmulPreferenceAttributes_t attr,
-                                     const void * /*buf*/, size_t sizeInBytes) {
-  const bool wide = attr == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
-  return sizeInBytes == (wide ? sizeof(std::uint64_t) : sizeof(std::uint32_t))
-             ? CUBLAS_STATUS_SUCCESS
-             : CUBLAS_STATUS_INVALID_VALUE;
+                                     const void *buf, size_t sizeInBytes) {
+  auto &preference = fake<FakePreference>(pref);
+  std::uint32_t schemes = 0;
+  switch (attr) {
+  case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+    return take(preference.workspace, buf, sizeInBytes);
+  case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+    return take(schemes, buf, sizeInBytes);
+  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
+    return take(preference.a, buf, sizeInBytes);
+  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
+    return take(preference.b, buf, sizeInBytes);
+  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
+    return take(preference.c, buf, sizeInBytes);
+  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
+    return take(preference.d, buf, sizeInBytes);
+  default:
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
 }
 
 /// Of what the library's table of types has, those that are used.
@@ -210,7 +246,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc,
     cublasLtMatrixLayout_t Adesc, cublasLtMatrixLayout_t Bdesc,
     cublasLtMatrixLayout_t Cdesc, cublasLtMatrixLayout_t Ddesc,
-    cublasLtMatmulPreference_t /*preference*/, int requestedAlgoCount,
+    cublasLtMatmulPreference_t preference, int requestedAlgoCount,
     cublasLtMatmulHeuristicResult_t heuristicResultsArray[],
     int *returnAlgoCount) {
   if (!lightHandle)
@@ -244,7 +280,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   if (!types || !sizes || !auxiliary || !epilogue || requestedAlgoCount < 1)
     return CUBLAS_STATUS_NOT_SUPPORTED;
   *returnAlgoCount = 1;
-  heuristicResultsArray[0].workspaceSize = 0;
+  const FakeAlgorithm algorithm{fake<FakePreference>(preference)};
+  heuristicResultsArray[0].workspaceSize =
+      std::min(kWorkspace, algorithm.promised.workspace);
+  std::memcpy(&heuristicResultsArray[0].algo, &algorithm, sizeof(algorithm));
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -253,14 +292,26 @@ cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
                const void *alpha, const void *A, cublasLtMatrixLayout_t Adesc,
                const void *B, cublasLtMatrixLayout_t Bdesc, const void *beta,
                const void *C, cublasLtMatrixLayout_t Cdesc, void *D,
-               cublasLtMatrixLayout_t Ddesc,
-               const cublasLtMatmulAlgo_t * /*algo*/, void * /*workspace*/,
-               size_t /*workspaceSizeInBytes*/, cudaStream_t stream) {
-  if (!lightHandle)
+               cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t *algo,
+               void *workspace, size_t workspaceSizeInBytes,
+               cudaStream_t stream) {
+  if (!lightHandle || mtplan::emulator::whyElsewhere(stream) != cudaSuccess)
     return CUBLAS_STATUS_NOT_INITIALIZED;
   const FakeProduct product = fake<FakeProduct>(computeDesc);
   const FakeLayout a = fake<FakeLayout>(Adesc), b = fake<FakeLayout>(Bdesc),
                    c = fake<FakeLayout>(Cdesc), d = fake<FakeLayout>(Ddesc);
+  FakeAlgorithm algorithm;
+  std::memcpy(static_cast<void *>(&algorithm), algo, sizeof(algorithm));
+  const FakePreference &promised = algorithm.promised;
+  // What it keeps is read and written 16 bytes at a time.
+  const bool keepsAside =
+      keeps(product.epilogue) || product.epilogue == CUBLASLT_EPILOGUE_DGELU;
+  if (!isAligned(A, promised.a) || !isAligned(B, promised.b) ||
+      !isAligned(C, promised.c) || !isAligned(D, promised.d) ||
+      !isAligned(workspace, 256) ||
+      workspaceSizeInBytes < std::min(kWorkspace, promised.workspace) ||
+      (keepsAside && !isAligned(product.kept, 16)))
+    return CUBLAS_STATUS_INVALID_VALUE;
   const auto factor = [&](const void *value) {
     return product.isDouble ? *static_cast<const double *>(value)
                             : *static_cast<const float *>(value);
@@ -270,6 +321,7 @@ cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
   const bool turnsB = product.turnsB == CUBLAS_OP_T;
   const std::int64_t terms = turnsA ? a.rows : a.columns;
   const auto multiply = [=] {
+    std::memset(workspace, 0xC3, workspaceSizeInBytes);
     for (std::int64_t batch = 0; batch < d.batches; ++batch)
       for (std::int64_t column = 0; column < d.columns; ++column)
         for (std::int64_t row = 0; row < d.rows; ++row) {

@@ -6,12 +6,16 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <boost/context/fiber.hpp>
-#include <boost/context/pooled_fixedsize_stack.hpp>
+#include <boost/context/stack_context.hpp>
+
+#include "tests/emulator/races.h"
+#include "tests/emulator/stacks.h"
 
 namespace mtplan::emulator {
 
@@ -20,8 +24,6 @@ namespace {
 namespace ctx = boost::context;
 
 constexpr unsigned kWarp = 32;
-constexpr std::size_t kStackBytes = 128 << 10;
-
 enum class State { ready, atBlock, atWarp, ended };
 
 /// On its way to shared memory.
@@ -42,10 +44,8 @@ struct Thread {
 
 std::atomic<Order> order{Order::ascending};
 
-ctx::pooled_fixedsize_stack &stacks() {
-  static thread_local ctx::pooled_fixedsize_stack pool(kStackBytes);
-  return pool;
-}
+std::atomic<bool> watching{false};
+std::atomic<std::uint64_t> watched{0};
 
 /// Of launchedMemory; as it is before a kernel writes, no numbers.
 struct alignas(16) Unit {
@@ -56,9 +56,11 @@ constexpr std::size_t kBeyond = 64; ///< units that nobody may write
 
 class Block {
 public:
+  /// \param theAccesses  of the launch; null: nobody wants to know
   Block(dim3 grid, dim3 block, uint3 index,
-        const std::function<void()> &theBody, std::size_t shared)
-      : body(theBody),
+        const std::function<void()> &theBody, std::size_t shared,
+        Accesses *theAccesses)
+      : body(theBody), accesses(theAccesses),
         memory((shared + sizeof(Unit) - 1) / sizeof(Unit) + kBeyond),
         threads(std::size_t{block.x} * block.y * block.z) {
     std::size_t i = 0;
@@ -66,11 +68,28 @@ public:
       for (unsigned y = 0; y < block.y; ++y)
         for (unsigned x = 0; x < block.x; ++x, ++i)
           threads[i].place = {{x, y, z}, index, block, grid};
+    if (accesses)
+      accesses->beginBlock(memory.data(), memory.size() * sizeof(Unit));
   }
 
   void run();
   Thread &current() { return *running; }
   void *launched() { return memory.data(); }
+  /// What is wrong with it ends the block.
+  void touch(const void *data, std::size_t bytes, bool writes) {
+    if (!accesses || fault || stacks().has(data))
+      return;
+    ++watched;
+    if (const std::string wrong = accesses->note(
+            data, bytes, writes, static_cast<int>(running - threads.data()));
+        !wrong.empty())
+      fail(wrong);
+  }
+  void fail(const std::string &what) {
+    if (!fault)
+      fault = std::make_exception_ptr(std::logic_error(
+          "block " + std::to_string(running->place.block.x) + ": " + what));
+  }
   void wait(State why) {
     Thread &mine = *running;
     mine.state = why;
@@ -92,6 +111,7 @@ private:
   bool releaseSome();
 
   const std::function<void()> &body;
+  Accesses *const accesses;
   std::vector<Unit> memory;
   std::vector<Thread> threads;
   Thread *running = nullptr;
@@ -104,7 +124,7 @@ void Block::resume(Thread &thread) {
   running = &thread;
   if (!thread.fiber)
     thread.fiber =
-        ctx::fiber(std::allocator_arg, stacks(), [this](ctx::fiber &&back) {
+        ctx::fiber(std::allocator_arg, OfStacks(), [this](ctx::fiber &&back) {
           Thread &mine = *running;
           mine.scheduler = &back;
           try {
@@ -133,6 +153,8 @@ bool Block::release(std::size_t first, std::size_t last, State where) {
   for (std::size_t i = first; some && i < last; ++i)
     if (threads[i].state == where)
       threads[i].state = State::ready;
+  if (some && accesses && where == State::atBlock)
+    accesses->meet();
   return some;
 }
 
@@ -174,6 +196,23 @@ void Block::run() {
 
 const Place &here() { return present->current().place; }
 
+WatchedAccesses::WatchedAccesses() { watching = true; }
+WatchedAccesses::~WatchedAccesses() { watching = false; }
+
+std::uint64_t accessesWatched() { return watched; }
+
+void touched(const void *data, std::size_t bytes, bool writes) {
+  if (present)
+    present->touch(data, bytes, writes);
+}
+
+void misplaced(const void *data) {
+  if (present)
+    present->fail("uses an address that is not aligned, " +
+                  std::to_string(reinterpret_cast<std::uintptr_t>(data) % 16) +
+                  " after a multiple of 16");
+}
+
 void synchroniseBlock() { present->wait(State::atBlock); }
 
 void synchroniseWarp() { present->wait(State::atWarp); }
@@ -190,16 +229,21 @@ void beginCopy(void *to, const void *from, std::size_t bytes, bool there) {
       reinterpret_cast<std::uintptr_t>(from) % bytes != 0)
     throw std::logic_error("a copy of " + std::to_string(bytes) +
                            " bytes from or to an address that is no multiple");
+  touched(to, bytes, true);
   std::memset(to, 0xFF, bytes);
   present->current().copies.push_back({to, there ? from : nullptr, bytes});
 }
 
 void endCopies() {
-  for (const Copy &copy : present->current().copies)
-    if (copy.from)
+  for (const Copy &copy : present->current().copies) {
+    touched(copy.to, copy.bytes, true);
+    if (copy.from) {
+      touched(copy.from, copy.bytes, false);
       std::memcpy(copy.to, copy.from, copy.bytes);
-    else
+    } else {
       std::memset(copy.to, 0, copy.bytes);
+    }
+  }
   present->current().copies.clear();
 }
 
@@ -214,10 +258,23 @@ void setOrder(Order theOrder) { order = theOrder; }
 
 void run(dim3 grid, dim3 block, const std::function<void()> &thread,
          std::size_t shared) {
+  std::optional<Accesses> accesses;
+  if (watching)
+    accesses.emplace();
   for (unsigned z = 0; z < grid.z; ++z)
     for (unsigned y = 0; y < grid.y; ++y)
       for (unsigned x = 0; x < grid.x; ++x)
-        Block(grid, block, {x, y, z}, thread, shared).run();
+        Block(grid, block, {x, y, z}, thread, shared,
+              accesses ? &*accesses : nullptr)
+            .run();
+}
+
+bool isOfDevice(dim3 blocks, dim3 threads) {
+  constexpr unsigned kThreads = 1024, kBlocksX = 0x7FFFFFFF, kBlocks = 65535;
+  const std::uint64_t count = std::uint64_t{threads.x} * threads.y * threads.z;
+  return count > 0 && count <= kThreads && blocks.x > 0 &&
+         blocks.x <= kBlocksX && blocks.y > 0 && blocks.y <= kBlocks &&
+         blocks.z > 0 && blocks.z <= kBlocks;
 }
 
 namespace {

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <iostream>
 #include <limits>
 #include <stdexcept>
 #include <type_traits>
@@ -70,6 +71,9 @@ void setOrder(Order order);
 void run(dim3 grid, dim3 block, const std::function<void()> &thread,
          std::size_t shared = 0);
 
+/// Whether a device takes a grid of so many blocks of so many threads.
+bool isOfDevice(dim3 blocks, dim3 threads);
+
 /// Bytes of launchedMemory that a kernel may be launched with.
 std::size_t mostShared(const void *kernel);
 
@@ -77,15 +81,25 @@ std::size_t mostShared(const void *kernel);
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch(const cudaLaunchConfig_t *config,
                    void (*kernel)(Parameters...), Arguments... arguments) {
+  if (const cudaError_t why = whyElsewhere(config->stream); why != cudaSuccess)
+    return why;
+  if (!isOfDevice(config->gridDim, config->blockDim))
+    return cudaErrorInvalidConfiguration;
   const std::size_t shared = config->dynamicSmemBytes;
   if (shared > mostShared(reinterpret_cast<const void *>(kernel)))
     return cudaErrorInvalidValue;
-  return enqueue(config->stream,
-                 [blocks = config->gridDim, threads = config->blockDim, shared,
-                  kernel, arguments...] {
-                   run(
-                       blocks, threads, [&] { kernel(arguments...); }, shared);
-                 });
+  return enqueue(config->stream, [blocks = config->gridDim,
+                                  threads = config->blockDim, shared, kernel,
+                                  arguments...] {
+    try {
+      run(
+          blocks, threads, [&] { kernel(arguments...); }, shared);
+    } catch (const std::logic_error &error) {
+      // Whoever asked for it may not live to tell.
+      std::cerr << "a kernel: " << error.what() << std::endl;
+      throw;
+    }
+  });
 }
 
 template <typename T> T shuffled(T value, unsigned lane) {

@@ -78,6 +78,7 @@ struct CUstream_st {
 };
 
 struct CUevent_st {
+  int device = 0;
   bool keepsTime = false;
   std::shared_ptr<mtplan::emulator::Happening>
       happening; ///< null: never recorded

@@ -41,6 +41,8 @@ Pinned &pinned() {
 }
 
 cudaError_t allocate(void **data, std::size_t size) {
+  if (const cudaError_t why = whyHomeless(); why != cudaSuccess)
+    return why;
   if (emulatorIsCapturing())
     return cudaErrorStreamCaptureUnsupported;
   // As aligned as the device's own.
@@ -70,6 +72,12 @@ const char *cudaGetErrorString(cudaError_t error) {
     return "no CUDA-capable device is detected";
   case cudaErrorInvalidDevice:
     return "invalid device ordinal";
+  case cudaErrorDeviceUninitialized:
+    return "of several devices none is the thread's";
+  case cudaErrorInvalidResourceHandle:
+    return "invalid resource handle";
+  case cudaErrorInvalidConfiguration:
+    return "invalid configuration argument";
   case cudaErrorStreamCaptureUnsupported:
     return "operation not permitted when stream is capturing";
   case cudaErrorStreamCaptureIsolation:
@@ -112,6 +120,8 @@ cudaError_t cudaFreeHost(void *ptr) {
 
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count,
                             cudaMemcpyKind kind, cudaStream_t stream) {
+  if (const cudaError_t why = whyHomeless(); why != cudaSuccess)
+    return why;
   if (kind != cudaMemcpyHostToDevice || pinned().has(src) ||
       emulatorIsCapturing())
     return enqueue(stream, [=] { std::memcpy(dst, src, count); });
@@ -125,6 +135,8 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count,
 
 cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count,
                             cudaStream_t stream) {
+  if (const cudaError_t why = whyElsewhere(stream); why != cudaSuccess)
+    return why;
   return enqueue(stream, [=] { std::memset(devPtr, value, count); });
 }
 

@@ -61,6 +61,7 @@ cudaError_t put(cudaStream_t stream, const Make &make) {
 namespace {
 
 thread_local int currentDevice = 0;
+thread_local bool hasSaidWhich = false;
 
 /// Runs what is queued until `ended` says so.
 template <typename Ended>
@@ -109,6 +110,18 @@ void setDevices(int count) {
   machine().devices = count;
 }
 
+cudaError_t whyHomeless() {
+  return machine().devices > 1 && !hasSaidWhich ? cudaErrorDeviceUninitialized
+                                                : cudaSuccess;
+}
+
+cudaError_t whyElsewhere(cudaStream_t stream) {
+  if (const cudaError_t why = whyHomeless(); why != cudaSuccess)
+    return why;
+  return stream->device == currentDevice ? cudaSuccess
+                                         : cudaErrorInvalidResourceHandle;
+}
+
 void advance() {
   const std::lock_guard lock(machine().mutex);
   machine().advanceAny(nullptr);
@@ -149,6 +162,7 @@ cudaError_t cudaSetDevice(int device) {
   if (device < 0 || device >= machine().devices)
     return cudaErrorInvalidDevice;
   currentDevice = device;
+  hasSaidWhich = true;
   return cudaSuccess;
 }
 
@@ -163,6 +177,8 @@ cudaError_t cudaDriverGetVersion(int *version) {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
                                       unsigned /*flags*/) {
+  if (const cudaError_t why = whyHomeless(); why != cudaSuccess)
+    return why;
   *stream = new CUstream_st;
   (*stream)->device = currentDevice;
   const std::lock_guard lock(machine().mutex);
@@ -182,6 +198,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (const cudaError_t why = whyHomeless(); why != cudaSuccess)
+    return why;
   if (isCaptured(stream))
     return cudaErrorStreamCaptureUnsupported;
   runUntil([&] { return stream->work.empty(); }, stream);
@@ -207,7 +225,10 @@ cudaError_t cudaDeviceSynchronize() {
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+  if (const cudaError_t why = whyHomeless(); why != cudaSuccess)
+    return why;
   *event = new CUevent_st;
+  (*event)->device = currentDevice;
   (*event)->keepsTime = (flags & cudaEventDisableTiming) == 0;
   return cudaSuccess;
 }
@@ -216,6 +237,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (event->device != stream->device)
+    return cudaErrorInvalidResourceHandle;
   if (stream->captured) {
     const cudaError_t status =
         put(stream, [] { return Polled([] { return true; }); });
@@ -231,7 +254,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 // once that has come to it, and until then of the launch before.
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
                                      unsigned flags) {
-  if (flags != cudaEventRecordExternal || !stream->captured)
+  if (flags != cudaEventRecordExternal || !stream->captured ||
+      event->device != stream->device)
     return cudaEventRecord(event, stream);
   event->happening = nullptr;
   event->captured = nullptr;
@@ -282,6 +306,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
   });
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (const cudaError_t why = whyHomeless(); why != cudaSuccess)
+    return why;
   if (event->captured)
     return cudaErrorCapturedEvent;
   if (captures > 0)

@@ -29,9 +29,16 @@ enum class Pace {
 /// From now on, of this process.
 void setPace(Pace pace);
 
-/// Devices that there are; 1 at first. Streams belong to the device that is the
-/// thread's when they are made.
+/// Devices that there are; 1 at first. Streams and events belong to the device
+/// that is the thread's when they are made.
 void setDevices(int count);
+
+/// Why this thread may not begin anything: there are several devices, and it
+/// has not said which is its. CUDA takes the first, and opens a context there.
+cudaError_t whyHomeless();
+/// Why this thread may not have the stream compute: it belongs to another
+/// device than the thread's.
+cudaError_t whyElsewhere(cudaStream_t stream);
 
 /// Devices do some of what they can, as they do by themselves.
 void advance();

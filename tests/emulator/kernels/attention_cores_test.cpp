@@ -6,6 +6,7 @@
 
 #include "runtime/cuda/cuda_backend.h"
 #include "tests/emulator/device.h"
+#include "tests/emulator/races.h"
 #include "tests/runtime/kernels/conformance.h"
 
 namespace mtplan::runtime::testing {
@@ -136,7 +137,11 @@ TEST_P(AttentionOnCores, GivesTheSameBitsInTheOtherOrderOfThreads) {
     const Case forward = one.forward(type, type),
                backward = one.backward(type, type, forward.run(*cuda));
     for (const Case &half : {forward, backward}) {
-      const std::vector<Bytes> there = half.runBytes(*cuda);
+      std::vector<Bytes> there;
+      {
+        const emulator::WatchedAccesses watched;
+        there = half.runBytes(*cuda);
+      }
       emulator::setOrder(emulator::Order::descending);
       const std::vector<Bytes> back = half.runBytes(*cuda);
       emulator::setOrder(emulator::Order::ascending);

@@ -33,6 +33,13 @@ TEST(Emulator, RunsEveryThreadOnce) {
   EXPECT_THAT(runs, testing::Each(1));
 }
 
+TEST(Emulator, GridsAreOfADevice) {
+  EXPECT_TRUE(isOfDevice(dim3(0x7FFFFFFF, 65535), dim3(32, 32)));
+  EXPECT_FALSE(isOfDevice(dim3(1, 65536), dim3(32)));
+  EXPECT_FALSE(isOfDevice(dim3(1), dim3(1025)));
+  EXPECT_FALSE(isOfDevice(dim3(0), dim3(32)));
+}
+
 TEST(Emulator, BarriersKeepWritesBeforeReads) {
   for (const Order order : {Order::ascending, Order::descending}) {
     setOrder(order);
