@@ -1,6 +1,7 @@
 //===- backend.cpp - A GPU's kernels --------------------------------------===//
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -139,7 +140,16 @@ private:
 } // namespace
 } // namespace cuda
 
+// Streams that share a connection to the device wait for each other, and there
+// are 8 unless one says so before the device is used. Beside the plan's streams
+// there are those of lines and of NCCL: what is sent may wait long for its
+// receiver, and what is behind it must not.
+static void askForConnections() {
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
+}
+
 int cudaDevices() {
+  askForConnections();
   int devices = 0;
   // Where there is no driver there is no device.
   return cudaGetDeviceCount(&devices) == cudaSuccess ? devices : 0;
@@ -154,7 +164,10 @@ std::string whyNoCudaDevice() {
          cudaGetErrorString(status) + ")";
 }
 
-void useCudaDevice(int device) { MTPLAN_CUDA(cudaSetDevice(device)); }
+void useCudaDevice(int device) {
+  askForConnections();
+  MTPLAN_CUDA(cudaSetDevice(device));
+}
 
 std::vector<std::string> cudaKernelNames() {
   std::vector<std::string> names;

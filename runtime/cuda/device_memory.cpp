@@ -27,7 +27,7 @@ public:
 class OnDevice final : public Memory {
 public:
   explicit OnDevice(SharedContext theContext)
-      : context(std::move(theContext)) {}
+      : context(std::move(theContext)), device(presentDevice()) {}
 
   void *allocate(std::size_t bytes) override {
     // Of nothing there need be no address.
@@ -51,7 +51,10 @@ public:
     queueDownload(to, from, bytes);
     context->stream().synchronise();
   }
+  // Of a new thread CUDA thinks that it means the first device, and opens a
+  // context there, which takes half a GiB from the rank whose device that is.
   void fetch(void *to, const void *from, std::size_t bytes) override {
+    MTPLAN_CUDA(cudaSetDevice(device));
     MTPLAN_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost,
                                 fetches.get()));
     fetches.synchronise();
@@ -69,6 +72,7 @@ public:
 
 private:
   const SharedContext context;
+  const int device;
   const Stream fetches;
   PinnedMemory pinned;
 };

@@ -11,6 +11,13 @@
 
 namespace mtplan::runtime::cuda {
 
+/// That the calling thread's calls go to.
+inline int presentDevice() {
+  int device = 0;
+  MTPLAN_CUDA(cudaGetDevice(&device));
+  return device;
+}
+
 /// Movable, not copyable. Its end waits for nothing.
 class Stream {
 public:

@@ -34,10 +34,8 @@ Whereabouts ownWhereabouts() {
   Whereabouts mine;
   gethostname(mine.host.data(), mine.host.size() - 1);
   mine.process = getpid();
-  int device = 0;
-  MTPLAN_CUDA(cudaGetDevice(&device));
   cudaDeviceProp properties{};
-  MTPLAN_CUDA(cudaGetDeviceProperties(&properties, device));
+  MTPLAN_CUDA(cudaGetDeviceProperties(&properties, presentDevice()));
   std::memcpy(mine.device.data(), properties.uuid.bytes, mine.device.size());
   return mine;
 }

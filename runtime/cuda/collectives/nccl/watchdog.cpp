@@ -5,19 +5,13 @@
 #include <algorithm>
 
 #include "runtime/communicator/waiting.h"
-#include "runtime/cuda/device_error.h"
+#include "runtime/cuda/handles.h"
 
 namespace mtplan::runtime::cuda {
 
 namespace {
 
 using std::chrono::milliseconds;
-
-int presentDevice() {
-  int device = 0;
-  MTPLAN_CUDA(cudaGetDevice(&device));
-  return device;
-}
 
 /// Often against the patience that it enforces, seldom against what it costs.
 milliseconds interval(const World &host) {

@@ -1,0 +1,81 @@
+//===- devices_test.cpp - Threads and their devices -----------------------===//
+
+#include <cstdlib>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "runtime/cuda/cuda_backend.h"
+#include "tests/emulator/streams.h"
+
+namespace mtplan::runtime {
+namespace {
+
+/// Two devices, of which a thread of its own has the second.
+class SecondDevice : public ::testing::Test {
+protected:
+  SecondDevice() { emulator::setDevices(2); }
+  ~SecondDevice() override { emulator::setDevices(1); }
+
+  template <typename Body> static void inNewThread(Body body) {
+    std::thread(body).join();
+  }
+};
+
+// Of several devices CUDA takes the first for who has not said: then what is
+// asked would open a context in memory that is another rank's.
+TEST_F(SecondDevice, EveryThreadSaysWhichIsIts) {
+  inNewThread([] {
+    cudaStream_t stream = nullptr;
+    EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+              cudaErrorDeviceUninitialized);
+    useCudaDevice(1);
+    EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+              cudaSuccess);
+    cudaStreamDestroy(stream);
+  });
+}
+
+TEST_F(SecondDevice, AStreamComputesForThreadsOfItsDevice) {
+  inNewThread([] {
+    useCudaDevice(1);
+    const std::unique_ptr<Backend> backend = makeCudaBackend();
+    const Allocation room(backend->memory(), 64);
+    const std::unique_ptr<Kernel> zeros = backend->prepare(
+        {"zeros", "x", {}, {}, {{ElementType::f32, {16}, {}}}});
+    void *out = room.get();
+    zeros->run({nullptr, &out});
+    useCudaDevice(0);
+    EXPECT_THROW(zeros->run({nullptr, &out}), std::runtime_error);
+    useCudaDevice(1);
+  });
+}
+
+// A checkpoint's thread is not the rank's.
+TEST_F(SecondDevice, IsFetchedFromByAnyThread) {
+  inNewThread([] {
+    useCudaDevice(1);
+    const std::unique_ptr<Backend> backend = makeCudaBackend();
+    Memory &memory = backend->memory();
+    const double given = 2.5;
+    const Allocation room(memory, sizeof(given));
+    memory.upload(room.get(), &given, sizeof(given));
+    double fetched = 0.0;
+    inNewThread([&] { memory.fetch(&fetched, room.get(), sizeof(fetched)); });
+    EXPECT_EQ(fetched, given);
+  });
+}
+
+// Else streams wait for each other that have nothing to do with each other.
+TEST(CudaDevices, HaveAConnectionForEveryStream) {
+  unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  cudaDevices();
+  EXPECT_STREQ(std::getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "32");
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);
+  useCudaDevice(0);
+  EXPECT_STREQ(std::getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "1");
+  unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+}
+
+} // namespace
+} // namespace mtplan::runtime
