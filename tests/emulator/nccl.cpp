@@ -32,12 +32,11 @@ struct ncclComm {
   /// How many of each were put on streams, or launched with a graph.
   std::uint64_t collectives = 0;
   std::map<int, std::uint64_t> sends, receives; ///< by peer
-  bool calls = false;                           ///< one was made
   /// Gone when all that holds what was called is: what waits, and graphs.
   std::vector<std::weak_ptr<char>> held;
   std::uint64_t launches = 0, completed = 0;
-  /// Called, but not queued yet: the first of a communicator that does not
-  /// block.
+  /// Called, but not queued yet, of a communicator that does not block: until
+  /// somebody asks how it is.
   std::vector<std::function<void()>> waiting;
   bool queueing = false; ///< somebody queues what waited
 };
@@ -106,10 +105,24 @@ void launch(const Comm &comm, const std::vector<Operation> &operations,
     enqueuePolled(
         stream, [comm, operations, hold] { return workOf(comm, operations); });
   };
-  if (!comm->blocks && !std::exchange(comm->calls, true))
+  if (!comm->blocks)
     comm->waiting.push_back(queue);
   else
     outside(lock, queue);
+}
+
+/// Whether those that the operations need have made a call, too: the first
+/// makes connections.
+bool areConnected(const ncclComm &comm,
+                  const std::vector<Operation> &operations) {
+  const Clique &clique = *comm.clique;
+  return clique.aborted ||
+         std::ranges::all_of(operations, [&](const Operation &one) {
+           if (one.kind == Kind::send || one.kind == Kind::receive)
+             return clique.launched[one.peer] > 0;
+           return std::ranges::all_of(clique.launched,
+                                      [](int n) { return n > 0; });
+         });
 }
 
 /// Calls of this thread between ncclGroupStart and ncclGroupEnd.
@@ -154,7 +167,11 @@ ncclResult_t flush(std::unique_lock<std::mutex> &lock) {
         those.push_back(one.second);
       return one.first == where;
     });
-    launch(where.first, those, where.second, lock);
+    const Comm &comm = where.first;
+    launch(comm, those, where.second, lock);
+    changed.notify_all();
+    if (comm->blocks)
+      changed.wait(lock, [&] { return areConnected(*comm, those); });
   }
   ncclResult_t result = ncclSuccess;
   for (const Comm &comm : all.made)
@@ -173,7 +190,7 @@ ncclResult_t call(ncclComm_t handle, cudaStream_t stream,
   if (found == alive.end())
     return ncclInvalidArgument;
   const Comm comm = found->second;
-  if (comm->finalised || (!comm->waiting.empty() && together.depth == 0) ||
+  if (comm->finalised || !comm->waiting.empty() ||
       comm->clique->joined < comm->clique->size())
     return ncclInvalidUsage;
   together.operations.push_back({{comm, stream}, operation});
@@ -317,13 +334,15 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError) {
   for (const auto &queue : std::vector(its->waiting))
     outside(lock, queue);
   its->waiting.clear();
+  its->queueing = false;
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   std::unique_lock lock(mutex);
   const auto found = alive.find(comm);
-  if (found == alive.end() || found->second->finalised)
+  if (found == alive.end() || found->second->finalised ||
+      !found->second->waiting.empty())
     return ncclInvalidUsage;
   const Comm its = found->second;
   its->finalised = true;

@@ -56,15 +56,15 @@ struct Tensor {
   operator Result() const { return {data, type}; }
 };
 
-/// Memory of the device that grows, and is given back when the process ends.
+/// Memory of the device that grows, and is given back when the process ends:
+/// also what it has outgrown, for to give that back earlier waits for the whole
+/// device, and so for who is to receive what it sends.
 struct Scratch {
   std::byte *data = nullptr;
   std::size_t size = 0;
 
   void *atLeast(std::size_t bytes) {
     if (bytes > size) {
-      if (data)
-        MTPLAN_CUDA(cudaFree(data));
       MTPLAN_CUDA(cudaMalloc(reinterpret_cast<void **>(&data), bytes));
       size = bytes;
     }

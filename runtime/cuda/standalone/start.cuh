@@ -50,10 +50,24 @@ inline bool isOneOf(int number, const std::vector<int> &all) {
   return std::find(all.begin(), all.end(), number) != all.end();
 }
 
+/// A first byte: it makes connections, for which both ranks have to come. In a
+/// step either may have to do something else first.
+inline void connect(Rank &rank, const Line &line, bool sends) {
+  void *const byte = rank.exchange.atLeast(1);
+  cudaStream_t stream = sends ? line.stream : rank.stream;
+  if (sends)
+    MTPLAN_NCCL(
+        ncclSend(byte, 1, ncclInt8, line.other, line.communicator, stream));
+  else
+    MTPLAN_NCCL(
+        ncclRecv(byte, 1, ncclInt8, line.other, line.communicator, stream));
+  MTPLAN_CUDA(cudaStreamSynchronize(stream));
+}
+
 /// A line to the rank at the same place of another stage, if this rank is of
 /// one of the two. Every rank has to call it.
 /// \param sent  bytes of a step
-inline Line lineBetween(const Rank &rank, const std::vector<int> &from,
+inline Line lineBetween(Rank &rank, const std::vector<int> &from,
                         const std::vector<int> &to, std::size_t sent) {
   std::vector<std::vector<int>> pairs;
   bool sends = false;
@@ -66,11 +80,13 @@ inline Line lineBetween(const Rank &rank, const std::vector<int> &from,
     }
   }
   line.communicator = communicatorOf(rank, pairs).first;
-  if (!sends)
-    return line;
-  MTPLAN_CUDA(cudaStreamCreateWithFlags(&line.stream, cudaStreamNonBlocking));
-  MTPLAN_CUDA(cudaEventCreateWithFlags(&line.ready, cudaEventDisableTiming));
-  line.copies.atLeast(sent);
+  if (sends) {
+    MTPLAN_CUDA(cudaStreamCreateWithFlags(&line.stream, cudaStreamNonBlocking));
+    MTPLAN_CUDA(cudaEventCreateWithFlags(&line.ready, cudaEventDisableTiming));
+    line.copies.atLeast(sent);
+  }
+  if (line.communicator)
+    connect(rank, line, sends);
   return line;
 }
 
@@ -106,6 +122,9 @@ inline void
 onEveryRank(int ranks, const std::function<void(int device, int rank,
                                                 const ncclUniqueId &id)> &run) {
   const Process process = thisProcess();
+  // Streams that share a connection to the device wait for each other. Lines
+  // have one each, in which what is sent may wait long for its receiver.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
   int devices = 0;
   MTPLAN_CUDA(cudaGetDeviceCount(&devices));
   if (!process.isAlone) {
