@@ -64,6 +64,15 @@ struct Happening {
   std::uint64_t when = 0; ///< among all
 };
 
+/// While there is one the memory of devices may be touched; else it is out of
+/// the host's reach, as it is on a machine that has devices.
+struct WithinReach {
+  WithinReach();
+  ~WithinReach();
+  WithinReach(const WithinReach &) = delete;
+  WithinReach &operator=(const WithinReach &) = delete;
+};
+
 /// Puts work on a stream, or what makes it into the stream's capture.
 cudaError_t put(cudaStream_t stream, const Make &make);
 

@@ -1,7 +1,7 @@
 //===- runtime.cpp - CUDA's memory, without a device ----------------------===//
 //
-// What runtime/cuda calls, in place of the library: memory of the device is the
-// host's.
+// What runtime/cuda calls, in place of the library. Memory of the device is out
+// of reach but while the device works.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,7 +11,9 @@
 #include <mutex>
 #include <vector>
 
-#include "tests/emulator/streams.h"
+#include <sys/mman.h>
+
+#include "tests/emulator/machine.h"
 
 using namespace mtplan::emulator;
 
@@ -40,23 +42,64 @@ Pinned &pinned() {
   return all;
 }
 
-cudaError_t allocate(void **data, std::size_t size) {
+/// Pages of devices, by address, and how many may touch them now.
+struct DevicePages {
+  std::mutex mutex;
+  std::map<void *, std::size_t> pieces;
+  int within = 0;
+
+  void protect(int rights) {
+    for (const auto &[data, bytes] : pieces)
+      mprotect(data, bytes, rights);
+  }
+};
+
+DevicePages &devicePages() {
+  static DevicePages all;
+  return all;
+}
+
+cudaError_t whyNoMemory() {
   if (const cudaError_t why = whyHomeless(); why != cudaSuccess)
     return why;
-  if (emulatorIsCapturing())
-    return cudaErrorStreamCaptureUnsupported;
+  return emulatorIsCapturing() ? cudaErrorStreamCaptureUnsupported
+                               : cudaSuccess;
+}
+
+// Of memory nothing is known.
+constexpr int kUnknown = 0xA5;
+
+cudaError_t allocate(void **data, std::size_t size) {
+  if (const cudaError_t why = whyNoMemory(); why != cudaSuccess)
+    return why;
   // As aligned as the device's own.
   constexpr std::size_t kUnit = 256;
   const std::size_t length = (size + kUnit - 1) / kUnit * kUnit;
   *data = std::aligned_alloc(kUnit, length);
   if (!*data)
     return cudaErrorMemoryAllocation;
-  // Of memory nothing is known.
-  std::memset(*data, 0xA5, length);
+  std::memset(*data, kUnknown, length);
   return cudaSuccess;
 }
 
 } // namespace
+
+namespace mtplan::emulator {
+
+WithinReach::WithinReach() {
+  DevicePages &pages = devicePages();
+  const std::lock_guard lock(pages.mutex);
+  if (pages.within++ == 0)
+    pages.protect(PROT_READ | PROT_WRITE);
+}
+WithinReach::~WithinReach() {
+  DevicePages &pages = devicePages();
+  const std::lock_guard lock(pages.mutex);
+  if (--pages.within == 0)
+    pages.protect(PROT_NONE);
+}
+
+} // namespace mtplan::emulator
 
 extern "C" {
 
@@ -90,13 +133,32 @@ const char *cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaMalloc(void **devPtr, size_t size) {
-  return allocate(devPtr, size);
+  if (const cudaError_t why = whyNoMemory(); why != cudaSuccess)
+    return why;
+  void *const data = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED)
+    return cudaErrorMemoryAllocation;
+  std::memset(data, kUnknown, size);
+  DevicePages &pages = devicePages();
+  const std::lock_guard lock(pages.mutex);
+  pages.pieces[data] = size;
+  if (pages.within == 0)
+    mprotect(data, size, PROT_NONE);
+  *devPtr = data;
+  return cudaSuccess;
 }
 
 cudaError_t cudaFree(void *devPtr) {
   if (const cudaError_t status = cudaDeviceSynchronize(); status != cudaSuccess)
     return status;
-  std::free(devPtr);
+  DevicePages &pages = devicePages();
+  const std::lock_guard lock(pages.mutex);
+  if (const auto found = pages.pieces.find(devPtr);
+      found != pages.pieces.end()) {
+    munmap(devPtr, found->second);
+    pages.pieces.erase(found);
+  }
   return cudaSuccess;
 }
 

@@ -66,6 +66,7 @@ thread_local bool hasSaidWhich = false;
 /// Runs what is queued until `ended` says so.
 template <typename Ended>
 void runUntil(Ended ended, cudaStream_t asked = nullptr) {
+  const WithinReach reach;
   Machine &all = machine();
   std::unique_lock lock(all.mutex);
   while (!ended())
@@ -123,6 +124,7 @@ cudaError_t whyElsewhere(cudaStream_t stream) {
 }
 
 void advance() {
+  const WithinReach reach;
   const std::lock_guard lock(machine().mutex);
   machine().advanceAny(nullptr);
 }
@@ -208,6 +210,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   if (isCaptured(stream))
     return cudaErrorStreamCaptureUnsupported;
+  const WithinReach reach;
   const std::lock_guard lock(machine().mutex);
   machine().advanceAny(stream);
   return stream->work.empty() ? cudaSuccess : cudaErrorNotReady;
@@ -312,6 +315,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     return cudaErrorCapturedEvent;
   if (captures > 0)
     return cudaErrorStreamCaptureUnsupported;
+  const WithinReach reach;
   const std::lock_guard lock(machine().mutex);
   if (!event->happening || event->happening->done)
     return cudaSuccess;

@@ -66,6 +66,17 @@ TEST_F(SecondDevice, IsFetchedFromByAnyThread) {
   });
 }
 
+// A host that reads what kernels have made would find it here, and nothing on a
+// machine with devices.
+TEST(CudaDevices, HaveMemoryThatTheHostDoesNotReach) {
+  const std::unique_ptr<Backend> backend = makeCudaBackend();
+  const Allocation room(backend->memory(), 64);
+  EXPECT_DEATH(room.get()[8] = std::byte{1}, "");
+  std::byte fetched{1};
+  backend->memory().fetch(&fetched, room.get() + 8, 1);
+  EXPECT_EQ(fetched, std::byte{0});
+}
+
 // Else streams wait for each other that have nothing to do with each other.
 TEST(CudaDevices, HaveAConnectionForEveryStream) {
   unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
