@@ -77,7 +77,7 @@ public:
   void *launched() { return memory.data(); }
   /// What is wrong with it ends the block.
   void touch(const void *data, std::size_t bytes, bool writes) {
-    if (!accesses || fault || stacks().has(data))
+    if (!accesses || fault || stacks().has(data) || isOwn(data))
       return;
     ++watched;
     if (const std::string wrong = accesses->note(
@@ -106,6 +106,11 @@ public:
   }
 
 private:
+  /// Whether it is what the emulator itself tells threads.
+  bool isOwn(const void *data) const {
+    return Region::of(body).has(reinterpret_cast<std::uintptr_t>(data)) ||
+           (data >= threads.data() && data < threads.data() + threads.size());
+  }
   void resume(Thread &thread);
   bool release(std::size_t first, std::size_t last, State where);
   bool releaseSome();
@@ -257,10 +262,10 @@ std::atomic<std::uint64_t> &coreProducts() {
 void setOrder(Order theOrder) { order = theOrder; }
 
 void run(dim3 grid, dim3 block, const std::function<void()> &thread,
-         std::size_t shared) {
+         std::size_t shared, Region arguments) {
   std::optional<Accesses> accesses;
   if (watching)
-    accesses.emplace();
+    accesses.emplace(arguments);
   for (unsigned z = 0; z < grid.z; ++z)
     for (unsigned y = 0; y < grid.y; ++y)
       for (unsigned x = 0; x < grid.x; ++x)

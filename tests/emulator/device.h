@@ -22,12 +22,14 @@
 #include <iostream>
 #include <limits>
 #include <stdexcept>
+#include <tuple>
 #include <type_traits>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include "tests/emulator/races.h"
 #include "tests/emulator/streams.h"
 
 namespace mtplan::emulator {
@@ -65,11 +67,13 @@ enum class Order { ascending, descending };
 void setOrder(Order order);
 
 /// Runs `thread` for every thread of the grid.
-/// \param shared  bytes of launchedMemory
+/// \param shared     bytes of launchedMemory
+/// \param arguments  if there are any: all else that threads touch is a
+///                   device's
 /// \throws std::logic_error if threads wait for others that will not come, or
 ///         what a thread throws
 void run(dim3 grid, dim3 block, const std::function<void()> &thread,
-         std::size_t shared = 0);
+         std::size_t shared = 0, Region arguments = {});
 
 /// Whether a device takes a grid of so many blocks of so many threads.
 bool isOfDevice(dim3 blocks, dim3 threads);
@@ -89,11 +93,17 @@ cudaError_t launch(const cudaLaunchConfig_t *config,
   if (shared > mostShared(reinterpret_cast<const void *>(kernel)))
     return cudaErrorInvalidValue;
   return enqueue(config->stream, [blocks = config->gridDim,
-                                  threads = config->blockDim, shared, kernel,
-                                  arguments...] {
+                                  threads = config->blockDim, shared,
+                                  call = std::tuple(kernel, arguments...)] {
     try {
+      // What a thread reads of the host's is the call, and where it is.
       run(
-          blocks, threads, [&] { kernel(arguments...); }, shared);
+          blocks, threads,
+          [&call] {
+            std::apply([](auto what, const auto &...with) { what(with...); },
+                       call);
+          },
+          shared, Region::of(call));
     } catch (const std::logic_error &error) {
       // Whoever asked for it may not live to tell.
       std::cerr << "a kernel: " << error.what() << std::endl;

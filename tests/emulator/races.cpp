@@ -4,6 +4,8 @@
 
 #include <link.h>
 
+#include "tests/emulator/streams.h"
+
 namespace mtplan::emulator {
 
 namespace {
@@ -39,17 +41,23 @@ Region declaredShared() {
   return region;
 }
 
-void Accesses::beginBlock(const void *shared, std::size_t bytes) {
+void Accesses::beginBlock(const void *memory, std::size_t bytes) {
   ++block;
   ++meeting;
-  sharedFrom = reinterpret_cast<std::uintptr_t>(shared);
-  sharedTo = sharedFrom + bytes;
+  const auto first = reinterpret_cast<std::uintptr_t>(memory);
+  shared = {first, first + bytes};
+}
+
+bool Accesses::isReached(std::uintptr_t address) {
+  if (arguments.from == arguments.to || arguments.has(address) ||
+      known.has(address))
+    return true;
+  known = regionOf(reinterpret_cast<const void *>(address));
+  return known.has(address);
 }
 
 bool Accesses::isShared(std::uintptr_t address) const {
-  const Region declared = declaredShared();
-  return (address >= sharedFrom && address < sharedTo) ||
-         (address >= declared.from && address < declared.to);
+  return shared.has(address) || declaredShared().has(address);
 }
 
 int Accesses::Touched::add(std::uint64_t now, int who, bool writes) {
@@ -73,7 +81,10 @@ int Accesses::Touched::add(std::uint64_t now, int who, bool writes) {
 std::string Accesses::note(const void *data, std::size_t bytes, bool writes,
                            int thread) {
   const auto first = reinterpret_cast<std::uintptr_t>(data);
-  const bool shared = isShared(first);
+  const bool isOfBlock = isShared(first);
+  if (!isOfBlock && !isReached(first))
+    return "thread " + std::to_string(thread) +
+           " touches memory of the host that is not pinned";
   for (std::uintptr_t unit = first / kUnit; unit * kUnit < first + bytes;
        ++unit) {
     Place &place = places[unit];
@@ -81,8 +92,8 @@ std::string Accesses::note(const void *data, std::size_t bytes, bool writes,
         other >= 0)
       return namesOf("threads", thread, other, writes) +
              ", without a barrier between them" +
-             (shared ? " (shared memory)" : "");
-    if (!shared) {
+             (isOfBlock ? " (shared memory)" : "");
+    if (!isOfBlock) {
       const int own = static_cast<int>(block);
       if (const int other = place.byBlocks.add(1, own, writes); other >= 0)
         return namesOf("blocks", own - 1, other - 1, writes);

@@ -4,8 +4,8 @@
 // for sanitizers; who hears of it is here. Two threads of a block that touch
 // the same memory, one of which writes, need a barrier of the block between
 // them; two blocks of a launch must not at all. Beside these, what a block
-// shares is written before it is read, and addresses are such as the types
-// want.
+// shares is written before it is read, memory is a device's or pinned, and
+// addresses are such as the types want.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +19,18 @@
 #include <unordered_map>
 
 namespace mtplan::emulator {
+
+struct Region {
+  std::uintptr_t from = 0, to = 0;
+
+  template <typename T> static Region of(const T &what) {
+    const auto first = reinterpret_cast<std::uintptr_t>(&what);
+    return {first, first + sizeof(what)};
+  }
+  bool has(std::uintptr_t address) const {
+    return address >= from && address < to;
+  }
+};
 
 /// While there is one, of kernels of this process: such faults end them.
 struct WatchedAccesses {
@@ -37,8 +49,11 @@ std::uint64_t accessesWatched();
 /// What is known of the accesses of one launch. One block runs at a time.
 class Accesses {
 public:
-  /// \param shared  of the block, beside what its kernel declares
-  void beginBlock(const void *shared, std::size_t bytes);
+  /// \param theArguments  of the kernel; none: it may touch what it likes
+  explicit Accesses(Region theArguments) : arguments(theArguments) {}
+
+  /// \param memory  of the block, beside what its kernel declares
+  void beginBlock(const void *memory, std::size_t bytes);
   /// Threads of the block have met.
   void meet() { ++meeting; }
   /// By a thread of the block. "": there is nothing wrong with it.
@@ -61,16 +76,19 @@ private:
   };
 
   bool isShared(std::uintptr_t address) const;
+  bool isReached(std::uintptr_t address);
 
   std::unordered_map<std::uintptr_t, Place> places; ///< two bytes each
   std::uint64_t block = 0, meeting = 0;
-  std::uintptr_t sharedFrom = 0, sharedTo = 0;
+  const Region arguments;
+  Region shared; ///< of the block, beside what its kernel declares
+  Region known;  ///< where the last access was
 };
 
+/// Of the memory that a device sees: its own, or what is pinned. Empty: the
+/// address is elsewhere.
+Region regionOf(const void *data);
 /// Of what kernels declare to be shared, which is the calling thread's.
-struct Region {
-  std::uintptr_t from = 0, to = 0;
-};
 Region declaredShared();
 
 } // namespace mtplan::emulator

@@ -14,12 +14,24 @@
 #include <sys/mman.h>
 
 #include "tests/emulator/machine.h"
+#include "tests/emulator/races.h"
 
 using namespace mtplan::emulator;
 
 extern "C" bool emulatorIsCapturing();
 
 namespace {
+
+/// Where the address is among pieces, or empty.
+template <typename Pieces>
+Region pieceOf(const Pieces &pieces, const void *data) {
+  const auto at = reinterpret_cast<std::uintptr_t>(data);
+  for (const auto &[first, bytes] : pieces)
+    if (const auto from = reinterpret_cast<std::uintptr_t>(first);
+        at >= from && at < from + bytes)
+      return {from, from + bytes};
+  return {};
+}
 
 /// What is pinned, by address.
 struct Pinned {
@@ -28,12 +40,8 @@ struct Pinned {
 
   bool has(const void *data) {
     const std::lock_guard lock(mutex);
-    const auto *byte = static_cast<const std::byte *>(data);
-    auto after = pieces.upper_bound(byte);
-    if (after == pieces.begin())
-      return false;
-    --after;
-    return byte < after->first + after->second;
+    const Region found = pieceOf(pieces, data);
+    return found.from < found.to;
   }
 };
 
@@ -97,6 +105,17 @@ WithinReach::~WithinReach() {
   const std::lock_guard lock(pages.mutex);
   if (--pages.within == 0)
     pages.protect(PROT_NONE);
+}
+
+Region regionOf(const void *data) {
+  {
+    DevicePages &pages = devicePages();
+    const std::lock_guard lock(pages.mutex);
+    if (const Region own = pieceOf(pages.pieces, data); own.from < own.to)
+      return own;
+  }
+  const std::lock_guard lock(pinned().mutex);
+  return pieceOf(pinned().pieces, data);
 }
 
 } // namespace mtplan::emulator

@@ -1,11 +1,14 @@
 //===- devices_test.cpp - Threads and their devices -----------------------===//
 
 #include <cstdlib>
+#include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "runtime/cuda/cuda_backend.h"
+#include "tests/emulator/races.h"
 #include "tests/emulator/streams.h"
 
 namespace mtplan::runtime {
@@ -75,6 +78,24 @@ TEST(CudaDevices, HaveMemoryThatTheHostDoesNotReach) {
   std::byte fetched{1};
   backend->memory().fetch(&fetched, room.get() + 8, 1);
   EXPECT_EQ(fetched, std::byte{0});
+}
+
+TEST(CudaDevices, DoNotReachWhatTheHostHasNotPinned) {
+  const std::unique_ptr<Backend> backend = makeCudaBackend();
+  const TensorView rows{ElementType::f32, {2, 8}, {}};
+  const std::unique_ptr<Kernel> softmax =
+      backend->prepare({"softmax", "x", {}, {rows}, {rows}});
+  const Allocation room(backend->memory(), 64),
+      pinned(backend->memory().staging(), 64);
+  const emulator::WatchedAccesses watched;
+  const void *in = room.get();
+  void *out = pinned.get();
+  softmax->run({&in, &out});
+  backend->queue().finish();
+  std::vector<float> numbers(16);
+  out = numbers.data();
+  softmax->run({&in, &out});
+  EXPECT_THROW(backend->queue().finish(), std::logic_error);
 }
 
 // Else streams wait for each other that have nothing to do with each other.
