@@ -52,7 +52,7 @@ bool Accesses::isReached(std::uintptr_t address) {
   if (arguments.from == arguments.to || arguments.has(address) ||
       known.has(address))
     return true;
-  known = regionOf(reinterpret_cast<const void *>(address));
+  known = regionOf(address);
   return known.has(address);
 }
 

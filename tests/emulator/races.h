@@ -87,7 +87,7 @@ private:
 
 /// Of the memory that a device sees: its own, or what is pinned. Empty: the
 /// address is elsewhere.
-Region regionOf(const void *data);
+Region regionOf(std::uintptr_t address);
 /// Of what kernels declare to be shared, which is the calling thread's.
 Region declaredShared();
 

@@ -24,8 +24,7 @@ namespace {
 
 /// Where the address is among pieces, or empty.
 template <typename Pieces>
-Region pieceOf(const Pieces &pieces, const void *data) {
-  const auto at = reinterpret_cast<std::uintptr_t>(data);
+Region pieceOf(const Pieces &pieces, std::uintptr_t at) {
   for (const auto &[first, bytes] : pieces)
     if (const auto from = reinterpret_cast<std::uintptr_t>(first);
         at >= from && at < from + bytes)
@@ -40,7 +39,8 @@ struct Pinned {
 
   bool has(const void *data) {
     const std::lock_guard lock(mutex);
-    const Region found = pieceOf(pieces, data);
+    const Region found =
+        pieceOf(pieces, reinterpret_cast<std::uintptr_t>(data));
     return found.from < found.to;
   }
 };
@@ -107,15 +107,15 @@ WithinReach::~WithinReach() {
     pages.protect(PROT_NONE);
 }
 
-Region regionOf(const void *data) {
+Region regionOf(std::uintptr_t address) {
   {
     DevicePages &pages = devicePages();
     const std::lock_guard lock(pages.mutex);
-    if (const Region own = pieceOf(pages.pieces, data); own.from < own.to)
+    if (const Region own = pieceOf(pages.pieces, address); own.from < own.to)
       return own;
   }
   const std::lock_guard lock(pinned().mutex);
-  return pieceOf(pinned().pieces, data);
+  return pieceOf(pinned().pieces, address);
 }
 
 } // namespace mtplan::emulator
