@@ -3,10 +3,12 @@
 #include <array>
 #include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <nccl.h>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/emulator/nccl.h"
@@ -96,6 +98,55 @@ TEST(EmulatedNccl, WhatDoesNotMatchWaitsUntilItIsAborted) {
     rank.comm = nullptr;
     cudaStreamSynchronize(rank.stream);
   });
+}
+
+// What the library does not forgive, or forgives here and not there.
+TEST(EmulatedNccl, NotesWhatIsDoneToMemoryAgainstTheRules) {
+  using ::testing::ElementsAre;
+  using ::testing::IsEmpty;
+  takeNcclUse();
+  onRanks(1, [](Rank &rank) {
+    std::array<float, 2> foreign{};
+    void *data = nullptr, *handle = nullptr, *again = nullptr;
+    ASSERT_EQ(ncclMemAlloc(&data, 100), ncclSuccess);
+    EXPECT_EQ(ncclCommRegister(rank.comm, foreign.data(), 8, &handle),
+              ncclInvalidArgument);
+    EXPECT_THAT(
+        takeNcclMisuses(),
+        ElementsAre("memory is registered that NCCL did not allocate there"));
+    EXPECT_EQ(ncclCommRegister(rank.comm, data, 100, &handle), ncclSuccess);
+    EXPECT_THAT(takeNcclMisuses(), IsEmpty());
+    EXPECT_EQ(ncclCommRegister(rank.comm, data, 50, &again), ncclInvalidUsage);
+    EXPECT_THAT(takeNcclMisuses(), ElementsAre("memory is registered twice"));
+    auto *values = static_cast<float *>(data);
+    ncclAllReduce(values, values + 5, 5, ncclFloat, ncclSum, rank.comm,
+                  rank.stream);
+    cudaStreamSynchronize(rank.stream);
+    ncclAllReduce(foreign.data(), foreign.data(), 2, ncclFloat, ncclSum,
+                  rank.comm, rank.stream);
+    ncclMemFree(data);
+    EXPECT_THAT(takeNcclMisuses(),
+                ElementsAre("memory is freed that is registered",
+                            "memory is freed while its device works"));
+    cudaStreamSynchronize(rank.stream);
+    EXPECT_EQ(ncclCommDeregister(rank.comm, handle), ncclSuccess);
+    EXPECT_EQ(ncclCommDeregister(rank.comm, handle), ncclInvalidUsage);
+    EXPECT_THAT(takeNcclMisuses(),
+                ElementsAre("memory is deregistered that is not registered"));
+    ncclMemAlloc(&data, 100);
+    ncclCommRegister(rank.comm, data, 100, &handle);
+    ncclComm_t gone = std::exchange(rank.comm, nullptr);
+    ncclCommDestroy(gone);
+    EXPECT_EQ(ncclCommDeregister(gone, handle), ncclInvalidArgument);
+    ncclMemFree(data);
+    ncclMemFree(foreign.data());
+    EXPECT_THAT(
+        takeNcclMisuses(),
+        ElementsAre("a communicator ends that has memory registered",
+                    "memory is deregistered with what is no communicator",
+                    "memory is freed that NCCL did not allocate"));
+  });
+  EXPECT_EQ(takeNcclUse(), (NcclUse{0, 1, 0}));
 }
 
 TEST(EmulatedNccl, TwoRanksOnADeviceAreRefused) {

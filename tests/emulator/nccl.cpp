@@ -18,6 +18,7 @@
 #include <nccl.h>
 
 #include "tests/emulator/nccl_clique.h"
+#include "tests/emulator/nccl_registry.h"
 #include "tests/emulator/streams.h"
 
 using namespace mtplan::emulator;
@@ -193,6 +194,8 @@ ncclResult_t call(ncclComm_t handle, cudaStream_t stream,
   if (comm->finalised || !comm->waiting.empty() ||
       comm->clique->joined < comm->clique->size())
     return ncclInvalidUsage;
+  ncclRegistry().see(handle, operation.isTransfer(),
+                     touchedBy(operation, comm->rank, comm->clique->size()));
   together.operations.push_back({{comm, stream}, operation});
   if (together.depth > 0)
     return ncclSuccess;
@@ -209,6 +212,11 @@ NcclFaults::~NcclFaults() {
     const std::lock_guard lock(mutex);
     for (std::set<int> *one : {&failing, &stalled, &silent, &broken})
       one->clear();
+  }
+  {
+    const std::lock_guard lock(ncclRegistry().mutex);
+    ncclRegistry().unallocating.clear();
+    ncclRegistry().unregistering.clear();
   }
   changed.notify_all();
 }
@@ -230,6 +238,12 @@ void NcclFaults::breakDown(int device) {
   broken.insert(device);
 }
 
+bool isNcclOpen(ncclComm_t comm) {
+  const std::lock_guard lock(mutex);
+  const auto found = alive.find(comm);
+  return found != alive.end() && !found->second->finalised;
+}
+
 int ncclCommunicators() {
   const std::lock_guard lock(mutex);
   return static_cast<int>(alive.size());
@@ -245,6 +259,8 @@ const char *ncclGetErrorString(ncclResult_t result) {
   switch (result) {
   case ncclSuccess:
     return "no error";
+  case ncclUnhandledCudaError:
+    return "unhandled cuda error";
   case ncclSystemError:
     return "unhandled system error";
   case ncclInvalidArgument:
@@ -352,7 +368,10 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 }
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   const std::lock_guard lock(mutex);
-  return alive.erase(comm) == 1 ? ncclSuccess : ncclInvalidArgument;
+  if (alive.erase(comm) == 0)
+    return ncclInvalidArgument;
+  ncclRegistry().end(comm, false);
+  return ncclSuccess;
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   std::unique_lock lock(mutex);
@@ -370,6 +389,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     outside(lock, advance);
     changed.wait_for(lock, std::chrono::milliseconds(1));
   }
+  ncclRegistry().end(comm, true);
   return ncclSuccess;
 }
 

@@ -19,6 +19,10 @@
 #ifndef MTPLAN_TESTS_EMULATOR_NCCL_H
 #define MTPLAN_TESTS_EMULATOR_NCCL_H
 
+#include <ostream>
+#include <string>
+#include <vector>
+
 namespace mtplan::emulator {
 
 /// What goes wrong from now on, of this process, while this lives.
@@ -37,10 +41,35 @@ public:
   void silence(int device);
   /// ncclCommGetAsyncError says ncclRemoteError to communicators of this one.
   void breakDown(int device);
+  /// ncclMemAlloc has no memory of this device.
+  void failAllocation(int device);
+  /// Communicators of this device register no memory: ncclSystemError.
+  void failRegistration(int device);
 };
 
 /// Communicators that were made and neither destroyed nor aborted.
 int ncclCommunicators();
+/// Pieces of memory that NCCL has allocated and that were not freed.
+int ncclAllocations();
+
+/// Communicators that have ended, by what their collectives were given: all of
+/// it registered memory, some, or none.
+struct NcclUse {
+  int registered = 0, mixed = 0, plain = 0;
+  int messages = 0; ///< sends and receipts of registered memory
+  bool operator==(const NcclUse &) const = default;
+};
+inline void PrintTo(const NcclUse &use, std::ostream *out) {
+  *out << use.registered << " registered, " << use.mixed << " mixed, "
+       << use.plain << " plain, " << use.messages << " messages";
+}
+/// Since the last time.
+NcclUse takeNcclUse();
+/// What was done to memory against NCCL's rules since the last time: registered
+/// where it was not allocated by ncclMemAlloc, registered twice, deregistered
+/// without, freed while registered or in use, or left registered with a
+/// communicator that is destroyed.
+std::vector<std::string> takeNcclMisuses();
 
 } // namespace mtplan::emulator
 

@@ -99,6 +99,28 @@ void carryOut(const std::map<int, Operation> &came) {
 
 } // namespace
 
+std::vector<Touched> touchedBy(const Operation &operation, int rank,
+                               int ranks) {
+  const std::size_t bytes = operation.count * bytesOf(operation.type);
+  const std::size_t all = bytes * static_cast<std::size_t>(ranks);
+  const Touched in{operation.in,
+                   operation.kind == Kind::reduceScatter ? all : bytes};
+  const Touched out{operation.out,
+                    operation.kind == Kind::allGather ? all : bytes};
+  switch (operation.kind) {
+  case Kind::send:
+    return {in};
+  case Kind::receive:
+    return {out};
+  case Kind::reduce:
+    if (rank != operation.peer)
+      return {in};
+    return {in, out};
+  default:
+    return {in, out};
+  }
+}
+
 Clique::Message &Clique::messageOf(int rank, const Numbered &one) {
   const int peer = one.operation.peer;
   return one.operation.kind == Kind::send ? messages[{rank, peer, one.number}]

@@ -43,6 +43,14 @@ struct Operation {
   }
 };
 
+/// What a call reads or writes.
+struct Touched {
+  const void *data = nullptr;
+  std::size_t bytes = 0;
+};
+/// Of a rank, one of `ranks`.
+std::vector<Touched> touchedBy(const Operation &operation, int rank, int ranks);
+
 /// A collective of a communicator, or a message of two ranks: the others have
 /// the same number.
 struct Numbered {

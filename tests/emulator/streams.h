@@ -14,6 +14,8 @@
 #ifndef MTPLAN_TESTS_EMULATOR_STREAMS_H
 #define MTPLAN_TESTS_EMULATOR_STREAMS_H
 
+#include <atomic>
+#include <cstddef>
 #include <functional>
 
 #include <cuda_runtime_api.h>
@@ -39,6 +41,9 @@ cudaError_t whyHomeless();
 /// Why this thread may not have the stream compute: it belongs to another
 /// device than the thread's.
 cudaError_t whyElsewhere(cudaStream_t stream);
+
+/// Of the device's memory, as cudaMemGetInfo has it: what NCCL allocated.
+std::atomic<std::size_t> &bytesTaken(int device);
 
 /// Devices do some of what they can, as they do by themselves.
 void advance();
