@@ -4,10 +4,16 @@
 #define MTPLAN_RUNTIME_BACKEND_MEMORY_H
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
 namespace mtplan::runtime {
+
+/// Bytes of allocations that are rounded up to more than a plan counts.
+struct Rounded {
+  std::int64_t asked = 0, taken = 0;
+};
 
 /// Copies are queued as kernels are (queue.h), and so come after all that was
 /// queued before them.
@@ -27,6 +33,12 @@ public:
   /// The same, without a queue: of what had happened at the last
   /// Queue::finish. From any thread.
   virtual void fetch(void *to, const void *from, std::size_t bytes) = 0;
+
+  /// Where what collectives read and write is best put: here, unless there is
+  /// better. Copies from and to there may be made here, too.
+  virtual Memory &ofCollectives() { return *this; }
+  /// What ofCollectives() has allocated, where it rounds up.
+  virtual Rounded roundedForCollectives() const { return {}; }
 
   /// Whether the host may read and write what lies here.
   virtual bool isHosts() const { return false; }

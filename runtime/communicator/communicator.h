@@ -52,6 +52,10 @@ public:
   virtual int size() const = 0;
   virtual int place() const = 0;
 
+  /// Calls will read and write here, of all ranks at the same distances from
+  /// `data`, which stays until the world has ended. Before the first call.
+  virtual void registerMemory(void * /*data*/, std::int64_t /*bytes*/) {}
+
   /// outer * inner elements in and out.
   virtual void allReduce(const std::string &label, const void *in, void *out,
                          Pieces pieces, Reduction reduction) = 0;

@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/cuda/collectives/registration.h"
 #include "runtime/cuda/device/matrix_product.h"
 #include "runtime/cuda/handles.h"
 
@@ -40,6 +41,8 @@ public:
     return reinterpret_cast<T *>(lanes[selected].scratch.get());
   }
 
+  /// With NCCL, where collectives see it.
+  bool registersMemory = registrationIsWanted();
   MatrixProducts products;
   /// Made by the first kernel that asks cuDNN.
   std::shared_ptr<CudnnGraphs> cudnn;

@@ -24,7 +24,7 @@ public:
   }
 };
 
-class OnDevice final : public Memory {
+class OnDevice : public Memory {
 public:
   explicit OnDevice(SharedContext theContext)
       : context(std::move(theContext)), device(presentDevice()) {}
@@ -32,8 +32,7 @@ public:
   void *allocate(std::size_t bytes) override {
     // Of nothing there need be no address.
     const std::size_t length = std::max<std::size_t>(bytes, 1);
-    void *data = nullptr;
-    MTPLAN_CUDA(cudaMalloc(&data, length));
+    void *data = take(length);
     MTPLAN_CUDA(cudaMemsetAsync(data, 0, length, context->stream().get()));
     // Whoever uses it may do so on another stream.
     context->stream().synchronise();
@@ -41,6 +40,11 @@ public:
   }
   void release(void *data, std::size_t /*bytes*/) noexcept override {
     cudaFree(data);
+  }
+
+  Memory &ofCollectives() override;
+  Rounded roundedForCollectives() const override {
+    return registered ? registered->roundedForCollectives() : Rounded{};
   }
 
   void upload(void *to, const void *from, std::size_t bytes) override {
@@ -70,12 +74,58 @@ public:
                                 context->stream().get()));
   }
 
+protected:
+  virtual void *take(std::size_t bytes) {
+    void *data = nullptr;
+    MTPLAN_CUDA(cudaMalloc(&data, bytes));
+    return data;
+  }
+
 private:
   const SharedContext context;
   const int device;
   const Stream fetches;
   PinnedMemory pinned;
+  std::unique_ptr<Memory> registered; ///< null: not asked for yet
 };
+
+class Registered final : public OnDevice {
+public:
+  using OnDevice::OnDevice;
+
+  void release(void *data, std::size_t /*bytes*/) noexcept override {
+    releaseForNccl(data);
+  }
+  Memory &ofCollectives() override { return *this; }
+  Rounded roundedForCollectives() const override { return rounded; }
+
+private:
+  void *take(std::size_t bytes) override {
+    const std::size_t before = leftOnDevice();
+    void *data = allocateForNccl(bytes);
+    const std::size_t after = leftOnDevice();
+    // Others may have given something back meanwhile.
+    const std::size_t taken = std::max(bytes, before - std::min(before, after));
+    rounded.asked += static_cast<std::int64_t>(bytes);
+    rounded.taken += static_cast<std::int64_t>(taken);
+    return data;
+  }
+  static std::size_t leftOnDevice() {
+    std::size_t left = 0, all = 0;
+    MTPLAN_CUDA(cudaMemGetInfo(&left, &all));
+    return left;
+  }
+
+  Rounded rounded;
+};
+
+Memory &OnDevice::ofCollectives() {
+  if (!context->registersMemory)
+    return *this;
+  if (!registered)
+    registered = std::make_unique<Registered>(context);
+  return *registered;
+}
 
 } // namespace
 

@@ -14,13 +14,17 @@ static std::size_t sized(std::int64_t index) {
   return static_cast<std::size_t>(index);
 }
 
-ArenaMemory::ArenaMemory(const Stage &theStage, Memory &memory)
+ArenaMemory::ArenaMemory(const Stage &theStage, Memory &memory,
+                         const std::set<int> &seen)
     : stage(theStage), near(memory) {
   for (const Arena &arena : stage.arenas)
     try {
-      arenas.emplace_back(
-          arena.memoryClass == MemoryClass::host ? near.staging() : near,
-          sized(arena.size));
+      const auto number = static_cast<int>(arenas.size());
+      arenas.emplace_back(arena.memoryClass == MemoryClass::host
+                              ? near.staging()
+                          : seen.contains(number) ? near.ofCollectives()
+                                                  : near,
+                          sized(arena.size));
     } catch (const std::runtime_error &error) {
       throw std::runtime_error(
           "no room for the arena of " + std::string(wordOf(arena.memoryClass)) +
@@ -43,6 +47,10 @@ std::byte *ArenaMemory::at(int buffer, int entry, int slot) const {
   const Buffer &all = stage.buffers[sized(buffer)];
   return arenas[sized(all.arena)].get() + all.offset + entry * all.entryStride +
          slot * all.slotStride;
+}
+
+std::byte *ArenaMemory::startOf(int arena) const {
+  return arenas[sized(arena)].get();
 }
 
 } // namespace mtplan::runtime

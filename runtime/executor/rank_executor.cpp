@@ -8,6 +8,7 @@
 
 #include "runtime/backend/element.h"
 #include "runtime/backend/fixed_runs.h"
+#include "runtime/executor/collective_arenas.h"
 #include "runtime/executor/index_walk.h"
 #include "runtime/executor/task.h"
 
@@ -21,6 +22,13 @@ std::size_t sized(std::int64_t number) {
 
 std::size_t bytesOf(const TensorView &view) {
   return sized(view.elements() * runtime::bytesOf(view.type));
+}
+
+std::set<int> seenByAny(const std::vector<std::set<int>> &arenas) {
+  std::set<int> all;
+  for (const std::set<int> &its : arenas)
+    all.insert(its.begin(), its.end());
+  return all;
 }
 
 std::size_t reportsOf(const Stage &stage) {
@@ -54,7 +62,7 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
                            Backend &theBackend)
     : plan(thePlan), world(theWorld), backend(theBackend),
       where(plan, world.rank()), own(plan.stages[sized(where.stage())]),
-      memory(own, backend.memory()),
+      memory(own, backend.memory(), seenByAny(collectiveArenas(plan, own))),
       numbers(backend.memory(), sizeof(StepNumbers)),
       stepNumbers(backend.memory().staging(), sizeof(StepNumbers)),
       updateNumbers(backend.memory().staging(), sizeof(StepNumbers)),
@@ -76,6 +84,7 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
       if (std::ranges::find(ranks, world.rank()) != ranks.end())
         groups.back() = carrier().group(group.name, ranks);
   }
+  registerArenas();
   everyone = world.everyone("all");
   if (carries)
     everyoneThere = carries->everyone("norm");
@@ -103,6 +112,14 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
       });
   findReporting();
   prepareOwnKernels();
+}
+
+void RankExecutor::registerArenas() {
+  const std::vector<std::set<int>> arenas = collectiveArenas(plan, own);
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    for (int arena : arenas[g])
+      groups[g]->registerMemory(memory.startOf(arena),
+                                own.arenas[sized(arena)].size);
 }
 
 // Of gradients that have to be zero, and of their norm.

@@ -150,6 +150,7 @@ private:
   std::unique_ptr<Task> prepare(const Instruction &instruction,
                                 const std::string &phase);
   KernelSpec specOf(const Instruction &instruction) const;
+  void registerArenas();
   void prepareOwnKernels();
   /// Kernels of the update that are one to the backend.
   void joinUpdates();

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <set>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -285,14 +286,18 @@ TEST_P(Carriers, ManyGroupsShareRanks) {
   });
 }
 
-/// What makeCarrier says to ranks on these devices.
-std::string refusalOf(const std::vector<int> &devices) {
+/// What makeCarrier says to ranks on these devices, some of which register
+/// memory.
+std::string refusalOf(const std::vector<int> &devices,
+                      const std::set<int> &registering = {}) {
   emulator::setDevices(8);
   std::vector<std::string> said(devices.size());
   runOnThreads(static_cast<int>(devices.size()), patient(), [&](World &host) {
     cudaSetDevice(devices[host.rank()]);
+    const auto context = std::make_shared<cuda::Context>();
+    context->registersMemory = registering.contains(host.rank());
     try {
-      cuda::makeCarrier(host, std::make_shared<cuda::Context>());
+      cuda::makeCarrier(host, context);
     } catch (const CommunicationError &error) {
       said[host.rank()] = error.what();
     }
@@ -315,6 +320,24 @@ TEST(CarrierTest, SaysWhatWouldWorkWhereDevicesDoNotFit) {
                               "process on one GPU")));
   EXPECT_THAT(refusalOf(std::vector<int>(65, 2)),
               HasSubstr("65 ranks share a GPU; at most 64 can"));
+}
+
+TEST(CarrierTest, RanksRegisterMemoryAlikeOrNotAtAll) {
+  using ::testing::AllOf;
+  using ::testing::HasSubstr;
+  using ::testing::StartsWith;
+  EXPECT_EQ(refusalOf({4, 1, 7}, {0, 1, 2}), "");
+  EXPECT_EQ(refusalOf({0}, {0}), "");
+  EXPECT_EQ(refusalOf({4, 1, 7}, {1}),
+            "memory is registered with NCCL by rank 1 and not by rank 0: set "
+            "MTPLAN_NCCL_REGISTER alike for all ranks");
+  EXPECT_THAT(refusalOf({4, 1, 7}, {0, 1}),
+              StartsWith("memory is registered with NCCL by rank 0 and not by "
+                         "rank 2"));
+  EXPECT_THAT(refusalOf({0, 0}, {0, 1}),
+              AllOf(StartsWith("ranks 0 and 1 share a GPU of host "),
+                    HasSubstr(", which use no memory that is registered with "
+                              "NCCL (MTPLAN_NCCL_REGISTER=0 does without")));
 }
 
 } // namespace

@@ -11,6 +11,7 @@
 
 #include "runtime/metrics/progress_line.h"
 #include "tools/run/run_trace.h"
+#include "tools/units_text.h"
 
 namespace mtplan::tools {
 
@@ -107,6 +108,14 @@ void RunWatch::begin(const Plan &plan, bool processes,
                        train.validateEvery,
                        train.validationSteps * plan.globalBatch, flags.valid);
   out << std::flush;
+}
+
+void RunWatch::tellOf(const Rounded &registered) {
+  if (registered.taken > 0)
+    say(fmt::format("rank 0: memory for NCCL to register takes {} of the GPU "
+                    "for {} of the plan",
+                    bytesText({static_cast<double>(registered.taken)}),
+                    bytesText({static_cast<double>(registered.asked)})));
 }
 
 void RunWatch::see(const StepRecord &record) {

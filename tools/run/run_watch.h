@@ -25,6 +25,8 @@ public:
   /// of later ones is over.
   /// \throws BadInput if one cannot be written
   void openLogs(std::int64_t step);
+  /// Nothing, where memory of collectives is as the plan has it.
+  void tellOf(const runtime::Rounded &registered);
   void say(const std::string &line);
   void warn(const std::string &line);
   void see(const runtime::StepRecord &record);

@@ -108,6 +108,7 @@ private:
            [&](std::int64_t step) {
              watch->openLogs(step); // before a word, for it may be refused
              watch->begin(plan, processes, flags.train);
+             watch->tellOf(backend->memory().roundedForCollectives());
            }});
       TrainTimes times = runtime::train(
           plan, world, *backend, options,

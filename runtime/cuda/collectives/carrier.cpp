@@ -19,10 +19,11 @@ namespace mtplan::runtime::cuda {
 
 namespace {
 
-/// Where a rank is. No two devices of the world have the same uuid.
+/// Where a rank is, and whether it registers memory. No two devices of the
+/// world have the same uuid.
 struct Whereabouts {
   std::array<char, 64> host{};
-  std::int64_t process = 0;
+  std::int64_t process = 0, registers = 0;
   std::array<char, 16> device{};
 
   bool sharesProcess(const Whereabouts &other) const {
@@ -30,19 +31,20 @@ struct Whereabouts {
   }
 };
 
-Whereabouts ownWhereabouts() {
+Whereabouts ownWhereabouts(const Context &context) {
   Whereabouts mine;
   gethostname(mine.host.data(), mine.host.size() - 1);
   mine.process = getpid();
+  mine.registers = context.registersMemory ? 1 : 0;
   cudaDeviceProp properties{};
   MTPLAN_CUDA(cudaGetDeviceProperties(&properties, presentDevice()));
   std::memcpy(mine.device.data(), properties.uuid.bytes, mine.device.size());
   return mine;
 }
 
-std::vector<Whereabouts> allWhereabouts(World &host) {
+std::vector<Whereabouts> allWhereabouts(World &host, const Context &context) {
   static_assert(sizeof(Whereabouts) % 4 == 0);
-  const Whereabouts mine = ownWhereabouts();
+  const Whereabouts mine = ownWhereabouts(context);
   std::vector<Whereabouts> all(static_cast<std::size_t>(host.size()));
   host.everyone("devices")->allGather(
       "where ranks are", &mine, all.data(),
@@ -59,6 +61,16 @@ std::vector<int> ranksOn(const std::array<char, 16> &device,
   return ranks;
 }
 
+void checkRegistration(const std::vector<Whereabouts> &all) {
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank].registers != all[0].registers)
+      throw CommunicationError(
+          "memory is registered with NCCL by rank " +
+          std::to_string(all[0].registers ? 0 : rank) + " and not by rank " +
+          std::to_string(all[0].registers ? rank : 0) +
+          ": set MTPLAN_NCCL_REGISTER alike for all ranks");
+}
+
 [[noreturn]] void refuse(const std::string &what) {
   throw CommunicationError(
       what + ": give each rank a GPU of its own, or run all ranks as threads "
@@ -68,8 +80,9 @@ std::vector<int> ranksOn(const std::array<char, 16> &device,
 } // namespace
 
 std::unique_ptr<World> makeCarrier(World &host, const SharedContext &context) {
-  const std::vector<Whereabouts> all = allWhereabouts(host);
+  const std::vector<Whereabouts> all = allWhereabouts(host, *context);
   const std::size_t count = all.size();
+  checkRegistration(all);
   for (const Whereabouts &one : all) {
     const std::vector<int> sharing = ranksOn(one.device, all);
     if (sharing.size() == 1 && count > 1)
@@ -87,6 +100,10 @@ std::unique_ptr<World> makeCarrier(World &host, const SharedContext &context) {
       throw CommunicationError(std::to_string(count) +
                                " ranks share a GPU; at most " +
                                std::to_string(kMostPlaces) + " can");
+    if (one.registers && count > 1)
+      throw CommunicationError(
+          those + ", which use no memory that is registered with NCCL" +
+          kWithoutRegistration);
     return std::make_unique<OneDeviceWorld>(host, context);
   }
   return makeNcclWorld(host, context);

@@ -3,12 +3,17 @@
 #ifndef MTPLAN_TESTS_EMULATOR_RUNS_DRAWN_RUN_H
 #define MTPLAN_TESTS_EMULATOR_RUNS_DRAWN_RUN_H
 
+#include <atomic>
+#include <memory>
 #include <optional>
+
+#include <cuda_runtime_api.h>
 
 #include <gtest/gtest.h>
 
 #include "passes/memory/element_type.h"
 #include "passes/verify/prove.h"
+#include "runtime/cuda/cuda_backend.h"
 #include "tests/executable/run_plan.h"
 #include "tests/passes/drawn_plan.h"
 
@@ -47,6 +52,15 @@ private:
                 planner::layersOf(Step(family, 1, 1).graph));
   }
 };
+
+/// Set to 0 before a run whose ranks makeOnOwnDevice.
+inline std::atomic<int> ranksOnDevices{0};
+
+/// For the rank of this thread, on a device that no other has.
+inline std::unique_ptr<runtime::Backend> makeOnOwnDevice() {
+  cudaSetDevice(ranksOnDevices++);
+  return runtime::makeCudaBackend();
+}
 
 inline void expectSame(const Gathered &ran, const Gathered &expected) {
   EXPECT_EQ(ran.faults, std::vector<std::string>());

@@ -6,8 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include <atomic>
-
 #include <gtest/gtest.h>
 
 #include "runtime/cuda/cuda_backend.h"
@@ -17,18 +15,9 @@
 namespace mtplan::passes {
 namespace {
 
-using runtime::Backend;
 using runtime::Plan;
 
 constexpr int kSteps = 4; // what is recorded in the second is replayed
-
-std::atomic<int> ranksMade{0};
-
-/// For the rank of this thread, on a device that no other has.
-std::unique_ptr<Backend> makeOnOwnDevice() {
-  cudaSetDevice(ranksMade++);
-  return runtime::makeCudaBackend();
-}
 
 class EmulatedRanks : public ::testing::TestWithParam<Family> {};
 
@@ -42,7 +31,7 @@ TEST_P(EmulatedRanks, ComputeWhatPlainKernelsDo) {
   // Each family one way: all of them see both.
   const bool shared = run.family.example.size() % 2 == 0;
   emulator::setDevices(shared ? 1 : plan.ranks);
-  ranksMade = 0;
+  ranksOnDevices = 0;
   const int before = emulator::graphLaunches();
   const Gathered ran = runPlan(
       plan, run.options, shared ? runtime::makeCudaBackend : makeOnOwnDevice,

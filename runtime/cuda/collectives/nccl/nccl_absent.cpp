@@ -1,6 +1,7 @@
 //===- nccl_absent.cpp - Built without NCCL -------------------------------===//
 
 #include "runtime/cuda/collectives/carrier.h"
+#include "runtime/cuda/collectives/registration.h"
 
 namespace mtplan::runtime::cuda {
 
@@ -12,5 +13,12 @@ std::unique_ptr<World> makeNcclWorld(World &host,
       "install it (nccl.h, libnccl) and build again, or run all ranks as "
       "threads of one process on one GPU");
 }
+
+void *allocateForNccl(std::size_t /*bytes*/) {
+  throw DeviceError(std::string("this was built without NCCL") +
+                    kWithoutRegistration);
+}
+
+void releaseForNccl(void * /*data*/) noexcept {}
 
 } // namespace mtplan::runtime::cuda

@@ -42,15 +42,14 @@ std::size_t countOf(Pieces pieces) {
 
 } // namespace
 
-// A larger one is made without giving back the smaller one: that would wait for
-// the device, and so for other ranks.
-std::byte *NcclGroup::Scratch::of(std::size_t bytes) {
+// A larger one is made without giving back the smaller one: calls may still be
+// using it, and to wait for the device is to wait for other ranks.
+std::byte *NcclGroup::Scratch::of(std::size_t bytes, const NcclGroup &group) {
   if (bytes > size) {
-    outgrown.push_back(std::move(memory));
-    memory = DeviceMemory(bytes);
+    memory = group.link->allocate(bytes, group.context->registersMemory);
     size = bytes;
   }
-  return memory.get();
+  return memory;
 }
 
 /// A call from its first work on the stream to its last.
@@ -109,7 +108,8 @@ private:
       MTPLAN_CUDA(cudaStreamWaitEvent(stream, group.scratchIsFree.get(), 0));
     usesScratch = true;
     return which.of(countOf(pieces) * static_cast<std::size_t>(group.size()) *
-                    static_cast<std::size_t>(bytesOf(pieces.type)));
+                        static_cast<std::size_t>(bytesOf(pieces.type)),
+                    group);
   }
 
   NcclGroup &group;
@@ -122,6 +122,11 @@ NcclGroup::NcclGroup(std::shared_ptr<NcclLink> theLink, GroupName group,
                      int place, SharedContext theContext)
     : link(std::move(theLink)), its(std::move(group)), own(place),
       context(std::move(theContext)) {}
+
+void NcclGroup::registerMemory(void *data, std::int64_t bytes) {
+  if (context->registersMemory)
+    link->registerMemory(data, static_cast<std::size_t>(bytes));
+}
 
 void NcclGroup::allReduce(const std::string &label, const void *in, void *out,
                           Pieces pieces, Reduction reduction) {

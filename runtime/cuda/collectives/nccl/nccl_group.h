@@ -11,7 +11,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "runtime/communicator/call.h"
 #include "runtime/cuda/collectives/nccl/nccl_link.h"
@@ -25,6 +24,8 @@ public:
 
   int size() const override { return static_cast<int>(its.ranks.size()); }
   int place() const override { return own; }
+
+  void registerMemory(void *data, std::int64_t bytes) override;
 
   void allReduce(const std::string &label, const void *in, void *out,
                  Pieces pieces, Reduction reduction) override;
@@ -42,12 +43,11 @@ public:
 private:
   class Session;
 
-  /// Memory for what is rearranged, of one call after another.
+  /// The link's memory for what is rearranged, of one call after another.
   struct Scratch {
-    DeviceMemory memory;
+    std::byte *memory = nullptr;
     std::size_t size = 0;
-    std::vector<DeviceMemory> outgrown; ///< calls may still be using them
-    std::byte *of(std::size_t bytes);
+    std::byte *of(std::size_t bytes, const NcclGroup &group);
   };
 
   const std::shared_ptr<NcclLink> link;

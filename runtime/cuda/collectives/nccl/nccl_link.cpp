@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/communicator/call.h"
+#include "runtime/cuda/collectives/registration.h"
 
 namespace mtplan::runtime::cuda {
 
@@ -23,6 +24,8 @@ CommunicationError faultOf(const std::string &where, ncclResult_t result,
     words += std::string(" (") + last + ')';
   return CommunicationError(words);
 }
+
+void freePlain(void *data) noexcept { cudaFree(data); }
 
 } // namespace
 
@@ -95,6 +98,39 @@ void NcclLink::awaitMade() {
 void NcclLink::settle() {
   while (!isReady())
     awaitAMoment(watchdog);
+}
+
+void NcclLink::registerMemory(void *data, std::size_t bytes) {
+  std::unique_lock lock(mutex);
+  if (!comm)
+    throwGone();
+  const ncclResult_t result =
+      ncclCommRegister(comm, data, bytes, &registrations.emplace_back());
+  if (result != ncclSuccess && result != ncclInProgress) {
+    registrations.pop_back();
+    throw CommunicationError(
+        faultOf(party.name + ": " + std::to_string(bytes) + " bytes of rank " +
+                    std::to_string(watchdog.world().rank()) +
+                    " are not registered",
+                result, comm)
+            .what() +
+        std::string(kWithoutRegistration));
+  }
+  lock.unlock();
+  settle();
+}
+
+std::byte *NcclLink::allocate(std::size_t bytes, bool registered) {
+  if (!registered) {
+    void *data = nullptr;
+    MTPLAN_CUDA(cudaMalloc(&data, bytes));
+    return allocated.emplace_back(static_cast<std::byte *>(data), freePlain)
+        .get();
+  }
+  Piece &piece = allocated.emplace_back(
+      static_cast<std::byte *>(allocateForNccl(bytes)), releaseForNccl);
+  registerMemory(piece.get(), bytes);
+  return piece.get();
 }
 
 void NcclLink::start(const Make &calls) {
@@ -197,6 +233,9 @@ void NcclLink::beginToClose() {
   const std::lock_guard lock(mutex);
   if (!comm)
     throwGone();
+  // While others still answer.
+  for (; !registrations.empty(); registrations.pop_back())
+    checkResult(ncclCommDeregister(comm, registrations.back()));
   checkResult(ncclCommFinalize(comm));
 }
 
@@ -209,6 +248,7 @@ void NcclLink::close() {
 }
 
 // Waits for graphs that have calls of it, which others may have to let go of.
+// NCCL itself gives up what is registered: others may not answer any more.
 void NcclLink::abort() noexcept {
   std::unique_lock lock(mutex);
   ncclComm_t last = std::exchange(comm, nullptr);

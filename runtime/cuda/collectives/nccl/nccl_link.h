@@ -64,6 +64,13 @@ public:
   /// still on its way to the stream.
   bool isReady();
 
+  /// Calls may read and write there without a copy. Stays until the
+  /// communicator has ended.
+  /// \throws CommunicationError with the bytes if NCCL does not register it
+  void registerMemory(void *data, std::size_t bytes);
+  /// Of the device, for calls of this one; kept until it has ended.
+  std::byte *allocate(std::size_t bytes, bool registered);
+
   using Make = std::function<ncclResult_t(ncclComm_t)>;
   /// Makes calls of NCCL, as one group of them.
   void start(const Make &calls);
@@ -96,6 +103,8 @@ public:
   void abort() noexcept override;
 
 private:
+  using Piece = std::unique_ptr<std::byte, void (*)(void *) noexcept>;
+
   ncclResult_t state();
   [[noreturn]] void throwGone() const;
   [[noreturn]] void throwFault(ncclResult_t result);
@@ -112,6 +121,9 @@ private:
   std::deque<Flight> flights; ///< in the order of the calls
   std::vector<Flight> recorded;
   std::vector<std::shared_ptr<Flight::Marks>> spare;
+  /// Their handles, which NCCL may fill in later.
+  std::deque<void *> registrations;
+  std::vector<Piece> allocated;
 };
 
 } // namespace mtplan::runtime::cuda
