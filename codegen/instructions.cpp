@@ -141,9 +141,6 @@ LogicalResult StageWriter::writeAccumulate(ir::AccumulateOp op,
     return failure();
   instruction.outputs = {tensorAt(llvm::cast<ir::PlaceAttr>(places[0]),
                                   op.getValue().getType(), name)};
-  int buffer = instruction.outputs[0].buffer;
-  if (!llvm::is_contained(stage.zeroed, buffer))
-    stage.zeroed.push_back(buffer);
   program.instructions.push_back(std::move(instruction));
   return success();
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/first_terms.h"
 #include "codegen/followers.h"
 
 using namespace mlir;
@@ -203,7 +204,14 @@ LogicalResult StageWriter::run(ArrayRef<int64_t> tasks,
   for (std::size_t program = 0; program < operators.size(); ++program)
     joinFollowers(stage.programs[program], operators[program],
                   Meetings(stage, static_cast<int>(program)));
-  return writeUpdate(update);
+  if (failed(writeUpdate(update)))
+    return failure();
+  for (const std::string &sum : storeFirstTerms(stage))
+    return names.module.emitError("the sum of gradients '")
+           << sum
+           << "' has no first term: it is read before, or who adds first, "
+              "or in which micro-batch, is not the same in all layers";
+  return success();
 }
 
 } // namespace mtplan::codegen

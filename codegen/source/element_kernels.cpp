@@ -184,6 +184,20 @@ void writeSum(const KernelWriter &to) {
                   to.scratch(to.of("columnScratch") + "(" + sizes + ", 1)")});
 }
 
+// To what is there, but for the first term.
+void writeAccumulate(const KernelWriter &to) {
+  const std::string first = to.firstTerm(" == ", " && ");
+  if (!first.empty()) {
+    to.text.open("if (" + first + ")");
+    writeEach(to, {to.in(0)}, "EachSame()", to.real);
+    to.text.leave();
+    to.text.open("else");
+  }
+  writeEach(to, {to.in(0), to.out(0)}, "EachSum()", to.real);
+  if (!first.empty())
+    to.text.leave();
+}
+
 void writeAdamw(const KernelWriter &to) {
   const bool wide = to.spec.outputs[1].type == ElementType::f64;
   to.needs("adamw.cuh");
@@ -196,9 +210,7 @@ void writeAdamw(const KernelWriter &to) {
 } // namespace
 
 void addElementKernels(KernelTable &table) {
-  table["accumulate"] = [](const KernelWriter &to) {
-    writeEach(to, {to.in(0), to.out(0)}, "EachSum()", to.real);
-  };
+  table["accumulate"] = writeAccumulate;
   table["activation"] = table["activation_grad"] = writeActivation;
   table["adamw"] = writeAdamw;
   table["add"] = pointwise("EachSum()");

@@ -4,6 +4,7 @@
 
 #include "codegen/source/cuda_source.h"
 #include "runtime/backend/followed.h"
+#include "runtime/plan/first_term.h"
 
 namespace mtplan::codegen {
 
@@ -43,6 +44,18 @@ std::string KernelWriter::masks() const {
           : std::to_string(program.firstCopy) + " + now.layer";
   return "Masks(now.rank.numbers, " + quoted(spec.text("mask", "")) + ", " +
          copy + ", " + numberText(spec.number("rate", 0.0)) + ")";
+}
+
+std::string KernelWriter::firstTerm(const char *equal, const char *both) const {
+  const FirstTerm first = firstTermOf(spec.settings);
+  if (first.microBatch == FirstTerm::kNone)
+    return "";
+  const std::string batch =
+      "now.microBatch" + (equal + count(first.microBatch));
+  if (first.copy == FirstTerm::kNone)
+    return batch;
+  return batch + both + "now.layer" + equal +
+         count(first.copy - program.firstCopy);
 }
 
 void KernelWriter::callAs(const std::string &function,

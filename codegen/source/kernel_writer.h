@@ -42,6 +42,9 @@ public:
     return "now.scratch(" + bytes + ")";
   }
   std::string masks() const;
+  /// What is equal, and so on, if a run has the first term of a sum; "" if none
+  /// has: "now.microBatch == 0 && now.layer == 3"
+  std::string firstTerm(const char *equal, const char *both) const;
   void needs(const char *header) const {
     needed.insert(std::string("runtime/cuda/device/") + header);
   }

@@ -181,7 +181,10 @@ void writeFollowed(const KernelWriter &to) {
       operands.insert(operands.end(),
                       {"nullptr", data(whole->takesKept ? to.in(whole->operands)
                                                         : to.out(0))});
-    writeMultiply(to, membersOf(whole->shape), operands);
+    std::vector<std::string> members = membersOf(whole->shape);
+    if (const std::string later = to.firstTerm(" != ", " || "); !later.empty())
+      members.back() = ".adds = " + later;
+    writeMultiply(to, members, operands);
     return;
   }
   writeInTurn(to);

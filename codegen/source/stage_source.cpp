@@ -334,8 +334,6 @@ private:
     text.line();
     text.comment("A step up to where gradients are whole.");
     text.open("void forwardAndBackward(Rank &rank) {");
-    for (const int buffer : stage.zeroed)
-      text.line("clear(rank, buf::" + names.buffer(indexed(buffer)) + ");");
     writeSchedule(stage.schedule, functions, text);
     writeSchedule(stage.reduce, functions, text);
     text.close();

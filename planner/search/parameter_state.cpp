@@ -130,33 +130,32 @@ std::vector<ParameterState> parameterStates(const ModelGraph &model,
 constexpr double kSumBytes = 4;
 
 // What kernels of our own do, where they were measured: every gradient is added
-// to its sum, the first to zeros.
+// to its sum, but for the first, which is stored (also of a weight that is used
+// twice, of which one alone is).
 static Seconds measuredAccumulation(BytesPerSec rate,
                                     const Parameter &parameter,
                                     const ParameterState &state,
                                     const Setting &setting) {
-  double perElement = bytesOf(setting.precision) + 2 * kSumBytes;
+  double perElement =
+      setting.microBatches * (bytesOf(setting.precision) + 2 * kSumBytes) -
+      kSumBytes;
   double bytes =
       localBytes(parameter.shape, accumulatorLayout(state, setting.mesh),
                  perElement, setting.mesh);
-  return static_cast<double>(setting.microBatches) * Bytes{bytes} / rate;
+  return Bytes{bytes} / rate;
 }
 
-// Sums that are set to zeros, and squared for their norm.
-static Seconds measuredSweeps(const Parameter &parameter,
-                              const ParameterState &state,
-                              const Setting &setting) {
+// Sums are squared for their norm.
+static Seconds measuredSquares(const Parameter &parameter,
+                               const ParameterState &state,
+                               const Setting &setting) {
+  BytesPerSec rate =
+      measuredPassRate(*setting.software, setting.machine->device, "square_sum",
+                       setting.precision);
   double bytes =
       localBytes(parameter.shape, accumulatorLayout(state, setting.mesh),
                  kSumBytes, setting.mesh);
-  Seconds time;
-  for (const char *kernel : {"zeros", "square_sum"})
-    if (BytesPerSec rate =
-            measuredPassRate(*setting.software, setting.machine->device, kernel,
-                             setting.precision);
-        rate.value > 0)
-      time += Bytes{bytes} / rate;
-  return time;
+  return rate.value > 0 ? Bytes{bytes} / rate : Seconds{};
 }
 
 Seconds accumulationTime(const Parameter &parameter,
@@ -195,7 +194,7 @@ Seconds updateTime(const Parameter &parameter, const ParameterState &state,
   BytesPerSec rate =
       measuredPassRate(*setting.software, device, "adamw", setting.precision);
   return Bytes{bytes} / (rate.value > 0 ? rate : device.passRate()) +
-         measuredSweeps(parameter, state, setting);
+         measuredSquares(parameter, state, setting);
 }
 
 HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,

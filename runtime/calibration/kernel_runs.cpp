@@ -201,7 +201,6 @@ private:
     update("adamw", {{"decay", std::int64_t{1}}}, {sum},
            type == ElementType::f32 ? std::vector{sum, sum, sum, sum}
                                     : std::vector{table, sum, sum, sum});
-    pass("zeros", {}, {}, {sum});
   }
 
   static constexpr int kNothing = -1;

@@ -7,6 +7,7 @@
 #include "runtime/backend/activation.h"
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/simd.h"
+#include "runtime/plan/first_term.h"
 
 namespace mtplan::runtime::cpu {
 
@@ -156,6 +157,7 @@ public:
   Pointwise(const KernelSpec &spec, SharedContext theContext)
       : context(std::move(theContext)), loop(loopOf<R>(spec)),
         accumulates(spec.kernel == "accumulate"),
+        firstTerm(firstTermOf(spec.settings)),
         factor(static_cast<R>(spec.number("factor", 1.0))),
         total(spec.outputs[0].elements()) {
     for (const TensorView &view : spec.inputs)
@@ -168,30 +170,35 @@ public:
   }
 
   void run(const Invocation &call) override {
+    const bool stores =
+        accumulates && firstTerm.isOf(call.microBatch, call.copy);
+    const std::size_t operands = stores ? 1 : inTypes.size();
+    const Loop<R> how = stores ? Loop<R>(copyLoop) : loop;
     const void *from[3] = {call.inputs[0], nullptr, nullptr};
-    for (std::size_t i = 0; i < inTypes.size(); ++i)
+    for (std::size_t i = 0; i < operands; ++i)
       from[i] = accumulates && i == 1 ? call.outputs[0] : call.inputs[i];
     context->forRange(
         total, kTask, [&](std::int64_t first, std::int64_t count, int thread) {
           R *buffer = context->ofThread<R>(thread);
           for (std::int64_t i = first; i < first + count; i += kChunk)
-            runChunk(from, call.outputs, i, std::min(kChunk, first + count - i),
-                     buffer);
+            runChunk(how, operands, from, call.outputs, i,
+                     std::min(kChunk, first + count - i), buffer);
         });
   }
 
 private:
-  void runChunk(const void *const *from, void *const *to, std::int64_t first,
-                std::int64_t count, R *buffer) const {
+  void runChunk(Loop<R> how, std::size_t operands, const void *const *from,
+                void *const *to, std::int64_t first, std::int64_t count,
+                R *buffer) const {
     Pieces<R> pieces{{}, {}, count, factor};
     for (std::size_t i = 0; i < 3; ++i)
-      pieces.in[i] = i < inTypes.size() ? widen(inTypes[i], from[i], first,
-                                                count, buffer + i * kChunk)
-                                        : pieces.in[0];
+      pieces.in[i] = i < operands ? widen(inTypes[i], from[i], first, count,
+                                          buffer + i * kChunk)
+                                  : pieces.in[0];
     for (std::size_t i = 0; i < outTypes.size(); ++i)
       pieces.out[i] =
           target(outTypes[i], to[i], first, buffer + (3 + i) * kChunk);
-    loop(pieces);
+    how(pieces);
     for (std::size_t i = 0; i < outTypes.size(); ++i)
       narrow(outTypes[i], to[i], first, count, pieces.out[i]);
   }
@@ -199,6 +206,7 @@ private:
   const SharedContext context;
   const Loop<R> loop;
   const bool accumulates;
+  const FirstTerm firstTerm;
   const R factor;
   const std::int64_t total;
   std::vector<ElementType> inTypes, outTypes;

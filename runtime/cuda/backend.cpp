@@ -80,7 +80,6 @@ const std::map<std::string, ManyMaker> &makersOfMany() {
   static const std::map<std::string, ManyMaker> kTable = {
       {"adamw", makeAdamwOfMany},
       {"square_sum", makeSquareSumOfMany},
-      {"zeros", makeZerosOfMany},
   };
   return kTable;
 }

@@ -57,8 +57,6 @@ MadeKernel makeAdamwOfMany(const std::vector<FixedRun> &runs,
                            const SharedContext &context);
 MadeKernel makeSquareSumOfMany(const std::vector<FixedRun> &runs,
                                const SharedContext &context);
-MadeKernel makeZerosOfMany(const std::vector<FixedRun> &runs,
-                           const SharedContext &context);
 
 /// Where kernels are queued now.
 inline cudaStream_t streamOf(const SharedContext &context) {

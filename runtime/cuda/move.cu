@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "runtime/backend/strided_source.h"
-#include "runtime/cuda/dealt.h"
 #include "runtime/cuda/device/move.cuh"
 #include "runtime/cuda/families.h"
 
@@ -29,20 +28,6 @@ public:
 private:
   const SharedContext context;
   const std::size_t bytes;
-};
-
-class ZerosOfMany final : public Kernel {
-public:
-  ZerosOfMany(const std::vector<Cleared> &tensors, SharedContext theContext)
-      : context(std::move(theContext)), dealt(*context, tensors) {}
-
-  void run(const Invocation & /*call*/) override {
-    clear(streamOf(context), dealt.get());
-  }
-
-private:
-  const SharedContext context;
-  const Dealt<Cleared> dealt;
 };
 
 template <typename R> class Take final : public Kernel {
@@ -86,16 +71,6 @@ MadeKernel makeMove(const KernelSpec &spec, const SharedContext &context) {
   if (spec.kernel == "mask" && spec.integer("place", 0) == 0)
     return makePointwise(spec, context);
   return std::make_unique<Zeros>(spec, context);
-}
-
-MadeKernel makeZerosOfMany(const std::vector<FixedRun> &runs,
-                           const SharedContext &context) {
-  std::vector<Cleared> tensors;
-  for (const FixedRun &run : runs)
-    tensors.push_back({run.outputs[0],
-                       static_cast<std::int64_t>(bytesOf(run.spec.outputs[0])) /
-                           runtime::bytesOf(ElementType::bf16)});
-  return std::make_unique<ZerosOfMany>(tensors, context);
 }
 
 } // namespace mtplan::runtime::cuda

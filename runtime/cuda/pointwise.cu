@@ -3,6 +3,7 @@
 #include "runtime/backend/activation.h"
 #include "runtime/cuda/device/pointwise.cuh"
 #include "runtime/cuda/families.h"
+#include "runtime/plan/first_term.h"
 
 namespace mtplan::runtime::cuda {
 
@@ -11,11 +12,9 @@ namespace {
 template <typename R, int Inputs, int Outputs, typename Body>
 class Pointwise final : public Kernel {
 public:
-  /// \param adds  the result is read, too, as the second operand
-  Pointwise(const KernelSpec &theSpec, SharedContext theContext, Body theBody,
-            bool adds)
+  Pointwise(const KernelSpec &theSpec, SharedContext theContext, Body theBody)
       : context(std::move(theContext)), spec(theSpec), body(theBody),
-        addsTo(adds), elements(spec.outputs[0].elements()) {}
+        elements(spec.outputs[0].elements()) {}
 
   void run(const Invocation &call) override {
     Several<Operand, Inputs> from;
@@ -23,10 +22,7 @@ public:
     for (int i = 0; i < Outputs; ++i)
       to[i] = {call.outputs[i], spec.outputs[static_cast<std::size_t>(i)].type};
     for (int i = 0; i < Inputs; ++i)
-      from[i] = addsTo && i == 1
-                    ? Operand{to[0].data, to[0].type}
-                    : Operand{call.inputs[i],
-                              spec.inputs[static_cast<std::size_t>(i)].type};
+      from[i] = {call.inputs[i], spec.inputs[static_cast<std::size_t>(i)].type};
     each<R>(streamOf(context), from, to, elements, body);
   }
 
@@ -34,18 +30,51 @@ private:
   const SharedContext context;
   const KernelSpec spec;
   const Body body;
-  const bool addsTo;
   const std::int64_t elements;
+};
+
+/// To what is there, but for the first term.
+template <typename R> class Accumulate final : public Kernel {
+public:
+  Accumulate(const KernelSpec &spec, SharedContext theContext)
+      : context(std::move(theContext)), from(spec.inputs[0].type),
+        to(spec.outputs[0].type), elements(spec.outputs[0].elements()),
+        firstTerm(firstTermOf(spec.settings)) {}
+
+  void run(const Invocation &call) override {
+    const Several<Result, 1> sum{{{call.outputs[0], to}}};
+    const Operand term{call.inputs[0], from};
+    if (firstTerm.isOf(call.microBatch, call.copy))
+      each<R>(streamOf(context), Several<Operand, 1>{{term}}, sum, elements,
+              EachSame());
+    else
+      each<R>(streamOf(context),
+              Several<Operand, 2>{{term, {call.outputs[0], to}}}, sum, elements,
+              EachSum());
+  }
+
+private:
+  const SharedContext context;
+  const ElementType from, to;
+  const std::int64_t elements;
+  const FirstTerm firstTerm;
 };
 
 template <int Inputs, int Outputs, typename Body>
 MadeKernel makeEach(const KernelSpec &spec, const SharedContext &context,
-                    Body body, bool adds = false) {
+                    Body body) {
   if (usesDouble(spec))
     return std::make_unique<Pointwise<double, Inputs, Outputs, Body>>(
-        spec, context, body, adds);
+        spec, context, body);
   return std::make_unique<Pointwise<float, Inputs, Outputs, Body>>(
-      spec, context, body, adds);
+      spec, context, body);
+}
+
+MadeKernel makeAccumulate(const KernelSpec &spec,
+                          const SharedContext &context) {
+  if (usesDouble(spec))
+    return std::make_unique<Accumulate<double>>(spec, context);
+  return std::make_unique<Accumulate<float>>(spec, context);
 }
 
 } // namespace
@@ -55,14 +84,14 @@ MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context) {
   if (name == "add")
     return makeEach<2, 1>(spec, context, EachSum());
   if (name == "accumulate")
-    return makeEach<2, 1>(spec, context, EachSum(), true);
+    return makeAccumulate(spec, context);
   if (name == "mul")
     return makeEach<2, 1>(spec, context, EachProduct());
   if (name == "cast" || name == "copy" || name == "mask") {
     // Through float not every i32 would come as it went.
     if (spec.inputs[0].type == ElementType::i32)
-      return std::make_unique<Pointwise<double, 1, 1, EachSame>>(
-          spec, context, EachSame(), false);
+      return std::make_unique<Pointwise<double, 1, 1, EachSame>>(spec, context,
+                                                                 EachSame());
     return makeEach<1, 1>(spec, context, EachSame());
   }
   if (name == "scale")

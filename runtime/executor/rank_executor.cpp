@@ -122,22 +122,8 @@ void RankExecutor::registerArenas() {
                                 own.arenas[sized(arena)].size);
 }
 
-// Of gradients that have to be zero, and of their norm.
+// Of the norm of gradients.
 void RankExecutor::prepareOwnKernels() {
-  // By halves of single precision, which is what they all are made of.
-  std::vector<FixedRun> cleared;
-  for (int buffer : own.zeroed) {
-    const Buffer &all = own.buffers[sized(buffer)];
-    const KernelSpec spec{"zeros",
-                          "sums of buffer " + std::to_string(buffer),
-                          {},
-                          {},
-                          {{ElementType::bf16, {all.size / 2}, {}}}};
-    for (int slot = 0; slot < all.slots; ++slot)
-      for (int entry = 0; entry < all.entries; ++entry)
-        cleared.push_back({spec, {}, {memory.at(buffer, entry, slot)}});
-  }
-  zeros = prepareAll(backend, cleared);
   const TensorView sum{ElementType::f64, {2}, {}};
   clearSquares =
       backend.prepare({"zeros", "norm of the gradients", {}, {}, {sum}});

@@ -167,8 +167,8 @@ private:
            const std::vector<bool> *wanted);
   /// Takes what the step is given, for what is queued or replayed next.
   void feed(const StepInput &input, bool drops);
-  /// Queued first: the step's numbers, and gradients and reports of zero.
-  void beginSums();
+  /// Queued first: the step's numbers; nothing is reported yet.
+  void beginStep();
   void sumSquares();
   void decideThere();
   void applyUpdate(const StepInput &input);
@@ -194,7 +194,6 @@ private:
   std::vector<StreamOrder> orders; ///< by program
   /// By program: what an evaluation runs of it.
   std::vector<std::vector<bool>> reporting;
-  std::unique_ptr<Kernel> zeros; ///< of gradients
   std::unique_ptr<Kernel> clearSquares, squares;
   std::unique_ptr<Kernel> gradientFactor; ///< null: no device decides
   int sumsAreThere = 0;                   ///< an event

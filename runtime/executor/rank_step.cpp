@@ -104,7 +104,7 @@ std::map<std::string, double> RankExecutor::evaluate(const StepInput &input) {
   const std::map<CollectiveCount, std::int64_t> before = counted;
   feed(input, false);
   queue(evaluation, input, [&] {
-    beginSums();
+    beginStep();
     for (const auto *entries : {&own.schedule, &own.reduce})
       for (const ScheduleEntry &entry : *entries)
         run(entry, input, &reporting[sized(entry.program)]);
@@ -117,11 +117,10 @@ std::map<std::string, double> RankExecutor::evaluate(const StepInput &input) {
   return output.reports;
 }
 
-void RankExecutor::beginSums() {
+void RankExecutor::beginStep() {
   results.clear();
   backend.memory().queueUpload(numbers.get(), stepNumbers.get(),
                                sizeof(StepNumbers));
-  zeros->run({});
 }
 
 void RankExecutor::sumSquares() {
@@ -185,9 +184,7 @@ StepOutput RankExecutor::step(const StepInput &input) {
   const double start = seconds();
   feed(input, true);
   queue(forward, input, [&] {
-    const double before = seconds();
-    beginSums();
-    secondsOfOwnKernels += seconds() - before;
+    beginStep();
     for (const auto *entries : {&own.schedule, &own.reduce})
       for (const ScheduleEntry &entry : *entries)
         run(entry, input, nullptr);

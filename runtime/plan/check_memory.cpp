@@ -9,9 +9,9 @@
 #include <set>
 #include <tuple>
 
+#include "runtime/plan/first_term.h"
 #include "runtime/plan/placement.h"
 #include "runtime/plan/plan_words.h"
-#include "runtime/plan/then_setting.h"
 
 namespace mtplan::runtime {
 
@@ -23,7 +23,6 @@ constexpr int kEveryMicroBatch = -1;
 // What a piece of memory has.
 struct Value {
   enum { nothing, something, lost } state = nothing;
-  bool zeros = false; ///< of no type and copy yet
   ElementType type = ElementType::f32;
   int microBatch = 0;
   int phase = kBeforeStep; ///< when it was written
@@ -38,23 +37,22 @@ bool isAdamw(const Instruction &instruction) {
   return call && call->kernel == "adamw";
 }
 
-// An einsum that adds what it makes to an accumulator, its second result.
-bool isAccumulated(const KernelCall &call) {
-  return std::ranges::any_of(call.settings, [](const Setting &one) {
-    const auto *then = std::get_if<std::string>(&one.value);
-    return one.name == kThen && then && *then == "accumulate";
-  });
+/// Whether an instruction stores the first term of what it else adds to.
+/// \param copy  of the segment, in the model
+bool begins(const Instruction &instruction, int microBatch, int copy) {
+  return sumOf(instruction) &&
+         firstTermOf(std::get<KernelCall>(instruction.what).settings)
+             .isOf(microBatch, copy);
 }
 
-// Whether a kernel reads this output, too (runtime/backend/kernels.md).
+// Whether a kernel reads this output, too (runtime/backend/kernels.md), but for
+// sums.
 bool updates(const Instruction &instruction, std::size_t output) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
-  if (!call)
-    return false;
   // The parameter is written alone, the state after it updated.
-  if (isAdamw(instruction) || isAccumulated(*call))
+  if (isAdamw(instruction))
     return output > 0;
-  return call->kernel == "accumulate" || call->kernel == "square_sum";
+  return call && call->kernel == "square_sum";
 }
 
 bool isAllReduce(const Instruction &instruction) {
@@ -122,16 +120,11 @@ private:
     stepWide.resize(stage.buffers.size());
     for (std::size_t b = 0; b < stage.buffers.size(); ++b)
       stepWide[b] = placement.keeps(static_cast<int>(b));
-    for (int buffer : stage.zeroed) {
-      stepWide[indexed(buffer)] = true;
-      const Buffer &cleared = stage.buffers[indexed(buffer)];
-      for (int entry = 0; entry < cleared.entries; ++entry)
-        for (int slot = 0; slot < cleared.slots; ++slot) {
-          Value &value = values[placement.pieceOf(buffer, entry, slot)];
-          value.state = Value::something;
-          value.zeros = true;
-        }
-    }
+    // Sums have one value for all micro-batches.
+    for (const Program &program : stage.programs)
+      for (const Instruction &one : program.instructions)
+        if (const Tensor *sum = sumOf(one))
+          stepWide[indexed(sum->buffer)] = true;
     forEachState([&](std::size_t, int, const Tensor &tensor, std::int64_t entry,
                      std::string_view member) {
       if (member != "gradient")
@@ -212,7 +205,9 @@ private:
       for (std::size_t t = 0; t < what.inputs.size(); ++t)
         read(what.inputs[t], true, t);
       for (std::size_t t = 0; t < what.outputs.size(); ++t)
-        if (updates(what, t))
+        if (&what.outputs[t] == sumOf(what))
+          addTo(what, t);
+        else if (updates(what, t))
           read(what.outputs[t], false, t);
       for (const Tensor &tensor : what.outputs)
         write(tensor);
@@ -237,21 +232,15 @@ private:
     const std::size_t piece = pieceOf(tensor);
     Value &value = values[piece];
     value.readIn |= 1U << static_cast<unsigned>(now.phase);
-    // After the backward passes a sum that nothing was added to is no sum.
-    const bool empty = value.zeros && now.phase != kSchedule && isInput;
     const bool right =
-        value.state == Value::something &&
-        (value.zeros ||
-         (value.entry == entryOf(tensor) &&
-          value.microBatch == microBatchOf(tensor) &&
-          value.type == tensor.type && value.elements == elementsOf(tensor)));
-    if (right && !empty)
+        value.state == Value::something && value.entry == entryOf(tensor) &&
+        value.microBatch == microBatchOf(tensor) && value.type == tensor.type &&
+        value.elements == elementsOf(tensor);
+    if (right)
       return;
     const std::string member = at(isInput ? "inputs" : "outputs", t);
     const std::string name = "reads " + nameOf(piece);
-    if (empty && right)
-      fail(member, name + ", which was cleared and to which nothing was added");
-    else if (value.state == Value::nothing)
+    if (value.state == Value::nothing)
       fail(member, name + ", which nothing has written");
     else if (value.state == Value::lost)
       fail(member, name + ", whose place " + nameOf(value.takenBy) +
@@ -271,6 +260,18 @@ private:
                        " of " + std::string(wordOf(value.type)));
   }
 
+  // Of a sum there is nothing before its first term, and all else after it.
+  void addTo(const Instruction &what, std::size_t t) {
+    const Tensor &sum = what.outputs[t];
+    const std::size_t piece = pieceOf(sum);
+    if (!begins(what, now.microBatch,
+                stage.programs[now.program].firstCopy + now.copy))
+      read(sum, false, t);
+    else if (values[piece].state == Value::something)
+      fail(at("outputs", t),
+           "begins " + nameOf(piece) + " anew, to which was added before");
+  }
+
   int slotsOf(const Tensor &tensor) const {
     return stage.buffers[indexed(tensor.buffer)].slots;
   }
@@ -279,7 +280,6 @@ private:
            int phase) {
     Value &value = values[piece];
     value.state = Value::something;
-    value.zeros = false;
     value.type = tensor.type;
     value.microBatch = microBatchOf(tensor);
     value.phase = phase;

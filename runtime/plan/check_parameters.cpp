@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "runtime/plan/plan_checks.h"
 #include "runtime/plan/plan_words.h"
@@ -51,20 +50,6 @@ public:
   void check() {
     for (i = 0; i < stage.parameters.size(); ++i)
       checkOne(stage.parameters[i]);
-    std::set<int> cleared;
-    for (std::size_t z = 0; z < stage.zeroed.size(); ++z) {
-      const Buffer &buffer = stage.buffers[indexed(stage.zeroed[z])];
-      const std::string name = "buffer " + std::to_string(stage.zeroed[z]) +
-                               " (\"" + buffer.name + "\")";
-      if (!cleared.insert(stage.zeroed[z]).second)
-        faults.add(at("stages", s, "zeroed", z), name + " is listed twice");
-      MemoryClass kept = stage.arenas[indexed(buffer.arena)].memoryClass;
-      if (kept == MemoryClass::parameters || kept == MemoryClass::optimizer ||
-          kept == MemoryClass::host)
-        faults.add(at("stages", s, "zeroed", z),
-                   name + " is of class " + std::string(wordOf(kept)) +
-                       ", which is kept over steps");
-    }
   }
 
 private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/plan/first_term.h"
 #include "runtime/plan/plan_checks.h"
 #include "runtime/plan/plan_limits.h"
 #include "runtime/plan/plan_words.h"
@@ -83,9 +84,6 @@ public:
       checkBuffer(i);
     for (std::size_t i = 0; i < stage.parameters.size(); ++i)
       checkParameter(i);
-    numbers([&] {
-      return at("stages", s);
-    }).indices("zeroed", stage.zeroed, stage.buffers.size(), "buffers");
     for (std::size_t p = 0; p < stage.programs.size(); ++p)
       for (std::size_t i = 0; i < stage.programs[p].instructions.size(); ++i)
         checkInstruction(p, i);
@@ -205,7 +203,7 @@ private:
     fields.index("stream", instruction.stream, plan.streams.size(), "streams");
     fields.indices("waits", instruction.waits, i, "instructions before it");
     if (const auto *call = std::get_if<KernelCall>(&instruction.what))
-      checkSettings(*call, fields);
+      checkSettings(instruction, *call, fields);
     if (const auto *call = std::get_if<Collective>(&instruction.what)) {
       fields.index("group", call->group, plan.groups.size(), "groups");
       std::size_t dims =
@@ -225,7 +223,8 @@ private:
   }
 
   template <typename Fields>
-  void checkSettings(const KernelCall &call, Fields &fields) {
+  void checkSettings(const Instruction &instruction, const KernelCall &call,
+                     Fields &fields) {
     for (std::size_t i = 0; i < call.settings.size(); ++i) {
       const Setting &setting = call.settings[i];
       const std::string member = "settings/" + setting.name;
@@ -235,6 +234,8 @@ private:
       if (const auto *number = std::get_if<double>(&setting.value);
           number && !std::isfinite(*number))
         fields.fail(member, "must be a finite number");
+      if (setting.name == kFirstTerm || setting.name == kFirstTermCopy)
+        checkFirstTerm(instruction, setting, member, fields);
       if (setting.name != "axis")
         continue;
       if (const auto *axis = std::get_if<std::int64_t>(&setting.value))
@@ -242,6 +243,23 @@ private:
       else
         fields.fail(member, "must be the number of an axis of the mesh");
     }
+  }
+
+  template <typename Fields>
+  void checkFirstTerm(const Instruction &instruction, const Setting &setting,
+                      const std::string &member, Fields &fields) {
+    const auto *number = std::get_if<std::int64_t>(&setting.value);
+    const auto &all = std::get<KernelCall>(instruction.what).settings;
+    if (!sumOf(instruction))
+      fields.fail(member, "is of what adds to no sum");
+    else if (!number)
+      fields.fail(member, "must be an integer");
+    else if (setting.name == kFirstTerm)
+      fields.index(member, *number, indexed(plan.microBatches),
+                   "micro-batches");
+    else if (fields.range(member, *number, 0, kMostCopies - 1) &&
+             firstTermOf(all).microBatch == FirstTerm::kNone)
+      fields.fail(member, std::string("needs ") + kFirstTerm);
   }
 
   // The instructions that the entry runs.

@@ -10,9 +10,10 @@
 // Every `int` that refers to something is an index into the vector that is
 // named.
 //
-// A step of a stage: `zeroed` buffers are cleared; `schedule` runs, forward and
-// backward; then `reduce`, after which every parameter's gradient is whole;
-// then the norm of all gradients is taken and agreed on; then `apply`.
+// A step of a stage: `schedule` runs, forward and backward, which adds up
+// gradients (first_term.h); then `reduce`, after which every parameter's
+// gradient is whole; then the norm of all gradients is taken and agreed on;
+// then `apply`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +30,7 @@
 
 namespace mtplan::runtime {
 
-inline constexpr int kPlanVersion = 4;
+inline constexpr int kPlanVersion = 5;
 
 //===----------------------------------------------------------------------===//
 // Ranks
@@ -214,7 +215,6 @@ struct Stage {
   std::vector<Arena> arenas;
   std::vector<Buffer> buffers;
   std::vector<Parameter> parameters;
-  std::vector<int> zeroed; ///< of Stage::buffers
   std::vector<Program> programs;
   std::vector<ScheduleEntry> schedule; ///< forward and backward
   std::vector<ScheduleEntry> reduce;

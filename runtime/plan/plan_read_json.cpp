@@ -142,7 +142,7 @@ ScheduleEntry readEntry(const Node &node) {
 
 Stage readStage(const Node &node) {
   static constexpr std::string_view kNames[] = {
-      "ranks",    "arenas",   "buffers", "parameters", "zeroed",
+      "ranks",    "arenas",   "buffers", "parameters",
       "programs", "schedule", "reduce",  "apply"};
   MemberNodes members(node, kNames);
   Stage stage;
@@ -150,7 +150,6 @@ Stage readStage(const Node &node) {
   stage.arenas = members.need("arenas").list(readArena);
   stage.buffers = members.need("buffers").list(readBuffer);
   stage.parameters = members.need("parameters").list(readParameter);
-  stage.zeroed = members.need("zeroed").list(readIndex);
   stage.programs = members.need("programs").list(readProgram);
   stage.schedule = members.need("schedule").list(readEntry);
   stage.reduce = members.need("reduce").list(readEntry);

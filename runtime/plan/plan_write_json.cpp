@@ -261,7 +261,6 @@ std::string stage(const Stage &stage) {
       .with("arenas", [&] { return lines(stage.arenas, arena); })
       .with("buffers", [&] { return lines(stage.buffers, buffer); })
       .with("parameters", [&] { return lines(stage.parameters, parameter); })
-      .with("zeroed", [&] { return numbers(stage.zeroed); })
       .with("programs", [&] { return lines(stage.programs, program); })
       .with("schedule", [&] { return schedule(stage.schedule); })
       .with("reduce", [&] { return schedule(stage.reduce); })

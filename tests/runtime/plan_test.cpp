@@ -55,7 +55,7 @@ Plan rowSplitProduct() {
 
 TEST(Plan, HoldsARowSplitProduct) {
   const Plan plan = rowSplitProduct();
-  EXPECT_EQ(plan.version, 4);
+  EXPECT_EQ(plan.version, kPlanVersion);
   const Stage &stage = plan.stages.at(0);
   const Program &program =
       stage.programs.at(static_cast<std::size_t>(stage.schedule.at(0).program));

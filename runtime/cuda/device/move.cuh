@@ -3,7 +3,7 @@
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_MOVE_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_MOVE_CUH
 
-#include "runtime/cuda/device/deal.cuh"
+#include "runtime/cuda/device/rows.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -46,25 +46,6 @@ void take(cudaStream_t stream, const Operand &from, const Result &to,
          {blocksFor(runs * blocksFor(source.length, kPack), kThreads), 1,
           kThreads},
          takeRuns<R>, from, to, runs, source);
-}
-
-/// What is made zeros: elements of two bytes, of which all types are made.
-struct Cleared {
-  void *data;
-  std::int64_t elements;
-};
-
-static __global__ void clearMany(Deal<Cleared> all) {
-  const Share share = all.shares[blockIdx.x];
-  const Cleared one = all.items[share.tensor];
-  const float zeros[kPack] = {};
-  packsOfPiece(share.piece, one.elements, [&](std::int64_t first, int count) {
-    store({one.data, ElementType::bf16}, first, count, zeros);
-  });
-}
-
-inline void clear(cudaStream_t stream, const Deal<Cleared> &all) {
-  launch(stream, {all.blocks, 1, kDealThreads}, clearMany, all);
 }
 
 } // namespace mtplan::runtime::cuda

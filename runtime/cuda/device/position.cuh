@@ -60,7 +60,7 @@ struct PositionSource {
   }
 };
 
-template <typename R> struct FirstTerm {
+template <typename R> struct FirstRow {
   Operand from;
   Sequence sequence;
   std::int64_t width;
@@ -123,7 +123,7 @@ void putFirstGrad(cudaStream_t stream, const Operand &above, const Result &to,
   gather<R>(stream, above, kNone, to, sizes.samples * sequence.length,
             sizes.columns, OtherThanFirstSource{sequence});
   sumColumns<R, 1>(stream, sizes, static_cast<R *>(scratch), {{toFirst}},
-                   FirstTerm<R>{above, sequence, sizes.columns});
+                   FirstRow<R>{above, sequence, sizes.columns});
 }
 
 /// \param length  positions of a sample

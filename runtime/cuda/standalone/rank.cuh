@@ -330,15 +330,6 @@ inline void report(const Run &now, int which, const Tensor &from) {
   ofEach<double>(now, EachSum(), 1, to, to, from);
 }
 
-/// Zeros, all entries.
-inline void clear(Rank &rank, const Buffer &buffer) {
-  for (int slot = 0; slot < buffer.slots; ++slot)
-    for (int entry = 0; entry < buffer.entries; ++entry)
-      MTPLAN_CUDA(cudaMemsetAsync(Run{rank, 0, slot}.data(buffer, entry), 0,
-                                  static_cast<std::size_t>(buffer.size),
-                                  rank.stream));
-}
-
 /// From the host's memory, which may be changed when this returns.
 inline void upload(const Run &now, const Tensor &to,
                    const std::vector<double> &values, std::int64_t first) {

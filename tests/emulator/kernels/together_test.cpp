@@ -14,8 +14,6 @@
 namespace mtplan::runtime {
 namespace {
 
-using ::testing::Each;
-
 // Of one pack and less, of a piece (16384) and about it, of several.
 constexpr std::array<std::int64_t, 8> kSizes{1,     7,     8,     768,
                                              16384, 16385, 16391, 40000};
@@ -188,21 +186,6 @@ TEST_P(Together, SquaresAreAddedUp) {
 
   runs = {squares(viewOf(f64, 16391), sum), squares(viewOf(f64, 5), sum)};
   EXPECT_EQ(sumIn(together(runs)), sumIn(oneByOne(runs)));
-}
-
-TEST_P(Together, NothingIsLeftOfWhatIsCleared) {
-  std::vector<FixedRun> runs;
-  for (const std::int64_t elements : kSizes) {
-    const TensorView view = viewOf(ElementType::bf16, elements);
-    runs.push_back({{"zeros", "sums", {}, {}, {view}}, {}, {place(view, 6)}});
-  }
-  const std::vector<std::byte> ran = together(runs);
-  EXPECT_EQ(ran, oneByOne(runs));
-  const FixedRun &last = runs.back();
-  const std::byte *cleared = ran.data() + (at(last.outputs[0]) - host.data());
-  EXPECT_THAT(std::vector<std::byte>(
-                  cleared, cleared + last.spec.outputs[0].elements() * 2),
-              Each(std::byte{0}));
 }
 
 TEST_P(Together, NotAllKernelsAre) {

@@ -342,6 +342,23 @@ void Writer::updates() {
   const TensorView kept = summed({2100, 20}), value = of({2100, 20});
   const auto count = static_cast<std::size_t>(kept.elements());
   cases.push_back(named("accumulate").in(value).out(kept, Doubles(count, 0.7)));
+  // What is there before the first term is not looked at.
+  constexpr std::int64_t kOther = 1;
+  const std::int64_t now = cases.back().moment.microBatch;
+  for (const auto &[first, before] :
+       {std::pair(kOther, 0.7), {now, std::nan("")}})
+    cases.push_back(named("accumulate")
+                        .set("first_term", first)
+                        .in(value)
+                        .out(kept, Doubles(count, before)));
+  const std::int64_t here = cases.back().moment.copy;
+  for (const auto &[copy, before] :
+       {std::pair(here + 1, 0.7), {here, std::nan("")}})
+    cases.push_back(named("accumulate")
+                        .set("first_term", now)
+                        .set("first_term_copy", copy)
+                        .in(value)
+                        .out(kept, Doubles(count, before)));
   const TensorView twice{ElementType::f64, {2}, {}};
   for (std::int64_t counts : {0, 1})
     cases.push_back(named("square_sum")

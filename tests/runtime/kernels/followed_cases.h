@@ -3,10 +3,12 @@
 #ifndef MTPLAN_TESTS_RUNTIME_KERNELS_FOLLOWED_CASES_H
 #define MTPLAN_TESTS_RUNTIME_KERNELS_FOLLOWED_CASES_H
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "runtime/backend/followed.h"
+#include "runtime/plan/first_term.h"
 #include "tests/runtime/kernels/kernel_case.h"
 
 namespace mtplan::runtime::testing {
@@ -33,6 +35,14 @@ inline std::vector<Case> droppedCases(ElementType type, unsigned seed,
   return cases;
 }
 
+/// What is in an accumulator: nothing that the first term might look at.
+inline double beforeSum(const Case &one) {
+  return firstTermOf(one.spec.settings)
+                 .isOf(one.moment.microBatch, one.moment.copy)
+             ? std::nan("")
+             : 0.7;
+}
+
 /// What both kernels give, one after the other.
 inline std::pair<Doubles, Doubles> inTurn(const Case &both, Backend &backend) {
   const auto [one, other] = halvesOf(both.spec);
@@ -47,7 +57,7 @@ inline std::pair<Doubles, Doubles> inTurn(const Case &both, Backend &backend) {
   second.in(both.spec.outputs[0], between);
   std::optional<Doubles> before;
   if (other.kernel == "accumulate")
-    before = Doubles(between.size(), 0.7);
+    before = Doubles(between.size(), beforeSum(both));
   second.out(other.outputs[0], before);
   return {between, second.run(backend)[0]};
 }
@@ -92,13 +102,16 @@ inline std::vector<Case> followedCases(ElementType type, unsigned seed) {
     }
     cases.push_back(
         einsum("add", "bso,io->bsi").in(out).in(weight).in(x).out(x).out(x));
-    const Doubles before(static_cast<std::size_t>(gradient.elements()), 0.7);
     for (const ElementType between : {type, wide})
-      cases.push_back(einsum("accumulate", "bsi,bso->io")
-                          .in(x)
-                          .in(out)
-                          .out({between, gradient.shape, {}})
-                          .out(gradient, before));
+      for (const std::int64_t first : {-1, 1, 2}) {
+        Case one = einsum("accumulate", "bsi,bso->io");
+        if (first >= 0)
+          one.set("first_term", first);
+        one.in(x).in(out).out({between, gradient.shape, {}});
+        cases.push_back(one.out(
+            gradient, Doubles(static_cast<std::size_t>(gradient.elements()),
+                              beforeSum(one))));
+      }
   }
   return cases;
 }

@@ -16,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/plan/first_term.h"
 #include "tests/runtime/plan/two_replicas.h"
 
 namespace mtplan::runtime {
@@ -164,7 +165,7 @@ private:
     made.copies = copies;
     made.value = make("", MemoryClass::parameters, false, size.type);
     Tensor sum = make(".sum", MemoryClass::gradients, false, ElementType::f32);
-    stage.zeroed.push_back(sum.buffer);
+    sums.push_back(sum.buffer);
     made.gradient = size.zero ? make(".gradient", MemoryClass::gradients, true,
                                      ElementType::f32)
                               : sum;
@@ -196,10 +197,11 @@ private:
     to.instructions.push_back(std::move(made));
   }
   static void call(Program &to, std::string label, std::string kernel,
-                   std::vector<Tensor> inputs, std::vector<Tensor> outputs) {
+                   std::vector<Tensor> inputs, std::vector<Tensor> outputs,
+                   std::vector<Setting> settings = {}) {
     add(to,
-        kernelCall(std::move(label), std::move(kernel), {}, std::move(inputs),
-                   std::move(outputs)),
+        kernelCall(std::move(label), std::move(kernel), std::move(settings),
+                   std::move(inputs), std::move(outputs)),
         compute);
   }
   static void join(Program &to, std::string label, Collective what,
@@ -241,6 +243,7 @@ private:
 
   void makeStage() {
     stage = {};
+    sums = {};
     for (int d = 0; d < size.dp; ++d)
       for (int t = 0; t < size.tp; ++t)
         stage.ranks.push_back(rankAt(s, d, t));
@@ -267,7 +270,7 @@ private:
         buffer("carry.grad", MemoryClass::workspace, activationBytes(), 2);
     int loss = 0;
     if (isLast)
-      stage.zeroed.push_back(loss = buffer("loss", MemoryClass::gradients, 4));
+      loss = buffer("loss", MemoryClass::gradients, 4);
     shared =
         stage.arenas[static_cast<std::size_t>(MemoryClass::workspace)].size;
     const Tensor begin = activation(carry),
@@ -296,7 +299,7 @@ private:
     if (isLast) {
       Tensor term = tensorAt(workspace("loss.term", 4), {});
       call(out, "loss", "token_loss", {end, tied.value}, {term});
-      call(out, "loss", "accumulate", {term}, {lossSum});
+      call(out, "loss", "accumulate", {term}, {lossSum}, firstOfAll);
     } else {
       transfer(out, "carried", true, s + 1, end);
     }
@@ -306,7 +309,7 @@ private:
     Program &outBack = program("out.backward");
     if (isLast) {
       call(outBack, "loss", "cross_entropy_grad", {end, tied.value}, {dEnd});
-      addGradient(outBack, "lm_head.dw", {end, dEnd}, tied);
+      addGradient(outBack, "lm_head.dw", {end, dEnd}, tied, firstOfAll);
     } else {
       transfer(outBack, "carried.grad", false, s + 1, dEnd);
     }
@@ -314,10 +317,12 @@ private:
     layer(hBack, "h.*.dx", activation(back, 1, 1), h.value,
           activation(back, 0, 1));
     addGradient(hBack, "h.*.dw",
-                {activation(carry, 0, 1), activation(back, 1, 1)}, h);
+                {activation(carry, 0, 1), activation(back, 1, 1)}, h,
+                firstOfAll);
     Program &inBack = program("in.backward");
     if (isFirst)
-      addGradient(inBack, "wte.dw", {tokens, dBegin}, tied);
+      addGradient(inBack, "wte.dw", {tokens, dBegin}, tied,
+                  isLast ? std::vector<Setting>() : firstOfAll);
     else
       transfer(inBack, "carried.grad", true, s - 1, dBegin);
 
@@ -327,12 +332,13 @@ private:
   }
 
   void addGradient(Program &to, const std::string &label,
-                   std::vector<Tensor> inputs, const Weight &of) {
+                   std::vector<Tensor> inputs, const Weight &of,
+                   const std::vector<Setting> &first) {
     Tensor term = of.sum;
     term.buffer = workspace(label, elementsIn(term) * 4);
     term.entry = term.entryStep = 0;
     call(to, label, "einsum", std::move(inputs), {term});
-    call(to, label, "accumulate", {term}, {of.sum});
+    call(to, label, "accumulate", {term}, {of.sum}, first);
   }
   static std::int64_t elementsIn(const Tensor &tensor) {
     std::int64_t product = 1;
@@ -367,8 +373,8 @@ private:
   void makeUpdate(bool isFirst, bool isLast, const Tensor &loss) {
     for (std::size_t i = 0; i < stage.parameters.size(); ++i) {
       const Parameter parameter = stage.parameters[i];
-      Tensor sum = weight(stage.zeroed[i], ElementType::f32, false,
-                          parameter.value.entryStep);
+      Tensor sum =
+          weight(sums[i], ElementType::f32, false, parameter.value.entryStep);
       Program &reduce = program("reduce " + parameter.label);
       if (i == 1 && isFirst != isLast)
         join(reduce, parameter.label, {CollectiveKind::allReduce, tiedGroup},
@@ -414,6 +420,8 @@ private:
   PipelineSize size;
   Plan plan;
   Stage stage;
+  std::vector<int> sums; ///< buffers of gradients, by parameter
+  const std::vector<Setting> firstOfAll = {{kFirstTerm, std::int64_t{0}}};
   int s = 0;
   std::int64_t shared = 0, used = 0; ///< of workspace: by all, so far
 };

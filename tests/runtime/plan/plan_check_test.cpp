@@ -148,15 +148,9 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"/stages/0/buffers/16/offset", "512",
               "/stages/0/programs/1/instructions/1/outputs/0: overlaps input "
               "0; it needs bytes of its own"},
-        Break{"/stages/0/zeroed/0", nullptr,
+        Break{"/stages/0/programs/4/instructions/5/settings/first_term", "1",
               "/stages/0/programs/4/instructions/5/outputs/0: reads buffer 1 "
               "(\"h.*.weight.sum\"), which nothing has written"},
-        Break{"/stages/0/zeroed/1", "0",
-              "/stages/0/zeroed/1: buffer 0 (\"h.*.weight\") is of class "
-              "parameters, which is kept over steps"},
-        Break{"/stages/0/zeroed/1", "1",
-              "/stages/0/zeroed/1: buffer 1 (\"h.*.weight.sum\") is listed "
-              "twice"},
         Break{"/stages/0/programs/1/instructions/1/inputs/0/shape", "[1, 2, 2]",
               "/stages/0/programs/1/instructions/1/inputs/0: reads buffer 15 "
               "(\"h.*0\") as 4 elements of bf16, written as 8 of bf16"},
@@ -173,8 +167,24 @@ INSTANTIATE_TEST_SUITE_P(
         // Backward sums into the first copy alone.
         Break{"/stages/0/programs/4/instructions/5/outputs/0/entry_step", "0",
               "/stages/0/programs/6/instructions/0/inputs/0: reads buffer 1 "
-              "(\"h.*.weight.sum\"), which was cleared and to which nothing "
-              "was added, in /stages/0/reduce/0 (micro-batch 0, copy 1)"},
+              "(\"h.*.weight.sum\"), which nothing has written, in "
+              "/stages/0/reduce/0 (micro-batch 0, copy 1)"},
+        // Whose copies all begin it.
+        Break{"/stages/0/programs/4/instructions/5/outputs/0/entry_step", "0",
+              "/stages/0/programs/4/instructions/5/outputs/0: begins buffer 1 "
+              "(\"h.*.weight.sum\") anew, to which was added before"},
+        Break{"/stages/0/programs/4/instructions/5/settings/first_term", "3",
+              "/stages/0/programs/4/instructions/5/settings/first_term: refers "
+              "to number 3 of 3 micro-batches"},
+        Break{"/stages/0/programs/4/instructions/5/settings",
+              "{\"first_term_copy\": 0}",
+              "/stages/0/programs/4/instructions/5/settings/first_term_copy: "
+              "needs first_term"},
+        Break{
+            "/stages/0/programs/4/instructions/5/settings",
+            "{\"first_term\": 0.5}",
+            "/stages/0/programs/4/instructions/5/settings/first_term: must be "
+            "an integer"},
         Break{"/stages/0/programs/1/instructions/2/waits", "[]",
               "/stages/0/programs/1/instructions/2/waits: must lead to "
               "instruction 1 (\"h.*\"), which writes the same bytes on stream "
@@ -358,7 +368,8 @@ TEST(PlanCheck, FindsNothingWhereNothingIsWrong) {
 TEST(PlanCheck, TellsAllFaults) {
   Plan plan = wholePlan();
   plan.stages[0].programs[1].instructions[2].waits = {};
-  plan.stages[1].zeroed.pop_back();
+  std::get<KernelCall>(plan.stages[1].programs[4].instructions.back().what)
+      .settings.clear();
   plan.stages[1].parameters[0].label = "h";
   std::vector<std::string> faults = checkPlan(plan);
   EXPECT_EQ(faults.size(), 3U) << testing::PrintToString(faults);
@@ -404,8 +415,9 @@ TEST(PlanCheck, AnEinsumThatAccumulatesReadsItsSum) {
   Plan plan = wholePlan();
   auto &list = plan.stages[0].programs[4].instructions;
   Instruction &einsum = list[4];
-  std::get<KernelCall>(einsum.what)
-      .settings.push_back({"then", std::string("accumulate")});
+  auto &settings = std::get<KernelCall>(einsum.what).settings;
+  settings = {{"then", std::string("accumulate")},
+              {"first_term", std::int64_t{0}}};
   einsum.outputs.push_back(list[5].outputs[0]);
   list.erase(list.begin() + 5);
   EXPECT_THAT(checkPlan(plan), IsEmpty());
@@ -414,7 +426,7 @@ TEST(PlanCheck, AnEinsumThatAccumulatesReadsItsSum) {
   EXPECT_THAT(checkPlan(plan),
               Contains(StartsWith(where + "overlaps output 0")));
   einsum.outputs[0] = own;
-  plan.stages[0].zeroed.erase(plan.stages[0].zeroed.begin());
+  settings.back().value = std::int64_t{1};
   EXPECT_THAT(
       checkPlan(plan),
       Contains(StartsWith(where + "reads buffer 1 (\"h.*.weight.sum\"), "
@@ -437,6 +449,9 @@ TEST(PlanCheck, TellsSettingsThatNoFileCouldHave) {
   EXPECT_THAT(faults({{"axis", std::int64_t{3}}}),
               Contains(StartsWith(where + "axis: refers to number 3 of 3 ")));
   EXPECT_THAT(faults({{"axis", std::int64_t{2}}}), IsEmpty());
+  EXPECT_THAT(
+      faults({{"first_term", std::int64_t{0}}}),
+      testing::ElementsAre(where + "first_term: is of what adds to no sum"));
 }
 
 // Numbers that no file gets past the reader.
@@ -452,7 +467,7 @@ TEST(PlanCheck, TellsNumbersOutOfRange) {
   stage.schedule[0].count = 0;
   const std::vector<std::string> faults = checkPlan(plan);
   for (const char *fault :
-       {"/version: is 1, but this program runs version 4",
+       {"/version: is 1, but this program runs version 5",
         "/stages/0/buffers/0/offset: must be a multiple of 256 bytes, got 100",
         "/stages/0/buffers/1/entries: must be a whole number from 1",
         "/stages/0/buffers/2/size: must be a whole number from 1 to",

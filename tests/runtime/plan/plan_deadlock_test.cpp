@@ -148,6 +148,12 @@ TEST(PlanDeadlock, MessagesInAnotherOrder) {
   Plan plan = plain(2);
   for (ScheduleEntry &entry : plan.stages[1].schedule)
     entry.microBatch = 1 - entry.microBatch;
+  for (Program &program : plan.stages[1].programs)
+    for (Instruction &one : program.instructions)
+      if (auto *call = std::get_if<KernelCall>(&one.what))
+        for (Setting &setting : call->settings)
+          if (setting.name == kFirstTerm)
+            setting.value = std::int64_t{1};
   EXPECT_THAT(checkPlan(plan),
               testing::Contains(HasSubstr(
                   "message 0 of channel 1 from stage 0 to stage 1 is "

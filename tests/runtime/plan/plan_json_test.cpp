@@ -120,7 +120,6 @@ Plan everyMember() {
                        std::vector<int>{},
                        false,
                        {18, 19}}};
-  stage.zeroed = {1, 0};
   stage.programs = {program, {"empty", {}}};
   stage.schedule = {{0, 1, 2, -1, 3}, {0, 1, 2, 1, 3}, {0, 1, 2, 1, 1},
                     {0, 1, 0, 1, 1},  {0, 1, 0, 1, 2}, {0, 0, 0, 1, 1}};
@@ -142,7 +141,7 @@ Plan everyMember() {
 }
 
 const char *const kEveryMember =
-    R"json({"version": 4,
+    R"json({"version": 5,
 "model": "m",
 "ranks": 4,
 "mesh": [{"name": "dp", "size": 2}, {"name": "tp", "size": 2}],
@@ -169,7 +168,6 @@ const char *const kEveryMember =
 "parameters": [
 {"label": "p.*", "init": "residual", "first_copy": 1, "copies": 2, "value": {"buffer": 1, "entry": 3, "type": "bf16", "shape": []}, "gradient": {"buffer": 1, "entry": 1, "type": "f32", "shape": []}, "master": {"buffer": 1, "type": "f64", "shape": []}, "first_moment": {"buffer": 1, "entry": 2, "type": "f16", "shape": []}, "second_moment": {"buffer": 1, "entry": 4, "type": "i32", "shape": []}, "alike": [0, 1], "counted_elsewhere": true},
 {"label": "q", "init": "ones", "value": {"buffer": 11, "entry": 12, "entry_step": -13, "type": "bf16", "shape": [14, 15], "split": [[16, 17], []]}, "gradient": {"buffer": 11, "entry": 12, "entry_step": -13, "type": "bf16", "shape": [14, 15], "split": [[16, 17], []]}, "first_moment": {"buffer": 11, "entry": 12, "entry_step": -13, "type": "bf16", "shape": [14, 15], "split": [[16, 17], []]}, "second_moment": {"buffer": 11, "entry": 12, "entry_step": -13, "type": "bf16", "shape": [14, 15], "split": [[16, 17], []]}, "unpadded": [18, 19]}],
-"zeroed": [1, 0],
 "programs": [
 {"name": "a \"name\"\n", "instructions": [
 {"label": "op", "kernel": "k", "settings": {"whole": 1, "point": 1.0, "large": 1e+300, "least": -9223372036854775808, "a/b": "text"}, "inputs": [{"buffer": 11, "entry": 12, "entry_step": -13, "type": "bf16", "shape": [14, 15], "split": [[16, 17], []]}, {"buffer": 1, "type": "f64", "shape": []}], "outputs": [{"buffer": 1, "entry": 4, "type": "i32", "shape": []}], "stream": 2, "waits": [4, 5]},
@@ -189,7 +187,6 @@ const char *const kEveryMember =
 "arenas": [],
 "buffers": [],
 "parameters": [],
-"zeroed": [],
 "programs": [],
 "schedule": [],
 "reduce": [],
@@ -264,9 +261,9 @@ struct Fault {
 
 TEST(PlanJson, NamesThePointerOfAFault) {
   const std::vector<Fault> faults = {
-      {R"("version": 4)", R"("version": 3)",
-       "/version: is 3, but this program reads version 4"},
-      {R"("version": 4,)", "", "/version: is missing"},
+      {R"("version": 5)", R"("version": 4)",
+       "/version: is 4, but this program reads version 5"},
+      {R"("version": 5,)", "", "/version: is missing"},
       {R"("ranks": 2)", R"("ranks": "2")",
        "/ranks: must be a whole number from 1 to 1048576, got \"2\""},
       {R"("ranks": 2)", R"("ranks": 2.0)", "/ranks: must be a whole number"},
@@ -379,9 +376,9 @@ TEST_F(PlanFile, SaysWhatCannotBeReadOrWritten) {
     EXPECT_THAT(error.what(), StartsWith(missing.string() +
                                          ": cannot be written: No such file"));
   }
-  std::ofstream(folder / "bad.json") << "{\"version\": 5}";
+  std::ofstream(folder / "bad.json") << "{\"version\": 4}";
   EXPECT_THAT(faultOfReading(folder / "bad.json"),
-              StartsWith((folder / "bad.json").string() + ": /version: is 5"));
+              StartsWith((folder / "bad.json").string() + ": /version: is 4"));
 }
 
 // What cannot be written leaves the old file as it was.

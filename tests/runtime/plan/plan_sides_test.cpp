@@ -132,10 +132,6 @@ TEST(PlanSides, TheHostHasTheStateAlone) {
               Contains("/stages/0/parameters/0/value/buffer: buffer 0 "
                        "(\"fc.weight\") is of class host; it must be "
                        "parameters"));
-  EXPECT_THAT(
-      faultsAfter([](Stage &stage) { stage.zeroed.push_back(kArrived); }),
-      ElementsAre("/stages/0/zeroed/1: buffer 7 (\"fc.weight.arrived\") is of "
-                  "class host, which is kept over steps"));
 }
 
 } // namespace

@@ -86,7 +86,6 @@ inline Plan twoReplicas() {
                        .alike = {0},
                        .countedElsewhere = false,
                        .unpadded = {}}};
-  stage.zeroed = {dwSum};
 
   Program forward{"fc.forward", {}}, backward{"fc.backward", {}},
       reduce{"reduce", {}}, apply{"apply", {}};
@@ -102,7 +101,8 @@ inline Plan twoReplicas() {
   backward.instructions = {
       kernelCall("fc.dw", "einsum", {{"subscripts", "bi,bo->io"}},
                  {source, product}, {term}),
-      kernelCall("fc.weight", "accumulate", {}, {term}, {gradient})};
+      kernelCall("fc.weight", "accumulate", {{"first_term", std::int64_t{0}}},
+                 {term}, {gradient})};
   reduce.instructions = {{.label = "fc.weight",
                           .what = Collective{CollectiveKind::allReduce, 0},
                           .inputs = {gradient},

@@ -1,0 +1,144 @@
+//===- first_terms.cpp - What gradients' sums begin with ------------------===//
+
+#include "codegen/first_terms.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "runtime/plan/first_term.h"
+#include "runtime/plan/plan_checks.h"
+
+namespace mtplan::codegen {
+
+using runtime::Buffer, runtime::Instruction, runtime::KernelCall,
+    runtime::ScheduleEntry, runtime::Stage, runtime::Tensor;
+
+namespace {
+
+std::size_t sized(std::int64_t number) {
+  return static_cast<std::size_t>(number);
+}
+
+/// Program and place in it.
+using Place = std::pair<int, std::size_t>;
+
+/// An instruction that adds to a sum, over a step.
+struct Adder {
+  /// Micro-batches and copies, in the model, when nobody was before it.
+  std::set<std::pair<int, int>> first;
+  std::set<int> later; ///< micro-batches in which somebody was
+
+  bool isFirstOnce() const { return first.size() == 1; }
+  /// Or not at all.
+  bool isFirstInAll() const {
+    return std::ranges::all_of(first, [&](const auto &one) {
+      return one.first == first.begin()->first && !later.contains(one.first);
+    });
+  }
+};
+
+/// A buffer of sums, over a step.
+struct Sums {
+  std::vector<char> begun; ///< by entry and slot
+  bool isReadBefore = false;
+  std::map<Place, Adder> adders;
+
+  bool hasNoFirstTerm() const {
+    return isReadBefore || std::ranges::count(begun, 0) > 0 ||
+           std::ranges::any_of(adders, [](const auto &one) {
+             return !one.second.isFirstOnce() && !one.second.isFirstInAll();
+           });
+  }
+};
+
+class StepOfSums {
+public:
+  explicit StepOfSums(Stage &whole) : stage(whole) {
+    for (const runtime::Program &program : stage.programs)
+      for (const Instruction &one : program.instructions)
+        if (const Tensor *sum = runtime::sumOf(one)) {
+          const Buffer &all = stage.buffers[sized(sum->buffer)];
+          sums[sum->buffer].begun.resize(sized(all.entries) * sized(all.slots));
+        }
+    for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
+      for (const ScheduleEntry &entry : *entries)
+        for (int i = 0; i < entry.count; ++i)
+          run(entry, entry.first + i * entry.step);
+  }
+
+  std::vector<std::string> store() {
+    std::vector<std::string> without;
+    for (const auto &[buffer, all] : sums) {
+      if (all.hasNoFirstTerm()) {
+        without.push_back(stage.buffers[sized(buffer)].name);
+        continue;
+      }
+      for (const auto &[place, adder] : all.adders)
+        if (!adder.first.empty())
+          store(place, adder);
+    }
+    return without;
+  }
+
+private:
+  void store(const Place &place, const Adder &adder) {
+    auto &settings =
+        std::get<KernelCall>(
+            stage.programs[sized(place.first)].instructions[place.second].what)
+            .settings;
+    const auto [microBatch, copy] = *adder.first.begin();
+    settings.push_back({runtime::kFirstTerm, std::int64_t{microBatch}});
+    if (!adder.isFirstInAll())
+      settings.push_back({runtime::kFirstTermCopy, std::int64_t{copy}});
+  }
+
+  void run(const ScheduleEntry &entry, int copy) {
+    const runtime::Program &program = stage.programs[sized(entry.program)];
+    const auto &list = program.instructions;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const Tensor *sum = runtime::sumOf(list[i]);
+      for (const auto *tensors : {&list[i].inputs, &list[i].outputs})
+        for (const Tensor &tensor : *tensors)
+          if (const auto found = sums.find(tensor.buffer); found != sums.end())
+            touch(found->second, tensor, copy, program.firstCopy + copy,
+                  entry.microBatch,
+                  &tensor == sum ? &found->second.adders[{entry.program, i}]
+                                 : nullptr);
+    }
+  }
+
+  /// \param number  of the copy, in the model
+  /// \param adder   null: it is read, or written by something else
+  void touch(Sums &all, const Tensor &tensor, int copy, int number,
+             int microBatch, Adder *adder) {
+    const Buffer &buffer = stage.buffers[sized(tensor.buffer)];
+    const std::int64_t entry =
+        (tensor.entry + std::int64_t{copy} * tensor.entryStep) % buffer.entries;
+    char &begun = all.begun[sized(entry) * sized(buffer.slots) +
+                            sized(microBatch % buffer.slots)];
+    // What is stored has to be all that is there.
+    const bool isWhole =
+        runtime::elementsOf(tensor) * bytesOf(tensor.type) == buffer.size;
+    if (begun == 0 && (!adder || !isWhole))
+      all.isReadBefore = true;
+    else if (adder && begun == 0)
+      adder->first.emplace(microBatch, number);
+    else if (adder)
+      adder->later.insert(microBatch);
+    begun = 1;
+  }
+
+  Stage &stage;
+  std::map<int, Sums> sums; ///< by buffer
+};
+
+} // namespace
+
+std::vector<std::string> storeFirstTerms(Stage &stage) {
+  return StepOfSums(stage).store();
+}
+
+} // namespace mtplan::codegen
