@@ -50,8 +50,7 @@ std::string KernelWriter::firstTerm(const char *equal, const char *both) const {
   const FirstTerm first = firstTermOf(spec.settings);
   if (first.microBatch == FirstTerm::kNone)
     return "";
-  const std::string batch =
-      "now.microBatch" + (equal + count(first.microBatch));
+  std::string batch = "now.microBatch" + (equal + count(first.microBatch));
   if (first.copy == FirstTerm::kNone)
     return batch;
   return batch + both + "now.layer" + equal +

@@ -1,5 +1,7 @@
 //===- software_prices_test.cpp - Traffic of parameters and tensors -------===//
 
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "planner/search/ledger.h"
@@ -41,6 +43,27 @@ TEST_F(SoftwarePrices, GradientsAreAddedAfterTheFirstMicroBatch) {
   machine.device.elementwiseEfficiency = 0.5;
   EXPECT_DOUBLE_EQ(accumulationTime(parameter, split, setting).value,
                    4 * 64 * 12 * kNano);
+}
+
+// By kernels of our own: two bytes are read and four written, then eight more
+// of the sum; squares read four. At 1, 2 and 4 GB/s, of 64 weights.
+TEST_F(SoftwarePrices, MeasuredSumsBeginWithWhatIsStored) {
+  software.name = machine.device.kernels.software = "mtplan";
+  auto &passes = machine.device.kernels.passes;
+  const auto rate = [](double bytes) {
+    return std::array{BytesPerSec{}, BytesPerSec{}, BytesPerSec{bytes}};
+  };
+  passes["accumulate"] = rate(1e9);
+  EXPECT_DOUBLE_EQ(accumulationTime(parameter, split, setting).value,
+                   64 * (6 + 2 * 10) * kNano);
+  software.parameters.optimizer = 0;
+  software.parameters.sweep = 8;
+  passes["adamw"] = rate(2e9);
+  EXPECT_DOUBLE_EQ(updateTime(parameter, split, setting).value,
+                   64 * 8 / 2.0 * kNano);
+  passes["square_sum"] = rate(4e9);
+  EXPECT_DOUBLE_EQ(updateTime(parameter, split, setting).value,
+                   64 * (8 / 2.0 + 4 / 4.0) * kNano);
 }
 
 // Stored as quarters, gathered to halves: copies are of halves.
