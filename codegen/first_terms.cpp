@@ -9,18 +9,16 @@
 #include <vector>
 
 #include "runtime/plan/first_term.h"
+#include "runtime/plan/index.h"
 #include "runtime/plan/plan_checks.h"
 
 namespace mtplan::codegen {
 
-using runtime::Buffer, runtime::Instruction, runtime::KernelCall,
-    runtime::ScheduleEntry, runtime::Stage, runtime::Tensor;
+using runtime::Buffer, runtime::indexed, runtime::Instruction,
+    runtime::KernelCall, runtime::ScheduleEntry, runtime::Stage,
+    runtime::Tensor;
 
 namespace {
-
-std::size_t sized(std::int64_t number) {
-  return static_cast<std::size_t>(number);
-}
 
 /// Program and place in it.
 using Place = std::pair<int, std::size_t>;
@@ -60,8 +58,9 @@ public:
     for (const runtime::Program &program : stage.programs)
       for (const Instruction &one : program.instructions)
         if (const Tensor *sum = runtime::sumOf(one)) {
-          const Buffer &all = stage.buffers[sized(sum->buffer)];
-          sums[sum->buffer].begun.resize(sized(all.entries) * sized(all.slots));
+          const Buffer &all = stage.buffers[indexed(sum->buffer)];
+          sums[sum->buffer].begun.resize(indexed(all.entries) *
+                                         indexed(all.slots));
         }
     for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
       for (const ScheduleEntry &entry : *entries)
@@ -73,7 +72,7 @@ public:
     std::vector<std::string> without;
     for (const auto &[buffer, all] : sums) {
       if (all.hasNoFirstTerm()) {
-        without.push_back(stage.buffers[sized(buffer)].name);
+        without.push_back(stage.buffers[indexed(buffer)].name);
         continue;
       }
       for (const auto &[place, adder] : all.adders)
@@ -85,10 +84,10 @@ public:
 
 private:
   void store(const Place &place, const Adder &adder) {
-    auto &settings =
-        std::get<KernelCall>(
-            stage.programs[sized(place.first)].instructions[place.second].what)
-            .settings;
+    auto &settings = std::get<KernelCall>(stage.programs[indexed(place.first)]
+                                              .instructions[place.second]
+                                              .what)
+                         .settings;
     const auto [microBatch, copy] = *adder.first.begin();
     settings.push_back({runtime::kFirstTerm, std::int64_t{microBatch}});
     if (!adder.isFirstInAll())
@@ -96,7 +95,7 @@ private:
   }
 
   void run(const ScheduleEntry &entry, int copy) {
-    const runtime::Program &program = stage.programs[sized(entry.program)];
+    const runtime::Program &program = stage.programs[indexed(entry.program)];
     const auto &list = program.instructions;
     for (std::size_t i = 0; i < list.size(); ++i) {
       const Tensor *sum = runtime::sumOf(list[i]);
@@ -114,11 +113,12 @@ private:
   /// \param adder   null: it is read, or written by something else
   void touch(Sums &all, const Tensor &tensor, int copy, int number,
              int microBatch, Adder *adder) {
-    const Buffer &buffer = stage.buffers[sized(tensor.buffer)];
-    const std::int64_t entry =
-        (tensor.entry + std::int64_t{copy} * tensor.entryStep) % buffer.entries;
-    char &begun = all.begun[sized(entry) * sized(buffer.slots) +
-                            sized(microBatch % buffer.slots)];
+    const Buffer &buffer = stage.buffers[indexed(tensor.buffer)];
+    const auto entry = static_cast<int>(
+        (tensor.entry + std::int64_t{copy} * tensor.entryStep) %
+        buffer.entries);
+    char &begun = all.begun[indexed(entry) * indexed(buffer.slots) +
+                            indexed(microBatch % buffer.slots)];
     // What is stored has to be all that is there.
     const bool isWhole =
         runtime::elementsOf(tensor) * bytesOf(tensor.type) == buffer.size;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -14,6 +13,7 @@
 
 #include "tests/emulator/nccl.h"
 #include "tests/emulator/runs/drawn_run.h"
+#include "tests/emulator/runs/small_plan.h"
 #include "tests/emulator/streams.h"
 #include "tests/executable/run_process.h"
 
@@ -102,12 +102,7 @@ INSTANTIATE_TEST_SUITE_P(Families, EmulatedRegistration,
 // What that takes is said, once.
 TEST(EmulatedMemory, IsRegisteredIfAPersonSaysSo) {
   const TestFolder folder;
-  const std::string model = folder / "model.json", plan = folder / "plan";
-  std::ofstream(model) << R"({"model_type": "gpt2", "n_layer": 1,
-    "n_embd": 16, "n_head": 2, "n_positions": 8, "vocab_size": 256})";
-  ASSERT_EQ(compileExample(model, plan,
-                           {"--gpus", "2", "--dp", "2", "--precision", "fp32"}),
-            "");
+  const std::string plan = compileTwoReplicas(folder, {"--precision", "fp32"});
   emulator::setDevices(2);
   const Registering registering;
   const Ran ran =

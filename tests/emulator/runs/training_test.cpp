@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/emulator/runs/small_plan.h"
 #include "tests/emulator/streams.h"
 #include "tests/executable/run_process.h"
 
@@ -134,13 +135,8 @@ class EmulatedScale : public testing::TestWithParam<int> {};
 
 TEST_P(EmulatedScale, SkipsAsOnTheCpu) {
   const TestFolder folder;
-  const std::string model = folder / "model.json", plan = folder / "plan";
-  std::ofstream(model) << R"({"model_type": "gpt2", "n_layer": 1,
-    "n_embd": 16, "n_head": 2, "n_positions": 8, "vocab_size": 256})";
-  ASSERT_EQ(compileExample(model, plan,
-                           {"--gpus", "2", "--dp", "2", "--zero",
-                            std::to_string(GetParam()), "--precision", "fp16"}),
-            "");
+  const std::string plan = compileTwoReplicas(
+      folder, {"--zero", std::to_string(GetParam()), "--precision", "fp16"});
   const auto train = [&](const std::string &backend) {
     return runHere({plan, "--data", kText, "--backend", backend, "--steps", "8",
                     "--clip", "0.5", "--loss-scale", "nvidia", "--metrics",
