@@ -83,6 +83,8 @@ public:
   virtual ~RecordedCalls() = default;
   /// Before the queue replays them. Throws as the calls themselves would.
   virtual void repeat() = 0;
+  /// When the queue has been told to.
+  virtual void repeated() = 0;
 };
 
 /// All ranks of a run, as one of them sees them.

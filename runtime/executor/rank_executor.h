@@ -142,8 +142,9 @@ private:
   struct Part {
     int times = 0;
     bool mayBeRecorded = true; ///< the host does nothing in it but queue
+    std::unique_ptr<RecordedCalls> calls; ///< null: none to repeat
+    /// What the calls are in, and gone before their marks are.
     std::unique_ptr<Recording> recording;
-    std::unique_ptr<RecordedCalls> calls; ///< in it; null: none to repeat
     std::map<CollectiveCount, std::int64_t> counts; ///< of one time
   };
 

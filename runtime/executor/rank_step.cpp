@@ -88,6 +88,8 @@ void RankExecutor::queue(Part &part, const StepInput &input,
   if (part.calls)
     part.calls->repeat();
   part.recording->replay();
+  if (part.calls)
+    part.calls->repeated();
   for (auto &[what, times] : counted)
     times += part.counts.at(what);
 }

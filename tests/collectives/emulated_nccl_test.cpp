@@ -100,6 +100,27 @@ TEST(EmulatedNccl, WhatDoesNotMatchWaitsUntilItIsAborted) {
   });
 }
 
+// Who closes it before its graphs waits for ever.
+TEST(EmulatedNccl, ACommunicatorDoesNotEndBeforeItsGraphs) {
+  onRanks(1, [](Rank &rank) {
+    float one = 1.0F;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t launched = nullptr;
+    cudaStreamBeginCapture(rank.stream, cudaStreamCaptureModeThreadLocal);
+    ncclAllReduce(&one, &one, 1, ncclFloat, ncclSum, rank.comm, rank.stream);
+    cudaStreamEndCapture(rank.stream, &graph);
+    cudaGraphInstantiate(&launched, graph, 0);
+    cudaGraphDestroy(graph);
+    ASSERT_EQ(ncclCommFinalize(rank.comm), ncclSuccess);
+    ncclResult_t state = ncclSuccess;
+    ncclCommGetAsyncError(rank.comm, &state);
+    EXPECT_EQ(state, ncclInProgress);
+    cudaGraphExecDestroy(launched);
+    ncclCommGetAsyncError(rank.comm, &state);
+    EXPECT_EQ(state, ncclSuccess);
+  });
+}
+
 // What the library does not forgive, or forgives here and not there.
 TEST(EmulatedNccl, NotesWhatIsDoneToMemoryAgainstTheRules) {
   using ::testing::ElementsAre;

@@ -45,6 +45,7 @@ public:
     }
     calls->repeat();
     recording->replay();
+    calls->repeated();
   }
   Queue &streams() { return *queue; }
 
@@ -53,8 +54,8 @@ private:
   const std::unique_ptr<Queue> queue;
   const std::function<void()> work;
   int times = 0;
-  std::unique_ptr<Recording> recording;
   std::unique_ptr<RecordedCalls> calls;
+  std::unique_ptr<Recording> recording;
 };
 
 /// Without tests' machines losing patience.
@@ -303,6 +304,27 @@ TEST(RecordedWatchdogTest, LongWorkBeforeACallIsNotItsFault) {
                 hold(rank, milliseconds(700));
             }),
             "");
+}
+
+/// Devices that do not say when a graph came to what it records.
+class UntoldTimesTest : public ::testing::Test {
+protected:
+  UntoldTimesTest() { emulator::setTimesInGraphs(false); }
+  ~UntoldTimesTest() override { emulator::setTimesInGraphs(true); }
+};
+
+TEST_F(UntoldTimesTest, GraphsAreRepeated) {
+  EXPECT_EQ(whatFails([](DeviceRank &, int) {}), "");
+}
+
+TEST_F(UntoldTimesTest, WhatAllWaitForIsNamed) {
+  emulator::NcclFaults faults;
+  const std::string thrown = whatFails([&](DeviceRank &rank, int step) {
+    if (step == 4 && rank.host.rank() == 1)
+      faults.silence(1);
+  });
+  EXPECT_THAT(thrown,
+              HasSubstr("step 4, call 2 on GPUs, all-reduce \"early\""));
 }
 
 } // namespace

@@ -49,6 +49,7 @@ struct Machine {
   std::uint64_t happenings = 0;
   unsigned long long captures = 0; ///< that were begun
   int launches = 0;                ///< of graphs
+  bool timesInGraphs = true;       ///< are told
 
   bool advance(cudaStream_t stream);
   bool advanceAny(cudaStream_t asked);
@@ -88,7 +89,7 @@ struct CUstream_st {
 
 struct CUevent_st {
   int device = 0;
-  bool keepsTime = false;
+  bool keepsTime = false, isOfGraph = false;
   std::shared_ptr<mtplan::emulator::Happening>
       happening; ///< null: never recorded
   std::shared_ptr<mtplan::emulator::Captured> captured;

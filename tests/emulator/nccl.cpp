@@ -126,6 +126,20 @@ bool areConnected(const ncclComm &comm,
          });
 }
 
+/// Whether something will still do what was called: streams, or graphs.
+bool isHeld(const ncclComm &comm) {
+  return std::ranges::any_of(comm.held,
+                             [](const auto &one) { return !one.expired(); });
+}
+
+/// As the library does: until no graph has calls of it any more.
+void awaitGraphs(const ncclComm &comm, std::unique_lock<std::mutex> &lock) {
+  while (isHeld(comm)) {
+    outside(lock, advance);
+    changed.wait_for(lock, std::chrono::milliseconds(1));
+  }
+}
+
 /// Calls of this thread between ncclGroupStart and ncclGroupEnd.
 struct Together {
   int depth = 0;
@@ -151,8 +165,7 @@ ncclResult_t stateOf(ncclComm &comm) {
     if (std::ranges::any_of(clique.launched, [](int n) { return n == 0; }))
       return ncclInProgress;
   }
-  if (comm.finalised &&
-      (comm.completed < comm.launches || clique.finalised < clique.size()))
+  if (comm.finalised && (isHeld(comm) || clique.finalised < clique.size()))
     return ncclInProgress;
   return ncclSuccess;
 }
@@ -367,9 +380,13 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   return its->blocks ? ncclSuccess : ncclInProgress;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  const std::lock_guard lock(mutex);
-  if (alive.erase(comm) == 0)
+  std::unique_lock lock(mutex);
+  const auto found = alive.find(comm);
+  if (found == alive.end())
     return ncclInvalidArgument;
+  const Comm its = found->second;
+  alive.erase(found);
+  awaitGraphs(*its, lock);
   ncclRegistry().end(comm, false);
   return ncclSuccess;
 }
@@ -383,12 +400,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   alive.erase(found);
   its->waiting.clear();
   changed.notify_all();
-  // As the library: until no graph has calls of it any more.
-  while (std::ranges::any_of(its->held,
-                             [](const auto &one) { return !one.expired(); })) {
-    outside(lock, advance);
-    changed.wait_for(lock, std::chrono::milliseconds(1));
-  }
+  awaitGraphs(*its, lock);
   ncclRegistry().end(comm, true);
   return ncclSuccess;
 }

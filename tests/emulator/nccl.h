@@ -11,8 +11,8 @@
 // A communicator that does not block says ncclInProgress while it is made, and
 // at its first call until all of its ranks have made one; what was called is
 // queued when ncclCommGetAsyncError no longer says so. What was captured is
-// called when its graph is launched, in the order of the capture; to abort a
-// communicator takes until its graphs are gone.
+// called when its graph is launched, in the order of the capture. Whichever
+// call ends a communicator takes until its graphs are gone.
 //
 //===----------------------------------------------------------------------===//
 

@@ -134,6 +134,11 @@ int graphLaunches() {
   return machine().launches;
 }
 
+void setTimesInGraphs(bool areTold) {
+  const std::lock_guard lock(machine().mutex);
+  machine().timesInGraphs = areTold;
+}
+
 cudaError_t enqueue(cudaStream_t stream, const std::function<void()> &work) {
   return put(stream, [work] {
     return [work] {
@@ -262,6 +267,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
     return cudaEventRecord(event, stream);
   event->happening = nullptr;
   event->captured = nullptr;
+  event->isOfGraph = true;
   return put(stream, [event] {
     return Polled([event] {
       if (!event->happening)
@@ -276,6 +282,8 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start,
   for (cudaEvent_t one : {start, end}) {
     if (one->captured)
       return cudaErrorCapturedEvent;
+    if (one->isOfGraph && !machine().timesInGraphs)
+      return cudaErrorInvalidValue;
     if (!one->keepsTime || !one->happening)
       return cudaErrorInvalidResourceHandle;
     if (!one->happening->done)

@@ -51,6 +51,10 @@ void advance();
 /// Graphs that were launched so far, by all threads.
 int graphLaunches();
 
+/// Whether cudaEventElapsedTime takes events that graphs record; at first it
+/// does. From now on, of this process.
+void setTimesInGraphs(bool areTold);
+
 /// Puts work on a stream.
 cudaError_t enqueue(cudaStream_t stream, const std::function<void()> &work);
 

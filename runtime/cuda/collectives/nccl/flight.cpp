@@ -6,23 +6,20 @@ namespace mtplan::runtime::cuda {
 
 namespace {
 
-/// Whether it has happened since the launch of its graph, if it is of one:
+/// Whether an event of a graph has happened since the launch, which has begun:
 /// until the graph has come to it, its time is that of a launch before, or it
-/// has none.
-bool hasHappened(const Event &event, const Event *launch) {
-  if (!launch)
-    return event.hasHappened();
-  if (!launch->hasHappened() || !event.hasHappened())
-    return false;
+/// has none. Empty: the device does not say.
+std::optional<bool> hasHappenedSince(const Event &launch, const Event &event) {
+  cudaError_t status = cudaEventQuery(event.get());
   float milliseconds = 0.0F;
-  const cudaError_t status =
-      cudaEventElapsedTime(&milliseconds, launch->get(), event.get());
-  if (status == cudaErrorNotReady || status == cudaErrorInvalidResourceHandle) {
-    cudaGetLastError(); // which it is not
+  if (status == cudaSuccess)
+    status = cudaEventElapsedTime(&milliseconds, launch.get(), event.get());
+  if (status == cudaSuccess)
+    return milliseconds >= 0.0F;
+  cudaGetLastError(); // which it is not
+  if (status == cudaErrorNotReady || status == cudaErrorInvalidResourceHandle)
     return false;
-  }
-  MTPLAN_CUDA(status);
-  return milliseconds >= 0.0F;
+  return std::nullopt;
 }
 
 } // namespace
@@ -32,11 +29,18 @@ std::string Flight::words() const {
 }
 
 bool Flight::hasBegun() const {
-  return hasHappened(marks->begun, launch.get());
+  if (!launch)
+    return marks->begun.hasHappened();
+  return launch->before.hasHappened() &&
+         hasHappenedSince(launch->before, marks->begun).value_or(true);
 }
 
 bool Flight::hasEnded() const {
-  return hasHappened(marks->ended, launch.get());
+  if (!launch)
+    return marks->ended.hasHappened();
+  return launch->behind.hasHappened() ||
+         (launch->before.hasHappened() &&
+          hasHappenedSince(launch->before, marks->ended).value_or(false));
 }
 
 } // namespace mtplan::runtime::cuda

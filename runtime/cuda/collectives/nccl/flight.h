@@ -2,7 +2,9 @@
 //
 // Calls of a recording have events of their own, which every launch of its
 // graph records anew. So that those of the launch before are not taken for
-// them, they are held against the time of an event before the launch.
+// them, they are held against the time of an event before the launch. Where a
+// device does not tell of a graph's events, a call begins and ends with its
+// graph.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +21,12 @@
 
 namespace mtplan::runtime::cuda {
 
+/// What lies on the stream of a graph right before its last launch and right
+/// behind it.
+struct GraphLaunch {
+  Event before{cudaEventDefault}, behind;
+};
+
 struct Flight {
   /// Its ends on the device.
   struct Marks {
@@ -29,8 +37,8 @@ struct Flight {
   std::string what;
   std::int64_t step = 0; ///< 0: of none
   std::shared_ptr<Marks> marks;
-  std::shared_ptr<const Event> launch; ///< of its graph; null: not in one
-  bool isQueued = false;               ///< `ended` has been recorded
+  std::shared_ptr<const GraphLaunch> launch; ///< null: not in a graph
+  bool isQueued = false;                     ///< `ended` has been recorded
   /// When it was seen to have begun.
   std::optional<Ward::Clock::time_point> since;
 

@@ -189,7 +189,7 @@ std::vector<Flight> NcclLink::takeRecorded() {
   return std::exchange(recorded, {});
 }
 
-bool NcclLink::haveEnded(const Event &launch) {
+bool NcclLink::haveEnded(const GraphLaunch &launch) {
   const std::lock_guard lock(mutex);
   if (!comm)
     throwGone();
@@ -200,7 +200,7 @@ bool NcclLink::haveEnded(const Event &launch) {
 }
 
 void NcclLink::repeat(const std::vector<Flight> &calls,
-                      const std::shared_ptr<const Event> &launch) {
+                      const std::shared_ptr<const GraphLaunch> &launch) {
   const std::lock_guard lock(mutex);
   if (!comm)
     throwGone();

@@ -83,13 +83,11 @@ public:
 
   /// The calls that were recorded since the last time.
   std::vector<Flight> takeRecorded();
-  /// Whether those that followed `launch` have, so that it may be recorded
-  /// anew.
-  bool haveEnded(const Event &launch);
-  /// They will be made again after `launch`, which has been recorded, with its
-  /// time, on the stream of the graph.
+  /// Whether those of `launch` have, so that it may be made again.
+  bool haveEnded(const GraphLaunch &launch);
+  /// They were made again by `launch`, whose events have been recorded.
   void repeat(const std::vector<Flight> &calls,
-              const std::shared_ptr<const Event> &launch);
+              const std::shared_ptr<const GraphLaunch> &launch);
 
   /// Whether all calls have ended. Throws what has gone wrong.
   bool isIdle();

@@ -9,7 +9,7 @@ NcclRecording::NcclRecording(
     const std::vector<std::shared_ptr<NcclLink>> &links,
     const std::vector<std::shared_ptr<OutgoingLine>> &outgoing)
     : watchdog(theWatchdog), context(std::move(theContext)),
-      launch(std::make_shared<Event>(cudaEventDefault)) {
+      launch(std::make_shared<GraphLaunch>()) {
   for (const auto &link : links)
     if (std::vector<Flight> its = link->takeRecorded(); !its.empty())
       calls.emplace_back(link, std::move(its));
@@ -27,7 +27,12 @@ void NcclRecording::repeat() {
   for (const auto &[link, its] : calls)
     while (!link->haveEnded(*launch))
       awaitAMoment(watchdog);
-  MTPLAN_CUDA(cudaEventRecord(launch->get(), stream));
+  MTPLAN_CUDA(cudaEventRecord(launch->before.get(), stream));
+}
+
+void NcclRecording::repeated() {
+  cudaStream_t stream = context->stream(0).get();
+  MTPLAN_CUDA(cudaEventRecord(launch->behind.get(), stream));
   for (const auto &[link, its] : calls)
     link->repeat(its, launch);
 }

@@ -23,11 +23,12 @@ public:
                 const std::vector<std::shared_ptr<OutgoingLine>> &outgoing);
 
   void repeat() override;
+  void repeated() override;
 
 private:
   const Watchdog &watchdog;
   const SharedContext context;
-  const std::shared_ptr<Event> launch;
+  const std::shared_ptr<GraphLaunch> launch;
   std::vector<std::pair<std::shared_ptr<NcclLink>, std::vector<Flight>>> calls;
   std::vector<std::shared_ptr<OutgoingLine>> lines; ///< that send in it
 };
