@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/backend/matrix_calls.h"
+#include "runtime/cuda/added_row.h"
 #include "runtime/cuda/families.h"
 
 namespace mtplan::runtime::cuda {
@@ -11,6 +12,18 @@ namespace {
 
 const std::byte *at(const void *data, std::int64_t element, ElementType type) {
   return static_cast<const std::byte *>(data) + element * bytesOf(type);
+}
+
+/// What the device can do of it: where it adds no vectors to a product, what is
+/// made is wide, and the vector is added as it is rounded.
+MatrixCalls doable(MatrixCalls calls, MatrixProducts &products) {
+  if (!calls.biased || products.find(calls.first))
+    return calls;
+  calls.first.biased = false;
+  if (calls.made != ElementType::f64)
+    calls.made = ElementType::f32;
+  calls.first.result = calls.further.result = calls.made;
+  return calls;
 }
 
 /// A tensor that is copied to another type before the product.
@@ -23,8 +36,10 @@ class Product final : public Kernel {
 public:
   Product(const KernelSpec &spec, MatrixCalls theCalls,
           SharedContext theContext)
-      : context(std::move(theContext)), calls(std::move(theCalls)),
-        outer(placesOf(calls.outer)), summed(placesOf(calls.summed)) {
+      : context(std::move(theContext)),
+        calls(doable(std::move(theCalls), context->products)),
+        out(spec.outputs[0]), outer(placesOf(calls.outer)),
+        summed(placesOf(calls.summed)) {
     products.push_back(&context->products.of(calls.first));
     if (summed.size() > 1)
       products.push_back(&context->products.of(calls.further));
@@ -41,7 +56,6 @@ public:
     reserve(b, spec.inputs[calls.rhs], calls.in);
     if (calls.biased)
       reserve(bias, spec.inputs[2], calls.made);
-    const TensorView &out = spec.outputs[0];
     if (calls.made != out.type) {
       result.kernel = cast(spec, out, calls.made, out.type);
       result.place = workspace;
@@ -69,7 +83,11 @@ public:
              at(right, place.b + summed[term].b, calls.in), vector,
              const_cast<std::byte *>(at(to, place.c, calls.made))},
             scratch + workspace);
-    if (result.kernel) {
+    if (calls.biased && !calls.first.biased) {
+      addRow(streamOf(context), {to, calls.made}, {vector, calls.made},
+             calls.first.n, {call.outputs[0], out.type}, out.elements(),
+             calls.made == ElementType::f64);
+    } else if (result.kernel) {
       const void *from = to;
       result.kernel->run({&from, call.outputs});
     }
@@ -100,6 +118,7 @@ private:
 
   const SharedContext context;
   const MatrixCalls calls;
+  const TensorView out;
   const std::vector<Place> outer, summed;
   std::vector<const MatrixProduct *>
       products; ///< the first term, and the others

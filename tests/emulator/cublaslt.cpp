@@ -20,6 +20,7 @@
 namespace {
 
 thread_local mtplan::emulator::ProductCalls calls;
+thread_local bool refusesBiases = false;
 
 using mtplan::runtime::ElementType;
 
@@ -123,6 +124,9 @@ bool isWhole(const FakeLayout &layout) {
 const mtplan::emulator::ProductCalls &mtplan::emulator::productCalls() {
   return calls;
 }
+
+mtplan::emulator::RefusedBiases::RefusedBiases() { refusesBiases = true; }
+mtplan::emulator::RefusedBiases::~RefusedBiases() { refusesBiases = false; }
 
 // Parameters are called as in the header, which the lint asks for, too.
 // NOLINTBEGIN(readability-identifier-naming)
@@ -276,6 +280,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   const bool epilogue = product.epilogue == CUBLASLT_EPILOGUE_DEFAULT ||
                         isDerivative || addsBias(product.epilogue) ||
                         keeps(product.epilogue);
+  if (refusesBiases && addsBias(product.epilogue))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   *returnAlgoCount = 0;
   if (!types || !sizes || !auxiliary || !epilogue || requestedAlgoCount < 1)
     return CUBLAS_STATUS_NOT_SUPPORTED;

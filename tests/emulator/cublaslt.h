@@ -12,6 +12,14 @@ struct ProductCalls {
 };
 const ProductCalls &productCalls();
 
+/// While this lives, no product of this thread is given a vector to add.
+struct RefusedBiases {
+  RefusedBiases();
+  ~RefusedBiases();
+  RefusedBiases(const RefusedBiases &) = delete;
+  RefusedBiases &operator=(const RefusedBiases &) = delete;
+};
+
 } // namespace mtplan::emulator
 
 #endif // MTPLAN_TESTS_EMULATOR_CUBLASLT_H

@@ -1,11 +1,14 @@
 //===- conformance_test.cpp - Kernels of GPUs, on the emulator ------------===//
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include <gtest/gtest.h>
 
 #include "runtime/backend/signature.h"
 #include "runtime/cuda/cuda_backend.h"
+#include "tests/emulator/cublaslt.h"
 #include "tests/emulator/device.h"
 #include "tests/emulator/races.h"
 #include "tests/runtime/kernels/conformance.h"
@@ -40,6 +43,28 @@ TEST(CudaKernels, GiveTheSameBitsInTheOtherOrderOfThreads) {
       EXPECT_EQ(there, back) << titleOf(one);
     }
   EXPECT_GT(emulator::accessesWatched(), before);
+}
+
+// No device has been seen to refuse, nor promises that none does.
+TEST(CudaKernels, AddTheirBiasesWhereTheLibraryDoesNot) {
+  const std::unique_ptr<Backend> asks = makeCudaBackend();
+  for (ElementType type : kTypes)
+    for (const Case &one : catalog(type, 3)) {
+      if (one.spec.kernel != "einsum" || one.spec.inputs.size() < 3)
+        continue;
+      const std::vector<Doubles> expected = one.run(*asks);
+      const emulator::RefusedBiases refused;
+      const std::vector<Doubles> actual = one.run(*makeCudaBackend());
+      // Sums of either kind are rounded once.
+      const double step = type == ElementType::f64    ? 1e-13
+                          : type == ElementType::f32  ? 1e-5
+                          : type == ElementType::bf16 ? 0x1p-7
+                                                      : 0x1p-10;
+      for (std::size_t e = 0; e < expected[0].size(); ++e)
+        ASSERT_NEAR(actual[0][e], expected[0][e],
+                    step * std::max(1.0, std::abs(expected[0][e])))
+            << titleOf(one) << ", element " << e;
+    }
 }
 
 } // namespace
