@@ -67,6 +67,9 @@ public:
     std::set<std::string> taken;
     for (const Group &group : plan.groups)
       shared.groups.push_back("kGroup_" + identifierFor(group.name, taken));
+    std::set<std::string> known;
+    for (const std::string &stream : plan.streams)
+      shared.streams.push_back("kStream_" + identifierFor(stream, known));
     int lines = 0;
     for (const auto &[ends, one] : traffic) {
       // A line keeps its order; so both ends have to have the same.
@@ -139,8 +142,8 @@ private:
     text.line("using namespace mtplan::runtime;");
     text.line("using namespace mtplan::runtime::cuda;");
     text.line();
-    text.comment("Axes of the mesh, major first; groups; lines from stage to "
-                 "stage.");
+    text.comment("Axes of the mesh, major first; groups; streams; lines from "
+                 "stage to stage.");
     std::set<std::string> names;
     std::vector<std::string> axes;
     for (const Axis &axis : plan.mesh)
@@ -148,6 +151,7 @@ private:
     text.line("enum Axis : int " + listText(axes) + ";");
     if (!shared.groups.empty())
       text.line("enum Group : int " + listText(shared.groups) + ";");
+    text.line("enum Queue : int " + listText(shared.streams) + ";");
     std::vector<std::string> lines;
     for (const auto &[ends, one] : traffic)
       lines.push_back(nameOf(ends));
@@ -225,7 +229,8 @@ private:
     text.line("void runRank(int device, int number, const ncclUniqueId &id,");
     text.open("             const Options &options) {");
     text.line("Rank rank = rankOn(device, number, " +
-              std::to_string(plan.ranks) + ", id, " + listText(sizes) + ");");
+              std::to_string(plan.ranks) + ", id, " + listText(sizes) + ", " +
+              std::to_string(plan.streams.size()) + ");");
     for (const Group &group : plan.groups) {
       text.comment(group.name);
       text.call("join", {"rank", listsText(group.communicators)});

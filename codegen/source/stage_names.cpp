@@ -23,11 +23,17 @@ std::int64_t elementsOf(const Tensor &tensor) {
   return all;
 }
 
+/// Where its last entry ends.
+static std::int64_t endOf(const runtime::Buffer &buffer) {
+  return buffer.offset + (buffer.entries - 1) * buffer.entryStride +
+         (buffer.slots - 1) * buffer.slotStride + buffer.size;
+}
+
 StageNames::StageNames(const runtime::Plan &thePlan,
                        const runtime::Stage &theStage)
-    : plan(thePlan) {
+    : plan(thePlan), stage(theStage) {
   std::set<std::string> taken;
-  for (const runtime::Buffer &one : theStage.buffers)
+  for (const runtime::Buffer &one : stage.buffers)
     buffers.push_back(identifierFor(one.name, taken));
   std::set<std::string> names;
   for (const runtime::Axis &one : plan.mesh)
@@ -57,6 +63,15 @@ std::string StageNames::tensor(const Tensor &tensor) const {
 
 std::string StageNames::integers(const Tensor &tensor) const {
   return reference("integers", tensor);
+}
+
+bool StageNames::overlap(const Tensor &a, const Tensor &b) const {
+  if (a.buffer == b.buffer)
+    return a.entry == b.entry && a.entryStep == b.entryStep;
+  const runtime::Buffer &one = stage.buffers[indexed(a.buffer)],
+                        &other = stage.buffers[indexed(b.buffer)];
+  return one.arena == other.arena && one.offset < endOf(other) &&
+         other.offset < endOf(one);
 }
 
 std::int64_t StageNames::ranksAlong(const Tensor &tensor,

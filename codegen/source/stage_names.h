@@ -30,6 +30,8 @@ public:
   std::string axis(int axis) const;
 
   const std::string &buffer(std::size_t index) const { return buffers[index]; }
+  /// Whether they may share bytes in a run.
+  bool overlap(const runtime::Tensor &a, const runtime::Tensor &b) const;
   std::int64_t ranksAlong(const runtime::Tensor &tensor, std::size_t dim) const;
 
 private:
@@ -38,6 +40,7 @@ private:
   std::string place(const runtime::Tensor &tensor, std::size_t dim) const;
 
   const runtime::Plan &plan;
+  const runtime::Stage &stage;
   std::vector<std::string> buffers, axes;
 };
 

@@ -7,6 +7,7 @@
 #include "codegen/source/cuda_source.h"
 #include "codegen/source/kernel_lines.h"
 #include "codegen/source/schedule_lines.h"
+#include "codegen/source/stream_lines.h"
 #include "runtime/plan/index.h"
 #include "runtime/plan/plan_words.h"
 #include "runtime/plan/then_setting.h"
@@ -129,35 +130,69 @@ private:
   void writeProgram(const Program &program, const std::string &function) {
     text.line();
     text.open("void " + function + "(const Run &now) {");
-    for (const Instruction &instruction : program.instructions)
-      writeInstruction(program, instruction);
+    const StreamLines order(program, names, shared.streams, text);
+    order.begin();
+    for (std::size_t i = 0; i < program.instructions.size(); ++i) {
+      const Instruction &instruction = program.instructions[i];
+      text.comment(titleOf(program, instruction));
+      order.before(i);
+      writeInstruction(program, instruction, order.runOf(i));
+      order.after(i);
+    }
+    order.end();
     text.close();
   }
 
-  void writeInstruction(const Program &program,
-                        const Instruction &instruction) {
-    if (const auto *call = std::get_if<KernelCall>(&instruction.what)) {
-      text.comment(instruction.label + " (" + call->kernel + settingsOf(*call) +
-                   "): " + shapesOf(instruction));
+  // What it is, of which shapes, and for a collective why.
+  std::string titleOf(const Program &program,
+                      const Instruction &instruction) const {
+    const std::string &label = instruction.label;
+    if (const auto *call = std::get_if<KernelCall>(&instruction.what))
+      return label + " (" + call->kernel + settingsOf(*call) +
+             "): " + shapesOf(instruction);
+    if (const auto *call = std::get_if<Collective>(&instruction.what))
+      return label + ": " + std::string(wordOf(call->kind)) + " over " +
+             plan.groups[indexed(call->group)].name + ", " +
+             causeOf(*call, originOf(program, instruction)) + "; " +
+             shapesOf(instruction);
+    if (const auto *transfer = std::get_if<Transfer>(&instruction.what))
+      return label + ": " + (transfer->sends ? "to stage " : "from stage ") +
+             std::to_string(transfer->stage) + ", channel " +
+             std::to_string(transfer->channel) + "; " +
+             names.shape(transfer->sends ? instruction.inputs[0]
+                                         : instruction.outputs[0]);
+    if (std::holds_alternative<Input>(instruction.what))
+      return label + ": input, " + names.shape(instruction.outputs[0]);
+    return "told at the end of the step: " +
+           std::get<Report>(instruction.what).label;
+  }
+
+  /// \param run  "now", or that on a stream
+  void writeInstruction(const Program &program, const Instruction &instruction,
+                        const std::string &run) {
+    if (std::holds_alternative<KernelCall>(instruction.what)) {
+      if (instruction.stream != 0)
+        throw SourceError(
+            instruction.label + ": is a kernel on stream " +
+            plan.streams[indexed(instruction.stream)] +
+            "; in a program that stands alone kernels are all on " +
+            plan.streams.front());
       writeKernel(instruction, program, names, text, needed);
     } else if (const auto *collective =
                    std::get_if<Collective>(&instruction.what)) {
-      writeCollective(program, instruction, *collective);
+      writeCollective(instruction, *collective, run);
     } else if (const auto *transfer =
                    std::get_if<Transfer>(&instruction.what)) {
-      writeTransfer(instruction, *transfer);
+      writeTransfer(instruction, *transfer, run);
     } else if (const auto *input = std::get_if<Input>(&instruction.what)) {
       const Tensor &to = instruction.outputs[0];
-      text.comment(instruction.label + ": input, " + names.shape(to));
-      text.call("feed", {"now", quoted(input->label), names.tensor(to),
+      text.call("feed", {run, quoted(input->label), names.tensor(to),
                          names.view(to), std::to_string(input->limit)});
     } else {
       const std::string &label = std::get<Report>(instruction.what).label;
       const auto found = std::ranges::find(shared.reports, label);
-      text.comment("told at the end of the step: " + label);
-      text.call("report",
-                {"now", std::to_string(found - shared.reports.begin()),
-                 names.tensor(instruction.inputs[0])});
+      text.call("report", {run, std::to_string(found - shared.reports.begin()),
+                           names.tensor(instruction.inputs[0])});
     }
   }
 
@@ -198,73 +233,79 @@ private:
     return last->label + (call ? " (" + call->kernel + ")" : "");
   }
 
-  void writeCollective(const Program &program, const Instruction &instruction,
-                       const Collective &call) {
+  static std::string causeOf(const Collective &call,
+                             const std::string &origin) {
+    auto dimension = [](int which) {
+      return "dimension " + std::to_string(which);
+    };
+    std::string term =
+        std::string("each rank has a ") +
+        (call.reduction == Reduction::max ? "maximum in "
+                                          : "term of the sum in ") +
+        origin;
+    switch (call.kind) {
+    case CollectiveKind::allReduce:
+      break;
+    case CollectiveKind::allGather:
+      return "each rank has a piece of " + dimension(call.gathered) + " of " +
+             origin;
+    case CollectiveKind::reduceScatter:
+      return term + " and needs a piece of " + dimension(call.scattered);
+    case CollectiveKind::allToAll:
+      return "each rank has a piece of " + dimension(call.scattered) +
+             " in whole of " + origin + " and needs one of " +
+             dimension(call.gathered);
+    }
+    return term;
+  }
+
+  void writeCollective(const Instruction &instruction, const Collective &call,
+                       const std::string &run) {
     const Tensor &in = instruction.inputs[0], &out = instruction.outputs[0];
-    const Group &group = plan.groups[indexed(call.group)];
-    const std::string &constant = shared.groups[indexed(call.group)];
-    const std::string origin = originOf(program, instruction);
     const std::string how = call.reduction == Reduction::sum   ? "ncclSum"
                             : call.reduction == Reduction::max ? "ncclMax"
                                                                : "ncclAvg";
-    const auto ranks =
-        static_cast<std::int64_t>(group.communicators.front().size());
-    auto words = [](std::int64_t value) { return std::to_string(value); };
-    auto say = [&](const std::string &cause) {
-      text.comment(instruction.label + ": " + std::string(wordOf(call.kind)) +
-                   " over " + group.name + ", " + cause + "; " +
-                   shapesOf(instruction));
+    const auto ranks = static_cast<std::int64_t>(
+        plan.groups[indexed(call.group)].communicators.front().size());
+    std::vector<std::string> arguments = {run,
+                                          shared.groups[indexed(call.group)],
+                                          names.tensor(in), names.tensor(out)};
+    auto add = [&](std::int64_t size) {
+      arguments.push_back(std::to_string(size));
     };
-    const std::string from = names.tensor(in), to = names.tensor(out);
-    const std::string term =
-        call.reduction == Reduction::max ? "a maximum" : "a term of the sum";
+    auto addAround = [&](const Tensor &tensor, int dimension,
+                         std::int64_t parts) {
+      add(extent(tensor.shape, 0, indexed(dimension)));
+      add(extent(tensor.shape, dimension, tensor.shape.size()) / parts);
+    };
     switch (call.kind) {
     case CollectiveKind::allReduce:
-      say("each rank has " + term + " in " + origin);
-      return text.call("allReduce",
-                       {"now", constant, from, to, words(elementsOf(in)), how});
+      add(elementsOf(in));
+      arguments.push_back(how);
+      return text.call("allReduce", arguments);
     case CollectiveKind::allGather:
-      say("each rank has a piece of dimension " + words(call.gathered) +
-          " of " + origin);
-      return text.call(
-          "allGather",
-          {"now", constant, from, to,
-           words(extent(in.shape, 0, indexed(call.gathered))),
-           words(extent(in.shape, call.gathered, in.shape.size()))});
+      addAround(in, call.gathered, 1);
+      return text.call("allGather", arguments);
     case CollectiveKind::reduceScatter:
-      say("each rank has " + term + " in " + origin +
-          " and needs a piece of dimension " + words(call.scattered));
-      return text.call(
-          "reduceScatter",
-          {"now", constant, from, to,
-           words(extent(out.shape, 0, indexed(call.scattered))),
-           words(extent(out.shape, call.scattered, out.shape.size())), how});
+      addAround(out, call.scattered, 1);
+      arguments.push_back(how);
+      return text.call("reduceScatter", arguments);
     case CollectiveKind::allToAll:
-      say("each rank has a piece of dimension " + words(call.scattered) +
-          " in whole of " + origin + " and needs one of dimension " +
-          words(call.gathered));
-      return text.call(
-          "allToAll",
-          {"now", constant, from, to,
-           words(extent(in.shape, 0, indexed(call.scattered))),
-           words(extent(in.shape, call.scattered, in.shape.size()) / ranks),
-           words(extent(out.shape, 0, indexed(call.gathered))),
-           words(extent(out.shape, call.gathered, out.shape.size()) / ranks)});
+      addAround(in, call.scattered, ranks);
+      addAround(out, call.gathered, ranks);
+      return text.call("allToAll", arguments);
     }
   }
 
-  void writeTransfer(const Instruction &instruction, const Transfer &transfer) {
+  void writeTransfer(const Instruction &instruction, const Transfer &transfer,
+                     const std::string &run) {
     const Tensor &tensor =
         transfer.sends ? instruction.inputs[0] : instruction.outputs[0];
     const std::pair<int, int> ends = transfer.sends
                                          ? std::pair(number, transfer.stage)
                                          : std::pair(transfer.stage, number);
-    text.comment(instruction.label + ": " +
-                 (transfer.sends ? "to stage " : "from stage ") +
-                 std::to_string(transfer.stage) + ", channel " +
-                 std::to_string(transfer.channel) + "; " + names.shape(tensor));
     text.call(transfer.sends ? "send" : "receive",
-              {"now",
+              {run,
                "kLine" + std::to_string(ends.first) + "To" +
                    std::to_string(ends.second),
                names.tensor(tensor), std::to_string(elementsOf(tensor))});

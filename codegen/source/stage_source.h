@@ -15,7 +15,7 @@ namespace mtplan::codegen {
 
 /// What all stages agree on.
 struct SharedWords {
-  std::vector<std::string> groups;          ///< constants of the program
+  std::vector<std::string> groups, streams; ///< constants of the program
   std::map<std::pair<int, int>, int> lines; ///< by stages, from and to
   std::vector<std::string> reports;         ///< labels
 };

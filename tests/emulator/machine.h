@@ -46,6 +46,8 @@ struct Machine {
   std::vector<cudaStream_t> streams; ///< in the order in which they were made
   Pace pace = Pace::first;
   int devices = 1;
+  int threads = 1, waiting = 0; ///< that queue work; of them
+  std::uint64_t meetings = 0;   ///< of all threads
   std::uint64_t happenings = 0;
   unsigned long long captures = 0; ///< that were begun
   int launches = 0;                ///< of graphs

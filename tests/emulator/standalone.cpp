@@ -1,7 +1,8 @@
 //===- standalone.cpp - What a program that stands alone needs beside -----===//
 //
-// Linked to emitted programs only: as many devices as MTPLAN_DEVICES says, and
-// the one function of NCCL that nobody else calls.
+// Linked to emitted programs only: as many devices as MTPLAN_DEVICES says, with
+// a thread each, whose streams go on as MTPLAN_PACE says, and the one function
+// of NCCL that nobody else calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include <nccl.h>
@@ -36,7 +38,14 @@ std::map<ncclComm_t, int> called; ///< how many, by who calls
 
 [[maybe_unused]] const bool kSet = [] {
   if (const char *devices = std::getenv("MTPLAN_DEVICES"))
-    mtplan::emulator::setDevices(std::atoi(devices));
+    for (const auto set :
+         {mtplan::emulator::setDevices, mtplan::emulator::setThreads})
+      set(std::atoi(devices));
+  using mtplan::emulator::Pace;
+  const std::map<std::string, Pace> paces = {
+      {"first", Pace::first}, {"last", Pace::last}, {"asked", Pace::asked}};
+  if (const char *pace = std::getenv("MTPLAN_PACE"))
+    mtplan::emulator::setPace(paces.at(pace));
   return true;
 }();
 

@@ -63,12 +63,32 @@ namespace {
 thread_local int currentDevice = 0;
 thread_local bool hasSaidWhich = false;
 
+/// Returns when all threads have come, or after a moment: one may wait for
+/// others elsewhere.
+template <typename Ended>
+void meetOthers(Machine &all, std::unique_lock<std::mutex> &lock,
+                const Ended &ended) {
+  constexpr std::chrono::milliseconds kMoment(20);
+  const std::uint64_t meeting = all.meetings;
+  if (++all.waiting >= all.threads) {
+    all.waiting = 0;
+    ++all.meetings;
+    return all.changed.notify_all();
+  }
+  all.changed.wait_for(lock, kMoment,
+                       [&] { return all.meetings != meeting || ended(); });
+  if (all.meetings == meeting)
+    --all.waiting;
+}
+
 /// Runs what is queued until `ended` says so.
 template <typename Ended>
 void runUntil(Ended ended, cudaStream_t asked = nullptr) {
   const WithinReach reach;
   Machine &all = machine();
   std::unique_lock lock(all.mutex);
+  if (all.threads > 1)
+    meetOthers(all, lock, ended);
   while (!ended())
     if (!all.advanceAny(asked))
       // Somebody else has to queue something, or time has to pass.
@@ -104,6 +124,11 @@ namespace mtplan::emulator {
 void setPace(Pace pace) {
   const std::lock_guard lock(machine().mutex);
   machine().pace = pace;
+}
+
+void setThreads(int count) {
+  const std::lock_guard lock(machine().mutex);
+  machine().threads = count;
 }
 
 void setDevices(int count) {

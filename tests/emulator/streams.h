@@ -31,6 +31,11 @@ enum class Pace {
 /// From now on, of this process.
 void setPace(Pace pace);
 
+/// Threads that queue work; 1 at first. When one waits, nothing begins before
+/// the others do, or a moment has passed: else streams could only choose among
+/// what happens to be there.
+void setThreads(int count);
+
 /// Devices that there are; 1 at first. Streams and events belong to the device
 /// that is the thread's when they are made.
 void setDevices(int count);

@@ -1,8 +1,8 @@
 //===- rank.cuh - A rank of a program that stands alone ---------*- C++ -*-===//
 //
-// Its place, its memory, and what its instructions call beside kernels.
-// Kernels are queued on one stream, and so are collectives. What is sent is
-// first copied: a send has a stream of its own, and keeps nobody waiting.
+// Its place, its memory, and what its instructions call beside kernels. What is
+// sent is first copied: a line has a stream of its own, and keeps nobody
+// waiting.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +26,7 @@
 #include "runtime/cuda/device/move.cuh"
 #include "runtime/cuda/device/pointwise.cuh"
 #include "runtime/cuda/device/sums.cuh"
+#include "runtime/cuda/standalone/streams.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -56,27 +57,11 @@ struct Tensor {
   operator Result() const { return {data, type}; }
 };
 
-/// Memory of the device that grows, and is given back when the process ends:
-/// also what it has outgrown, for to give that back earlier waits for the whole
-/// device, and so for who is to receive what it sends.
-struct Scratch {
-  std::byte *data = nullptr;
-  std::size_t size = 0;
-
-  void *atLeast(std::size_t bytes) {
-    if (bytes > size) {
-      MTPLAN_CUDA(cudaMalloc(reinterpret_cast<void **>(&data), bytes));
-      size = bytes;
-    }
-    return data;
-  }
-};
-
 /// What goes to the same place of another stage, or comes from it.
 struct Line {
   ncclComm_t communicator = nullptr; ///< of the two ranks
   int other = 0;                     ///< in it
-  cudaStream_t stream = nullptr;     ///< of sends
+  cudaStream_t stream = nullptr;     ///< of sends, beside the plan's
   Scratch copies;                    ///< of all that a step sends
   std::size_t copied = 0;            ///< bytes of them, so far
   cudaEvent_t ready = nullptr;       ///< a copy is there
@@ -100,14 +85,13 @@ public:
 struct Rank {
   int rank = 0, ranks = 1;
   std::vector<int> places; ///< by axis of the mesh
-  cudaStream_t stream = nullptr;
+  Streams streams;         ///< of the plan
   ncclComm_t world = nullptr;
   std::vector<ncclComm_t> groups;
   std::vector<int> groupSizes;
   std::vector<Line> lines;
 
   std::byte *arenas[kArenas] = {};
-  Scratch scratch, exchange, workspace;
   /// The norm's sum of squares, then reports.
   double *told = nullptr;
   StepNumbers *numbers = nullptr;           ///< on the device
@@ -115,16 +99,38 @@ struct Rank {
   std::map<std::string, void *> tables;
   Samples *samples = nullptr; ///< of the step
   double lossScale = 1.0;
+
+  /// Where the plan's runs begin and end.
+  cudaStream_t stream() const { return streams.lanes.front().stream; }
 };
 
 /// One run of a program: of a layer, for a micro-batch.
 struct Run {
   Rank &rank;
   int layer = 0, microBatch = 0;
+  int which = 0; ///< of the plan's streams, for what is queued by it
 
-  cudaStream_t stream() const { return rank.stream; }
+  /// The same run, on another stream.
+  Run on(int stream) const { return {rank, layer, microBatch, stream}; }
+  Lane &lane() const {
+    return rank.streams.lanes[static_cast<std::size_t>(which)];
+  }
+  cudaStream_t stream() const { return lane().stream; }
+  void *scratch(std::size_t bytes) const {
+    return lane().scratch.atLeast(bytes);
+  }
   int at(int axis) const { return rank.places[static_cast<std::size_t>(axis)]; }
-  void *scratch(std::size_t bytes) const { return rank.scratch.atLeast(bytes); }
+
+  void fork(std::initializer_list<int> others) const {
+    rank.streams.fork(others);
+  }
+  void join(std::initializer_list<int> others) const {
+    rank.streams.join(others);
+  }
+  cudaEvent_t done(int stream) const { return rank.streams.done(stream); }
+  void wait(int stream, cudaEvent_t event) const {
+    rank.streams.wait(stream, event);
+  }
 
   void *data(const Buffer &buffer, int entry) const {
     return rank.arenas[buffer.arena] + buffer.offset +
@@ -173,7 +179,7 @@ inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
                      const void *before = nullptr, const void *kept = nullptr) {
   const MatrixProduct &product = now.rank.products->of(shape);
   product.run(now.stream(), {a, b, bias, c, before, kept},
-              now.rank.workspace.atLeast(product.workspaceBytes()));
+              now.lane().workspace.atLeast(product.workspaceBytes()));
 }
 
 inline const void *plus(const void *data, std::int64_t elements,
@@ -252,7 +258,7 @@ inline void allGather(const Run &now, int group, const Tensor &from,
   const std::int64_t ranks = now.rank.groupSizes[g];
   Tensor all = to;
   if (outer > 1)
-    all.data = now.rank.exchange.atLeast(bytesOf(to, ranks * outer * inner));
+    all.data = now.lane().exchange.atLeast(bytesOf(to, ranks * outer * inner));
   MTPLAN_NCCL(ncclAllGather(
       from.data, all.data, static_cast<std::size_t>(outer * inner),
       ncclTypeOf(to.type), now.rank.groups[g], now.stream()));
@@ -268,7 +274,8 @@ inline void reduceScatter(const Run &now, int group, const Tensor &from,
   const std::int64_t ranks = now.rank.groupSizes[g];
   Tensor all = from;
   if (outer > 1) {
-    all.data = now.rank.exchange.atLeast(bytesOf(from, ranks * outer * inner));
+    all.data =
+        now.lane().exchange.atLeast(bytesOf(from, ranks * outer * inner));
     swapRows(now, from, all, ranks, outer, inner);
   }
   MTPLAN_NCCL(ncclReduceScatter(
@@ -284,7 +291,7 @@ inline void allToAll(const Run &now, int group, const Tensor &from,
   const auto g = static_cast<std::size_t>(group);
   const std::int64_t ranks = now.rank.groupSizes[g], part = rows * width;
   const std::size_t bytes = roundedUp(bytesOf(from, ranks * part));
-  auto *room = static_cast<std::byte *>(now.rank.exchange.atLeast(2 * bytes));
+  auto *room = static_cast<std::byte *>(now.lane().exchange.atLeast(2 * bytes));
   const Tensor packed{room, from.type}, received{room + bytes, from.type};
   swapRows(now, from, packed, ranks, rows, width);
   MTPLAN_NCCL(ncclGroupStart());

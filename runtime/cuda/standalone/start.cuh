@@ -53,8 +53,8 @@ inline bool isOneOf(int number, const std::vector<int> &all) {
 /// A first byte: it makes connections, for which both ranks have to come. In a
 /// step either may have to do something else first.
 inline void connect(Rank &rank, const Line &line, bool sends) {
-  void *const byte = rank.exchange.atLeast(1);
-  cudaStream_t stream = sends ? line.stream : rank.stream;
+  void *const byte = rank.streams.lanes.front().exchange.atLeast(1);
+  cudaStream_t stream = sends ? line.stream : rank.stream();
   if (sends)
     MTPLAN_NCCL(
         ncclSend(byte, 1, ncclInt8, line.other, line.communicator, stream));
@@ -91,9 +91,10 @@ inline Line lineBetween(Rank &rank, const std::vector<int> &from,
 }
 
 /// A rank on its device, with memory but not yet its groups.
-/// \param sizes  of the mesh's axes, major first
+/// \param sizes    of the mesh's axes, major first
+/// \param streams  of the plan, how many
 inline Rank rankOn(int device, int number, int ranks, const ncclUniqueId &id,
-                   const std::vector<int> &sizes) {
+                   const std::vector<int> &sizes, int streams) {
   Rank rank;
   rank.rank = number;
   rank.ranks = ranks;
@@ -103,7 +104,7 @@ inline Rank rankOn(int device, int number, int ranks, const ncclUniqueId &id,
     rank.places.push_back(number / stride % size);
   }
   MTPLAN_CUDA(cudaSetDevice(device));
-  MTPLAN_CUDA(cudaStreamCreateWithFlags(&rank.stream, cudaStreamNonBlocking));
+  rank.streams.open(streams);
   rank.products = std::make_unique<MatrixProducts>();
   MTPLAN_NCCL(ncclCommInitRank(&rank.world, ranks, id, number));
   return rank;
@@ -113,7 +114,7 @@ inline Rank rankOn(int device, int number, int ranks, const ncclUniqueId &id,
 inline void reserve(Rank &rank, Arena arena, std::size_t bytes) {
   void *data = nullptr;
   MTPLAN_CUDA(cudaMalloc(&data, bytes));
-  MTPLAN_CUDA(cudaMemsetAsync(data, 0, bytes, rank.stream));
+  MTPLAN_CUDA(cudaMemsetAsync(data, 0, bytes, rank.stream()));
   rank.arenas[arena] = static_cast<std::byte *>(data);
 }
 

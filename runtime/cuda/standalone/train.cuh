@@ -127,10 +127,10 @@ inline std::vector<double> agreedOn(Rank &rank, const StepFacts &facts) {
   std::vector<double> all(each * static_cast<std::size_t>(rank.ranks));
   double *there = rank.told + each;
   MTPLAN_NCCL(ncclAllGather(rank.told, there, each, ncclFloat64, rank.world,
-                            rank.stream));
+                            rank.stream()));
   MTPLAN_CUDA(cudaMemcpyAsync(all.data(), there, all.size() * sizeof(double),
-                              cudaMemcpyDeviceToHost, rank.stream));
-  MTPLAN_CUDA(cudaStreamSynchronize(rank.stream));
+                              cudaMemcpyDeviceToHost, rank.stream()));
+  MTPLAN_CUDA(cudaStreamSynchronize(rank.stream()));
   std::vector<LongSum> sums(1 + facts.reports.size());
   for (std::size_t at = 0; at < all.size(); at += each)
     sums[0].add(LongSum{all[at], all[at + 1]});
@@ -173,8 +173,8 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
   numbers.seed = options.seed;
   const auto tell = [&] {
     MTPLAN_CUDA(cudaMemcpyAsync(rank.numbers, &numbers, sizeof(numbers),
-                                cudaMemcpyHostToDevice, rank.stream));
-    MTPLAN_CUDA(cudaStreamSynchronize(rank.stream));
+                                cudaMemcpyHostToDevice, rank.stream()));
+    MTPLAN_CUDA(cudaStreamSynchronize(rank.stream()));
   };
   std::int64_t updates = 0;
   for (std::int64_t step = 1; step <= options.steps; ++step) {
@@ -192,7 +192,7 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
                       updates + 1,
                       1.0};
     tell();
-    MTPLAN_CUDA(cudaMemsetAsync(rank.told, 0, toldBytes, rank.stream));
+    MTPLAN_CUDA(cudaMemsetAsync(rank.told, 0, toldBytes, rank.stream()));
     program.forwardAndBackward(rank);
     program.squares(rank);
     const std::vector<double> all = agreedOn(rank, facts);
@@ -205,7 +205,7 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
       program.update(rank);
       ++updates;
     }
-    MTPLAN_CUDA(cudaStreamSynchronize(rank.stream));
+    MTPLAN_CUDA(cudaStreamSynchronize(rank.stream()));
     const std::chrono::duration<double> taken =
         std::chrono::steady_clock::now() - start;
     if (rank.rank > 0 || (step % options.every != 0 && step != options.steps))

@@ -1,0 +1,108 @@
+//===- stream_lines.cpp - Who waits for whom, as lines of a program -------===//
+
+#include "codegen/source/stream_lines.h"
+
+#include "runtime/plan/index.h"
+
+namespace mtplan::codegen {
+
+using namespace runtime;
+
+namespace {
+
+/// What has happened when an instruction has ended.
+const char *endOf(const Instruction &instruction) {
+  if (const auto *call = std::get_if<Collective>(&instruction.what))
+    switch (call->kind) {
+    case CollectiveKind::allReduce:
+      return " reduced";
+    case CollectiveKind::allGather:
+      return " gathered";
+    case CollectiveKind::reduceScatter:
+      return " scattered";
+    case CollectiveKind::allToAll:
+      return " exchanged";
+    }
+  if (const auto *transfer = std::get_if<Transfer>(&instruction.what))
+    return transfer->sends ? " sent" : " received";
+  return " done";
+}
+
+} // namespace
+
+StreamLines::StreamLines(const Program &theProgram, const StageNames &theNames,
+                         const std::vector<std::string> &theStreams,
+                         Text &theText)
+    : program(theProgram), names(theNames), streams(theStreams), text(theText),
+      events(program.instructions.size()) {
+  std::set<std::string> taken = {"now"};
+  std::set<int> used;
+  for (const Instruction &instruction : program.instructions) {
+    used.insert(instruction.stream);
+    for (const int early : instruction.waits) {
+      const Instruction &awaited = program.instructions[indexed(early)];
+      if (std::string &event = events[indexed(early)]; event.empty())
+        event = identifierFor(awaited.label + endOf(awaited), taken);
+    }
+  }
+  used.erase(0);
+  for (const int stream : used)
+    others.push_back(streams[indexed(stream)]);
+}
+
+const std::string &StreamLines::streamOf(std::size_t i) const {
+  return streams[indexed(program.instructions[i].stream)];
+}
+
+void StreamLines::begin() const {
+  if (!others.empty())
+    text.line("now.fork(" + listText(others) + ");");
+}
+
+void StreamLines::before(std::size_t i) const {
+  const Instruction &late = program.instructions[i];
+  for (const int early : late.waits) {
+    const std::string wait =
+        "now.wait(" + streamOf(i) + ", " + events[indexed(early)] + ");";
+    text.comment(causeOf(program.instructions[indexed(early)], late));
+    text.line(wait);
+  }
+}
+
+std::string StreamLines::runOf(std::size_t i) const {
+  return program.instructions[i].stream == 0 ? "now"
+                                             : "now.on(" + streamOf(i) + ")";
+}
+
+void StreamLines::after(std::size_t i) const {
+  if (!events[i].empty())
+    text.line("cudaEvent_t " + events[i] + " = now.done(" + streamOf(i) + ");");
+}
+
+void StreamLines::end() const {
+  if (!others.empty())
+    text.line("now.join(" + listText(others) + ");");
+}
+
+// A wait has one: what is read was written, or what is written over is read no
+// more.
+std::string StreamLines::causeOf(const Instruction &early,
+                                 const Instruction &late) const {
+  for (const Tensor &made : early.outputs)
+    for (const Tensor &read : late.inputs)
+      if (names.overlap(made, read))
+        return "It reads " + names.buffer(indexed(read.buffer)) + ".";
+  for (const auto *some : {&early.inputs, &early.outputs})
+    for (const Tensor &used : *some)
+      for (const Tensor &made : late.outputs)
+        if (names.overlap(used, made))
+          return used.buffer == made.buffer
+                     ? "It writes over " + names.buffer(indexed(made.buffer)) +
+                           "."
+                     : names.buffer(indexed(made.buffer)) +
+                           " takes the place of " +
+                           names.buffer(indexed(used.buffer)) + ".";
+  return "";
+}
+
+} // namespace mtplan::codegen

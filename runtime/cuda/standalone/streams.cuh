@@ -1,0 +1,92 @@
+//===- streams.cuh - Streams of a rank that stands alone --------*- C++ -*-===//
+//
+// As the plan has them: a run of a program begins and ends on the first, where
+// kernels are; the others fork from it and join it again. In between they go
+// side by side, but for what waits.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_STREAMS_CUH
+#define MTPLAN_RUNTIME_CUDA_STANDALONE_STREAMS_CUH
+
+#include <cstddef>
+#include <initializer_list>
+#include <vector>
+
+#include "runtime/cuda/device_error.h"
+
+namespace mtplan::runtime::cuda {
+
+/// Memory of the device that grows, and is given back when the process ends:
+/// also what it has outgrown, for to give that back earlier waits for the whole
+/// device, and so for who is to receive what it sends.
+struct Scratch {
+  std::byte *data = nullptr;
+  std::size_t size = 0;
+
+  void *atLeast(std::size_t bytes) {
+    if (bytes > size) {
+      MTPLAN_CUDA(cudaMalloc(reinterpret_cast<void **>(&data), bytes));
+      size = bytes;
+    }
+    return data;
+  }
+};
+
+/// A stream, with memory that what is queued on it uses by turns.
+struct Lane {
+  cudaStream_t stream = nullptr;
+  Scratch scratch, exchange, workspace;
+};
+
+struct Streams {
+  std::vector<Lane> lanes;
+  std::vector<cudaEvent_t> events; ///< recorded anew by every run
+  std::size_t recorded = 0;        ///< of them, in this run
+
+  void open(int count) {
+    lanes.resize(static_cast<std::size_t>(count));
+    for (Lane &lane : lanes)
+      MTPLAN_CUDA(
+          cudaStreamCreateWithFlags(&lane.stream, cudaStreamNonBlocking));
+  }
+
+  /// A run begins: the others go on from where the first is.
+  void fork(std::initializer_list<int> others) {
+    recorded = 0;
+    cudaEvent_t begun = done(0);
+    for (const int other : others)
+      wait(other, begun);
+  }
+  /// It ends: the first goes on when the others are done.
+  void join(std::initializer_list<int> others) {
+    for (const int other : others)
+      wait(0, done(other));
+  }
+
+  /// Happens when all is done that the stream was given so far.
+  cudaEvent_t done(int stream) {
+    if (recorded == events.size()) {
+      events.push_back(nullptr);
+      MTPLAN_CUDA(
+          cudaEventCreateWithFlags(&events.back(), cudaEventDisableTiming));
+    }
+    cudaEvent_t event = events[recorded++];
+    MTPLAN_CUDA(cudaEventRecord(event, at(stream)));
+    return event;
+  }
+  /// What the stream is given from now on comes after the event, as it was
+  /// recorded last.
+  void wait(int stream, cudaEvent_t event) const {
+    MTPLAN_CUDA(cudaStreamWaitEvent(at(stream), event, 0));
+  }
+
+private:
+  cudaStream_t at(int stream) const {
+    return lanes[static_cast<std::size_t>(stream)].stream;
+  }
+};
+
+} // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_STANDALONE_STREAMS_CUH
