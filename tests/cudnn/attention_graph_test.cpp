@@ -70,7 +70,8 @@ struct Chip {
   int capability, processors, sharedMemory;
 };
 
-constexpr Chip kA100{"A100", 80, 108, 166912}, kH100{"H100", 90, 132, 232448};
+constexpr Chip kA100{"A100", 80, 108, 166912}, kA10{"A10", 86, 72, 101376},
+    kL40{"L40", 89, 142, 101376}, kH100{"H100", 90, 132, 232448};
 
 void PrintTo(const Chip &chip, std::ostream *to) { *to << chip.name; }
 
@@ -102,7 +103,8 @@ TEST_P(Attention, IsTakenForwardAndBackwardUnlessItStoresTooMuch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfModels, Attention,
-                         ::testing::Combine(::testing::Values(kA100, kH100),
+                         ::testing::Combine(::testing::Values(kA100, kA10, kL40,
+                                                              kH100),
                                             ::testing::ValuesIn(models())),
                          [](const auto &of) {
                            return std::string(std::get<0>(of.param).name) +

@@ -142,8 +142,7 @@ Taken offer(Graph &graph, cudnnHandle_t handle) {
   const fe::error_t said = ask(graph, handle);
   // Not of the graph: a library that is not installed, say.
   if (said.err_msg.find("PREREQUISITE_MISSING") != std::string::npos)
-    throw DeviceError("cuDNN lacks something it needs: " + said.err_msg +
-                      kWayOut);
+    throw DeviceError("cuDNN lacks something it needs: " + said.err_msg);
   return {said.is_good(), said.err_msg};
 }
 

@@ -39,10 +39,6 @@ void addAttention(const AttentionShape &shape, Graph &graph);
 /// keyGrad, valueGrad; the same bits every time.
 void addAttentionGrad(const AttentionShape &shape, Graph &graph);
 
-/// Ends what is said of a cuDNN that does not work.
-inline constexpr const char *kWayOut =
-    " (MTPLAN_CUDNN=0 leaves cuDNN out: attention is then by our own kernels)";
-
 /// Bytes that a graph may take beside a plan's memory: about what machine files
 /// reserve less contexts. cuDNN's deterministic gradients store two bytes for
 /// each score, which grow with the square of the sequence.

@@ -2,74 +2,20 @@
 
 #include "runtime/cuda/cudnn/fused_attention.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
-#include "runtime/cuda/cudnn/attention_graph.h"
+#include "runtime/cuda/cudnn/attention_graphs.h"
 #include "runtime/cuda/cudnn/kept_sums.h"
 
 namespace mtplan::runtime::cuda {
-
-/// cuDNN of one rank.
-struct CudnnGraphs {
-  CudnnGraphs() {
-    if (const cudnnStatus_t status = cudnnCreate(&handle);
-        status != CUDNN_STATUS_SUCCESS)
-      throw DeviceError(std::string("cuDNN cannot start: ") +
-                        cudnnGetErrorString(status) + kWayOut);
-  }
-  CudnnGraphs(const CudnnGraphs &) = delete;
-  CudnnGraphs &operator=(const CudnnGraphs &) = delete;
-  ~CudnnGraphs() { cudnnDestroy(handle); }
-
-  cudnnHandle_t handle = nullptr;
-  struct Built {
-    AttentionShape shape;
-    bool isGrad;
-    AttentionShape together;      ///< of the samples that go together
-    std::shared_ptr<Graph> graph; ///< null: not taken
-  };
-  std::vector<Built> built; ///< so that layers share what is alike
-};
 
 namespace {
 
 bool isWanted() {
   const char *given = std::getenv("MTPLAN_CUDNN");
   return !given || std::string_view(given) != "0";
-}
-
-/// Null: cuDNN does not take it.
-std::shared_ptr<Graph> build(const AttentionShape &shape, bool isGrad,
-                             cudnnHandle_t handle) {
-  auto graph = std::make_shared<Graph>();
-  (isGrad ? addAttentionGrad : addAttention)(shape, *graph);
-  if (!offer(*graph, handle).taken)
-    return nullptr;
-  if (const cudnn_frontend::error_t said = graph->build_plans(); said.is_bad())
-    throw DeviceError("cuDNN takes attention of these shapes and cannot build "
-                      "it: " +
-                      said.err_msg + kWayOut);
-  return graph;
-}
-
-CudnnGraphs::Built built(const AttentionShape &shape, bool isGrad,
-                         cudnnHandle_t handle) {
-  CudnnGraphs::Built made{shape, isGrad, shape, nullptr};
-  // All that cuDNN is given is aligned so: the sums of later samples, too.
-  constexpr std::int64_t kSumsTogether = 16 / sizeof(float);
-  if (const auto some = mostSamples(shape, [&](const AttentionShape &one) {
-        if (one.batch < shape.batch &&
-            one.batch * one.heads * one.queries % kSumsTogether != 0)
-          return false;
-        made.graph = build(one, isGrad, handle);
-        return made.graph != nullptr;
-      }))
-    made.together = *some;
-  return made;
 }
 
 class FusedAttention final : public Kernel {
@@ -100,7 +46,7 @@ public:
               call.outputs[i], 0,
               sized(spec.outputs[i].elements() * bytesOf(shape.type)), stream));
     }
-    const cudnnHandle_t handle = context->cudnn->handle;
+    const cudnnHandle_t handle = context->cudnn->library();
     if (const cudnnStatus_t status = cudnnSetStream(handle, stream);
         status != CUDNN_STATUS_SUCCESS)
       refuse(spec, std::string("cuDNN: ") + cudnnGetErrorString(status));
@@ -169,18 +115,12 @@ MadeKernel makeFusedAttention(const KernelSpec &spec,
     return nullptr;
   if (!context->cudnn)
     context->cudnn = std::make_shared<CudnnGraphs>();
-  CudnnGraphs &graphs = *context->cudnn;
-  const bool isGrad = spec.kernel == "attention_grad";
-  auto found = std::find_if(
-      graphs.built.begin(), graphs.built.end(), [&](const auto &one) {
-        return one.shape == *shape && one.isGrad == isGrad;
-      });
-  if (found == graphs.built.end())
-    found = graphs.built.insert(found, built(*shape, isGrad, graphs.handle));
-  if (!found->graph)
+  const CudnnGraphs::Built found =
+      context->cudnn->find(*shape, spec.kernel == "attention_grad");
+  if (!found.graph)
     return nullptr;
-  return std::make_unique<FusedAttention>(spec, context, found->together,
-                                          found->graph);
+  return std::make_unique<FusedAttention>(spec, context, found.together,
+                                          found.graph);
 }
 
 } // namespace mtplan::runtime::cuda

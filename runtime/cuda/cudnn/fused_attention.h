@@ -14,8 +14,8 @@
 namespace mtplan::runtime::cuda {
 
 /// Of `attention` or `attention_grad`. Null: cuDNN is not there, was not
-/// wanted (MTPLAN_CUDNN=0), or has no kernel for this on this device.
-/// \throws DeviceError if cuDNN is there and cannot work
+/// wanted (MTPLAN_CUDNN=0), does not work, or has no kernel for this on this
+/// device.
 MadeKernel makeFusedAttention(const KernelSpec &spec,
                               const SharedContext &context);
 

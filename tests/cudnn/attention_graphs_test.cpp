@@ -1,0 +1,72 @@
+//===- attention_graphs_test.cpp - What goes on without cuDNN -------------===//
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/cuda/cudnn/attention_graphs.h"
+#include "runtime/cuda/device_error.h"
+
+namespace mtplan::runtime::cuda {
+namespace {
+
+using ::testing::internal::CaptureStderr;
+using ::testing::internal::GetCapturedStderr;
+
+constexpr AttentionShape kShape{8,  1024, 24,   1024,  1024,
+                                24, 64,   true, 0.125, ElementType::bf16};
+
+TEST(AttentionGraphs, AreLeftToOurKernelsWhereCudnnCannotBuildThem) {
+  int asked = 0;
+  CudnnGraphs graphs([&](CudnnGraphs &, const AttentionShape &, bool) {
+    ++asked;
+    throw DeviceError("cuDNN cannot build it");
+    return std::shared_ptr<Graph>();
+  });
+  CaptureStderr();
+  for (int layer = 0; layer < 3; ++layer)
+    for (bool isGrad : {false, true})
+      EXPECT_EQ(graphs.find(kShape, isGrad).graph, nullptr);
+  EXPECT_EQ(GetCapturedStderr(),
+            "warning: cuDNN cannot build it: attention is by our own kernels, "
+            "as with MTPLAN_CUDNN=0\n");
+  EXPECT_EQ(asked, 2);
+}
+
+// Which is no fault.
+TEST(AttentionGraphs, AreLeftToOurKernelsWhereCudnnHasNone) {
+  int asked = 0;
+  CudnnGraphs graphs([&](CudnnGraphs &, const AttentionShape &, bool) {
+    ++asked;
+    return std::shared_ptr<Graph>();
+  });
+  CaptureStderr();
+  EXPECT_EQ(graphs.find(kShape, false).graph, nullptr);
+  EXPECT_EQ(graphs.find(kShape, false).graph, nullptr);
+  EXPECT_EQ(GetCapturedStderr(), "");
+  EXPECT_EQ(asked, 4); // of 8, 4, 2 and 1 samples
+}
+
+TEST(AttentionGraphs, AreOfAsManySamplesAsCudnnTakes) {
+  CudnnGraphs graphs([&](CudnnGraphs &, const AttentionShape &shape, bool) {
+    return shape.batch <= 2 ? std::make_shared<Graph>() : nullptr;
+  });
+  const CudnnGraphs::Built built = graphs.find(kShape, true);
+  EXPECT_NE(built.graph, nullptr);
+  EXPECT_EQ(built.together.batch, 2);
+  EXPECT_EQ(graphs.find(kShape, true).graph, built.graph);
+}
+
+// Of a machine without a device, where the library is: ours, mostly.
+TEST(AttentionGraphs, AreLeftToOurKernelsWhereCudnnDoesNotStart) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0)
+    GTEST_SKIP() << "cuDNN starts here";
+  CudnnGraphs graphs;
+  CaptureStderr();
+  EXPECT_EQ(graphs.find(kShape, false).graph, nullptr);
+  EXPECT_THAT(GetCapturedStderr(),
+              ::testing::StartsWith("warning: cuDNN does not start: "));
+}
+
+} // namespace
+} // namespace mtplan::runtime::cuda
