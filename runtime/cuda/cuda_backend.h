@@ -23,6 +23,11 @@ int cudaDevices();
 /// Why there are none, for the end of a sentence; "" if there are.
 std::string whyNoCudaDevice();
 
+/// Kernels, of libraries too, will be on devices before anything runs there,
+/// unless the environment says otherwise. For ranks that wait for each other,
+/// before this process asks anything of its devices.
+void loadCudaKernelsFirst();
+
 /// From now on, of the calling thread.
 /// \throws DeviceError if there is no such device
 void useCudaDevice(int device);

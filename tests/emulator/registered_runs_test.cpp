@@ -105,10 +105,14 @@ TEST(EmulatedMemory, IsRegisteredIfAPersonSaysSo) {
   const std::string plan = compileTwoReplicas(folder, {"--precision", "fp32"});
   emulator::setDevices(2);
   const Registering registering;
+  unsetenv("CUDA_MODULE_LOADING");
   const Ran ran =
       runHere({plan, "--data", kText, "--backend", "cuda", "--steps", "1"});
   emulator::setDevices(1);
   ASSERT_EQ(ran.code, 0) << ran.err;
+  // As of all ranks that wait for each other.
+  EXPECT_STREQ(std::getenv("CUDA_MODULE_LOADING"), "EAGER");
+  unsetenv("CUDA_MODULE_LOADING");
   // Of the gradients, and of what is in transit.
   const std::string said =
       "\nrank 0: memory for NCCL to register takes 4.00 MiB of the GPU for ";

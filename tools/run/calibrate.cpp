@@ -145,9 +145,9 @@ public:
       });
       return;
     }
-    checkBackend(runFlagsOf(flags));
-    runOnThreads(flags.ranks.value_or(1), options,
-                 [&](World &world) { measure(world); });
+    const int ranks = flags.ranks.value_or(1);
+    checkBackend(runFlagsOf(flags), ranks);
+    runOnThreads(ranks, options, [&](World &world) { measure(world); });
   }
 
 private:

@@ -54,8 +54,8 @@ public:
         train(world);
       });
     } else {
-      checkBackend(flags);
       readPlan();
+      checkBackend(flags, plan.ranks);
       prepare(plan.ranks, true);
       runOnThreads(plan.ranks, options, [&](World &world) { train(world); });
     }

@@ -12,6 +12,8 @@ int cudaDevices() { return 0; }
 
 std::string whyNoCudaDevice() { return kWhy; }
 
+void loadCudaKernelsFirst() {}
+
 void useCudaDevice(int /*device*/) { throw std::runtime_error(kWhy); }
 
 std::unique_ptr<Backend> makeCudaBackend() { throw std::runtime_error(kWhy); }

@@ -126,6 +126,10 @@ onEveryRank(int ranks, const std::function<void(int device, int rank,
   // Streams that share a connection to the device wait for each other. Lines
   // have one each, in which what is sent may wait long for its receiver.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
+  // Else a kernel is loaded where it is first queued, once the device is idle,
+  // which it may not be before another rank has gone on.
+  if (ranks > 1)
+    setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
   int devices = 0;
   MTPLAN_CUDA(cudaGetDeviceCount(&devices));
   if (!process.isAlone) {

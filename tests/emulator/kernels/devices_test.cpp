@@ -109,5 +109,18 @@ TEST(CudaDevices, HaveAConnectionForEveryStream) {
   unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
 }
 
+// Else ranks that load kernels wait for each other's devices.
+TEST(CudaDevices, HaveTheirKernelsBeforeRanksWaitForEachOther) {
+  unsetenv("CUDA_MODULE_LOADING");
+  cudaDevices();
+  EXPECT_EQ(std::getenv("CUDA_MODULE_LOADING"), nullptr);
+  loadCudaKernelsFirst();
+  EXPECT_STREQ(std::getenv("CUDA_MODULE_LOADING"), "EAGER");
+  setenv("CUDA_MODULE_LOADING", "LAZY", 1);
+  loadCudaKernelsFirst();
+  EXPECT_STREQ(std::getenv("CUDA_MODULE_LOADING"), "LAZY");
+  unsetenv("CUDA_MODULE_LOADING");
+}
+
 } // namespace
 } // namespace mtplan::runtime
