@@ -32,7 +32,6 @@ struct Traffic {
 using TrafficByStages = std::map<std::pair<int, int>, Traffic>;
 
 TrafficByStages trafficOf(const Plan &plan) {
-  constexpr std::int64_t kUnit = 256;
   TrafficByStages all;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Stage &stage = plan.stages[s];
@@ -51,10 +50,7 @@ TrafficByStages trafficOf(const Plan &plan) {
             }
             Traffic &traffic = all[{own, transfer->stage}];
             traffic.sent.push_back(transfer->channel);
-            const Tensor &tensor = instruction.inputs[0];
-            traffic.bytes +=
-                (elementsOf(tensor) * bytesOf(tensor.type) + kUnit - 1) /
-                kUnit * kUnit;
+            traffic.bytes += roomFor(instruction.inputs[0]);
           }
   }
   return all;

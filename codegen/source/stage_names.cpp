@@ -23,6 +23,12 @@ std::int64_t elementsOf(const Tensor &tensor) {
   return all;
 }
 
+std::int64_t roomFor(const Tensor &tensor) {
+  constexpr std::int64_t kUnit = 256;
+  return (elementsOf(tensor) * bytesOf(tensor.type) + kUnit - 1) / kUnit *
+         kUnit;
+}
+
 /// Where its last entry ends.
 static std::int64_t endOf(const runtime::Buffer &buffer) {
   return buffer.offset + (buffer.entries - 1) * buffer.entryStride +

@@ -46,6 +46,8 @@ private:
 
 std::string typeText(runtime::ElementType type); ///< "ElementType::f32"
 std::int64_t elementsOf(const runtime::Tensor &tensor);
+/// Bytes that a tensor takes among others, as runtime/cuda rounds them up.
+std::int64_t roomFor(const runtime::Tensor &tensor);
 
 } // namespace mtplan::codegen
 

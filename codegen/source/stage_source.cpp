@@ -319,7 +319,21 @@ private:
       if (arena.size > 0)
         text.line(std::string("reserve(rank, ") + arenaWord(arena.memoryClass) +
                   ", " + std::to_string(arena.size) + ");");
+    if (const std::int64_t bytes = bytesOfInputs(); bytes > 0)
+      text.line("rank.inputs.open(" + std::to_string(bytes) + ");");
     text.close();
+  }
+
+  // Of all micro-batches of a step.
+  std::int64_t bytesOfInputs() const {
+    std::int64_t bytes = 0;
+    for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
+      for (const ScheduleEntry &entry : *entries)
+        for (const Instruction &instruction :
+             stage.programs[indexed(entry.program)].instructions)
+          if (std::holds_alternative<Input>(instruction.what))
+            bytes += entry.count * roomFor(instruction.outputs[0]);
+    return bytes;
   }
 
   // Calls `body` with braces around, once for each copy of a parameter.

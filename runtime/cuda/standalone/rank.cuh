@@ -92,9 +92,12 @@ struct Rank {
   std::vector<Line> lines;
 
   std::byte *arenas[kArenas] = {};
-  /// The norm's sum of squares, then reports.
-  double *told = nullptr;
-  StepNumbers *numbers = nullptr;           ///< on the device
+  Staging inputs;
+  /// On the device: this rank's sum of squares and reports, then all ranks'
+  /// sums, then their reports. And where the host hears of all ranks'.
+  double *told = nullptr, *heard = nullptr;
+  /// On the device, and where the host writes them.
+  StepNumbers *numbers = nullptr, *written = nullptr;
   std::unique_ptr<MatrixProducts> products; ///< of the rank's device
   std::map<std::string, void *> tables;
   Samples *samples = nullptr; ///< of the step
@@ -337,18 +340,16 @@ inline void report(const Run &now, int which, const Tensor &from) {
   ofEach<double>(now, EachSum(), 1, to, to, from);
 }
 
-/// From the host's memory, which may be changed when this returns.
+/// From the step's inputs in the host's memory.
 inline void upload(const Run &now, const Tensor &to,
-                   const std::vector<double> &values, std::int64_t first) {
-  std::vector<std::byte> bytes(values.size() *
-                               static_cast<std::size_t>(bytesOf(to.type)));
+                   const std::vector<double> &values) {
+  const std::size_t bytes =
+      bytesOf(to, static_cast<std::int64_t>(values.size()));
+  std::byte *const from = now.rank.inputs.take(bytes);
   for (std::size_t i = 0; i < values.size(); ++i)
-    writeElement(to.type, bytes.data(), static_cast<std::int64_t>(i),
-                 values[i]);
-  MTPLAN_CUDA(cudaMemcpyAsync(plus(to.data, first, to.type), bytes.data(),
-                              bytes.size(), cudaMemcpyHostToDevice,
+    writeElement(to.type, from, static_cast<std::int64_t>(i), values[i]);
+  MTPLAN_CUDA(cudaMemcpyAsync(to.data, from, bytes, cudaMemcpyHostToDevice,
                               now.stream()));
-  MTPLAN_CUDA(cudaStreamSynchronize(now.stream()));
 }
 
 /// An input of the step: this rank's piece of it.
@@ -360,8 +361,7 @@ inline void feed(const Run &now, const char *label, const Tensor &to,
     return upload(
         now, to,
         std::vector<double>(static_cast<std::size_t>(piece.elements()),
-                            samples.count() / now.rank.lossScale),
-        0);
+                            samples.count() / now.rank.lossScale));
   std::int64_t elements = 1;
   for (const Span &span : piece.pieces)
     elements *= span.global;
@@ -381,7 +381,7 @@ inline void feed(const Run &now, const char *label, const Tensor &to,
       place[d] = 0;
     }
   }
-  upload(now, to, mine, 0);
+  upload(now, to, mine);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -11,8 +11,10 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <string>
 #include <vector>
 
+#include "runtime/cuda/device/tensor.h"
 #include "runtime/cuda/device_error.h"
 
 namespace mtplan::runtime::cuda {
@@ -30,6 +32,26 @@ struct Scratch {
       size = bytes;
     }
     return data;
+  }
+};
+
+/// Memory of the host that copies of a step go from, and return at once.
+struct Staging {
+  std::byte *data = nullptr;
+  std::size_t size = 0, used = 0; ///< in this step
+
+  void open(std::size_t bytes) {
+    size = bytes;
+    MTPLAN_CUDA(cudaMallocHost(reinterpret_cast<void **>(&data), size));
+  }
+  /// That nobody else has before the next step.
+  std::byte *take(std::size_t bytes) {
+    if (used + bytes > size)
+      throw DeviceError("inputs of a step take more than the " +
+                        std::to_string(size) + " bytes that are kept for them");
+    std::byte *const piece = data + used;
+    used += roundedUp(bytes);
+    return piece;
   }
 };
 

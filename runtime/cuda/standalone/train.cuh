@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "runtime/backend/long_sum.h"
+#include "runtime/cuda/device/gradient_factor.cuh"
 #include "runtime/cuda/standalone/samples.cuh"
 #include "runtime/cuda/standalone/start.cuh"
 #include "runtime/training/initial_values.h"
@@ -115,28 +116,81 @@ inline void initial(const Run &now, const Initialisation &how,
     }
     std::vector<double> values(static_cast<std::size_t>(count * row));
     fillInitial(how, label, copy, init, some, values.data());
-    upload(now, to, values, first * row);
+    std::vector<std::byte> bytes(bytesOf(to, count * row));
+    for (std::int64_t i = 0; i < count * row; ++i)
+      writeElement(to.type, bytes.data(), i,
+                   values[static_cast<std::size_t>(i)]);
+    MTPLAN_CUDA(cudaMemcpyAsync(plus(to.data, first * row, to.type),
+                                bytes.data(), bytes.size(),
+                                cudaMemcpyHostToDevice, now.stream()));
+    MTPLAN_CUDA(cudaStreamSynchronize(now.stream()));
   }
 }
 
-/// Adds up what all ranks have told: the norm's squares in twice double
+/// \param how  cudaMalloc or cudaMallocHost
+template <typename T>
+void allocate(cudaError_t (*how)(void **, std::size_t), T *&data,
+              std::size_t count) {
+  MTPLAN_CUDA(how(reinterpret_cast<void **>(&data), count * sizeof(T)));
+}
+
+/// Memory for what a step tells and is told.
+inline void openNumbers(Rank &rank, const StepFacts &facts) {
+  const std::size_t each = 2 + facts.reports.size(),
+                    all = each * static_cast<std::size_t>(rank.ranks);
+  allocate(cudaMalloc, rank.told, each + all);
+  allocate(cudaMallocHost, rank.heard, all);
+  allocate(cudaMalloc, rank.numbers, 1);
+  allocate(cudaMallocHost, rank.written, 1);
+}
+
+/// A step begins: nothing is told yet, and kernels find its numbers.
+inline void begin(Rank &rank, const StepFacts &facts,
+                  const StepNumbers &numbers) {
+  for (Line &line : rank.lines)
+    line.copied = 0;
+  rank.inputs.used = 0;
+  *rank.written = numbers;
+  MTPLAN_CUDA(cudaMemcpyAsync(rank.numbers, rank.written, sizeof(numbers),
+                              cudaMemcpyHostToDevice, rank.stream()));
+  MTPLAN_CUDA(cudaMemsetAsync(rank.told, 0,
+                              (2 + facts.reports.size()) * sizeof(double),
+                              rank.stream()));
+}
+
+/// All ranks hear what each has told. The device finds by itself what gradients
+/// are multiplied by, clip and loss scale, and whether the step updates.
+inline void agree(Rank &rank, const StepFacts &facts) {
+  const std::size_t reports = facts.reports.size(),
+                    ranks = static_cast<std::size_t>(rank.ranks);
+  double *const sums = rank.told + 2 + reports;
+  MTPLAN_NCCL(ncclAllGather(rank.told, sums, 2, ncclFloat64, rank.world,
+                            rank.stream()));
+  gradientFactor(rank.stream(), reinterpret_cast<DeviceLongSum *>(sums),
+                 rank.ranks, rank.numbers,
+                 &rank.numbers->update.gradientFactor);
+  if (reports > 0)
+    MTPLAN_NCCL(ncclAllGather(rank.told + 2, sums + 2 * ranks, reports,
+                              ncclFloat64, rank.world, rank.stream()));
+  MTPLAN_CUDA(cudaMemcpyAsync(rank.heard, sums,
+                              (2 + reports) * ranks * sizeof(double),
+                              cudaMemcpyDeviceToHost, rank.stream()));
+}
+
+/// What came of it, once the step is over: the norm's squares in twice double
 /// precision, so that their order is of no account, and the reports of the
 /// first rank of each stage.
-inline std::vector<double> agreedOn(Rank &rank, const StepFacts &facts) {
-  const std::size_t each = 2 + facts.reports.size();
-  std::vector<double> all(each * static_cast<std::size_t>(rank.ranks));
-  double *there = rank.told + each;
-  MTPLAN_NCCL(ncclAllGather(rank.told, there, each, ncclFloat64, rank.world,
-                            rank.stream()));
-  MTPLAN_CUDA(cudaMemcpyAsync(all.data(), there, all.size() * sizeof(double),
-                              cudaMemcpyDeviceToHost, rank.stream()));
-  MTPLAN_CUDA(cudaStreamSynchronize(rank.stream()));
-  std::vector<LongSum> sums(1 + facts.reports.size());
-  for (std::size_t at = 0; at < all.size(); at += each)
-    sums[0].add(LongSum{all[at], all[at + 1]});
+inline std::vector<double> heardOf(const Rank &rank, const StepFacts &facts) {
+  const std::size_t reports = facts.reports.size(),
+                    ranks = static_cast<std::size_t>(rank.ranks);
+  std::vector<LongSum> sums(1 + reports);
+  for (std::size_t r = 0; r < ranks; ++r)
+    sums[0].add(LongSum{rank.heard[2 * r], rank.heard[2 * r + 1]});
   for (const int speaker : facts.speakers)
-    for (std::size_t i = 1; i < sums.size(); ++i)
-      sums[i].add(all[static_cast<std::size_t>(speaker) * each + 1 + i]);
+    for (std::size_t i = 0; i < reports; ++i)
+      sums[1 + i].add(
+          rank.heard[2 * ranks + static_cast<std::size_t>(speaker) * reports +
+                     i]);
   std::vector<double> values;
   for (const LongSum &sum : sums)
     values.push_back(sum.value());
@@ -158,12 +212,7 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
   else
     samples = std::make_unique<StoredSamples>(options.data);
   rank.samples = samples.get();
-  const std::size_t toldBytes = (2 + facts.reports.size()) * sizeof(double);
-  MTPLAN_CUDA(
-      cudaMalloc(reinterpret_cast<void **>(&rank.told),
-                 toldBytes * (1 + static_cast<std::size_t>(rank.ranks))));
-  MTPLAN_CUDA(cudaMalloc(reinterpret_cast<void **>(&rank.numbers),
-                         sizeof(StepNumbers)));
+  openNumbers(rank, facts);
   Initialisation how;
   how.seed = options.seed;
   how.layers = facts.layers;
@@ -171,18 +220,11 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
 
   StepNumbers numbers;
   numbers.seed = options.seed;
-  const auto tell = [&] {
-    MTPLAN_CUDA(cudaMemcpyAsync(rank.numbers, &numbers, sizeof(numbers),
-                                cudaMemcpyHostToDevice, rank.stream()));
-    MTPLAN_CUDA(cudaStreamSynchronize(rank.stream()));
-  };
   std::int64_t updates = 0;
   for (std::int64_t step = 1; step <= options.steps; ++step) {
     const auto start = std::chrono::steady_clock::now();
     samples->begin(step);
     rank.lossScale = rule.lossScale();
-    for (Line &line : rank.lines)
-      line.copied = 0;
     numbers.step = step;
     numbers.update = {learningRateAt(rate, updates + 1),
                       0.9,
@@ -191,21 +233,20 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
                       options.weightDecay,
                       updates + 1,
                       1.0};
-    tell();
-    MTPLAN_CUDA(cudaMemsetAsync(rank.told, 0, toldBytes, rank.stream()));
+    numbers.norm = {true, rule.lossScale(), rule.clip()};
+    begin(rank, facts, numbers);
     program.forwardAndBackward(rank);
     program.squares(rank);
-    const std::vector<double> all = agreedOn(rank, facts);
+    agree(rank, facts);
+    program.update(rank);
+    // The one time in a step that the host waits. It decides as the device did.
+    MTPLAN_CUDA(cudaStreamSynchronize(rank.stream()));
+    const std::vector<double> all = heardOf(rank, facts);
     const UpdateDecision decision = rule.decide(step, all[0]);
     if (!decision.stop.empty())
       throw std::runtime_error(decision.stop);
-    if (decision.update) {
-      numbers.update.gradientFactor = decision.factor;
-      tell();
-      program.update(rank);
+    if (decision.update)
       ++updates;
-    }
-    MTPLAN_CUDA(cudaStreamSynchronize(rank.stream()));
     const std::chrono::duration<double> taken =
         std::chrono::steady_clock::now() - start;
     if (rank.rank > 0 || (step % options.every != 0 && step != options.steps))
