@@ -286,8 +286,11 @@ namespace {
 
 std::mutex allowing;
 std::map<const void *, std::size_t> allowed; ///< by kernel
+std::atomic<int> sharedOfDevice{kMostSharedOfAny};
 
 } // namespace
+
+void setSharedOfDevice(int bytes) { sharedOfDevice = bytes; }
 
 std::size_t mostShared(const void *kernel) {
   const std::lock_guard lock(allowing);
@@ -297,11 +300,18 @@ std::size_t mostShared(const void *kernel) {
 
 } // namespace mtplan::emulator
 
+extern "C" cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr,
+                                              int /*device*/) {
+  if (attr != cudaDevAttrMaxSharedMemoryPerBlockOptin)
+    return cudaErrorInvalidValue;
+  *value = mtplan::emulator::sharedOfDevice;
+  return cudaSuccess;
+}
+
 extern "C" cudaError_t cudaFuncSetAttribute(const void *func,
                                             cudaFuncAttribute attr, int value) {
-  constexpr int kOfDevice = 227 << 10; // compute capability 9.0
   if (attr != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
-      value > kOfDevice)
+      value > mtplan::emulator::sharedOfDevice)
     return cudaErrorInvalidValue;
   const std::lock_guard lock(mtplan::emulator::allowing);
   mtplan::emulator::allowed[func] = static_cast<std::size_t>(value);

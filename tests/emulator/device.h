@@ -78,6 +78,11 @@ void run(dim3 grid, dim3 block, const std::function<void()> &thread,
 /// Whether a device takes a grid of so many blocks of so many threads.
 bool isOfDevice(dim3 blocks, dim3 threads);
 
+/// Bytes that kernels of this process may be allowed from now on; at first as
+/// many as of compute capability 9.0.
+inline constexpr int kMostSharedOfAny = 227 << 10;
+void setSharedOfDevice(int bytes);
+
 /// Bytes of launchedMemory that a kernel may be launched with.
 std::size_t mostShared(const void *kernel);
 

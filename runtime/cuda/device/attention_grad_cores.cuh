@@ -6,7 +6,8 @@
 // 32 rows of the others come while the 32 before are used. Shares and slopes
 // are rounded once, as weights. A block shares, for 128 queries, 55 KiB where
 // heads are up to 64 wide and 103 KiB up to 128, and for 128 keys of up to 64,
-// or 64 of up to 128, 55 and 69 KiB.
+// or 64 of up to 128, 55 and 69 KiB. A device of 99 KiB takes 64 queries at
+// once instead of 128, in 69: each has its sums in the same order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +21,8 @@ namespace mtplan::runtime::cuda {
 
 /// For heads up to Width wide: strips of a warp, rows of a block, and how many
 /// of the others come at once.
-template <int Width> struct QueryGradShape {
-  static constexpr int kStrips = 2;
+template <int Width, int Strips> struct QueryGradShape {
+  static constexpr int kStrips = Strips;
   static constexpr int kOwn = kCoreWarps * kStrips * kStrip;
   static constexpr int kOthers = 32;
   static constexpr unsigned kShared = tileBytes<Width>(2 * kOwn + 4 * kOthers) +
@@ -67,11 +68,11 @@ __device__ void beginNumbers(RowNumbers<float> *to,
 
 /// A block for each tile of queries of each head of each sample, as
 /// attendOnCores has them.
-template <typename T, int Width, bool Drops>
+template <typename T, int Width, int Strips, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads)
     queryGradOnCores(CoreOperands<T> from, const RowNumbers<float> *numbers,
                      Heads all, Masks masks, T *to) {
-  using Shape = QueryGradShape<Width>;
+  using Shape = QueryGradShape<Width, Strips>;
   constexpr int kStrips = Shape::kStrips, kKeys = Shape::kOthers,
                 kTileSize = kKeys * kPitch<Width>;
   T *const queries = static_cast<T *>(launchedMemory());
@@ -235,29 +236,42 @@ __global__ void __launch_bounds__(kCoreThreads)
                             1.0F);
 }
 
+template <typename T, int Width, int Strips>
+void launchQueryGrad(cudaStream_t stream, const CoreOperands<T> &from,
+                     const RowNumbers<float> *numbers, T *toQuery,
+                     const Heads &all, const Masks &masks) {
+  using Shape = QueryGradShape<Width, Strips>;
+  launch(stream,
+         {.blocks = all.batch * all.heads * blocksFor(all.queries, Shape::kOwn),
+          .threads = kCoreThreads,
+          .shared = Shape::kShared},
+         masks.limit > 0 ? queryGradOnCores<T, Width, Strips, true>
+                         : queryGradOnCores<T, Width, Strips, false>,
+         from, numbers, all, masks, toQuery);
+}
+
 /// \param numbers  of each query's row
 template <typename T, int Width>
 void attentionGradOnCores(cudaStream_t stream, const CoreOperands<T> &from,
                           const RowNumbers<float> *numbers, T *toQuery,
                           T *toKey, T *toValue, const Heads &all,
                           const Masks &masks) {
-  using Queries = QueryGradShape<Width>;
   using Keys = KeyGradShape<Width>;
-  const bool drops = masks.limit > 0;
-  launch(
-      stream,
-      {.blocks = all.batch * all.heads * blocksFor(all.queries, Queries::kOwn),
-       .threads = kCoreThreads,
-       .shared = Queries::kShared},
-      drops ? queryGradOnCores<T, Width, true>
-            : queryGradOnCores<T, Width, false>,
-      from, numbers, all, masks, toQuery);
+  constexpr int kMostStrips = 2;
+  bool fits = true;
+  if constexpr (Width > 64)
+    fits = QueryGradShape<Width, kMostStrips>::kShared <= mostSharedOfDevice();
+  if (fits)
+    launchQueryGrad<T, Width, kMostStrips>(stream, from, numbers, toQuery, all,
+                                           masks);
+  else if constexpr (Width > 64)
+    launchQueryGrad<T, Width, 1>(stream, from, numbers, toQuery, all, masks);
   launch(stream,
          {.blocks = all.batch * all.keyHeads * blocksFor(all.keys, Keys::kOwn),
           .threads = kCoreThreads,
           .shared = Keys::kShared},
-         drops ? keyGradOnCores<T, Width, true>
-               : keyGradOnCores<T, Width, false>,
+         masks.limit > 0 ? keyGradOnCores<T, Width, true>
+                         : keyGradOnCores<T, Width, false>,
          from, numbers, all, masks, toKey, toValue);
 }
 

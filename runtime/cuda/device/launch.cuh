@@ -31,6 +31,15 @@ struct Grid {
 /// More than this a kernel has to be allowed.
 inline constexpr unsigned kMostShared = 48 << 10;
 
+/// Bytes that a block of the thread's device can be allowed.
+inline unsigned mostSharedOfDevice() {
+  int device = 0, bytes = 0;
+  MTPLAN_CUDA(cudaGetDevice(&device));
+  MTPLAN_CUDA(cudaDeviceGetAttribute(
+      &bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  return static_cast<unsigned>(bytes);
+}
+
 template <typename... Parameters>
 void launch(cudaStream_t stream, const Grid &grid,
             void (*kernel)(Parameters...), Parameters... arguments) {

@@ -150,6 +150,27 @@ TEST_P(AttentionOnCores, GivesTheSameBitsInTheOtherOrderOfThreads) {
   }
 }
 
+/// As A10, L40 and their like are, while this lives.
+struct SmallDevice {
+  SmallDevice() { emulator::setSharedOfDevice(99 << 10); }
+  ~SmallDevice() { emulator::setSharedOfDevice(emulator::kMostSharedOfAny); }
+  SmallDevice(const SmallDevice &) = delete;
+  SmallDevice &operator=(const SmallDevice &) = delete;
+};
+
+// Fewer queries at once, of which each adds up as before.
+TEST_P(AttentionOnCores, GivesTheSameBitsOnASmallDevice) {
+  const ElementType type = GetParam();
+  const std::unique_ptr<Backend> cuda = makeCudaBackend();
+  for (const Attention &one : attentionsOf(128)) {
+    const Case backward =
+        one.backward(type, type, one.forward(type, type).run(*cuda));
+    const std::vector<Bytes> large = backward.runBytes(*cuda);
+    const SmallDevice device;
+    EXPECT_EQ(backward.runBytes(*cuda), large) << titleOf(backward);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, AttentionOnCores,
                          ::testing::Values(ElementType::bf16, ElementType::f16),
                          [](const auto &of) {
