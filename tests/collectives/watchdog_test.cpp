@@ -272,5 +272,13 @@ TEST(WatchdogTest, AMessageThatNobodyReceivesIsNamed) {
             "rank 0 on channel 3 within 900 ms");
 }
 
+// Before a name of it is missed.
+TEST(WatchdogTest, ALibraryThatIsTooOldIsNamed) {
+  emulator::NcclFaults faults;
+  faults.setVersion(22105);
+  EXPECT_EQ(failing(2, [](DeviceRank &) {}).thrown,
+            "this machine has NCCL 2.21, and mtrun needs 2.23 or later");
+}
+
 } // namespace
 } // namespace mtplan::runtime::testing

@@ -55,6 +55,7 @@ std::map<std::string, std::shared_ptr<Clique>> cliques; ///< by unique ids
 std::map<ncclComm_t, Comm> alive;
 std::uint64_t ids = 0;
 std::set<int> failing, stalled, silent, broken; ///< devices
+int libraryVersion = NCCL_VERSION_CODE;
 
 void outside(std::unique_lock<std::mutex> &lock,
              const std::function<void()> &action) {
@@ -225,6 +226,7 @@ NcclFaults::~NcclFaults() {
     const std::lock_guard lock(mutex);
     for (std::set<int> *one : {&failing, &stalled, &silent, &broken})
       one->clear();
+    libraryVersion = NCCL_VERSION_CODE;
   }
   {
     const std::lock_guard lock(ncclRegistry().mutex);
@@ -234,6 +236,10 @@ NcclFaults::~NcclFaults() {
   changed.notify_all();
 }
 
+void NcclFaults::setVersion(int version) {
+  const std::lock_guard lock(mutex);
+  libraryVersion = version;
+}
 void NcclFaults::failInit(int device) {
   const std::lock_guard lock(mutex);
   failing.insert(device);
@@ -293,7 +299,8 @@ const char *ncclGetLastError(ncclComm_t /*comm*/) {
 }
 
 ncclResult_t ncclGetVersion(int *version) {
-  *version = NCCL_VERSION_CODE;
+  const std::lock_guard lock(mutex);
+  *version = libraryVersion;
   return ncclSuccess;
 }
 

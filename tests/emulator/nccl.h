@@ -43,6 +43,8 @@ public:
   void breakDown(int device);
   /// ncclMemAlloc has no memory of this device.
   void failAllocation(int device);
+  /// The library is of this version, as NCCL_VERSION has it.
+  void setVersion(int version);
   /// Communicators of this device register no memory: ncclSystemError.
   void failRegistration(int device);
 };

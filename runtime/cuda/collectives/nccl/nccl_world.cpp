@@ -22,6 +22,23 @@ namespace mtplan::runtime::cuda {
 
 namespace {
 
+/// The first that has ncclCommInitRankScalable. Programs are linked with newer
+/// ones, and start with what the machine has.
+constexpr int kOldestLibrary = NCCL_VERSION(2, 23, 0);
+
+std::string wordsOfVersion(int version) {
+  return std::to_string(version / 10000) + '.' +
+         std::to_string(version / 100 % 100);
+}
+
+void checkLibrary() {
+  int version = 0;
+  if (ncclGetVersion(&version) == ncclSuccess && version < kOldestLibrary)
+    throw CommunicationError("this machine has NCCL " +
+                             wordsOfVersion(version) + ", and mtrun needs " +
+                             wordsOfVersion(kOldestLibrary) + " or later");
+}
+
 constexpr Pieces kId = {ElementType::i32, 1, sizeof(ncclUniqueId) / 4};
 
 class NcclWorld final : public World {
@@ -258,6 +275,7 @@ void NcclWorld::close() {
 
 std::unique_ptr<World> makeNcclWorld(World &host,
                                      const SharedContext &context) {
+  checkLibrary();
   return std::make_unique<NcclWorld>(host, context);
 }
 
