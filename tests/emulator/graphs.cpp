@@ -75,21 +75,30 @@ bool isJoined(const Captured &captured) {
   return true;
 }
 
+/// That a capture has begun, or ended.
+void count(const Captured &captured, int change) {
+  if (captured.mode != cudaStreamCaptureModeRelaxed)
+    captures += change;
+  if (captured.mode == cudaStreamCaptureModeGlobal)
+    machine().globalCaptures += change;
+}
+
 } // namespace
 
 extern "C" {
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream,
-                                   cudaStreamCaptureMode /*mode*/) {
+                                   cudaStreamCaptureMode mode) {
   const std::lock_guard lock(machine().mutex);
   if (stream->captured)
     return cudaErrorIllegalState;
   stream->captured = std::make_shared<Captured>();
   stream->captured->origin = stream;
+  stream->captured->mode = mode;
   stream->captured->number = ++machine().captures;
   stream->captured->streams = {stream};
   stream->last = kNone;
-  ++captures;
+  count(*stream->captured, 1);
   return cudaSuccess;
 }
 // NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name)
@@ -112,7 +121,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
   const std::shared_ptr<Captured> captured = stream->captured;
   if (!captured || captured->origin != stream)
     return cudaErrorStreamCaptureUnmatched;
-  --captures;
+  count(*captured, -1);
   const bool joined = isJoined(*captured);
   captured->isOpen = false;
   for (cudaStream_t one : captured->streams) {

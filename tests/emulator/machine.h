@@ -7,6 +7,7 @@
 #ifndef MTPLAN_TESTS_EMULATOR_MACHINE_H
 #define MTPLAN_TESTS_EMULATOR_MACHINE_H
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -33,11 +34,15 @@ struct Captured {
   std::vector<Node> nodes;
   std::vector<cudaStream_t> streams;
   bool isOpen = true, isSpoilt = false;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
   unsigned long long number = 0;
 };
 
-/// That this thread has begun and not ended.
+/// That this thread has begun and not ended, but for relaxed ones.
 extern thread_local int captures;
+/// Whether this thread may not do what would have to wait, and could not be
+/// captured: for one of its own, or of any thread that forbids it to all.
+bool isForbidden();
 
 /// Of the whole process.
 struct Machine {
@@ -49,9 +54,10 @@ struct Machine {
   int threads = 1, waiting = 0; ///< that queue work; of them
   std::uint64_t meetings = 0;   ///< of all threads
   std::uint64_t happenings = 0;
-  unsigned long long captures = 0; ///< that were begun
-  int launches = 0;                ///< of graphs
-  bool timesInGraphs = true;       ///< are told
+  unsigned long long captures = 0;    ///< that were begun
+  int launches = 0;                   ///< of graphs
+  std::atomic<int> globalCaptures{0}; ///< that are open
+  bool timesInGraphs = true;          ///< are told
 
   bool advance(cudaStream_t stream);
   bool advanceAny(cudaStream_t asked);

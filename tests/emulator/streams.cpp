@@ -13,6 +13,8 @@ Machine &machine() {
   return all;
 }
 
+bool isForbidden() { return captures > 0 || machine().globalCaptures > 0; }
+
 // One piece of work; false if it has to wait.
 bool Machine::advance(cudaStream_t stream) {
   if (stream->work.empty())
@@ -246,7 +248,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return stream->work.empty() ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaDeviceSynchronize() {
-  if (captures > 0)
+  if (isForbidden())
     return cudaErrorStreamCaptureUnsupported;
   runUntil([] {
     for (cudaStream_t stream : machine().streams)
@@ -346,7 +348,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     return why;
   if (event->captured)
     return cudaErrorCapturedEvent;
-  if (captures > 0)
+  if (isForbidden())
     return cudaErrorStreamCaptureUnsupported;
   const WithinReach reach;
   const std::lock_guard lock(machine().mutex);
@@ -358,7 +360,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (event->captured)
     return cudaErrorCapturedEvent;
-  if (captures > 0)
+  if (isForbidden())
     return cudaErrorStreamCaptureUnsupported;
   if (event->happening)
     runUntil([its = event->happening] { return its->done; });
@@ -366,6 +368,6 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 
 /// Whether this thread may not do what would have to wait.
-bool emulatorIsCapturing() { return captures > 0; }
+bool emulatorIsCapturing() { return isForbidden(); }
 
 } // extern "C"

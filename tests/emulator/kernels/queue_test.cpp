@@ -1,9 +1,12 @@
 //===- queue_test.cpp - Streams, events and graphs of a backend -----------===//
 
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "runtime/cuda/cuda_backend.h"
 #include "runtime/cuda/device_error.h"
+#include "runtime/cuda/handles.h"
 #include "tests/emulator/streams.h"
 
 namespace mtplan::runtime {
@@ -122,6 +125,20 @@ TEST_P(DeviceQueue, ARecordingMayNotWaitForTheDevice) {
   // And what came of it is no hindrance.
   forkAndJoin();
   EXPECT_EQ(at(first), 2.0F);
+}
+
+// Watchdogs ask for events, NCCL's own threads allocate.
+TEST_P(DeviceQueue, ARecordingForbidsOtherThreadsNothing) {
+  const auto recording = queue.recorded([&] {
+    grow(first);
+    std::thread([&] {
+      EXPECT_NO_THROW(cuda::DeviceMemory(16));
+      EXPECT_TRUE(cuda::Event().hasHappened());
+    }).join();
+  });
+  recording->replay();
+  queue.finish();
+  EXPECT_EQ(at(first), 1.0F);
 }
 
 TEST_P(DeviceQueue, ARecordingJoinsItsStreams) {
