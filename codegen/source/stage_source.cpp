@@ -3,11 +3,13 @@
 #include "codegen/source/stage_source.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "codegen/source/cuda_source.h"
 #include "codegen/source/kernel_lines.h"
 #include "codegen/source/schedule_lines.h"
 #include "codegen/source/stream_lines.h"
+#include "codegen/source/update_lines.h"
 #include "runtime/plan/index.h"
 #include "runtime/plan/plan_words.h"
 #include "runtime/plan/then_setting.h"
@@ -55,9 +57,11 @@ public:
         stage(plan.stages[theStage]), shared(theShared), text(theText),
         needed(theNeeded), names(plan, stage) {
     std::set<std::string> taken = {
-        "buf", "initialise", "squares", "update", "open", "forwardAndBackward"};
+        "buf",    "initialise", "gradients", "wideGradients",
+        "update", "squares",    "open",      "forwardAndBackward"};
     for (const Program &program : stage.programs)
       functions.push_back(identifierFor(program.name, taken));
+    updates.emplace(stage, names, functions, taken);
   }
 
   void write() {
@@ -65,7 +69,7 @@ public:
     text.line();
     writeBuffers();
     for (std::size_t p = 0; p < stage.programs.size(); ++p)
-      writeProgram(stage.programs[p], functions[p]);
+      writeProgram(static_cast<int>(p));
     writeOpen();
     writeInitialise();
     writeStep();
@@ -127,17 +131,27 @@ private:
     text.line("} // namespace buf");
   }
 
-  void writeProgram(const Program &program, const std::string &function) {
+  void writeProgram(int which) {
+    const Program &program = stage.programs[indexed(which)];
+    updates->writeLists(which, text, [&](const Instruction &instruction) {
+      return titleOf(program, instruction);
+    });
     text.line();
-    text.open("void " + function + "(const Run &now) {");
+    text.open("void " + functions[indexed(which)] + "(const Run &now) {");
     const StreamLines order(program, names, shared.streams, text);
     order.begin();
-    for (std::size_t i = 0; i < program.instructions.size(); ++i) {
+    for (std::size_t i = 0; i < program.instructions.size();) {
       const Instruction &instruction = program.instructions[i];
-      text.comment(titleOf(program, instruction));
+      const std::size_t end = updates->endOfLaunch(which, i);
+      if (end == i + 1)
+        text.comment(titleOf(program, instruction));
       order.before(i);
-      writeInstruction(program, instruction, order.runOf(i));
-      order.after(i);
+      if (end > i + 1)
+        updates->writeLaunch(which, i, text, needed);
+      else
+        writeInstruction(program, instruction, order.runOf(i));
+      for (; i < end; ++i)
+        order.after(i);
     }
     order.end();
     text.close();
@@ -394,41 +408,58 @@ private:
     text.close();
   }
 
+  // One launch adds up all of a type that it computes in.
   void writeSquares() {
-    text.line();
-    text.comment("Squares of all gradients, each element on one rank; what an "
-                 "earlier stage has, too, is counted there.");
-    text.open("void squares([[maybe_unused]] Rank &rank) {");
-    std::vector<const Parameter *> counted;
+    std::vector<const Parameter *> narrow, wide;
     for (const Parameter &parameter : stage.parameters)
       if (!parameter.countedElsewhere)
-        counted.push_back(&parameter);
-    if (!counted.empty())
-      text.line("auto *to = reinterpret_cast<DeviceLongSum *>(rank.told);");
-    forParameters(counted, [&](const Parameter &parameter) {
-      std::string counts;
-      for (const int axis : parameter.alike)
-        if (plan.mesh[indexed(axis)].size > 1)
-          counts += (counts.empty() ? "" : " && ") +
-                    ("now.at(" + names.axis(axis)) + ") == 0";
-      if (!counts.empty())
-        text.open("if (" + counts + ")");
-      const Tensor &gradient = parameter.gradient;
-      const std::string elements = std::to_string(elementsOf(gradient));
-      text.call(gradient.type == ElementType::f64 ? "squareSum<double>"
-                                                  : "squareSum<float>",
-                {"now.stream()", names.tensor(gradient), "to", elements,
-                 "now.scratch(squareSumScratch(" + elements + "))"});
-      if (!counts.empty())
-        text.leave();
-    });
+        (parameter.gradient.type == ElementType::f64 ? wide : narrow)
+            .push_back(&parameter);
+    std::vector<std::pair<const char *, const char *>> sums; // list, type
+    if (!narrow.empty())
+      sums.emplace_back("gradients", "float");
+    if (!wide.empty())
+      sums.emplace_back("wideGradients", "double");
+    for (const auto &[list, type] : sums) {
+      text.line();
+      text.comment("Gradients, each element on one rank; what an earlier stage "
+                   "has, too, is counted there.");
+      text.open("void " + std::string(list) +
+                "(Rank &rank, std::vector<Squared> &all) {");
+      forParameters(
+          list == std::string("gradients") ? narrow : wide,
+          [&](const Parameter &parameter) { writeSquared(parameter); });
+      text.close();
+    }
+    text.line();
+    text.comment("Their squares, of which the norm is made.");
+    text.open("void squares([[maybe_unused]] Rank &rank) {");
+    for (const auto &[list, type] : sums)
+      text.call("addSquares<" + std::string(type) + ">",
+                {"rank", quoted(list), list});
     text.close();
+  }
+
+  void writeSquared(const Parameter &parameter) {
+    std::string counts;
+    for (const int axis : parameter.alike)
+      if (plan.mesh[indexed(axis)].size > 1)
+        counts += (counts.empty() ? "" : " && ") +
+                  ("now.at(" + names.axis(axis)) + ") == 0";
+    if (!counts.empty())
+      text.open("if (" + counts + ")");
+    text.call("all.push_back",
+              {"{" + names.tensor(parameter.gradient),
+               std::to_string(elementsOf(parameter.gradient))},
+              "});");
+    if (!counts.empty())
+      text.leave();
   }
 
   void writeUpdate() {
     text.line();
     text.open("void update(Rank &rank) {");
-    writeSchedule(stage.apply, functions, text);
+    writeSchedule(updates->schedule(), functions, text);
     text.close();
   }
 
@@ -440,6 +471,7 @@ private:
   std::set<std::string> &needed;
   const StageNames names;
   std::vector<std::string> functions; ///< by program
+  std::optional<UpdateLines> updates; ///< of the functions
 };
 
 } // namespace

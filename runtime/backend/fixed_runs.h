@@ -11,9 +11,6 @@ namespace mtplan::runtime {
 /// \throws std::runtime_error as Backend::prepare does
 MadeKernel prepareAll(Backend &backend, const std::vector<FixedRun> &runs);
 
-/// Whether none of them writes what another reads or writes.
-bool areApart(const std::vector<FixedRun> &runs);
-
 } // namespace mtplan::runtime
 
 #endif // MTPLAN_RUNTIME_BACKEND_FIXED_RUNS_H

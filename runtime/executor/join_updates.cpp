@@ -1,20 +1,13 @@
 //===- join_updates.cpp - Updates that are one kernel ---------------------===//
 //
-// A layer has a dozen parameters, most of them small, and what updates one
-// takes a device less time than to begin it. Updates that follow each other on
-// a stream and wait for nothing between them are one kernel where the backend
-// has one for them; if there is nothing else in a program, those of all its
-// copies are.
+// Where the backend has one for those of joint_updates.h.
 //
 //===----------------------------------------------------------------------===//
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
-#include "runtime/backend/fixed_runs.h"
 #include "runtime/executor/task.h"
-#include "runtime/plan/instruction_side.h"
 
 namespace mtplan::runtime {
 
@@ -54,37 +47,16 @@ private:
 } // namespace
 
 void RankExecutor::joinUpdates() {
-  std::vector<int> uses(programs.size());
-  for (const auto *entries : {&own.schedule, &own.reduce, &own.apply})
-    for (const ScheduleEntry &entry : *entries)
-      ++uses[sized(entry.program)];
-  for (const ScheduleEntry &entry : own.apply)
-    if (uses[sized(entry.program)] == 1)
-      joinUpdates(entry);
+  for (const JointUpdates &joint : jointUpdates(own))
+    join(joint);
 }
 
-void RankExecutor::joinUpdates(const ScheduleEntry &entry) {
-  const auto &all = own.programs[sized(entry.program)].instructions;
-  auto kernelOf = [&](std::size_t i) {
-    const auto *call = std::get_if<KernelCall>(&all[i].what);
-    return call && sideOf(own, all[i]) == Side::device ? call->kernel : "";
-  };
-  for (std::size_t first = 0, end = 0; first < all.size(); first = end) {
-    const std::string kernel = kernelOf(first);
-    do
-      ++end;
-    while (end < all.size() && all[end].stream == all[first].stream &&
-           all[end].waits.empty() && kernelOf(end) == kernel);
-    if (!kernel.empty())
-      join(entry, first, end);
-  }
-}
-
-void RankExecutor::join(const ScheduleEntry &entry, std::size_t first,
-                        std::size_t end) {
+void RankExecutor::join(const JointUpdates &joint) {
+  const ScheduleEntry &entry = own.apply[joint.entry];
+  const std::size_t first = joint.first, end = joint.end;
   const auto &all = own.programs[sized(entry.program)].instructions;
   auto &tasks = programs[sized(entry.program)];
-  const int together = end - first == all.size() ? entry.count : 1;
+  const int together = joint.ofAllCopies ? entry.count : 1;
   backend.queue().select(all[first].stream);
   JoinedTask::Kernels kernels;
   for (int i = 0; i < entry.count; i += together) {
@@ -102,8 +74,6 @@ void RankExecutor::join(const ScheduleEntry &entry, std::size_t first,
           run.outputs.push_back(at(tensor));
         runs.push_back(std::move(run));
       }
-    if (runs.size() < 2 || !areApart(runs))
-      return;
     std::unique_ptr<Kernel> kernel = backend.prepareTogether(runs);
     if (!kernel)
       return;

@@ -30,6 +30,7 @@
 #include "runtime/executor/results.h"
 #include "runtime/executor/step_data.h"
 #include "runtime/executor/stream_order.h"
+#include "runtime/plan/joint_updates.h"
 #include "runtime/training/update_rule.h"
 
 namespace mtplan::runtime {
@@ -155,9 +156,7 @@ private:
   void prepareOwnKernels();
   /// Kernels of the update that are one to the backend.
   void joinUpdates();
-  void joinUpdates(const ScheduleEntry &entry);
-  /// \param end  of instructions of the entry's program
-  void join(const ScheduleEntry &entry, std::size_t first, std::size_t end);
+  void join(const JointUpdates &joint);
   void findReporting();
   World &carrier() { return carries ? *carries : world; }
 

@@ -67,6 +67,13 @@ struct Line {
   cudaEvent_t ready = nullptr;       ///< a copy is there
 };
 
+/// What one kernel does to many tensors, on the device.
+struct Dealt {
+  const void *items = nullptr;
+  const Share *shares = nullptr;
+  std::int64_t blocks = 0;
+};
+
 /// What a step trains on.
 class Samples {
 public:
@@ -100,6 +107,7 @@ struct Rank {
   StepNumbers *numbers = nullptr, *written = nullptr;
   std::unique_ptr<MatrixProducts> products; ///< of the rank's device
   std::map<std::string, void *> tables;
+  std::map<std::string, Dealt> dealt;
   Samples *samples = nullptr; ///< of the step
   double lossScale = 1.0;
 
@@ -160,18 +168,59 @@ struct Run {
   }
 };
 
+/// A copy on the device, for good.
+template <typename T>
+void *uploaded(const Run &now, const std::vector<T> &values) {
+  const std::size_t bytes = values.size() * sizeof(T);
+  void *there = nullptr;
+  MTPLAN_CUDA(cudaMalloc(&there, bytes));
+  MTPLAN_CUDA(cudaMemcpyAsync(there, values.data(), bytes,
+                              cudaMemcpyHostToDevice, now.stream()));
+  MTPLAN_CUDA(cudaStreamSynchronize(now.stream()));
+  return there;
+}
+
 /// What a kernel looks up, put onto the device when it is first asked for.
 template <typename T, typename Make>
 const T *table(const Run &now, const std::string &name, const Make &make) {
   void *&there = now.rank.tables[name];
-  if (!there) {
-    const std::vector<T> values = make();
-    MTPLAN_CUDA(cudaMalloc(&there, values.size() * sizeof(T)));
-    MTPLAN_CUDA(cudaMemcpyAsync(there, values.data(), values.size() * sizeof(T),
-                                cudaMemcpyHostToDevice, now.stream()));
-    MTPLAN_CUDA(cudaStreamSynchronize(now.stream()));
-  }
+  if (!there)
+    there = uploaded(now, make());
   return static_cast<const T *>(there);
+}
+
+/// Tensors for one kernel, which `list` adds when it is first asked.
+template <typename Item, typename List>
+Deal<Item> dealt(const Run &now, const std::string &name, const List &list) {
+  const auto [found, isNew] =
+      now.rank.dealt.try_emplace(name + " " + std::to_string(now.layer));
+  Dealt &there = found->second;
+  if (isNew) {
+    std::vector<Item> items;
+    list(items);
+    std::vector<Share> shares;
+    for (std::size_t i = 0; i < items.size(); ++i)
+      for (std::int64_t p = 0; p < blocksFor(items[i].elements, kDealt); ++p)
+        shares.push_back(
+            {static_cast<std::int32_t>(i), static_cast<std::int32_t>(p)});
+    there.blocks = static_cast<std::int64_t>(shares.size());
+    if (there.blocks > 0) {
+      there.items = uploaded(now, items);
+      there.shares = static_cast<const Share *>(uploaded(now, shares));
+    }
+  }
+  return {static_cast<const Item *>(there.items), there.shares, there.blocks};
+}
+
+/// Adds the squares of what `list` lists to the rank's sum.
+template <typename R>
+void addSquares(Rank &rank, const char *name,
+                void (*list)(Rank &, std::vector<Squared> &)) {
+  const Run now{rank};
+  const Deal<Squared> all = dealt<Squared>(
+      now, name, [&](std::vector<Squared> &to) { list(rank, to); });
+  squareSum<R>(now.stream(), all, reinterpret_cast<DeviceLongSum *>(rank.told),
+               now.scratch(squareSumScratch(all)));
 }
 
 /// c = epilogue(a b + bias + before), as the shape has it; algorithms are

@@ -33,28 +33,5 @@ TEST(FixedRuns, GoOneByOne) {
   prepareAll(*backend, {})->run({});
 }
 
-TEST(FixedRuns, AreApartIfNoneTouchesWhatAnotherWrites) {
-  std::array<float, 8> x{};
-  EXPECT_TRUE(areApart({}));
-  EXPECT_TRUE(areApart({copied(&x[0], &x[2]), copied(&x[4], &x[6])}));
-  // All may read the same, and each what it writes itself.
-  EXPECT_TRUE(areApart({copied(&x[0], &x[2]), copied(&x[0], &x[4])}));
-  EXPECT_TRUE(areApart({copied(&x[0], &x[0]), copied(&x[2], &x[2])}));
-  // Reading and writing, one element of two.
-  EXPECT_FALSE(areApart({copied(&x[0], &x[2]), copied(&x[3], &x[6])}));
-  EXPECT_FALSE(areApart({copied(&x[4], &x[0]), copied(&x[2], &x[5])}));
-  // Writing and writing.
-  EXPECT_FALSE(areApart({copied(&x[0], &x[4]), copied(&x[2], &x[5])}));
-}
-
-// What lies between two that overlap is no excuse.
-TEST(FixedRuns, AreComparedBeyondTheNext) {
-  std::array<float, 16> x{};
-  const TensorView all{ElementType::f32, {12}, {}};
-  const FixedRun wide{{"copy", "x", {}, {all}, {all}}, {&x[0]}, {&x[0]}};
-  EXPECT_FALSE(areApart({wide, copied(&x[14], &x[10])}));
-  EXPECT_TRUE(areApart({wide, copied(&x[14], &x[12])}));
-}
-
 } // namespace
 } // namespace mtplan::runtime

@@ -1,0 +1,117 @@
+//===- joint_updates.cpp - Updates that may be one kernel -----------------===//
+
+#include "runtime/plan/joint_updates.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <tuple>
+
+#include "runtime/plan/index.h"
+#include "runtime/plan/instruction_side.h"
+
+namespace mtplan::runtime {
+
+namespace {
+
+/// Bytes of an arena that a kernel reads, or writes.
+struct Touched {
+  int arena = 0;
+  std::int64_t begin = 0, end = 0;
+  std::size_t kernel = 0;
+  bool isWritten = false;
+};
+
+class Kernels {
+public:
+  explicit Kernels(const Stage &theStage) : stage(theStage) {}
+
+  void add(const Instruction &instruction, int copy, int microBatch) {
+    for (const auto *some : {&instruction.inputs, &instruction.outputs})
+      for (const Tensor &tensor : *some)
+        touch(tensor, copy, microBatch, some == &instruction.outputs);
+    ++count;
+  }
+
+  bool areSeveralApart() {
+    std::ranges::sort(touched, {}, [](const Touched &one) {
+      return std::tuple(one.arena, one.begin);
+    });
+    for (std::size_t i = 0; i < touched.size(); ++i)
+      for (std::size_t j = i + 1;
+           j < touched.size() && touched[j].arena == touched[i].arena &&
+           touched[j].begin < touched[i].end;
+           ++j)
+        if (touched[i].kernel != touched[j].kernel &&
+            (touched[i].isWritten || touched[j].isWritten))
+          return false;
+    return count > 1;
+  }
+
+private:
+  void touch(const Tensor &tensor, int copy, int microBatch, bool isWritten) {
+    const Buffer &buffer = stage.buffers[indexed(tensor.buffer)];
+    const std::int64_t entry =
+        (tensor.entry + std::int64_t{copy} * tensor.entryStep) % buffer.entries;
+    const std::int64_t begin = buffer.offset + entry * buffer.entryStride +
+                               microBatch % buffer.slots * buffer.slotStride;
+    std::int64_t bytes = bytesOf(tensor.type);
+    for (const std::int64_t size : tensor.shape)
+      bytes *= size;
+    touched.push_back({buffer.arena, begin, begin + bytes, count, isWritten});
+  }
+
+  const Stage &stage;
+  std::vector<Touched> touched;
+  std::size_t count = 0;
+};
+
+/// "" if it is none, or the host's.
+std::string kernelOf(const Stage &stage, const Instruction &instruction) {
+  const auto *call = std::get_if<KernelCall>(&instruction.what);
+  return call && sideOf(stage, instruction) == Side::device ? call->kernel : "";
+}
+
+bool mayBeOne(const Stage &stage, const JointUpdates &joint) {
+  const ScheduleEntry &entry = stage.apply[joint.entry];
+  const auto &all = stage.programs[indexed(entry.program)].instructions;
+  const int together = joint.ofAllCopies ? entry.count : 1;
+  for (int i = 0; i < entry.count; i += together) {
+    Kernels kernels(stage);
+    for (int j = i; j < i + together; ++j)
+      for (std::size_t k = joint.first; k < joint.end; ++k)
+        kernels.add(all[k], entry.first + j * entry.step, entry.microBatch);
+    if (!kernels.areSeveralApart())
+      return false;
+  }
+  return true;
+}
+
+} // namespace
+
+std::vector<JointUpdates> jointUpdates(const Stage &stage) {
+  std::vector<int> uses(stage.programs.size());
+  for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
+    for (const ScheduleEntry &entry : *entries)
+      ++uses[indexed(entry.program)];
+  std::vector<JointUpdates> joints;
+  for (std::size_t e = 0; e < stage.apply.size(); ++e) {
+    const int program = stage.apply[e].program;
+    if (uses[indexed(program)] != 1)
+      continue;
+    const auto &all = stage.programs[indexed(program)].instructions;
+    for (std::size_t first = 0, end = 0; first < all.size(); first = end) {
+      const std::string kernel = kernelOf(stage, all[first]);
+      do
+        ++end;
+      while (end < all.size() && all[end].stream == all[first].stream &&
+             all[end].waits.empty() && kernelOf(stage, all[end]) == kernel);
+      const JointUpdates joint{e, first, end, end - first == all.size()};
+      if (!kernel.empty() && mayBeOne(stage, joint))
+        joints.push_back(joint);
+    }
+  }
+  return joints;
+}
+
+} // namespace mtplan::runtime
