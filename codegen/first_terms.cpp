@@ -57,11 +57,12 @@ public:
   explicit StepOfSums(Stage &whole) : stage(whole) {
     for (const runtime::Program &program : stage.programs)
       for (const Instruction &one : program.instructions)
-        if (const Tensor *sum = runtime::sumOf(one)) {
-          const Buffer &all = stage.buffers[indexed(sum->buffer)];
-          sums[sum->buffer].begun.resize(indexed(all.entries) *
-                                         indexed(all.slots));
-        }
+        for (std::size_t t = 0; t < one.outputs.size(); ++t)
+          if (runtime::addsTo(one, t)) {
+            const int sum = one.outputs[t].buffer;
+            const Buffer &all = stage.buffers[indexed(sum)];
+            sums[sum].begun.resize(indexed(all.entries) * indexed(all.slots));
+          }
     for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
       for (const ScheduleEntry &entry : *entries)
         for (int i = 0; i < entry.count; ++i)
@@ -97,16 +98,19 @@ private:
   void run(const ScheduleEntry &entry, int copy) {
     const runtime::Program &program = stage.programs[indexed(entry.program)];
     const auto &list = program.instructions;
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      const Tensor *sum = runtime::sumOf(list[i]);
+    for (std::size_t i = 0; i < list.size(); ++i)
       for (const auto *tensors : {&list[i].inputs, &list[i].outputs})
-        for (const Tensor &tensor : *tensors)
-          if (const auto found = sums.find(tensor.buffer); found != sums.end())
-            touch(found->second, tensor, copy, program.firstCopy + copy,
-                  entry.microBatch,
-                  &tensor == sum ? &found->second.adders[{entry.program, i}]
-                                 : nullptr);
-    }
+        for (std::size_t t = 0; t < tensors->size(); ++t) {
+          const Tensor &tensor = (*tensors)[t];
+          const auto found = sums.find(tensor.buffer);
+          if (found == sums.end())
+            continue;
+          const bool adds =
+              tensors == &list[i].outputs && runtime::addsTo(list[i], t);
+          touch(found->second, tensor, copy, program.firstCopy + copy,
+                entry.microBatch,
+                adds ? &found->second.adders[{entry.program, i}] : nullptr);
+        }
   }
 
   /// \param number  of the copy, in the model

@@ -16,11 +16,6 @@ using runtime::Instruction, runtime::KernelCall, runtime::Program,
 
 namespace {
 
-bool isSame(const Tensor &a, const Tensor &b) {
-  return a.buffer == b.buffer && a.entry == b.entry &&
-         a.entryStep == b.entryStep && a.type == b.type && a.shape == b.shape;
-}
-
 /// The one with the other after it; what that takes beside the one's result
 /// comes after the one's own operands.
 Instruction joined(const Instruction &one, const Instruction &other) {

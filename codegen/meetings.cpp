@@ -22,6 +22,11 @@ std::int64_t endOf(const Buffer &buffer) {
 
 } // namespace
 
+bool isSame(const Tensor &a, const Tensor &b) {
+  return a.buffer == b.buffer && a.entry == b.entry &&
+         a.entryStep == b.entryStep && a.type == b.type && a.shape == b.shape;
+}
+
 Meetings::Meetings(const Stage &theStage, int program) : stage(theStage) {
   for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
     for (const ScheduleEntry &entry : *entries)

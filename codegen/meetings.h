@@ -13,6 +13,9 @@ namespace mtplan::codegen {
 
 using runtime::indexed;
 
+/// Whether two tensors are one and the same in every run.
+bool isSame(const runtime::Tensor &a, const runtime::Tensor &b);
+
 /// Of instructions of one program of a stage, by the bytes they read and write.
 class Meetings {
 public:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/bias_gradients.h"
 #include "codegen/first_terms.h"
 #include "codegen/followers.h"
 
@@ -211,6 +212,9 @@ LogicalResult StageWriter::run(ArrayRef<int64_t> tasks,
            << sum
            << "' has no first term: it is read before, or who adds first, "
               "or in which micro-batch, is not the same in all layers";
+  for (std::size_t program = 0; program < stage.programs.size(); ++program)
+    joinBiasGradients(stage.programs[program],
+                      Meetings(stage, static_cast<int>(program)));
   return success();
 }
 

@@ -171,6 +171,9 @@ void writeSoftmax(const KernelWriter &to) {
 }
 
 void writeSum(const KernelWriter &to) {
+  const bool accumulates = to.spec.find(kThen);
+  if (accumulates && !isOfOnePrecision(to.spec))
+    return writeInTurn(to);
   const Tensor &from = to.instruction.inputs[0],
                &result = to.instruction.outputs[0];
   const std::int64_t columns = elementsOf(result),
@@ -180,8 +183,12 @@ void writeSum(const KernelWriter &to) {
   const std::string sizes =
       sizesText(samples, elementsOf(from) / samples / columns, columns);
   to.needs("sums.cuh");
-  to.call("sum", {to.in(0), to.out(0), sizes,
-                  to.scratch(to.of("columnScratch") + "(" + sizes + ", 1)")});
+  std::vector<std::string> arguments = {
+      to.in(0), to.out(accumulates ? 1 : 0), sizes,
+      to.scratch(to.of("columnScratch") + "(" + sizes + ", 1)")};
+  if (accumulates)
+    arguments.push_back(to.adds());
+  to.call("sum", arguments);
 }
 
 // To what is there, but for the first term.

@@ -65,8 +65,8 @@ void KernelWriter::callAs(const std::string &function,
 
 void writeInTurn(const KernelWriter &to) {
   const auto [first, second] = halvesOf(to.spec);
-  const Halves<Tensor> halves =
-      halvesOf(second.kernel, to.instruction.inputs, to.instruction.outputs);
+  const Halves<Tensor> halves = halvesOf(
+      pairingOf(to.spec), to.instruction.inputs, to.instruction.outputs);
   Instruction one = to.instruction;
   one.what = KernelCall{first.kernel, first.settings};
   one.inputs = halves.firstInputs;

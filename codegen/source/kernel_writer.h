@@ -45,6 +45,11 @@ public:
   /// What is equal, and so on, if a run has the first term of a sum; "" if none
   /// has: "now.microBatch == 0 && now.layer == 3"
   std::string firstTerm(const char *equal, const char *both) const;
+  /// Whether a run adds to a sum: "now.microBatch != 0", or "true"
+  std::string adds() const {
+    const std::string later = firstTerm(" != ", " || ");
+    return later.empty() ? "true" : later;
+  }
   void needs(const char *header) const {
     needed.insert(std::string("runtime/cuda/device/") + header);
   }
@@ -69,7 +74,7 @@ public:
   std::string axis;         ///< of setting "axis"; "" if there is none
 };
 
-/// Both kernels of an instruction with `then`, one after the other.
+/// Both kernels of an instruction that is two, one after the other.
 void writeInTurn(const KernelWriter &to);
 
 using KernelTable =

@@ -43,13 +43,14 @@ std::vector<std::string> membersOf(const MatrixShape &shape) {
 }
 
 /// multiply(now, {members...}, operands...);
-void writeMultiply(const KernelWriter &to, std::vector<std::string> members,
+void writeMultiply(const KernelWriter &to, const std::string &function,
+                   std::vector<std::string> members,
                    const std::vector<std::string> &operands) {
   members.front() = "{" + members.front();
   members.back() += "}";
   members.insert(members.begin(), "now");
   members.insert(members.end(), operands.begin(), operands.end());
-  to.text.call("multiply", members);
+  to.text.call(function, members);
 }
 
 /// `data`, so many elements on in every step of the loops.
@@ -116,7 +117,7 @@ public:
     std::vector<std::string> members = membersOf(calls.first);
     if (!calls.summed.empty())
       spoilFirst(members);
-    writeMultiply(to, std::move(members),
+    writeMultiply(to, "multiply", std::move(members),
                   {moved(a, &LetterStep::a, calls, calls.in),
                    moved(b, &LetterStep::b, calls, calls.in), bias,
                    moved(c, &LetterStep::c, calls, calls.made)});
@@ -166,6 +167,20 @@ private:
   std::int64_t used = 0; ///< bytes of the scratch memory
 };
 
+/// The columns of the operand whose sum is a bias's gradient, as the kernel has
+/// it that may have to do it after the product.
+std::string summedText(const KernelWriter &to, const FollowedProduct &whole) {
+  const std::vector<std::int64_t> &from = to.shapeIn(1),
+                                  &sum = to.shapeOut(whole.biasGradient);
+  const std::int64_t columns =
+                         elementsOf(to.instruction.outputs[whole.biasGradient]),
+                     samples = from.size() > sum.size() ? from[0] : 1;
+  return "ColumnSizes" +
+         listText(std::vector<std::int64_t>{
+             samples, elementsOf(to.instruction.inputs[1]) / samples / columns,
+             columns});
+}
+
 /// What follows an einsum, in the same product or in a kernel of its own.
 void writeFollowed(const KernelWriter &to) {
   if (const auto whole = FollowedProduct::of(to.spec)) {
@@ -174,7 +189,8 @@ void writeFollowed(const KernelWriter &to) {
     };
     std::vector<std::string> operands = {
         data(to.in(whole->lhs)), data(to.in(whole->rhs)),
-        whole->operands == 3 ? data(to.in(2)) : "nullptr", data(to.out(1))};
+        whole->operands == 3 ? data(to.in(2)) : "nullptr",
+        data(to.out(whole->result))};
     if (whole->takesAddend)
       operands.push_back(data(to.in(whole->operands)));
     else if (whole->shape.epilogue != Epilogue::none)
@@ -182,10 +198,19 @@ void writeFollowed(const KernelWriter &to) {
                       {"nullptr", data(whole->takesKept ? to.in(whole->operands)
                                                         : to.out(0))});
     std::vector<std::string> members = membersOf(whole->shape);
-    if (const std::string later = to.firstTerm(" != ", " || "); !later.empty())
-      members.back() = ".adds = " + later;
-    writeMultiply(to, members, operands);
-    return;
+    if (whole->shape.adds && !whole->takesAddend)
+      members.back() = ".adds = " + to.adds();
+    if (whole->shape.sums == OperandSum::none)
+      return writeMultiply(to, "multiply", members, operands);
+    members.push_back(whole->shape.sums == OperandSum::a
+                          ? ".sums = OperandSum::a"
+                          : ".sums = OperandSum::b");
+    operands.erase(operands.begin() + 2); // there is no bias
+    for (const std::string &one :
+         {to.in(1), to.out(whole->biasGradient), summedText(to, *whole)})
+      operands.push_back(one);
+    to.needs("sums.cuh");
+    return writeMultiply(to, to.of("multiplyAndSum"), members, operands);
   }
   writeInTurn(to);
 }
@@ -210,7 +235,7 @@ void writeLetterSum(const KernelWriter &to) {
 
 void addProducts(KernelTable &table) {
   table["einsum"] = [](const KernelWriter &to) {
-    if (to.spec.find(kThen))
+    if (isOfTwo(to.spec))
       writeFollowed(to);
     else if (ProductShape::of(to.spec))
       ProductWriter(to).write();

@@ -215,6 +215,8 @@ private:
     for (const Setting &setting : call.settings)
       if (setting.name == kThen)
         words += " then " + std::get<std::string>(setting.value);
+      else if (setting.name == kBiasGradient)
+        words += ", beside it sum";
       else if (setting.name == "equation" || setting.name == "kind")
         words += " " + std::get<std::string>(setting.value);
     return words;

@@ -221,12 +221,18 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
     lives.push_back(life);
   }
   followers = lives;
-  for (Operation &op : block)
+  const auto makeWith = [&](Operation *made, Operation *with) {
+    for (Value result : made->getResults())
+      if (auto life = lifeOf.find(rootOf(result)); life != lifeOf.end())
+        followers[life->second].first =
+            std::min(followers[life->second].first, position[with]);
+  };
+  for (Operation &op : block) {
     if (Operation *follower = ir::followerOf(&op))
-      for (Value result : follower->getResults())
-        if (auto life = lifeOf.find(rootOf(result)); life != lifeOf.end())
-          followers[life->second].first =
-              std::min(followers[life->second].first, position[&op]);
+      makeWith(follower, &op);
+    if (Operation *product = ir::productBeside(&op))
+      makeWith(&op, product);
+  }
   return within;
 }
 

@@ -2,8 +2,11 @@
 
 #include "runtime/backend/followed_product.h"
 
+#include <algorithm>
+
 #include "runtime/backend/activation.h"
 #include "runtime/backend/followed.h"
+#include "runtime/backend/signature.h"
 
 namespace mtplan::runtime {
 
@@ -16,10 +19,65 @@ bool hasEpilogue(const KernelSpec &second, const MatrixShape &shape) {
          shape.c.row % kUnit == 0 && shape.inputs != ElementType::f64;
 }
 
+FollowedProduct productOf(const MatrixCalls &calls) {
+  FollowedProduct all;
+  all.shape = calls.first;
+  all.lhs = calls.lhs;
+  all.rhs = calls.rhs;
+  all.flops = calls.flops();
+  return all;
+}
+
+/// Whether a library has a product as one call, and rounds nothing.
+bool isOneCall(const MatrixCalls &calls, const KernelSpec &product) {
+  return product.inputs[0].type == calls.in &&
+         product.inputs[1].type == calls.in && calls.outer.empty() &&
+         calls.summed.empty() && calls.made == product.outputs[0].type &&
+         (!calls.biased || product.inputs[2].type == calls.made);
+}
+
+/// The sum beside a product goes over the same as the product does, if what it
+/// leaves is what the result has of that operand.
+std::optional<FollowedProduct> withBiasGradient(const KernelSpec &spec) {
+  auto [product, sum] = halvesOf(spec);
+  FollowedProduct all;
+  if (product.find(kThen)) {
+    const auto accumulated = FollowedProduct::of(product);
+    if (!accumulated || product.text(kThen, "") != "accumulate")
+      return std::nullopt;
+    all = *accumulated;
+    all.biasGradient = 3;
+  } else {
+    if (!ProductShape::of(product))
+      return std::nullopt;
+    const MatrixCalls calls = MatrixCalls::of(product);
+    if (!isOneCall(calls, product))
+      return std::nullopt;
+    all = productOf(calls);
+    all.result = 0;
+    all.biasGradient = 1;
+  }
+  const Equation letters(product);
+  const std::size_t kept = sum.outputs[0].shape.size();
+  for (std::size_t d = 0; d < letters.rhs.size(); ++d)
+    if ((letters.result.find(letters.rhs[d]) != std::string::npos) !=
+        (d + kept >= letters.rhs.size()))
+      return std::nullopt;
+  if (all.shape.batches > 1 ||
+      spec.outputs[all.biasGradient].type != all.shape.result)
+    return std::nullopt;
+  all.shape.sums = all.lhs == 1 ? OperandSum::a : OperandSum::b;
+  return all;
+}
+
 } // namespace
 
 std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec) {
+  if (spec.find(kBiasGradient))
+    return withBiasGradient(spec);
   auto [first, second] = halvesOf(spec);
+  if (first.kernel != "einsum")
+    return std::nullopt;
   // Between them nothing is rounded: all are of one type, but for the sums of
   // an accumulator.
   const TensorView between = first.outputs[0];
@@ -33,19 +91,10 @@ std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec) {
   if (!ProductShape::of(first))
     return std::nullopt;
   const MatrixCalls calls = MatrixCalls::of(first);
-  for (const TensorView &one : {first.inputs[0], first.inputs[1]})
-    if (one.type != calls.in)
-      return std::nullopt;
-  if (!calls.outer.empty() || !calls.summed.empty() ||
-      calls.made != first.outputs[0].type ||
-      (calls.biased && first.inputs[2].type != calls.made))
+  if (!isOneCall(calls, first))
     return std::nullopt;
-  FollowedProduct all;
-  all.shape = calls.first;
-  all.lhs = calls.lhs;
-  all.rhs = calls.rhs;
+  FollowedProduct all = productOf(calls);
   all.operands = first.inputs.size();
-  all.flops = calls.flops();
   if (accumulates || second.kernel == "add") {
     all.shape.adds = true;
     all.takesAddend = !accumulates;

@@ -11,11 +11,13 @@ namespace mtplan::runtime {
 
 /// An einsum and what follows it as one product of matrices, without loops or
 /// conversions. Its result is that of the second kernel; the einsum's own is
-/// what a gelu keeps, and not written otherwise.
+/// what a gelu keeps, and not written otherwise. Likewise of the sum beside it.
 struct FollowedProduct {
   MatrixShape shape;
   std::size_t lhs = 0, rhs = 1; ///< which operand is a, and b
   std::size_t operands = 2;     ///< of the einsum; a third is the bias
+  std::size_t result = 1;       ///< which of the results is c
+  std::size_t biasGradient = 0; ///< and which the sum, if shape.sums
   /// Whether the operand after them is added, or was kept by a gelu.
   bool takesAddend = false, takesKept = false;
   double flops = 0.0;

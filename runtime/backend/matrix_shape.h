@@ -29,6 +29,9 @@ enum class Epilogue {
   geluGrad, ///< times the derivative of the same, of what was stored then
 };
 
+/// Which operand's numbers are also summed over k: a's to `m`, b's to `n`.
+enum class OperandSum { none, a, b };
+
 struct MatrixShape {
   std::int64_t m = 1, n = 1, k = 1, batches = 1;
   MatrixSteps a, b, c; ///< c's column step is 1
@@ -37,6 +40,8 @@ struct MatrixShape {
   bool biased = false;                   ///< a vector of n of the result's type
   bool adds = false;                     ///< to what is there, or elsewhere
   Epilogue epilogue = Epilogue::none;    ///< of a single product
+  /// Of the result's type; stored, whatever `adds` says. Of a single product.
+  OperandSum sums = OperandSum::none;
 
   bool operator==(const MatrixShape &) const = default;
 };

@@ -323,7 +323,7 @@ void checkSpec(const KernelSpec &spec) {
       if (!view.pieces.empty() && view.pieces.size() != view.shape.size())
         refuse(spec, "has a tensor " + written(view.shape) + " with " +
                          std::to_string(view.pieces.size()) + " pieces");
-  if (spec.find(kThen)) {
+  if (isOfTwo(spec)) {
     const auto [first, second] = halvesOf(spec);
     checkSpec(first);
     return checkSpec(second);

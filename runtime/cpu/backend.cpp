@@ -90,7 +90,7 @@ public:
 
   std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
     checkSpec(spec);
-    if (spec.find(kThen))
+    if (isOfTwo(spec))
       return inTurn(*this, spec);
     if (auto found = makers().find(spec.kernel); found != makers().end())
       if (MadeKernel kernel = found->second(spec, context))

@@ -75,6 +75,16 @@ const std::map<std::string, Maker> &makers() {
   return kTable;
 }
 
+// With another after them, or beside.
+const std::map<std::string, Maker> &makersOfTwo() {
+  static const std::map<std::string, Maker> kTable = {
+      {"dropout", makeFollowedDropout},
+      {"einsum", makeFollowedProduct},
+      {"sum", makeFollowedSum},
+  };
+  return kTable;
+}
+
 // Small tensors of which a step has many.
 const std::map<std::string, ManyMaker> &makersOfMany() {
   static const std::map<std::string, ManyMaker> kTable = {
@@ -93,10 +103,8 @@ public:
 
   std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
     checkSpec(spec);
-    if (spec.find(kThen)) {
-      MadeKernel both = spec.kernel == "dropout"
-                            ? makeFollowedDropout(spec, context)
-                            : makeFollowedProduct(spec, context);
+    if (isOfTwo(spec)) {
+      MadeKernel both = makersOfTwo().at(spec.kernel)(spec, context);
       return both ? std::move(both) : inTurn(*this, spec);
     }
     const auto found = makers().find(spec.kernel);

@@ -34,6 +34,8 @@ MadeKernel makeFollowedDropout(const KernelSpec &spec,
                                const SharedContext &context);
 MadeKernel makeFollowedProduct(const KernelSpec &spec,
                                const SharedContext &context);
+MadeKernel makeFollowedSum(const KernelSpec &spec,
+                           const SharedContext &context);
 MadeKernel makeGate(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeLetterSum(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeLoss(const KernelSpec &spec, const SharedContext &context);

@@ -11,16 +11,29 @@ namespace mtplan::runtime::cuda {
 
 namespace {
 
+/// Adds a vector that a product has stored to a bias's gradient.
+MadeKernel adder(const KernelSpec &spec, const TensorView &gradient,
+                 const SharedContext &context) {
+  KernelSpec one{"accumulate", spec.label, {}, {gradient}, {gradient}};
+  return makePointwise(one, context);
+}
+
 class WithEpilogue final : public Kernel {
 public:
   /// \param theFirst  stores what the other adds, in run `theTerm`
-  WithEpilogue(const FollowedProduct &theWhole, const MatrixProduct &theProduct,
-               const MatrixProduct &theFirst, FirstTerm theTerm,
-               SharedContext theContext)
+  WithEpilogue(const KernelSpec &spec, const FollowedProduct &theWhole,
+               const MatrixProduct &theProduct, const MatrixProduct &theFirst,
+               FirstTerm theTerm, SharedContext theContext)
       : whole(theWhole), product(theProduct), first(theFirst),
         firstTerm(theTerm), context(std::move(theContext)) {
+    if (sums() && whole.shape.adds) {
+      const TensorView &gradient = spec.outputs[whole.biasGradient];
+      addGradient = adder(spec, gradient, context);
+      workspace = roundedUp(static_cast<std::size_t>(gradient.elements() *
+                                                     bytesOf(gradient.type)));
+    }
     context->reserve(
-        std::max(product.workspaceBytes(), first.workspaceBytes()));
+        workspace + std::max(product.workspaceBytes(), first.workspaceBytes()));
   }
 
   void run(const Invocation &call) override {
@@ -28,22 +41,33 @@ public:
                             ? call.inputs[whole.operands]
                             : nullptr;
     const bool stores = firstTerm.isOf(call.microBatch, call.copy);
+    auto *scratch = context->shared<std::byte>();
+    void *const gradient = sums() ? call.outputs[whole.biasGradient] : nullptr;
+    // A sum is stored, never added.
+    const void *vector = addGradient && !stores ? scratch : gradient;
     (stores ? first : product)
         .run(streamOf(context),
              {call.inputs[whole.lhs], call.inputs[whole.rhs],
-              whole.operands == 3 ? call.inputs[2] : nullptr, call.outputs[1],
-              whole.takesAddend ? other : nullptr,
-              whole.takesKept ? other : call.outputs[0]},
-             context->shared<void>());
+              whole.operands == 3 ? call.inputs[2] : nullptr,
+              call.outputs[whole.result], whole.takesAddend ? other : nullptr,
+              whole.takesKept ? other : call.outputs[0],
+              const_cast<void *>(vector)},
+             scratch + workspace);
+    if (vector != gradient)
+      addGradient->run({&vector, &gradient});
   }
 
   double flops() const override { return whole.flops; }
 
 private:
+  bool sums() const { return whole.shape.sums != OperandSum::none; }
+
   const FollowedProduct whole;
   const MatrixProduct &product, &first;
   const FirstTerm firstTerm;
   const SharedContext context;
+  MadeKernel addGradient;    ///< null: there is none to be added
+  std::size_t workspace = 0; ///< where it begins; before it, the vector
 };
 
 } // namespace
@@ -60,8 +84,8 @@ MadeKernel makeFollowedProduct(const KernelSpec &spec,
                       *first = context->products.find(stored);
   if (!product || !first)
     return nullptr;
-  return std::make_unique<WithEpilogue>(*whole, *product, *first, firstTerm,
-                                        context);
+  return std::make_unique<WithEpilogue>(spec, *whole, *product, *first,
+                                        firstTerm, context);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -1,18 +1,22 @@
 //===- sums.cu - Sums over samples and over all ---------------------------===//
 
+#include "runtime/backend/followed.h"
 #include "runtime/cuda/dealt.h"
 #include "runtime/cuda/device/sums.cuh"
 #include "runtime/cuda/families.h"
+#include "runtime/plan/first_term.h"
 
 namespace mtplan::runtime::cuda {
 
 namespace {
 
-/// `sum`: down to the trailing dimensions.
+/// `sum`: down to the trailing dimensions; to the last result, which it adds to
+/// if it is an accumulator.
 template <typename R> class Sum final : public Kernel {
 public:
   Sum(const KernelSpec &theSpec, SharedContext theContext)
-      : context(std::move(theContext)), spec(theSpec) {
+      : context(std::move(theContext)), spec(theSpec),
+        accumulates(spec.find(kThen)), firstTerm(firstTermOf(spec.settings)) {
     const TensorView &from = spec.inputs[0], &to = spec.outputs[0];
     sizes.columns = to.elements();
     sizes.samples = from.shape.size() > to.shape.size() ? from.shape[0] : 1;
@@ -21,13 +25,17 @@ public:
   }
 
   void run(const Invocation &call) override {
-    sum<R>(streamOf(context), operandOf(spec, call, 0), resultOf(spec, call, 0),
-           sizes, context->shared<void>());
+    sum<R>(streamOf(context), operandOf(spec, call, 0),
+           resultOf(spec, call, spec.outputs.size() - 1), sizes,
+           context->shared<void>(),
+           accumulates && !firstTerm.isOf(call.microBatch, call.copy));
   }
 
 private:
   const SharedContext context;
   const KernelSpec spec;
+  const bool accumulates;
+  const FirstTerm firstTerm;
   ColumnSizes sizes;
 };
 
@@ -85,6 +93,11 @@ bool isDouble(const KernelSpec &spec) {
 
 MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context) {
   return makeOf<Sum>(spec, context);
+}
+
+MadeKernel makeFollowedSum(const KernelSpec &spec,
+                           const SharedContext &context) {
+  return isOfOnePrecision(spec) ? makeSum(spec, context) : nullptr;
 }
 
 MadeKernel makeSquareSum(const KernelSpec &spec, const SharedContext &context) {

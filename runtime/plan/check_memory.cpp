@@ -40,7 +40,7 @@ bool isAdamw(const Instruction &instruction) {
 /// Whether an instruction stores the first term of what it else adds to.
 /// \param copy  of the segment, in the model
 bool begins(const Instruction &instruction, int microBatch, int copy) {
-  return sumOf(instruction) &&
+  return addsUp(instruction) &&
          firstTermOf(std::get<KernelCall>(instruction.what).settings)
              .isOf(microBatch, copy);
 }
@@ -123,8 +123,9 @@ private:
     // Sums have one value for all micro-batches.
     for (const Program &program : stage.programs)
       for (const Instruction &one : program.instructions)
-        if (const Tensor *sum = sumOf(one))
-          stepWide[indexed(sum->buffer)] = true;
+        for (std::size_t t = 0; t < one.outputs.size(); ++t)
+          if (addsTo(one, t))
+            stepWide[indexed(one.outputs[t].buffer)] = true;
     forEachState([&](std::size_t, int, const Tensor &tensor, std::int64_t entry,
                      std::string_view member) {
       if (member != "gradient")
@@ -205,7 +206,7 @@ private:
       for (std::size_t t = 0; t < what.inputs.size(); ++t)
         read(what.inputs[t], true, t);
       for (std::size_t t = 0; t < what.outputs.size(); ++t)
-        if (&what.outputs[t] == sumOf(what))
+        if (addsTo(what, t))
           addTo(what, t);
         else if (updates(what, t))
           read(what.outputs[t], false, t);

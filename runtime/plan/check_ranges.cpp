@@ -250,7 +250,7 @@ private:
                       const std::string &member, Fields &fields) {
     const auto *number = std::get_if<std::int64_t>(&setting.value);
     const auto &all = std::get<KernelCall>(instruction.what).settings;
-    if (!sumOf(instruction))
+    if (!addsUp(instruction))
       fields.fail(member, "is of what adds to no sum");
     else if (!number)
       fields.fail(member, "must be an integer");

@@ -32,19 +32,27 @@ struct FirstTerm {
   }
 };
 
-/// Of the outputs the one that an instruction adds to; null: none.
-inline const Tensor *sumOf(const Instruction &instruction) {
+/// Whether an instruction adds to an output: `accumulate` to its only one, what
+/// has it after it to every second.
+inline bool addsTo(const Instruction &instruction, std::size_t output) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
-  const auto &outputs = instruction.outputs;
   if (!call)
-    return nullptr;
+    return false;
   if (call->kernel == "accumulate")
-    return outputs.empty() ? nullptr : &outputs[0];
+    return output == 0;
   for (const Setting &one : call->settings)
     if (const auto *then = std::get_if<std::string>(&one.value);
         then && one.name == kThen && *then == "accumulate")
-      return outputs.size() < 2 ? nullptr : &outputs[1];
-  return nullptr;
+      return output % 2 == 1;
+  return false;
+}
+
+/// Whether there is such an output.
+inline bool addsUp(const Instruction &instruction) {
+  for (std::size_t t = 0; t < instruction.outputs.size(); ++t)
+    if (addsTo(instruction, t))
+      return true;
+  return false;
 }
 
 inline FirstTerm firstTermOf(const std::vector<Setting> &settings) {

@@ -89,7 +89,7 @@ class ReferenceBackend : public Backend {
 public:
   std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
     checkSpec(spec);
-    if (spec.find(kThen))
+    if (isOfTwo(spec))
       return inTurn(*this, spec);
     const Table &all = table();
     if (auto found = all.functions.find(spec.kernel);

@@ -36,8 +36,8 @@ struct FakeProduct {
   std::int32_t turnsA = CUBLAS_OP_N, turnsB = CUBLAS_OP_N;
   std::int32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   std::int32_t biasType = -1; ///< the result's
-  const void *bias = nullptr;
-  void *kept = nullptr; ///< of the result's type
+  void *bias = nullptr;       ///< or its gradient
+  void *kept = nullptr;       ///< of the result's type
   std::int64_t keptLead = 0;
 };
 
@@ -51,12 +51,20 @@ struct FakePreference {
 /// What an algorithm was chosen for. Its workspace it overwrites.
 struct FakeAlgorithm {
   FakePreference promised;
+  std::uint64_t biasAligned = 1; ///< bytes, as the pointer was when asked
 };
 static_assert(sizeof(FakeAlgorithm) <= sizeof(cublasLtMatmulAlgo_t));
 constexpr std::uint64_t kWorkspace = 1000; // bytes
 
 bool isAligned(const void *data, std::uint64_t bytes) {
   return reinterpret_cast<std::uintptr_t>(data) % bytes == 0;
+}
+
+/// Bytes; of no pointer as of any.
+std::uint64_t alignmentOf(const void *data) {
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  const std::uint64_t most = 256, lowest = address & (~address + 1);
+  return data ? std::min(most, lowest) : 1;
 }
 
 bool addsBias(std::int32_t epilogue) {
@@ -66,6 +74,12 @@ bool addsBias(std::int32_t epilogue) {
 bool keeps(std::int32_t epilogue) {
   return epilogue == CUBLASLT_EPILOGUE_GELU_AUX ||
          epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+}
+
+/// Of its a, and of its b: sums over k.
+bool sums(std::int32_t epilogue) {
+  return epilogue == CUBLASLT_EPILOGUE_BGRADA ||
+         epilogue == CUBLASLT_EPILOGUE_BGRADB;
 }
 
 /// By tanh, which is the only one it has.
@@ -279,14 +293,22 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
        d.batches == 1 && !product.isDouble);
   const bool epilogue = product.epilogue == CUBLASLT_EPILOGUE_DEFAULT ||
                         isDerivative || addsBias(product.epilogue) ||
-                        keeps(product.epilogue);
-  if (refusesBiases && addsBias(product.epilogue))
+                        keeps(product.epilogue) || sums(product.epilogue);
+  if (refusesBiases && (addsBias(product.epilogue) || sums(product.epilogue)))
     return CUBLAS_STATUS_NOT_SUPPORTED;
+  // What is summed has to lie along k; and there is one vector.
+  const bool summed =
+      !sums(product.epilogue) ||
+      (d.batches == 1 && (product.epilogue == CUBLASLT_EPILOGUE_BGRADA
+                              ? product.turnsA == CUBLAS_OP_N
+                              : product.turnsB == CUBLAS_OP_T));
   *returnAlgoCount = 0;
-  if (!types || !sizes || !auxiliary || !epilogue || requestedAlgoCount < 1)
+  if (!types || !sizes || !auxiliary || !epilogue || !summed ||
+      requestedAlgoCount < 1)
     return CUBLAS_STATUS_NOT_SUPPORTED;
   *returnAlgoCount = 1;
-  const FakeAlgorithm algorithm{fake<FakePreference>(preference)};
+  const FakeAlgorithm algorithm{fake<FakePreference>(preference),
+                                alignmentOf(product.bias)};
   heuristicResultsArray[0].workspaceSize =
       std::min(kWorkspace, algorithm.promised.workspace);
   std::memcpy(&heuristicResultsArray[0].algo, &algorithm, sizeof(algorithm));
@@ -312,11 +334,14 @@ cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
   // What it keeps is read and written 16 bytes at a time.
   const bool keepsAside =
       keeps(product.epilogue) || product.epilogue == CUBLASLT_EPILOGUE_DGELU;
+  const bool hasVector = addsBias(product.epilogue) || sums(product.epilogue);
   if (!isAligned(A, promised.a) || !isAligned(B, promised.b) ||
       !isAligned(C, promised.c) || !isAligned(D, promised.d) ||
       !isAligned(workspace, 256) ||
       workspaceSizeInBytes < std::min(kWorkspace, promised.workspace) ||
-      (keepsAside && !isAligned(product.kept, 16)))
+      (keepsAside && !isAligned(product.kept, 16)) ||
+      (hasVector &&
+       (!product.bias || !isAligned(product.bias, algorithm.biasAligned))))
     return CUBLAS_STATUS_INVALID_VALUE;
   const auto factor = [&](const void *value) {
     return product.isDouble ? *static_cast<const double *>(value)
@@ -326,8 +351,24 @@ cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
   const bool turnsA = product.turnsA == CUBLAS_OP_T;
   const bool turnsB = product.turnsB == CUBLAS_OP_T;
   const std::int64_t terms = turnsA ? a.rows : a.columns;
+  const ElementType vectorType =
+      product.biasType < 0
+          ? d.type
+          : typeOf(static_cast<cudaDataType_t>(product.biasType));
+  const auto sumOperand = [=] {
+    const bool ofA = product.epilogue == CUBLASLT_EPILOGUE_BGRADA;
+    for (std::int64_t i = 0; i < (ofA ? d.rows : d.columns); ++i) {
+      double sum = 0.0;
+      for (std::int64_t k = 0; k < terms; ++k)
+        sum += ofA ? read(a, A, turnsA, i, k, 0) : read(b, B, turnsB, k, i, 0);
+      mtplan::runtime::writeElement(vectorType, product.bias, i, sum);
+    }
+  };
   const auto multiply = [=] {
     std::memset(workspace, 0xC3, workspaceSizeInBytes);
+    // Stored, neither scaled nor added.
+    if (sums(product.epilogue))
+      sumOperand();
     for (std::int64_t batch = 0; batch < d.batches; ++batch)
       for (std::int64_t column = 0; column < d.columns; ++column)
         for (std::int64_t row = 0; row < d.rows; ++row) {
@@ -340,11 +381,7 @@ cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
             sum += kept * read(c, C, false, row, column, batch);
           // A row of the result has one number of the vector.
           if (addsBias(product.epilogue))
-            sum += mtplan::runtime::readElement(
-                product.biasType < 0
-                    ? d.type
-                    : typeOf(static_cast<cudaDataType_t>(product.biasType)),
-                product.bias, row);
+            sum += mtplan::runtime::readElement(vectorType, product.bias, row);
           const std::int64_t at = column * product.keptLead + row;
           if (keeps(product.epilogue)) {
             mtplan::runtime::writeElement(d.type, product.kept, at, sum);

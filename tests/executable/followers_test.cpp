@@ -19,6 +19,7 @@ using runtime::Instruction, runtime::KernelCall;
 using testing::AllOf;
 using testing::Contains;
 using testing::Not;
+using testing::StartsWith;
 
 /// "h.*.mlp.fc1 then activation", or, of those that stand alone, "h.*.ln_1".
 std::vector<std::string> instructionsOf(const std::string &model,
@@ -35,10 +36,13 @@ std::vector<std::string> instructionsOf(const std::string &model,
       continue;
     for (const Instruction &instruction : one.instructions) {
       std::string text = instruction.label;
-      if (const auto *call = std::get_if<KernelCall>(&instruction.what))
-        for (const runtime::Setting &setting : call->settings)
-          if (setting.name == "then")
-            text += " then " + std::get<std::string>(setting.value);
+      const auto *call = std::get_if<KernelCall>(&instruction.what);
+      for (const runtime::Setting &setting :
+           call ? call->settings : std::vector<runtime::Setting>())
+        if (setting.name == "then")
+          text += " then " + std::get<std::string>(setting.value);
+        else if (setting.name == "bias_gradient")
+          text += " with bias";
       written.push_back(text);
     }
   }
@@ -74,6 +78,20 @@ TEST(Followers, OfADropoutAreItsSum) {
         AllOf(Contains("h.*.attn.proj"), Contains("h.*.attn.drop then add"),
               Not(Contains("h.*.attn.add")), Contains("h.*.mlp.drop then add"),
               Not(Contains("h.*.mlp.add"))));
+  }
+}
+
+// Whether gradients are added up, or sent as they are made.
+TEST(Followers, OfAWeightsGradientAreItsBiases) {
+  for (const std::string zero : {"0", "1", "3"}) {
+    SCOPED_TRACE(zero);
+    const std::string then = zero == "3" ? "" : " then accumulate";
+    EXPECT_THAT(instructionsOf("gpt2-124m", "h.backward",
+                               {"--gpus", "4", "--dp", "4", "--zero", zero}),
+                AllOf(Contains("h.*.attn.q.dw" + then + " with bias"),
+                      Contains("h.*.mlp.fc2.dw" + then + " with bias"),
+                      Not(Contains("h.*.attn.q.db then accumulate")),
+                      Not(Contains("h.*.mlp.fc2.bias then accumulate"))));
   }
 }
 

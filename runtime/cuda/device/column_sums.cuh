@@ -66,9 +66,10 @@ __global__ void partSums(ColumnSizes sizes, R *parts, Term term) {
 }
 
 /// A thread for each column of each sum; blockIdx.y: the sum.
+/// \param adds  to what is there
 template <typename R, int Sums>
 __global__ void sampleSums(ColumnSizes sizes, const R *parts,
-                           Several<Result, Sums> to) {
+                           Several<Result, Sums> to, bool adds) {
   const std::int64_t column =
       std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (column >= sizes.columns)
@@ -84,6 +85,8 @@ __global__ void sampleSums(ColumnSizes sizes, const R *parts,
     }
     all += sum;
   }
+  if (adds)
+    all = loadOne<R>({to[s].data, to[s].type}, column) + all;
   storeOne(to[s], column, all);
 }
 
@@ -93,10 +96,11 @@ std::size_t columnScratch(const ColumnSizes &sizes, int sums) {
   return static_cast<std::size_t>(sums * sizes.parts()) * sizeof(R);
 }
 
-/// Queues both. \p parts  of columnScratch bytes
+/// Queues both. \p parts  of columnScratch bytes; \p adds  to what is there
 template <typename R, int Sums, typename Term>
 void sumColumns(cudaStream_t stream, const ColumnSizes &sizes, R *parts,
-                const Several<Result, Sums> &to, const Term &term) {
+                const Several<Result, Sums> &to, const Term &term,
+                bool adds = false) {
   constexpr std::int64_t kMostY = 65535;
   launch(stream,
          {blocksFor(sizes.columns, kWarp),
@@ -104,7 +108,7 @@ void sumColumns(cudaStream_t stream, const ColumnSizes &sizes, R *parts,
          partSums<R, Sums, Term>, sizes, parts, term);
   constexpr unsigned kThreads = 128;
   launch(stream, {blocksFor(sizes.columns, kThreads), Sums, kThreads},
-         sampleSums<R, Sums>, sizes, static_cast<const R *>(parts), to);
+         sampleSums<R, Sums>, sizes, static_cast<const R *>(parts), to, adds);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -119,6 +119,7 @@ struct MatrixOperands {
   const void *before = nullptr; ///< what is added to; null: `c` itself
   /// What an epilogue keeps, or kept, of its operand; laid out as c.
   const void *kept = nullptr;
+  void *sums = nullptr; ///< of an operand
 };
 
 class MatrixProduct {
@@ -232,8 +233,12 @@ inline void MatrixProduct::setEpilogue() {
                             : CUBLASLT_EPILOGUE_GELU_AUX;
   if (shape.epilogue == Epilogue::geluGrad)
     epilogue = CUBLASLT_EPILOGUE_DGELU;
+  // Its a is our b.
+  if (shape.sums != OperandSum::none)
+    epilogue = shape.sums == OperandSum::b ? CUBLASLT_EPILOGUE_BGRADA
+                                           : CUBLASLT_EPILOGUE_BGRADB;
   set(product, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
-  if (shape.biased) {
+  if (shape.biased || shape.sums != OperandSum::none) {
     set(product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
         static_cast<std::int32_t>(dataType(shape.result)));
     set(product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, somewhere);
@@ -249,6 +254,8 @@ inline void MatrixProduct::run(cudaStream_t stream,
                                void *scratch) const {
   if (shape.biased)
     set(product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
+  if (shape.sums != OperandSum::none)
+    set(product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.sums);
   if (shape.epilogue != Epilogue::none)
     set(product, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.kept);
   const double oneDouble = 1.0, noDouble = 0.0;

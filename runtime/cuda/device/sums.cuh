@@ -18,12 +18,12 @@ template <typename R> struct SumTerm {
   }
 };
 
-/// Down to columns: over rows and samples.
+/// Down to columns: over rows and samples. \p adds  to what is there
 template <typename R>
 void sum(cudaStream_t stream, const Operand &from, const Result &to,
-         const ColumnSizes &sizes, void *scratch) {
+         const ColumnSizes &sizes, void *scratch, bool adds = false) {
   sumColumns<R, 1>(stream, sizes, static_cast<R *>(scratch), {{to}},
-                   SumTerm<R>{from, sizes.columns});
+                   SumTerm<R>{from, sizes.columns}, adds);
 }
 
 /// All threads' sums, by pairs; thread 0 gets it.

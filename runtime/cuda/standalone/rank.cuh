@@ -242,6 +242,10 @@ inline void *plus(void *data, std::int64_t elements, ElementType type) {
   return static_cast<std::byte *>(data) + elements * bytesOf(type);
 }
 
+inline std::size_t bytesOf(const Tensor &tensor, std::int64_t elements) {
+  return static_cast<std::size_t>(elements * bytesOf(tensor.type));
+}
+
 /// What `body` makes of each element of the operands.
 template <typename R, typename Body, typename... From>
 void ofEach(const Run &now, const Body &body, std::int64_t elements,
@@ -269,6 +273,31 @@ inline Tensor converted(const Run &now, const Tensor &from, const Tensor &to,
   return to;
 }
 
+/// c = a b (+ c, as the shape has it), and the sum of one of the two over k, to
+/// `gradient` likewise: beside the product, if the device has such a one.
+/// \param summed  that operand, [samples, rows, columns]
+template <typename R>
+void multiplyAndSum(const Run &now, MatrixShape shape, const void *a,
+                    const void *b, void *c, const Tensor &summed,
+                    const Tensor &gradient, const ColumnSizes &sizes) {
+  const MatrixProduct *both = now.rank.products->find(shape);
+  if (!both) {
+    shape.sums = OperandSum::none;
+    multiply(now, shape, a, b, nullptr, c);
+    sum<R>(now.stream(), summed, gradient, sizes,
+           now.scratch(columnScratch<R>(sizes, 1)), shape.adds);
+    return;
+  }
+  // The product stores a sum, and never adds to it.
+  Tensor stored = gradient;
+  if (shape.adds)
+    stored.data = now.scratch(bytesOf(gradient, sizes.columns));
+  both->run(now.stream(), {a, b, nullptr, c, nullptr, nullptr, stored.data},
+            now.lane().workspace.atLeast(both->workspaceBytes()));
+  if (shape.adds)
+    ofEach<R>(now, EachSum(), sizes.columns, gradient, stored, gradient);
+}
+
 inline ncclDataType_t ncclTypeOf(ElementType type) {
   return type == ElementType::f64    ? ncclFloat64
          : type == ElementType::f32  ? ncclFloat32
@@ -287,10 +316,6 @@ inline void swapRows(const Run &now, const Tensor &from, const Tensor &to,
     take<double>(now.stream(), from, to, outer * inner, source);
   else
     take<float>(now.stream(), from, to, outer * inner, source);
-}
-
-inline std::size_t bytesOf(const Tensor &tensor, std::int64_t elements) {
-  return static_cast<std::size_t>(elements * bytesOf(tensor.type));
 }
 
 inline void allReduce(const Run &now, int group, const Tensor &from,

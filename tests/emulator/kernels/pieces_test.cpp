@@ -4,7 +4,7 @@
 
 #include "runtime/cuda/cuda_backend.h"
 #include "tests/emulator/cublaslt.h"
-#include "tests/runtime/kernels/kernel_case.h"
+#include "tests/runtime/kernels/followed_cases.h"
 
 namespace mtplan::runtime::testing {
 namespace {
@@ -63,6 +63,20 @@ TEST(CudaProducts, OfOneShapeAreChosenOnce) {
   const emulator::ProductCalls after = emulator::productCalls();
   EXPECT_EQ(after.handles - before.handles, 1);
   EXPECT_EQ(after.heuristics - before.heuristics, 2);
+}
+
+// One kernel does both, but where the library wants what it sums to lie along
+// k, and cannot tell of a single one.
+TEST(CudaProducts, SumWhatIsAboveBesideThem) {
+  for (const ElementType type :
+       {ElementType::f64, ElementType::f32, ElementType::bf16})
+    for (const Case &one : biasGradientCases(type, 1)) {
+      const std::vector<std::int64_t> &above = one.spec.inputs.back().shape;
+      const bool cannotTell = one.spec.text("equation", "") == "bsi,bso->oi" &&
+                              above[0] * above[1] == 1;
+      EXPECT_EQ(makeCudaBackend()->prepare(one.spec)->isInTurn(), cannotTell)
+          << one.spec.kernel << " of " << above[0] << " samples";
+    }
 }
 
 } // namespace

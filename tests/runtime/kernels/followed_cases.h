@@ -43,23 +43,79 @@ inline double beforeSum(const Case &one) {
              : 0.7;
 }
 
-/// What both kernels give, one after the other.
-inline std::pair<Doubles, Doubles> inTurn(const Case &both, Backend &backend) {
+/// What both kernels give, one after the other; those that are two likewise.
+inline std::vector<Doubles> inTurn(const Case &both, Backend &backend) {
+  if (!isOfTwo(both.spec))
+    return both.run(backend);
   const auto [one, other] = halvesOf(both.spec);
+  const Pairing pairing = pairingOf(both.spec);
   Case first(one.kernel), second(other.kernel);
   first.spec.settings = one.settings;
   second.spec.settings = other.settings;
-  for (std::size_t i = 0; i < both.spec.inputs.size(); ++i)
-    (i < one.inputs.size() ? first : second)
-        .in(both.spec.inputs[i], both.input(i));
-  first.out(one.outputs[0]);
-  Doubles between = first.run(backend)[0];
-  second.in(both.spec.outputs[0], between);
-  std::optional<Doubles> before;
-  if (other.kernel == "accumulate")
-    before = Doubles(between.size(), beforeSum(both));
-  second.out(other.outputs[0], before);
-  return {between, second.run(backend)[0]};
+  for (std::size_t i = 0; i < both.spec.outputs.size(); ++i)
+    (i < pairing.firstOutputs ? first : second)
+        .out(both.spec.outputs[i], both.before(i));
+  for (std::size_t i = 0; i < pairing.firstInputs; ++i)
+    first.in(both.spec.inputs[i], both.input(i));
+  std::vector<Doubles> all = inTurn(first, backend);
+  for (const std::size_t i : pairing.secondInputs)
+    second.in(both.spec.inputs[i], both.input(i));
+  if (pairing.takesResult)
+    second.in(both.spec.outputs[0], all[0]);
+  for (Doubles &result : inTurn(second, backend))
+    all.push_back(std::move(result));
+  return all;
+}
+
+/// The gradients of a bias, alone and beside its weight's, whose second operand
+/// is its columns or, turned over, its rows; added to sums, or not; of samples,
+/// or of one position.
+inline std::vector<Case> biasGradientCases(ElementType type, unsigned seed) {
+  const ElementType wide =
+      type == ElementType::f64 ? ElementType::f64 : ElementType::f32;
+  std::vector<Case> cases;
+  const auto made = [&](const char *kernel) {
+    return Case(kernel, seed * 100 + static_cast<unsigned>(cases.size()));
+  };
+  // In the type of what is above, unless it is added up.
+  const auto result = [](Case &one, const TensorView &term,
+                         const TensorView &sum) {
+    one.out(term);
+    if (one.spec.find(kThen))
+      one.out(sum, Doubles(static_cast<std::size_t>(sum.elements()),
+                           beforeSum(one)));
+  };
+  const std::int64_t width = 24;
+  const TensorView bias{type, {width}, {}}, biasSum{wide, {width}, {}};
+  for (const auto &[samples, first] :
+       {std::pair(3L, -2L), {3, -1}, {3, 1}, {3, 2}, {1, -2}, {1, -1}}) {
+    const std::int64_t rows = samples == 1 ? 1 : 37;
+    const TensorView x{type, {samples, rows, 50}, {}},
+        above{type, {samples, rows, width}, {}};
+    const auto follow = [first = first](Case one) {
+      if (first > -2)
+        one.set("then", "accumulate");
+      if (first >= 0)
+        one.set("first_term", first);
+      return one;
+    };
+    if (first > -2) {
+      Case alone = follow(made("sum").in(above));
+      result(alone, bias, biasSum);
+      cases.push_back(alone);
+    }
+    for (const auto &[equation, shape] :
+         {std::pair("bsi,bso->io", Shape{50, width}),
+          {"bsi,bso->oi", Shape{width, 50}}}) {
+      Case one = follow(
+          made("einsum").set("equation", equation).set(kBiasGradient, 1L));
+      one.in(x).in(above);
+      result(one, {type, shape, {}}, {wide, shape, {}});
+      result(one, bias, biasSum);
+      cases.push_back(one);
+    }
+  }
+  return cases;
 }
 
 /// Every kernel that may follow an einsum, with and without a bias, in shapes

@@ -31,13 +31,11 @@ TEST(Followed, GivesTheBitsOfBothOneAfterTheOther) {
     const std::unique_ptr<Backend> backend = make();
     for (ElementType type : {ElementType::f64, kF32, kBf16})
       for (const auto &cases :
-           {followedCases(type, 1), droppedCases(type, 1, type, type)})
-        for (const Case &both : cases) {
-          const auto [first, second] = inTurn(both, *backend);
-          const std::vector<Doubles> all = both.run(*backend);
-          EXPECT_EQ(all[0], first) << both.spec.text("then", "");
-          EXPECT_EQ(all[1], second) << both.spec.text("then", "");
-        }
+           {followedCases(type, 1), droppedCases(type, 1, type, type),
+            biasGradientCases(type, 1)})
+        for (const Case &both : cases)
+          EXPECT_EQ(both.run(*backend), inTurn(both, *backend))
+              << both.spec.text("then", "");
   }
 }
 
@@ -53,13 +51,25 @@ TEST(Followed, RefusesWhatCannotFollow) {
                                "are 3 or 4, and 2");
   KernelSpec other = linear("add", kF32, 8);
   other.kernel = "mul";
-  says(other, "which only an einsum or a dropout may have");
+  says(other, "which only an einsum, a sum or a dropout may have");
   KernelSpec dropped = droppedCases(kF32, 1, kF32, kF32)[0].spec;
   dropped.settings.back().value = std::string("activation");
   says(dropped, "(dropout): then 'activation' is not add");
   dropped = droppedCases(kF32, 1, kF32, kF32)[0].spec;
   dropped.inputs.pop_back();
   says(dropped, "has 1 operands and 2 results; with add there are 2, and 2");
+  KernelSpec summed = biasGradientCases(kF32, 1)[2].spec;
+  ASSERT_EQ(summed.kernel, "sum");
+  summed.settings.front().value = std::string("add");
+  says(summed, "(sum): then 'add' is not accumulate");
+  KernelSpec beside = biasGradientCases(kF32, 1)[0].spec;
+  beside.outputs.pop_back();
+  says(beside, "(einsum): has 2 operands and 1 results; with bias_gradient "
+               "there are 2, and 2");
+  beside.settings.back().value = std::int64_t{2};
+  says(beside, "(einsum): bias_gradient must be 1, or not be there");
+  beside.kernel = "mul";
+  says(beside, "(mul): has bias_gradient, which only an einsum may have");
   KernelSpec apart = linear("activation", kF32, 8);
   apart.outputs[1].shape[2] = 9;
   says(apart, "(activation)");
@@ -93,6 +103,37 @@ TEST(FollowedProduct, AccumulatesInTheGradientsType) {
   EXPECT_TRUE(whole->shape.adds);
   EXPECT_EQ(whole->shape.inputs, kBf16);
   EXPECT_EQ(whole->shape.result, kF32);
+}
+
+TEST(FollowedProduct, SumsTheOperandThatIsAbove) {
+  std::vector<Case> cases = biasGradientCases(kBf16, 1);
+  // Not added to anything, with the operand's columns, and its rows, kept.
+  for (const auto &[i, sums] :
+       {std::pair(0, OperandSum::b), {1, OperandSum::a}}) {
+    const auto whole =
+        FollowedProduct::of(cases[static_cast<std::size_t>(i)].spec);
+    ASSERT_TRUE(whole);
+    EXPECT_EQ(whole->shape.sums, sums);
+    EXPECT_FALSE(whole->shape.adds);
+    EXPECT_EQ(whole->result, 0U);
+    EXPECT_EQ(whole->biasGradient, 1U);
+  }
+  const auto added = FollowedProduct::of(cases[3].spec);
+  ASSERT_TRUE(added);
+  EXPECT_EQ(added->shape.sums, OperandSum::b);
+  EXPECT_TRUE(added->shape.adds);
+  EXPECT_EQ(added->shape.result, kF32);
+  EXPECT_EQ(added->result, 1U);
+  EXPECT_EQ(added->biasGradient, 3U);
+  // The vector has the result's type; and is what is left of the operand.
+  KernelSpec other = cases[3].spec;
+  other.outputs[3].type = kBf16;
+  EXPECT_FALSE(FollowedProduct::of(other));
+  other = cases[0].spec;
+  other.settings[0].value = std::string("bsi,bso->so");
+  other.inputs[0].shape = {3, 37, 1};
+  other.outputs[0].shape = {37, 24};
+  EXPECT_FALSE(FollowedProduct::of(other));
 }
 
 TEST(FollowedProduct, IsNoneWhereTheLibraryHasNone) {

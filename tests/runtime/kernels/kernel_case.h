@@ -117,6 +117,10 @@ public:
   Doubles input(std::size_t i) const {
     return widened(spec.inputs[i], inputs[i]);
   }
+  /// What stands in a result before.
+  Doubles before(std::size_t i) const {
+    return widened(spec.outputs[i], outputs[i]);
+  }
   void setInput(std::size_t i, const Doubles &values) {
     inputs[i] = stored(spec.inputs[i], values);
   }
