@@ -90,8 +90,14 @@ public:
 
   std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
     checkSpec(spec);
-    if (isOfTwo(spec))
-      return inTurn(*this, spec);
+    if (isOfTwo(spec)) {
+      MadeKernel both;
+      if (spec.kernel == "sum")
+        both = makeFollowedSum(spec, context);
+      else if (spec.kernel == "einsum" && !spec.find(kBiasGradient))
+        both = makeFollowedProduct(spec, context);
+      return both ? std::move(both) : inTurn(*this, spec);
+    }
     if (auto found = makers().find(spec.kernel); found != makers().end())
       if (MadeKernel kernel = found->second(spec, context))
         return kernel;

@@ -49,7 +49,9 @@ public:
                     });
   }
 
-  void finish(std::int64_t result, ElementType type, void *to) {
+  /// \param adds  to what is there
+  void finish(std::int64_t result, ElementType type, void *to,
+              bool adds = false) {
     const R *memory = context.template shared<R>();
     context.forRange(
         width, kChunk, [&](std::int64_t first, std::int64_t piece, int thread) {
@@ -70,6 +72,8 @@ public:
             if (sample > 0)
               addTo(term, piece, sum);
           }
+          if (adds)
+            addTo(widen(type, to, first, piece, term), piece, sum);
           narrow(type, to, first, piece, sum);
         });
   }

@@ -22,6 +22,11 @@ using Maker = MadeKernel (*)(const KernelSpec &spec,
 
 MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context);
+/// With `then`; null: there is none that does both at once.
+MadeKernel makeFollowedProduct(const KernelSpec &spec,
+                               const SharedContext &context);
+MadeKernel makeFollowedSum(const KernelSpec &spec,
+                           const SharedContext &context);
 MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeDropout(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeNorm(const KernelSpec &spec, const SharedContext &context);

@@ -12,11 +12,13 @@
 
 #include <algorithm>
 
+#include "runtime/backend/followed.h"
 #include "runtime/backend/product_shape.h"
 #include "runtime/cpu/column_sums.h"
 #include "runtime/cpu/matrix_product.h"
 #include "runtime/cpu/product_double.h"
 #include "runtime/cpu/transpose.h"
+#include "runtime/plan/first_term.h"
 
 namespace mtplan::runtime::cpu {
 
@@ -45,11 +47,22 @@ struct Cut {
   bool isLast(std::int64_t tile) const { return size(tile) != each; }
 };
 
+/// What its result is added to, in floats; else it is stored.
+struct Accumulation {
+  std::size_t result = 0; ///< which of them it is
+  FirstTerm firstTerm;    ///< with which run it begins
+
+  bool adds(const Invocation &call) const {
+    return result > 0 && !firstTerm.isOf(call.microBatch, call.copy);
+  }
+};
+
 class Product : public Kernel {
 public:
+  /// \param spec  its result is the accumulator, if there is one
   Product(const KernelSpec &spec, const ProductShape &theShape,
-          SharedContext theContext)
-      : context(std::move(theContext)), shape(theShape),
+          const Accumulation &theSum, SharedContext theContext)
+      : context(std::move(theContext)), shape(theShape), accumulation(theSum),
         rows(shape.m.size, shape.summed.empty() ? kTileRows : kSummedRows),
         columns(shape.n.size, kTileColumns), outer(placesOf(shape.outer)),
         summed(placesOf(shape.summed)),
@@ -72,7 +85,8 @@ public:
                    ? ElementType::bf16
                    : ElementType::f32;
     inPlace = shape.summed.empty() && outType == tileType &&
-              shape.m.c == shape.n.size && columns.tiles == 1;
+              shape.m.c == shape.n.size && columns.tiles == 1 &&
+              accumulation.result == 0;
     orderWeights();
     makeTiles();
     reserve();
@@ -91,8 +105,10 @@ public:
               ? call.inputs[2]
               : widened(biasType, call.inputs[2], biasSize, memory));
     for (std::int64_t first = 0; first < columns.tiles; first += panel)
-      runPanel(a, b, bias, call.outputs[0], memory, first,
-               std::min(panel, columns.tiles - first));
+      runPanel({a, b, packs ? memory : nullptr, bias,
+                call.outputs[accumulation.result], accumulation.adds(call),
+                first, std::min(panel, columns.tiles - first)},
+               memory);
   }
 
   double flops() const override {
@@ -209,16 +225,32 @@ private:
     return at(b, inType, place + columns.first(column) * shape.n.b);
   }
 
-  void runPanel(const void *a, const void *b, const float *bias, void *c,
-                std::byte *packed, std::int64_t first, std::int64_t count) {
+  /// Operands, the result, and which columns of b are packed.
+  struct Panel {
+    const void *a, *b;
+    const std::byte *packed; ///< null: none
+    const float *bias;
+    void *c;
+    bool adds; ///< to what is there
+    std::int64_t first, count;
+
+    const float *biasAt(std::int64_t column) const {
+      return bias ? bias + column : nullptr;
+    }
+  };
+
+  /// \param packed  where its columns of b are to go
+  void runPanel(const Panel &all, std::byte *packed) {
+    const std::int64_t count = all.count;
     if (packs)
       context->forEach(
           static_cast<std::int64_t>(weights.size()) * count,
           [&](std::int64_t task, int thread) {
-            const std::int64_t column = first + task % count;
+            const std::int64_t column = all.first + task % count;
             tileAt(0, column).pack(
                 thread,
-                bAt(b, weights[static_cast<std::size_t>(task / count)], column),
+                bAt(all.b, weights[static_cast<std::size_t>(task / count)],
+                    column),
                 packed + static_cast<std::size_t>(task) * packedSize);
           });
     const std::int64_t groups = (count + together - 1) / together;
@@ -226,25 +258,11 @@ private:
         static_cast<std::int64_t>(outer.size()) * rows.tiles * groups,
         [&](std::int64_t task, int thread) {
           const std::int64_t column = task % groups * together;
-          runTiles({a, b, packs ? packed : nullptr, bias, c, first, count},
-                   static_cast<std::size_t>(task / groups / rows.tiles),
+          runTiles(all, static_cast<std::size_t>(task / groups / rows.tiles),
                    task / groups % rows.tiles, column,
                    std::min(together, count - column), thread);
         });
   }
-
-  /// Operands, the result, and which columns of b are packed.
-  struct Panel {
-    const void *a, *b;
-    const std::byte *packed; ///< null: none
-    const float *bias;
-    void *c;
-    std::int64_t first, count;
-
-    const float *biasAt(std::int64_t column) const {
-      return bias ? bias + column : nullptr;
-    }
-  };
 
   /// Tiles side by side. \param from  the first one's column in the panel
   void runTiles(const Panel &all, std::size_t place, std::int64_t row,
@@ -286,17 +304,22 @@ private:
     }
     if (!inPlace)
       for (std::int64_t i = 0; i < count; ++i)
-        putTile(sums + static_cast<std::size_t>(i) * tileBytes, all.c, to, m,
+        putTile(sums + static_cast<std::size_t>(i) * tileBytes, all, to, m,
                 all.first + from + i);
   }
 
-  /// Copies a tile of m rows to where its result's rows begin, at `to`.
-  void putTile(const std::byte *tile, void *c, std::int64_t to, std::int64_t m,
-               std::int64_t column) const {
+  /// Copies a tile of m rows to where its result's rows begin, at `to`, or adds
+  /// it.
+  void putTile(const std::byte *tile, const Panel &all, std::int64_t to,
+               std::int64_t m, std::int64_t column) const {
     const std::int64_t n = columns.size(column);
+    void *c = all.c;
     to += columns.first(column);
     for (std::int64_t r = 0; r < m; ++r, to += shape.m.c) {
-      if (tileType == outType)
+      if (all.adds)
+        addTo(reinterpret_cast<const float *>(tile) + r * n, n,
+              reinterpret_cast<float *>(at(c, outType, to)));
+      else if (tileType == outType)
         std::memcpy(at(c, outType, to), at(tile, tileType, r * n),
                     static_cast<std::size_t>(n * bytesOf(tileType)));
       else
@@ -307,6 +330,7 @@ private:
 
   const SharedContext context;
   const ProductShape shape;
+  const Accumulation accumulation;
   const Cut rows, columns;
   const std::vector<Place> outer, summed;
   const bool transposes; ///< a's tiles, before they are multiplied
@@ -335,7 +359,21 @@ MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context) {
     return nullptr;
   if (usesDouble(spec))
     return makeDoubleProduct(spec, *shape, context);
-  return std::make_unique<Product>(spec, *shape, context);
+  return std::make_unique<Product>(spec, *shape, Accumulation(), context);
+}
+
+MadeKernel makeFollowedProduct(const KernelSpec &spec,
+                               const SharedContext &context) {
+  auto [product, second] = halvesOf(spec);
+  if (second.kernel != "accumulate" || product.inputs.size() != 2 ||
+      second.outputs[0].type != ElementType::f32 || usesDouble(product))
+    return nullptr;
+  product.outputs = second.outputs;
+  const std::optional<ProductShape> shape = ProductShape::of(product);
+  if (!shape)
+    return nullptr;
+  return std::make_unique<Product>(
+      product, *shape, Accumulation{1, firstTermOf(spec.settings)}, context);
 }
 
 } // namespace mtplan::runtime::cpu

@@ -3,9 +3,11 @@
 #include <array>
 #include <type_traits>
 
+#include "runtime/backend/followed.h"
 #include "runtime/backend/long_sum.h"
 #include "runtime/cpu/column_sums.h"
 #include "runtime/cpu/simd.h"
+#include "runtime/plan/first_term.h"
 
 namespace mtplan::runtime::cpu {
 
@@ -44,11 +46,13 @@ MTPLAN_CLONES void squares(const float *from, std::int64_t count, double *sums,
 }
 namespace {
 
-/// `sum`: down to the trailing dimensions.
+/// `sum`: down to the trailing dimensions; to the last result, which it adds to
+/// if it is an accumulator.
 template <typename R> class Sum : public Kernel {
 public:
   Sum(const KernelSpec &theSpec, SharedContext theContext)
       : context(std::move(theContext)), spec(theSpec),
+        accumulates(spec.find(kThen)), firstTerm(firstTermOf(spec.settings)),
         width(spec.outputs[0].elements()),
         samples(spec.inputs[0].shape.size() > spec.outputs[0].shape.size()
                     ? spec.inputs[0].shape[0]
@@ -70,12 +74,16 @@ public:
                 piece, sum + h);
         }
     });
-    sums.finish(0, spec.outputs[0].type, call.outputs[0]);
+    const std::size_t last = spec.outputs.size() - 1;
+    sums.finish(0, spec.outputs[last].type, call.outputs[last],
+                accumulates && !firstTerm.isOf(call.microBatch, call.copy));
   }
 
 private:
   const SharedContext context;
   const KernelSpec spec;
+  const bool accumulates;
+  const FirstTerm firstTerm;
   const std::int64_t width, samples;
   ColumnSums<R> sums;
 };
@@ -140,6 +148,11 @@ private:
 
 MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context) {
   return makeOf<Sum>(spec, context);
+}
+
+MadeKernel makeFollowedSum(const KernelSpec &spec,
+                           const SharedContext &context) {
+  return isOfOnePrecision(spec) ? makeSum(spec, context) : nullptr;
 }
 
 MadeKernel makeSquareSum(const KernelSpec &spec, const SharedContext &context) {

@@ -25,6 +25,12 @@ KernelSpec linear(const char *then, ElementType type, std::int64_t width) {
           {out, out}};
 }
 
+/// Whether what is added up is rounded in between, where that is done apart.
+bool isRoundedBetween(const Case &both) {
+  return both.spec.text(kThen, "") == "accumulate" &&
+         bytesOf(both.spec.outputs[0].type) < bytesOf(kF32);
+}
+
 TEST(Followed, GivesTheBitsOfBothOneAfterTheOther) {
   for (const auto &make :
        {makeReferenceBackend, +[] { return makeCpuBackend(2); }}) {
@@ -33,9 +39,18 @@ TEST(Followed, GivesTheBitsOfBothOneAfterTheOther) {
       for (const auto &cases :
            {followedCases(type, 1), droppedCases(type, 1, type, type),
             biasGradientCases(type, 1)})
-        for (const Case &both : cases)
-          EXPECT_EQ(both.run(*backend), inTurn(both, *backend))
-              << both.spec.text("then", "");
+        for (const Case &both : cases) {
+          if (isRoundedBetween(both))
+            continue;
+          // What is added up need not be written itself.
+          const std::string then = both.spec.text(kThen, "");
+          const std::vector<Doubles> all = both.run(*backend),
+                                     right = inTurn(both, *backend);
+          for (std::size_t i = 0; i < all.size(); ++i)
+            EXPECT_TRUE((then == "accumulate" && i % 2 == 0) ||
+                        all[i] == right[i])
+                << both.spec.kernel << " then " << then << ", result " << i;
+        }
   }
 }
 
