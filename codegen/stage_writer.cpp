@@ -212,6 +212,7 @@ LogicalResult StageWriter::run(ArrayRef<int64_t> tasks,
            << sum
            << "' has no first term: it is read before, or who adds first, "
               "or in which micro-batch, is not the same in all layers";
+  // Last: two sums of one instruction begin with the same term.
   for (std::size_t program = 0; program < stage.programs.size(); ++program)
     joinBiasGradients(stage.programs[program],
                       Meetings(stage, static_cast<int>(program)));

@@ -137,12 +137,6 @@ void writeNorm(const KernelWriter &to) {
            to.count(width), numberText(to.spec.number("epsilon", kEpsilon))});
 }
 
-std::string sizesText(std::int64_t samples, std::int64_t rows,
-                      std::int64_t columns) {
-  return "ColumnSizes" +
-         listText(std::vector<std::int64_t>{samples, rows, columns});
-}
-
 void writeNormGrad(const KernelWriter &to) {
   const std::vector<std::int64_t> &shape = to.shapeIn(0);
   const std::int64_t width = to.shapeIn(1)[0],
@@ -174,14 +168,8 @@ void writeSum(const KernelWriter &to) {
   const bool accumulates = to.spec.find(kThen);
   if (accumulates && !isOfOnePrecision(to.spec))
     return writeInTurn(to);
-  const Tensor &from = to.instruction.inputs[0],
-               &result = to.instruction.outputs[0];
-  const std::int64_t columns = elementsOf(result),
-                     samples = from.shape.size() > result.shape.size()
-                                   ? from.shape[0]
-                                   : 1;
   const std::string sizes =
-      sizesText(samples, elementsOf(from) / samples / columns, columns);
+      summedSizes(to.instruction.inputs[0], to.instruction.outputs[0]);
   to.needs("sums.cuh");
   std::vector<std::string> arguments = {
       to.in(0), to.out(accumulates ? 1 : 0), sizes,

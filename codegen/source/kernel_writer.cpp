@@ -63,6 +63,20 @@ void KernelWriter::callAs(const std::string &function,
   text.call(function, arguments);
 }
 
+std::string sizesText(std::int64_t samples, std::int64_t rows,
+                      std::int64_t columns) {
+  return "ColumnSizes" +
+         listText(std::vector<std::int64_t>{samples, rows, columns});
+}
+
+std::string summedSizes(const Tensor &from, const Tensor &to) {
+  const std::int64_t columns = elementsOf(to),
+                     samples = from.shape.size() > to.shape.size()
+                                   ? from.shape[0]
+                                   : 1;
+  return sizesText(samples, elementsOf(from) / samples / columns, columns);
+}
+
 void writeInTurn(const KernelWriter &to) {
   const auto [first, second] = halvesOf(to.spec);
   const Halves<Tensor> halves = halvesOf(

@@ -74,6 +74,12 @@ public:
   std::string axis;         ///< of setting "axis"; "" if there is none
 };
 
+/// "ColumnSizes{samples, rows, columns}"
+std::string sizesText(std::int64_t samples, std::int64_t rows,
+                      std::int64_t columns);
+/// The same of what is summed down to the trailing dimensions.
+std::string summedSizes(const runtime::Tensor &from, const runtime::Tensor &to);
+
 /// Both kernels of an instruction that is two, one after the other.
 void writeInTurn(const KernelWriter &to);
 

@@ -167,20 +167,6 @@ private:
   std::int64_t used = 0; ///< bytes of the scratch memory
 };
 
-/// The columns of the operand whose sum is a bias's gradient, as the kernel has
-/// it that may have to do it after the product.
-std::string summedText(const KernelWriter &to, const FollowedProduct &whole) {
-  const std::vector<std::int64_t> &from = to.shapeIn(1),
-                                  &sum = to.shapeOut(whole.biasGradient);
-  const std::int64_t columns =
-                         elementsOf(to.instruction.outputs[whole.biasGradient]),
-                     samples = from.size() > sum.size() ? from[0] : 1;
-  return "ColumnSizes" +
-         listText(std::vector<std::int64_t>{
-             samples, elementsOf(to.instruction.inputs[1]) / samples / columns,
-             columns});
-}
-
 /// What follows an einsum, in the same product or in a kernel of its own.
 void writeFollowed(const KernelWriter &to) {
   if (const auto whole = FollowedProduct::of(to.spec)) {
@@ -207,7 +193,9 @@ void writeFollowed(const KernelWriter &to) {
                           : ".sums = OperandSum::b");
     operands.erase(operands.begin() + 2); // there is no bias
     for (const std::string &one :
-         {to.in(1), to.out(whole->biasGradient), summedText(to, *whole)})
+         {to.in(1), to.out(whole->biasGradient),
+          summedSizes(to.instruction.inputs[1],
+                      to.instruction.outputs[whole->biasGradient])})
       operands.push_back(one);
     to.needs("sums.cuh");
     return writeMultiply(to, to.of("multiplyAndSum"), members, operands);

@@ -2,8 +2,6 @@
 
 #include "runtime/backend/followed_product.h"
 
-#include <algorithm>
-
 #include "runtime/backend/activation.h"
 #include "runtime/backend/followed.h"
 #include "runtime/backend/signature.h"

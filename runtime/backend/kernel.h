@@ -69,7 +69,7 @@ public:
   virtual void run(const Invocation &call) = 0;
   /// Floating-point operations of one run; 0 where they do not matter.
   virtual double flops() const { return 0.0; }
-  /// Whether it is two kernels, one after the other; see the setting `then`.
+  /// Whether it is two kernels, one after the other; see followed.h.
   virtual bool isInTurn() const { return false; }
 };
 

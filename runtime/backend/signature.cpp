@@ -183,6 +183,9 @@ void checkSum(const KernelSpec &spec) {
       !std::equal(out.rbegin(), out.rend(), in.rbegin()))
     refuse(spec, "sums " + written(in) + " to " + written(out) +
                      ", which is not its end");
+  for (const TensorView &view : {spec.inputs[0], spec.outputs[0]})
+    if (view.type == ElementType::i32)
+      refuse(spec, "takes floating-point numbers, not i32");
 }
 
 void checkSlice(const KernelSpec &spec) {

@@ -6,7 +6,8 @@
 // are summed, a tile takes them in turn: the product of each by itself, then
 // its sum with those before. There, rows are columns of a in memory: a task
 // transposes them once for some tiles side by side. Tiles are dense, as
-// oneDNN's fastest kernels write nothing else, and copied to where they belong.
+// oneDNN's fastest kernels write nothing else, and copied to where they belong,
+// or added to what is there.
 //
 //===----------------------------------------------------------------------===//
 

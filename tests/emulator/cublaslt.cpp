@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 #include <cublasLt.h>
@@ -21,6 +22,7 @@ namespace {
 
 thread_local mtplan::emulator::ProductCalls calls;
 thread_local bool refusesBiases = false;
+thread_local bool refusesSums = std::getenv("MTPLAN_REFUSED_SUMS") != nullptr;
 
 using mtplan::runtime::ElementType;
 
@@ -141,6 +143,8 @@ const mtplan::emulator::ProductCalls &mtplan::emulator::productCalls() {
 
 mtplan::emulator::RefusedBiases::RefusedBiases() { refusesBiases = true; }
 mtplan::emulator::RefusedBiases::~RefusedBiases() { refusesBiases = false; }
+mtplan::emulator::RefusedSums::RefusedSums() { refusesSums = true; }
+mtplan::emulator::RefusedSums::~RefusedSums() { refusesSums = false; }
 
 // Parameters are called as in the header, which the lint asks for, too.
 // NOLINTBEGIN(readability-identifier-naming)
@@ -294,7 +298,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   const bool epilogue = product.epilogue == CUBLASLT_EPILOGUE_DEFAULT ||
                         isDerivative || addsBias(product.epilogue) ||
                         keeps(product.epilogue) || sums(product.epilogue);
-  if (refusesBiases && (addsBias(product.epilogue) || sums(product.epilogue)))
+  if ((refusesBiases && addsBias(product.epilogue)) ||
+      (refusesSums && sums(product.epilogue)))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   // What is summed has to lie along k; and there is one vector.
   const bool summed =

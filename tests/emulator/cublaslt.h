@@ -20,6 +20,15 @@ struct RefusedBiases {
   RefusedBiases &operator=(const RefusedBiases &) = delete;
 };
 
+/// While this lives, none sums an operand; nor of a process whose environment
+/// has MTPLAN_REFUSED_SUMS.
+struct RefusedSums {
+  RefusedSums();
+  ~RefusedSums();
+  RefusedSums(const RefusedSums &) = delete;
+  RefusedSums &operator=(const RefusedSums &) = delete;
+};
+
 } // namespace mtplan::emulator
 
 #endif // MTPLAN_TESTS_EMULATOR_CUBLASLT_H

@@ -12,6 +12,7 @@
 #include "tests/emulator/device.h"
 #include "tests/emulator/races.h"
 #include "tests/runtime/kernels/conformance.h"
+#include "tests/runtime/kernels/followed_cases.h"
 
 namespace mtplan::runtime::testing {
 namespace {
@@ -64,6 +65,26 @@ TEST(CudaKernels, AddTheirBiasesWhereTheLibraryDoesNot) {
         ASSERT_NEAR(actual[0][e], expected[0][e],
                     step * std::max(1.0, std::abs(expected[0][e])))
             << titleOf(one) << ", element " << e;
+    }
+}
+
+// Nor that any sums an operand beside a product.
+TEST(CudaKernels, SumWhatIsAboveAfterAProductWhereTheLibraryDoesNot) {
+  const emulator::RefusedSums refused;
+  const std::unique_ptr<Backend> backend = makeCudaBackend(),
+                                 reference = makeReferenceBackend();
+  for (ElementType type : {ElementType::f64, ElementType::f32})
+    for (const Case &one : biasGradientCases(type, 1)) {
+      const bool isAlone = one.spec.kernel == "sum";
+      EXPECT_EQ(backend->prepare(one.spec)->isInTurn(), !isAlone);
+      const std::vector<Doubles> own = one.run(*backend),
+                                 right = one.run(*reference);
+      const bool accumulates = one.spec.find(kThen);
+      for (std::size_t i = accumulates ? 1 : 0; i < own.size();
+           i += accumulates ? 2 : 1)
+        for (std::size_t e = 0; e < own[i].size(); ++e)
+          ASSERT_NEAR(own[i][e], right[i][e], 1e-4)
+              << titleOf(one) << ", result " << i << ", element " << e;
     }
 }
 

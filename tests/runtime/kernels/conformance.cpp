@@ -137,8 +137,9 @@ TEST_P(Conformance, DropsAndAddsToTheBitsOfBoth) {
 TEST_P(Conformance, GivesTheSameBitsAgain) {
   const std::unique_ptr<Backend> other = GetParam().make();
   for (ElementType type : kTypes)
-    for (const Case &one : catalog(type, 3))
-      EXPECT_EQ(one.runBytes(*backend), one.runBytes(*other)) << titleOf(one);
+    for (const auto &cases : {catalog(type, 3), biasGradientCases(type, 3)})
+      for (const Case &one : cases)
+        EXPECT_EQ(one.runBytes(*backend), one.runBytes(*other)) << titleOf(one);
 }
 
 namespace {

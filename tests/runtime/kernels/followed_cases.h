@@ -4,6 +4,7 @@
 #define MTPLAN_TESTS_RUNTIME_KERNELS_FOLLOWED_CASES_H
 
 #include <cmath>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -69,7 +70,7 @@ inline std::vector<Doubles> inTurn(const Case &both, Backend &backend) {
 
 /// The gradients of a bias, alone and beside its weight's, whose second operand
 /// is its columns or, turned over, its rows; added to sums, or not; of samples,
-/// or of one position.
+/// of one position, or of experts.
 inline std::vector<Case> biasGradientCases(ElementType type, unsigned seed) {
   const ElementType wide =
       type == ElementType::f64 ? ElementType::f64 : ElementType::f32;
@@ -115,6 +116,14 @@ inline std::vector<Case> biasGradientCases(ElementType type, unsigned seed) {
       cases.push_back(one);
     }
   }
+  // Of each expert, which is a product of its own.
+  cases.push_back(made("einsum")
+                      .set("equation", "sei,seo->eio")
+                      .set(kBiasGradient, 1L)
+                      .in({type, {37, 3, 50}, {}})
+                      .in({type, {37, 3, width}, {}})
+                      .out({type, {3, 50, width}, {}})
+                      .out({type, {3, width}, {}}));
   return cases;
 }
 
@@ -158,16 +167,26 @@ inline std::vector<Case> followedCases(ElementType type, unsigned seed) {
     }
     cases.push_back(
         einsum("add", "bso,io->bsi").in(out).in(weight).in(x).out(x).out(x));
-    for (const ElementType between : {type, wide})
-      for (const std::int64_t first : {-1, 1, 2}) {
-        Case one = einsum("accumulate", "bsi,bso->io");
-        if (first >= 0)
-          one.set("first_term", first);
-        one.in(x).in(out).out({between, gradient.shape, {}});
-        cases.push_back(one.out(
-            gradient, Doubles(static_cast<std::size_t>(gradient.elements()),
-                              beforeSum(one))));
-      }
+    // Summed over samples, and where there are none.
+    const TensorView row{type, {37, 50}, {}}, above{type, {37, width}, {}};
+    for (const auto &[between, first, samples] : {std::tuple(type, -1L, true),
+                                                  {type, 1, true},
+                                                  {type, 2, true},
+                                                  {wide, -1, true},
+                                                  {wide, 1, true},
+                                                  {wide, 2, true},
+                                                  {type, -1, false},
+                                                  {type, 2, false}}) {
+      Case one = einsum("accumulate", samples ? "bsi,bso->io" : "si,so->io");
+      if (first >= 0)
+        one.set("first_term", first);
+      one.in(samples ? x : row)
+          .in(samples ? out : above)
+          .out({between, gradient.shape, {}});
+      cases.push_back(one.out(
+          gradient, Doubles(static_cast<std::size_t>(gradient.elements()),
+                            beforeSum(one))));
+    }
   }
   return cases;
 }

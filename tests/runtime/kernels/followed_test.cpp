@@ -85,6 +85,9 @@ TEST(Followed, RefusesWhatCannotFollow) {
   says(beside, "(einsum): bias_gradient must be 1, or not be there");
   beside.kernel = "mul";
   says(beside, "(mul): has bias_gradient, which only an einsum may have");
+  beside = biasGradientCases(kF32, 1)[0].spec;
+  beside.outputs[1].type = ElementType::i32;
+  says(beside, "(sum): takes floating-point numbers, not i32");
   KernelSpec apart = linear("activation", kF32, 8);
   apart.outputs[1].shape[2] = 9;
   says(apart, "(activation)");
