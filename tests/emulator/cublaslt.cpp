@@ -398,6 +398,7 @@ cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
           mtplan::runtime::writeElement(
               d.type, D, batch * d.batchStep + column * d.lead + row, sum);
         }
+    std::memset(workspace, 0x3C, workspaceSizeInBytes);
   };
   return mtplan::emulator::enqueue(stream, multiply) == cudaSuccess
              ? CUBLAS_STATUS_SUCCESS

@@ -152,6 +152,8 @@ TEST(FollowedProduct, SumsTheOperandThatIsAbove) {
   other.inputs[0].shape = {3, 37, 1};
   other.outputs[0].shape = {37, 24};
   EXPECT_FALSE(FollowedProduct::of(other));
+  // Of experts there are many vectors.
+  EXPECT_FALSE(FollowedProduct::of(cases.back().spec));
 }
 
 TEST(FollowedProduct, IsNoneWhereTheLibraryHasNone) {
