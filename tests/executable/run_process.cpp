@@ -34,9 +34,19 @@ namespace {
 constexpr auto kMostToWrite = std::chrono::minutes(2);
 constexpr auto kMostToEnd = std::chrono::minutes(3);
 
+// /proc/<process>/<name>; "" if it has ended, or does while it is read, which
+// the stream says by an exception.
+std::string toldOf(const std::string &process, const char *name) {
+  try {
+    return contentOf("/proc/" + process + "/" + name);
+  } catch (const std::ios_base::failure &) {
+    return "";
+  }
+}
+
 // Number `field` of /proc/<process>/stat, from 1; those behind the name only.
 long statOf(const std::string &process, int field) {
-  std::string text = contentOf("/proc/" + process + "/stat");
+  const std::string text = toldOf(process, "stat");
   const std::size_t name = text.rfind(')');
   if (name == std::string::npos)
     return -1;
@@ -62,7 +72,7 @@ protected:
 };
 
 bool isDead(const std::string &process) {
-  const std::string text = contentOf("/proc/" + process + "/stat");
+  const std::string text = toldOf(process, "stat");
   const std::size_t name = text.rfind(')');
   return name == std::string::npos || text[name + 2] == 'Z';
 }
@@ -140,8 +150,7 @@ bool RunProcess::writes(const std::string &text) {
 pid_t RunProcess::processOf(int rank) const {
   const std::string number = std::to_string(rank);
   for (pid_t process : left()) {
-    std::istringstream all(
-        contentOf("/proc/" + std::to_string(process) + "/environ"));
+    std::istringstream all(toldOf(std::to_string(process), "environ"));
     for (std::string one; std::getline(all, one, '\0');)
       if (one == "OMPI_COMM_WORLD_RANK=" + number || one == "RANK=" + number)
         return process;
