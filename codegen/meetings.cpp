@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "runtime/plan/buffer_end.h"
+
 namespace mtplan::codegen {
 
 using runtime::Buffer, runtime::Instruction, runtime::ScheduleEntry,
@@ -13,11 +15,6 @@ namespace {
 
 bool isOnePiece(const Buffer &buffer) {
   return buffer.entries == 1 && buffer.slots == 1;
-}
-
-std::int64_t endOf(const Buffer &buffer) {
-  return buffer.offset + (buffer.entries - 1) * buffer.entryStride +
-         (buffer.slots - 1) * buffer.slotStride + buffer.size;
 }
 
 } // namespace

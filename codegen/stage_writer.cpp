@@ -7,6 +7,7 @@
 #include "codegen/bias_gradients.h"
 #include "codegen/first_terms.h"
 #include "codegen/followers.h"
+#include "runtime/plan/buffer_end.h"
 
 using namespace mlir;
 
@@ -96,8 +97,7 @@ int StageWriter::bufferOf(ir::PlaceAttr place, const std::string &name) {
   buffer.entryStride = place.getEntryStride();
   buffer.slots = static_cast<int>(place.getSlots());
   buffer.slotStride = place.getSlotStride();
-  int64_t end = buffer.offset + (buffer.entries - 1) * buffer.entryStride +
-                (buffer.slots - 1) * buffer.slotStride + buffer.size;
+  int64_t end = runtime::endOf(buffer);
   int64_t &size = stage.arenas[static_cast<std::size_t>(arena)].size;
   constexpr int64_t kAlign = runtime::kAlignment;
   size = std::max(size, (end + kAlign - 1) / kAlign * kAlign);

@@ -1,5 +1,7 @@
 //===- product_lines.cpp - Products of matrices ---------------------------===//
 
+#include <utility>
+
 #include "codegen/source/kernel_writer.h"
 #include "runtime/backend/followed.h"
 #include "runtime/backend/followed_product.h"
@@ -83,10 +85,10 @@ public:
         !calls.outer.empty() || !calls.summed.empty();
     if (needsBlock)
       to.text.open("{");
-    std::int64_t room = roomFor(lhs, calls.in) + roomFor(rhs, calls.in) +
-                        roomFor(out, calls.made);
+    std::int64_t room =
+        roomAs(calls.in, lhs) + roomAs(calls.in, rhs) + roomAs(calls.made, out);
     if (calls.biased)
-      room += roomFor(to.instruction.inputs[2], calls.made);
+      room += roomAs(calls.made, to.instruction.inputs[2]);
     if (room > 0)
       to.text.line("auto *room = static_cast<std::byte *>(" +
                    to.scratch(to.count(room)) + ");");
@@ -131,12 +133,9 @@ public:
   }
 
 private:
-  static std::int64_t roomFor(const Tensor &tensor, ElementType type) {
-    constexpr std::int64_t kUnit = 256;
-    return tensor.type == type
-               ? 0
-               : (elementsOf(tensor) * bytesOf(type) + kUnit - 1) / kUnit *
-                     kUnit;
+  /// For a copy of a type that a tensor does not have; else none.
+  static std::int64_t roomAs(ElementType type, Tensor tensor) {
+    return std::exchange(tensor.type, type) == type ? 0 : roomFor(tensor);
   }
 
   /// The first of a sum's terms has the bias, the others add.
@@ -158,7 +157,7 @@ private:
                  {"now", to.in(operand),
                   "{room + " + to.count(used) + ", " + typeText(type) + "}",
                   to.count(elementsOf(from))});
-    used += roomFor(from, type);
+    used += roomAs(type, from);
     return std::string(name) + ".data";
   }
 

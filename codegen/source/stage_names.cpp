@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "codegen/source/text.h"
+#include "runtime/plan/buffer_end.h"
 #include "runtime/plan/index.h"
 #include "runtime/plan/plan_words.h"
 
@@ -27,12 +28,6 @@ std::int64_t roomFor(const Tensor &tensor) {
   constexpr std::int64_t kUnit = 256;
   return (elementsOf(tensor) * bytesOf(tensor.type) + kUnit - 1) / kUnit *
          kUnit;
-}
-
-/// Where its last entry ends.
-static std::int64_t endOf(const runtime::Buffer &buffer) {
-  return buffer.offset + (buffer.entries - 1) * buffer.entryStride +
-         (buffer.slots - 1) * buffer.slotStride + buffer.size;
 }
 
 StageNames::StageNames(const runtime::Plan &thePlan,

@@ -1,5 +1,4 @@
-//===- stream_lines.h - Who waits for whom, as lines of a program *- C++
-//-*-===//
+//===- stream_lines.h - Who waits for whom, as lines ------------*- C++ -*-===//
 
 #ifndef MTPLAN_CODEGEN_SOURCE_STREAM_LINES_H
 #define MTPLAN_CODEGEN_SOURCE_STREAM_LINES_H

@@ -1,5 +1,4 @@
-//===- update_lines.h - Updates of one launch, as lines of a program *- C++
-//-*-===//
+//===- update_lines.h - Updates of one launch, as lines ---------*- C++ -*-===//
 
 #ifndef MTPLAN_CODEGEN_SOURCE_UPDATE_LINES_H
 #define MTPLAN_CODEGEN_SOURCE_UPDATE_LINES_H

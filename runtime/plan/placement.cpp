@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/plan/buffer_end.h"
 #include "runtime/plan/plan_words.h"
 
 namespace mtplan::runtime {
@@ -80,9 +81,7 @@ std::size_t Placement::pieceOf(int buffer, std::int64_t entry,
 
 void Placement::place(std::size_t b) {
   const Buffer &buffer = stage.buffers[b];
-  const std::int64_t end = buffer.offset +
-                           (buffer.entries - 1) * buffer.entryStride +
-                           (buffer.slots - 1) * buffer.slotStride + buffer.size;
+  const std::int64_t end = endOf(buffer);
   const Arena &arena = stage.arenas[indexed(buffer.arena)];
   if (end > arena.size)
     faults.add(at("stages", s, "buffers", b),
