@@ -155,11 +155,13 @@ static void askForConnections() {
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
 }
 
-// Else CUDA loads a kernel where it is first queued, and waits until the device
-// is idle to do so: which it may not be before another rank has gone on, that
-// waits for this one.
-void loadCudaKernelsFirst() {
-  setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
+void prepareCuda(int ranks) {
+  askForConnections();
+  // Else CUDA loads a kernel where it is first queued, and waits until the
+  // device is idle to do so: which it may not be before another rank has gone
+  // on, that waits for this one.
+  if (ranks > 1)
+    setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
 }
 
 int cudaDevices() {

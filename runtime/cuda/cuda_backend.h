@@ -23,10 +23,11 @@ int cudaDevices();
 /// Why there are none, for the end of a sentence; "" if there are.
 std::string whyNoCudaDevice();
 
-/// Kernels, of libraries too, will be on devices before anything runs there,
-/// unless the environment says otherwise. For ranks that wait for each other,
-/// before this process asks anything of its devices.
-void loadCudaKernelsFirst();
+/// What CUDA is to read from the environment when it starts, unless that says
+/// otherwise. Call first of all: an MPI that knows of CUDA may start it.
+/// \param ranks  of the run: where several wait for each other kernels, of
+///               libraries too, have to be on devices before anything runs
+void prepareCuda(int ranks);
 
 /// From now on, of the calling thread.
 /// \throws DeviceError if there is no such device

@@ -151,6 +151,8 @@ mtplan::emulator::RefusedSums::~RefusedSums() { refusesSums = false; }
 extern "C" {
 
 // A handle is something to point at: without one nothing is answered.
+size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
+
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *lightHandle) {
   static int device = 0;
   ++calls.handles;

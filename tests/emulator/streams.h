@@ -39,6 +39,9 @@ void setThreads(int count);
 /// Devices that there are; 1 at first. Streams and events belong to the device
 /// that is the thread's when they are made.
 void setDevices(int count);
+/// By their numbers; those behind them are called "emulated", as all are at
+/// first.
+void nameDevices(const std::vector<std::string> &names);
 
 /// Why this thread may not begin anything: there are several devices, and it
 /// has not said which is its. CUDA takes the first, and opens a context there.

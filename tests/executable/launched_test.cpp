@@ -16,6 +16,7 @@ namespace mtplan {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -106,6 +107,32 @@ TEST_F(Launched, RanksThatDoNotFitAreRefused) {
   const Ended one = endOfAll(alone);
   EXPECT_EQ(one.code, 2);
   EXPECT_THAT(one.out, HasSubstr("RANK=1 without WORLD_SIZE: of how many?"));
+}
+
+// It may start CUDA, which reads them once.
+TEST_F(Launched, MpiFindsWhatCudaIsToReadInTheEnvironment) {
+  if (std::string(MTPLAN_MPI_SHIM).empty())
+    GTEST_SKIP() << "built without CUDA or MPI, or with sanitizers";
+  std::vector<std::string> train = arguments("two", place("ready"));
+  train.insert(train.end(), {"--backend", "cuda"});
+  const std::vector<std::string> calibrate{
+      "calibrate", "--backend",          "cuda", "--like", "A100-SXM4-80GB",
+      "-o",        place("machine.json")};
+  for (const std::vector<std::string> &run : {train, calibrate}) {
+    std::vector<std::string> command{"env", "--unset=CUDA_MODULE_LOADING",
+                                     "--unset=CUDA_DEVICE_MAX_CONNECTIONS",
+                                     std::string("LD_PRELOAD=") +
+                                         MTPLAN_MPI_SHIM};
+    const std::vector<std::string> ranks = underMpi(2, run);
+    if (ranks.empty())
+      GTEST_SKIP() << "no mpirun";
+    command.insert(command.end(), ranks.begin(), ranks.end());
+    EXPECT_THAT(endOfAll(command).lines("MPI starts with "),
+                ElementsAre("CUDA_MODULE_LOADING=EAGER "
+                            "CUDA_DEVICE_MAX_CONNECTIONS=32",
+                            "CUDA_MODULE_LOADING=EAGER "
+                            "CUDA_DEVICE_MAX_CONNECTIONS=32"));
+  }
 }
 
 } // namespace

@@ -11,12 +11,13 @@ namespace mtplan::tools {
 
 using namespace runtime;
 
-void checkBackend(const RunFlags &flags, int ranks) {
-  if (flags.backend != "cuda")
-    return;
-  if (ranks > 1)
-    loadCudaKernelsFirst();
-  if (cudaDevices() == 0)
+void prepareBackend(const RunFlags &flags, int ranks) {
+  if (flags.backend == "cuda")
+    prepareCuda(ranks);
+}
+
+void checkBackend(const RunFlags &flags) {
+  if (flags.backend == "cuda" && cudaDevices() == 0)
     throw BadInput(fmt::format(
         "--backend cuda: {}; --backend cpu trains the same plan on CPU ranks",
         whyNoCudaDevice()));
@@ -28,7 +29,7 @@ makeBackend(const RunFlags &flags, const Launch &launch, int ranks, int rank) {
   auto cpu = [threads] { return makeCpuBackend(threads); };
   if (flags.backend == "cpu")
     return cpu();
-  checkBackend(flags, ranks);
+  checkBackend(flags);
   const int devices = cudaDevices();
   int device = 0;
   if (launch.transport != Transport::threads)

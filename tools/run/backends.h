@@ -15,9 +15,13 @@ namespace mtplan::tools {
 
 inline constexpr std::array<std::string_view, 2> kBackends = {"cpu", "cuda"};
 
+/// Before anything else that could use a device, MPI's start too, in a run of
+/// `ranks`.
+void prepareBackend(const RunFlags &flags, int ranks);
+
 /// Before anything else is asked of the backend.
 /// \throws BadInput if this machine does not have what `--backend` says
-void checkBackend(const RunFlags &flags, int ranks);
+void checkBackend(const RunFlags &flags);
 
 /// Of the rank whose thread calls, one of `ranks`. GPUs go to the ranks of a
 /// machine in order; if there is but one, ranks that are threads share it.

@@ -136,6 +136,7 @@ public:
     options.patience = std::chrono::minutes(2); // a large product may take long
     launch = readLaunch(ownEnvironment(), builtMpi());
     if (launch.transport != Transport::threads) {
+      prepareBackend(runFlagsOf(flags), launch.ranks);
       runAsRank(launch, options, [&](World &world) {
         if (flags.ranks && *flags.ranks != world.size())
           throw BadInput(fmt::format("--ranks {}: but {} processes were "
@@ -146,7 +147,8 @@ public:
       return;
     }
     const int ranks = flags.ranks.value_or(1);
-    checkBackend(runFlagsOf(flags), ranks);
+    prepareBackend(runFlagsOf(flags), ranks);
+    checkBackend(runFlagsOf(flags));
     runOnThreads(ranks, options, [&](World &world) { measure(world); });
   }
 

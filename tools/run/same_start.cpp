@@ -37,32 +37,39 @@ std::vector<std::string> gather(Communicator &all, const std::string &label,
   return apart;
 }
 
+Sides sidesOf(Communicator &all, const StartPart &part) {
+  const std::vector<std::string> digests =
+      gather(all, part.what, digestOf(part.content));
+  std::map<std::string, std::vector<int>> byDigest;
+  for (int rank = 0; rank < all.size(); ++rank)
+    byDigest[digests[static_cast<std::size_t>(rank)]].push_back(rank);
+  Sides sides;
+  for (const auto &[digest, side] : byDigest)
+    if (side.size() > sides.most.size() ||
+        (side.size() == sides.most.size() && side.front() < sides.most.front()))
+      sides.most = side;
+  for (int rank = 0; rank < all.size(); ++rank)
+    if (!std::ranges::binary_search(sides.most, rank))
+      sides.others.push_back(rank);
+  return sides;
+}
+
 } // namespace
+
+Sides sidesOf(World &world, const StartPart &part) {
+  return sidesOf(*world.everyone("start"), part);
+}
 
 void agreeOnStart(World &world, const std::vector<StartPart> &parts) {
   std::unique_ptr<Communicator> all = world.everyone("start");
   for (const StartPart &part : parts) {
-    const std::vector<std::string> digests =
-        gather(*all, part.what, digestOf(part.content));
-    std::map<std::string, std::vector<int>> sides;
-    for (int rank = 0; rank < world.size(); ++rank)
-      sides[digests[static_cast<std::size_t>(rank)]].push_back(rank);
-    if (sides.size() == 1)
+    const auto [most, others] = sidesOf(*all, part);
+    if (others.empty())
       continue;
-    // Of equally many the side of the lowest rank is right.
-    const std::vector<int> *most = nullptr;
-    for (const auto &[digest, side] : sides)
-      if (!most || side.size() > most->size() ||
-          (side.size() == most->size() && side.front() < most->front()))
-        most = &side;
-    std::vector<int> others;
-    for (int rank = 0; rank < world.size(); ++rank)
-      if (!std::ranges::binary_search(*most, rank))
-        others.push_back(rank);
     throw CommunicationError(
         fmt::format("{} {} not started with the {} of {}: all need the same",
                     wordsOf(others), others.size() == 1 ? "was" : "were",
-                    part.what, wordsOf(*most)));
+                    part.what, wordsOf(most)));
   }
 }
 

@@ -22,6 +22,15 @@ struct StartPart {
   std::string content; ///< what is compared
 };
 
+/// Ranks by what they have of a part.
+struct Sides {
+  std::vector<int> most;   ///< who have what most have; the lowest's of two
+  std::vector<int> others; ///< in order
+};
+
+/// Every rank calls it. The same on all.
+Sides sidesOf(runtime::World &world, const StartPart &part);
+
 /// Every rank calls it with the same parts.
 /// \throws CommunicationError, on all ranks with the same words, that names
 ///         the ranks which differ from most

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/communicator/call.h"
 #include "runtime/communicator/cores.h"
 #include "runtime/communicator/launch.h"
 #include "runtime/executor/product_peak.h"
@@ -49,19 +50,33 @@ public:
     launch = readLaunch(ownEnvironment(), builtMpi());
     if (launch.transport != Transport::threads) {
       processes = true;
+      prepareBackend(flags, launch.ranks);
       runAsRank(launch, options, [&](World &world) {
         prepare(1, world.rank() == 0);
         train(world);
       });
     } else {
       readPlan();
-      checkBackend(flags, plan.ranks);
+      prepareBackend(flags, plan.ranks);
+      checkBackend(flags);
       prepare(plan.ranks, true);
       runOnThreads(plan.ranks, options, [&](World &world) { train(world); });
     }
   }
 
 private:
+  // Replicas that several ranks compute should be the same to the bit.
+  void compareDevices(World &world, const DeviceFacts &facts) {
+    const auto [most, others] =
+        sidesOf(world, {"device", facts.name + '\n' + facts.libraries});
+    if (world.rank() == 0 && !others.empty())
+      watch->warn(fmt::format(
+          "{} {} another device or other libraries than {} (rank 0: {}; {}): "
+          "what several ranks compute alike may differ in its last bits",
+          wordsOf(others), others.size() == 1 ? "has" : "have", wordsOf(most),
+          facts.name, facts.libraries));
+  }
+
   void readPlan() {
     std::filesystem::path file = flags.folder;
     if (std::filesystem::is_directory(file))
@@ -98,6 +113,8 @@ private:
     const bool leads = world.rank() == 0;
     const std::unique_ptr<Backend> backend =
         makeBackend(flags, launch, plan.ranks, world.rank());
+    if (world.size() > 1)
+      compareDevices(world, backend->facts());
     try {
       TrainOptions options = flags.train;
       options.peakFlops = productPeak(plan, world, *backend);

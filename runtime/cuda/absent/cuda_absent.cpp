@@ -12,7 +12,7 @@ int cudaDevices() { return 0; }
 
 std::string whyNoCudaDevice() { return kWhy; }
 
-void loadCudaKernelsFirst() {}
+void prepareCuda(int /*ranks*/) {}
 
 void useCudaDevice(int /*device*/) { throw std::runtime_error(kWhy); }
 

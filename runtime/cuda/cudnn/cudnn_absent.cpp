@@ -9,4 +9,6 @@ MadeKernel makeFusedAttention(const KernelSpec & /*spec*/,
   return nullptr;
 }
 
+std::size_t fusedAttentionVersion() { return 0; }
+
 } // namespace mtplan::runtime::cuda

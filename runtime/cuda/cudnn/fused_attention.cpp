@@ -123,4 +123,8 @@ MadeKernel makeFusedAttention(const KernelSpec &spec,
                                           found.graph);
 }
 
+std::size_t fusedAttentionVersion() {
+  return isWanted() ? cudnnGetVersion() : 0;
+}
+
 } // namespace mtplan::runtime::cuda

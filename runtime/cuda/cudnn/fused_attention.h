@@ -19,6 +19,9 @@ namespace mtplan::runtime::cuda {
 MadeKernel makeFusedAttention(const KernelSpec &spec,
                               const SharedContext &context);
 
+/// cuDNN's, as its cudnnGetVersion says it; 0 if it is not there or not wanted.
+std::size_t fusedAttentionVersion();
+
 } // namespace mtplan::runtime::cuda
 
 #endif // MTPLAN_RUNTIME_CUDA_CUDNN_FUSED_ATTENTION_H
