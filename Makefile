@@ -1,7 +1,7 @@
 # What a person types. The work itself is in scripts/, CMakePresets.json and
 # ctest; every target may be repeated and does only what is missing.
 
-.PHONY: demo test test-all setup build format docs bench clean help
+.PHONY: demo test test-all setup build package format docs bench clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -30,6 +30,9 @@ setup: ## install the Debian packages that are missing
 
 build: setup ## build everything
 	@scripts/build.sh release
+
+package: setup ## build archives that run where nothing can be installed
+	@scripts/package.sh
 
 format: setup ## clang-format every C++ file in place
 	@scripts/project_files.sh '*.cpp' '*.h' '*.cu' | \

@@ -39,14 +39,6 @@ void endSoon(std::chrono::milliseconds time) {
 
 } // namespace
 
-MpiBuild builtMpi() {
-#ifdef OPEN_MPI
-  return MpiBuild::openMpi;
-#else
-  return MpiBuild::mpich;
-#endif
-}
-
 void runUnderMpi(int ranks, const WorldOptions &options,
                  const std::function<void(World &)> &body) {
   // Open MPI ends a process, without a word, that reads the memory of another

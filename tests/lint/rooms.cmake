@@ -17,7 +17,7 @@ set(ROOMS ir passes planner codegen runtime tools)
 # The longest folder that fits decides.
 set(FOLDERS planner planner/graph planner/fit ir passes codegen codegen/source
     runtime/plan runtime/communicator runtime/random runtime/cpu runtime/cuda
-    runtime/cuda/standalone runtime/safetensors runtime/weights runtime tools)
+    runtime/cuda/loaded runtime/cuda/standalone runtime/safetensors runtime/weights runtime tools)
 set(planner_QUOTED planner/)
 set(planner_ANGLED nlohmann/)
 set(planner/graph_QUOTED planner/)
@@ -43,6 +43,8 @@ set(runtime/cpu_ANGLED oneapi/)
 set(runtime/cuda_QUOTED runtime/cuda/ runtime/backend/ runtime/communicator/
     runtime/plan/ runtime/random/)
 set(runtime/cuda_ANGLED)
+set(runtime/cuda/loaded_QUOTED runtime/cuda/ runtime/modules/)
+set(runtime/cuda/loaded_ANGLED)
 set(runtime/cuda/standalone_QUOTED ${runtime/cuda_QUOTED} runtime/training/)
 set(runtime/cuda/standalone_ANGLED netinet/ sys/)
 set(runtime/safetensors_QUOTED runtime/safetensors/ runtime/data/)

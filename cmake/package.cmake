@@ -1,0 +1,70 @@
+# Archives that run where nothing can be installed (docs/packages.md):
+#
+#   mtplan-<version>-linux-<processor>.tar.xz        mtrun, what runs plans, and
+#                                                    the examples
+#   mtplan-<version>-linux-<processor>-plan.tar.xz   mtplan, with MLIR
+#   mtplan-<version>-linux-<processor>-tests.tar.xz  the suites for GPUs
+#
+# All unpack into the same folder. A program brings along what it is linked to,
+# but for the C library, which has to be as new as that of the machine that made
+# the package, and for what belongs to a GPU's driver or to MPI: those come from
+# the machine.
+set(MTPLAN_FROM_MACHINE
+  "^(ld-linux|lib(c|m|mvec|dl|rt|pthread|resolv|util|anl)\\.so)"
+  "^lib(cuda|cublas|cublasLt|cudnn|nccl|nvrtc|nvidia|mpi)[-_.a-z]*\\.so")
+
+# mtplan_packaged(<component> <target>...)
+#
+# In DT_RPATH, unlike DT_RUNPATH, the libraries find theirs as well. The folders
+# of CUDA come after LD_LIBRARY_PATH.
+add_custom_target(package_contents)
+function(mtplan_packaged component)
+  add_dependencies(package_contents ${ARGN})
+  foreach(target ${ARGN})
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "EXECUTABLE")
+      target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
+      set_target_properties(${target} PROPERTIES
+        INSTALL_RPATH "$ORIGIN/../lib")
+    else()
+      set_target_properties(${target} PROPERTIES
+        INSTALL_RPATH "$ORIGIN:/usr/local/cuda/lib64:/usr/local/cuda/lib")
+    endif()
+  endforeach()
+  install(TARGETS ${ARGN} RUNTIME_DEPENDENCY_SET ${component}
+    RUNTIME DESTINATION bin COMPONENT ${component}
+    LIBRARY DESTINATION lib COMPONENT ${component})
+  install(RUNTIME_DEPENDENCY_SET ${component}
+    PRE_EXCLUDE_REGEXES ${MTPLAN_FROM_MACHINE}
+    RUNTIME DESTINATION bin COMPONENT ${component}
+    LIBRARY DESTINATION lib COMPONENT ${component})
+endfunction()
+
+get_property(modules GLOBAL PROPERTY MTPLAN_MODULES)
+mtplan_packaged(run mtrun ${modules})
+install(DIRECTORY examples DESTINATION . COMPONENT run)
+install(FILES README.md scripts/env.sh DESTINATION . COMPONENT run)
+if(MTPLAN_COMPILER)
+  mtplan_packaged(plan mtplan mtplan-validate)
+endif()
+set(tests "")
+foreach(target cuda_tests cudnn_tests)
+  if(TARGET ${target})
+    list(APPEND tests ${target})
+  endif()
+endforeach()
+if(tests)
+  mtplan_packaged(tests ${tests})
+endif()
+
+set(CPACK_GENERATOR TXZ)
+set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+string(TOLOWER ${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR} platform)
+set(CPACK_PACKAGE_FILE_NAME mtplan-${PROJECT_VERSION}-${platform})
+set(CPACK_ARCHIVE_RUN_FILE_NAME ${CPACK_PACKAGE_FILE_NAME})
+set(CPACK_STRIP_FILES ON)
+set(CPACK_ARCHIVE_THREADS 0)
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_SOURCE_DIR}/build)
+set(CPACK_COMPONENT_INCLUDE_TOPLEVEL_DIRECTORY ON)
+include(CPack)

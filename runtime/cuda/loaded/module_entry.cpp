@@ -1,0 +1,14 @@
+//===- module_entry.cpp - What the file with CUDA's code answers ----------===//
+
+#include "runtime/cuda/loaded/module_entry.h"
+
+using namespace mtplan::runtime;
+
+extern "C" const void *mtplanCudaModule() {
+  static const cuda::ModuleTable table = {
+      &cudaDevices,     &whyNoCudaDevice, &prepareCuda,
+      &useCudaDevice,   &makeCudaBackend, &makeCudaBackendBeside,
+      &cudaKernelNames,
+  };
+  return &table;
+}

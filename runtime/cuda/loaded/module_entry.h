@@ -1,0 +1,27 @@
+//===- module_entry.h - What the file with CUDA's code answers --*- C++ -*-===//
+//
+// The functions of cuda_backend.h, for a program that finds them once it runs.
+// Both sides are of one build: the table has no version.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_RUNTIME_CUDA_LOADED_MODULE_ENTRY_H
+#define MTPLAN_RUNTIME_CUDA_LOADED_MODULE_ENTRY_H
+
+#include "runtime/cuda/cuda_backend.h"
+
+namespace mtplan::runtime::cuda {
+
+struct ModuleTable {
+  decltype(&cudaDevices) devices;
+  decltype(&whyNoCudaDevice) whyNoDevice;
+  decltype(&prepareCuda) prepare;
+  decltype(&useCudaDevice) useDevice;
+  decltype(&makeCudaBackend) make;
+  decltype(&makeCudaBackendBeside) makeBeside;
+  decltype(&cudaKernelNames) kernelNames;
+};
+
+} // namespace mtplan::runtime::cuda
+
+#endif // MTPLAN_RUNTIME_CUDA_LOADED_MODULE_ENTRY_H

@@ -1,0 +1,18 @@
+//===- module.cpp - Code in a file of its own -----------------------------===//
+
+#include "runtime/modules/module.h"
+
+#include <dlfcn.h>
+
+namespace mtplan::runtime {
+
+const void *moduleTable(const char *file, const char *entry) {
+  // Every name now: one that is missing would end the program later.
+  void *const module = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  void *const found = module ? dlsym(module, entry) : nullptr;
+  if (!found)
+    throw ModuleError(dlerror());
+  return reinterpret_cast<const void *(*)()>(found)();
+}
+
+} // namespace mtplan::runtime

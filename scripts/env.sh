@@ -1,0 +1,37 @@
+# . env.sh: puts mtplan's programs in PATH and the folders of NVIDIA's libraries
+# in LD_LIBRARY_PATH, those of $CUDA_HOME or /usr/local/cuda and of the wheels
+# that python3 has. Of each library the first that is found counts; a folder
+# that is in LD_LIBRARY_PATH already comes before all of them.
+#
+# shellcheck shell=sh
+_mtplan_add() {
+  case ":$LD_LIBRARY_PATH:" in
+  *":$1:"*) ;;
+  *) LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$1 ;;
+  esac
+}
+
+# Folders of wheels: nvidia/*/lib below each place where python3 looks.
+_mtplan_wheels() {
+  command -v python3 >/dev/null || return 0
+  python3 - <<'PYTHON' 2>/dev/null
+import glob, sys
+for place in sys.path:
+    for folder in sorted(glob.glob(place + "/nvidia/*/lib")):
+        if " " not in folder:
+            print(folder)
+PYTHON
+}
+
+_mtplan_root=$(cd "$(dirname "${BASH_SOURCE:-$0}")" && pwd)
+case ":$PATH:" in
+*":$_mtplan_root/bin:"*) ;;
+*) PATH=$_mtplan_root/bin:$PATH ;;
+esac
+for _mtplan_folder in $(_mtplan_wheels) "${CUDA_HOME:-/usr/local/cuda}/lib64" \
+  "${CUDA_HOME:-/usr/local/cuda}/lib"; do
+  [ ! -e "$_mtplan_folder" ] || _mtplan_add "$_mtplan_folder"
+done
+export PATH LD_LIBRARY_PATH
+unset _mtplan_root _mtplan_folder
+unset -f _mtplan_add _mtplan_wheels
