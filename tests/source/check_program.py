@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""check_program.py builds FOLDER [ARCH...]  |  check_program.py trains FOLDER [DATA [TOLERANCE]]
+"""check_program.py builds FOLDER [ARCH...]  |  check_program.py trains FOLDER [DATA [TOLERANCE [STEPS [FLAG...]]]]
 
 builds: FOLDER/train.cu has as many waits as the plan, and nvcc compiles it for
 the architectures and links it, with warnings as errors. trains: the program, compiled for the host and run on the
 emulator of tests/emulator, its streams in three orders, has the losses that mtrun
-has for the same plan, data and seed. Where things are CMake says in MTPLAN_PROGRAMS (tests/CMakeLists.txt).
+has for the same plan, data and seed, with FLAGs, and skips the same steps. Where things are CMake says in MTPLAN_PROGRAMS (tests/CMakeLists.txt).
 """
 import json
 import os
@@ -52,7 +52,7 @@ def builds(folder, archs):
     run([*listed("nvcc"), made, "-o", f"{folder}/train", "-lcublasLt", "-lnccl"])
 
 
-def trains(folder, data="synthetic", tolerance=TOLERANCE):
+def trains(folder, data="synthetic", tolerance=TOLERANCE, steps=STEPS, *flags):
     made, program = f"{folder}/host.o", f"{folder}/host"
     run([*listed("ccache"), *listed("host"), "-c", f"{folder}/train.cu", "-o",
          made])
@@ -62,27 +62,31 @@ def trains(folder, data="synthetic", tolerance=TOLERANCE):
     if data != "synthetic":
         stored = f"{folder}/steps"
         run(["mtrun", "data", "steps", data, folder, stored, "--steps",
-             str(STEPS)])
+             str(steps)])
     metrics = f"{folder}/metrics.jsonl"
     if os.path.exists(metrics):
         os.remove(metrics)
-    run(["mtrun", folder, "--steps", str(STEPS), "--data", data, "--patience",
-         "300", "--metrics", metrics])
+    run(["mtrun", folder, "--steps", str(steps), "--data", data, "--patience",
+         "300", "--metrics", metrics, *flags])
     with open(metrics, encoding="utf-8") as file:
         expected = [json.loads(line) for line in file]
     for pace in PACES:
-        said = run([program, "--steps", str(STEPS), "--data", stored],
+        said = run([program, "--steps", str(steps), "--data", stored],
                    env={**os.environ, "MTPLAN_DEVICES": str(ranks),
                         "MTPLAN_PACE": pace})
         compare(said, expected, float(tolerance), pace)
-    print(f"{STEPS} steps as mtrun has them")
+    print(f"{steps} steps as mtrun has them")
 
 
 def compare(said, expected, tolerance, pace):
-    own = re.findall(r"^step (\d+) .*?loss (\S+)  norm (\S+)", said, re.M)
-    if len(own) != STEPS:
-        sys.exit(f"{len(own)} of {STEPS} steps:\n{said}")
-    for (step, loss, norm), record in zip(own, expected):
+    own = re.findall(r"^step (\d+) .*?loss (\S+)  norm (\S+)(?:.*?  (skipped)$)?", said, re.M)
+    if len(own) != len(expected):
+        sys.exit(f"{len(own)} of {len(expected)} steps:\n{said}")
+    for (step, loss, norm, skipped), record in zip(own, expected):
+        if bool(skipped) != record["skipped"]:
+            sys.exit(f"step {step}: is {skipped or 'not skipped'}, unlike mtrun's")
+        if skipped:  # without a norm
+            norm = record["gradient_norm"] = 0
         for name, mine, theirs in [("loss", loss, record["loss"]),
                                    ("norm", norm, record["gradient_norm"])]:
             # No number is never near.

@@ -1,5 +1,4 @@
-//===- meeting.h - How processes that stand alone find each other *- C++
-//-*-===//
+//===- meeting.h - How processes find each other ----------------*- C++ -*-===//
 //
 // Launchers' variables say who a process is; rank 0 then hands something out to
 // the others over TCP, at MASTER_ADDR (127.0.0.1) and the port after
