@@ -222,10 +222,9 @@ private:
     for (const Axis &axis : plan.mesh)
       sizes.push_back(axis.size);
     text.comment("One rank, from its start to its end.");
-    text.line("void runRank(int device, int number, const ncclUniqueId &id,");
-    text.open("             const Options &options) {");
-    text.line("Rank rank = rankOn(device, number, " +
-              std::to_string(plan.ranks) + ", id, " + listText(sizes) + ", " +
+    text.open("void runRank(const Start &start, const Options &options) {");
+    text.line("Rank rank = startedRank(start, " + std::to_string(plan.ranks) +
+              ", " + listText(sizes) + ", " +
               std::to_string(plan.streams.size()) + ");");
     for (const Group &group : plan.groups) {
       text.comment(group.name);
@@ -240,7 +239,7 @@ private:
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       const std::string stage = "stage" + std::to_string(s);
       if (plan.stages.size() > 1)
-        text.open("if (isOneOf(number, " + listText(plan.stages[s].ranks) +
+        text.open("if (isOneOf(rank.rank, " + listText(plan.stages[s].ranks) +
                   ")) {");
       text.line(stage + "::open(rank);");
       text.call("trainSteps",
@@ -256,8 +255,8 @@ private:
     text.open("try {");
     text.line("const Options options = optionsOf(count, words);");
     text.open("onEveryRank(" + std::to_string(plan.ranks) +
-              ", [&](int device, int rank, const ncclUniqueId &id) {");
-    text.line("runRank(device, rank, id, options);");
+              ", [&](const Start &start) {");
+    text.line("runRank(start, options);");
     text.close("});");
     text.leave();
     text.open("} catch (const std::exception &error) {");

@@ -1,5 +1,6 @@
 //===- graphs.cpp - Captures of streams, run on the host ------------------===//
 
+#include <algorithm>
 #include <set>
 
 #include "tests/emulator/machine.h"
@@ -149,11 +150,12 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
     const std::lock_guard lock(machine().mutex);
     ++machine().launches;
   }
-  return put(stream, [nodes = graph->nodes] {
+  const auto work = [nodes = graph->nodes] {
     return Polled([launch = std::make_shared<Launch>(nodes)] {
       return launch->advance();
     });
-  });
+  };
+  return put(stream, work, std::ranges::any_of(graph->nodes, &Node::meets));
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
   delete graph;

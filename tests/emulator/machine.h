@@ -16,6 +16,7 @@
 #include <mutex>
 #include <vector>
 
+#include "tests/emulator/in_flight.h"
 #include "tests/emulator/streams.h"
 
 namespace mtplan::emulator {
@@ -26,6 +27,7 @@ using Make = std::function<Polled()>;
 struct Node {
   Make make;
   std::vector<std::size_t> after;
+  bool meets = false; ///< it waits for others
 };
 
 /// What is being captured from a stream and those that joined it.
@@ -58,6 +60,7 @@ struct Machine {
   int launches = 0;                   ///< of graphs
   std::atomic<int> globalCaptures{0}; ///< that are open
   bool timesInGraphs = true;          ///< are told
+  InFlight flights;
 
   bool advance(cudaStream_t stream);
   bool advanceAny(cudaStream_t asked);
@@ -71,6 +74,7 @@ inline constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 struct Happening {
   bool done = false;
   std::uint64_t when = 0; ///< among all
+  Flights past;           ///< that it comes after
 };
 
 /// While there is one the memory of devices may be touched; else it is out of
@@ -83,13 +87,15 @@ struct WithinReach {
 };
 
 /// Puts work on a stream, or what makes it into the stream's capture.
-cudaError_t put(cudaStream_t stream, const Make &make);
+/// \param meets  it waits for others
+cudaError_t put(cudaStream_t stream, const Make &make, bool meets = false);
 
 } // namespace mtplan::emulator
 
 struct CUstream_st {
   int device = 0;
   std::deque<mtplan::emulator::Polled> work;
+  mtplan::emulator::Flights past; ///< of what it was given so far
   std::shared_ptr<mtplan::emulator::Captured> captured;
   std::size_t last = mtplan::emulator::kNone; ///< its last node
   std::vector<std::size_t> alsoAfter; ///< what its next node follows, too

@@ -47,7 +47,8 @@ NcclRegistry &ncclRegistry() {
 }
 
 ncclResult_t NcclRegistry::allocate(void **data, std::size_t bytes) {
-  if (whyHomeless() != cudaSuccess)
+  if (whyHomeless() != cudaSuccess ||
+      whyNoMemoryNow("ncclMemAlloc") != cudaSuccess)
     return ncclUnhandledCudaError;
   const int device = presentDevice();
   const std::size_t length =
@@ -65,6 +66,8 @@ ncclResult_t NcclRegistry::allocate(void **data, std::size_t bytes) {
 }
 
 ncclResult_t NcclRegistry::free(void *data) {
+  if (whyNoMemoryNow("ncclMemFree") != cudaSuccess)
+    return ncclUnhandledCudaError;
   const bool busy = isBusy(presentDevice());
   const std::lock_guard lock(mutex);
   const auto found = pieces.find(byteOf(data));

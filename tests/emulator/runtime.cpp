@@ -68,8 +68,10 @@ DevicePages &devicePages() {
   return all;
 }
 
-cudaError_t whyNoMemory() {
+cudaError_t whyNoMemory(const char *call) {
   if (const cudaError_t why = whyHomeless(); why != cudaSuccess)
+    return why;
+  if (const cudaError_t why = whyNoMemoryNow(call); why != cudaSuccess)
     return why;
   return emulatorIsCapturing() ? cudaErrorStreamCaptureUnsupported
                                : cudaSuccess;
@@ -79,7 +81,7 @@ cudaError_t whyNoMemory() {
 constexpr int kUnknown = 0xA5;
 
 cudaError_t allocate(void **data, std::size_t size) {
-  if (const cudaError_t why = whyNoMemory(); why != cudaSuccess)
+  if (const cudaError_t why = whyNoMemory("cudaMallocHost"); why != cudaSuccess)
     return why;
   // As aligned as the device's own.
   constexpr std::size_t kUnit = 256;
@@ -143,6 +145,9 @@ const char *cudaGetErrorString(cudaError_t error) {
     return "invalid device ordinal";
   case cudaErrorDeviceUninitialized:
     return "of several devices none is the thread's";
+  case cudaErrorNotPermitted:
+    return "not permitted: another device of the process may be at work that "
+           "waits for this one";
   case cudaErrorInvalidResourceHandle:
     return "invalid resource handle";
   case cudaErrorInvalidConfiguration:
@@ -159,7 +164,7 @@ const char *cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaMalloc(void **devPtr, size_t size) {
-  if (const cudaError_t why = whyNoMemory(); why != cudaSuccess)
+  if (const cudaError_t why = whyNoMemory("cudaMalloc"); why != cudaSuccess)
     return why;
   void *const data = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -176,6 +181,8 @@ cudaError_t cudaMalloc(void **devPtr, size_t size) {
 }
 
 cudaError_t cudaFree(void *devPtr) {
+  if (const cudaError_t why = whyNoMemoryNow("cudaFree"); why != cudaSuccess)
+    return why;
   if (const cudaError_t status = cudaDeviceSynchronize(); status != cudaSuccess)
     return status;
   DevicePages &pages = devicePages();
@@ -206,6 +213,9 @@ cudaError_t cudaMallocHost(void **ptr, size_t size) {
 }
 
 cudaError_t cudaFreeHost(void *ptr) {
+  if (const cudaError_t why = whyNoMemoryNow("cudaFreeHost");
+      why != cudaSuccess)
+    return why;
   if (const cudaError_t status = cudaDeviceSynchronize(); status != cudaSuccess)
     return status;
   const std::lock_guard lock(pinned().mutex);

@@ -1,8 +1,9 @@
 //===- standalone.cpp - What a program that stands alone needs beside -----===//
 //
 // Linked to emitted programs only: as many devices as MTPLAN_DEVICES says, with
-// a thread each, whose streams go on as MTPLAN_PACE says, and the one function
-// of NCCL that nobody else calls.
+// a thread each, whose streams go on as MTPLAN_PACE says, the watch over memory
+// calls with its MTPLAN_LATENESS in ms, and the one function of NCCL that
+// nobody else calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +17,7 @@
 
 #include <nccl.h>
 
+#include "tests/emulator/in_flight.h"
 #include "tests/emulator/streams.h"
 
 namespace {
@@ -46,6 +48,9 @@ std::map<ncclComm_t, int> called; ///< how many, by who calls
       {"first", Pace::first}, {"last", Pace::last}, {"asked", Pace::asked}};
   if (const char *pace = std::getenv("MTPLAN_PACE"))
     mtplan::emulator::setPace(paces.at(pace));
+  const char *lateness = std::getenv("MTPLAN_LATENESS");
+  mtplan::emulator::setMemoryWatch(
+      true, std::chrono::milliseconds(lateness ? std::atoi(lateness) : 0));
   return true;
 }();
 

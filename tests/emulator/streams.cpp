@@ -1,5 +1,7 @@
 //===- streams.cpp - What is queued on a device, run on the host ----------===//
 
+#include <utility>
+
 #include "tests/emulator/machine.h"
 
 using namespace mtplan::emulator;
@@ -40,11 +42,13 @@ bool Machine::advanceAny(cudaStream_t asked) {
   return false;
 }
 
-cudaError_t put(cudaStream_t stream, const Make &make) {
+cudaError_t put(cudaStream_t stream, const Make &make, bool meets) {
   Machine &all = machine();
   const std::lock_guard lock(all.mutex);
   if (!stream->captured) {
     stream->work.push_back(make());
+    if (meets)
+      stream->past.insert(all.flights.begin(stream->device));
     all.changed.notify_all();
     return cudaSuccess;
   }
@@ -54,7 +58,7 @@ cudaError_t put(cudaStream_t stream, const Make &make) {
   if (stream->last != kNone)
     after.push_back(stream->last);
   stream->last = into.nodes.size();
-  into.nodes.push_back({make, after});
+  into.nodes.push_back({make, after, meets});
   return cudaSuccess;
 }
 
@@ -108,6 +112,17 @@ bool isCaptured(cudaStream_t stream) {
     return false;
   stream->captured->isSpoilt = true;
   return true;
+}
+
+/// The host has waited for what the stream was given.
+void end(cudaStream_t stream) {
+  machine().flights.end(std::exchange(stream->past, {}));
+}
+
+/// Or for the event.
+cudaError_t ended(cudaEvent_t event) {
+  machine().flights.end(event->happening->past);
+  return cudaSuccess;
 }
 
 /// What marks that an event has happened. The caller holds the mutex.
@@ -177,7 +192,7 @@ cudaError_t enqueue(cudaStream_t stream, const std::function<void()> &work) {
 
 cudaError_t enqueuePolled(cudaStream_t stream,
                           const std::function<Polled()> &make) {
-  return put(stream, make);
+  return put(stream, make, true);
 }
 
 } // namespace mtplan::emulator
@@ -237,6 +252,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (isCaptured(stream))
     return cudaErrorStreamCaptureUnsupported;
   runUntil([&] { return stream->work.empty(); }, stream);
+  const std::lock_guard lock(machine().mutex);
+  end(stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
@@ -245,7 +262,10 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const WithinReach reach;
   const std::lock_guard lock(machine().mutex);
   machine().advanceAny(stream);
-  return stream->work.empty() ? cudaSuccess : cudaErrorNotReady;
+  if (!stream->work.empty())
+    return cudaErrorNotReady;
+  end(stream);
+  return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
   if (isForbidden())
@@ -256,6 +276,8 @@ cudaError_t cudaDeviceSynchronize() {
         return false;
     return true;
   });
+  const std::lock_guard lock(machine().mutex);
+  machine().flights.endAll(currentDevice);
   return cudaSuccess;
 }
 
@@ -283,6 +305,10 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   }
   event->happening = std::make_shared<Happening>();
   event->captured = nullptr;
+  {
+    const std::lock_guard lock(machine().mutex);
+    event->happening->past = stream->past;
+  }
   return put(stream, [its = event->happening] { return marking(its); });
 }
 // Whether an external event has happened is known of its graph's last launch,
@@ -339,6 +365,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
     return spoilt(*stream->captured, cudaErrorStreamCaptureIsolation);
   if (!event->happening)
     return cudaSuccess;
+  {
+    const std::lock_guard lock(machine().mutex);
+    machine().flights.add(stream->past, event->happening->past);
+  }
   return put(stream, [its = event->happening] {
     return Polled([its] { return its->done; });
   });
@@ -352,19 +382,23 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     return cudaErrorStreamCaptureUnsupported;
   const WithinReach reach;
   const std::lock_guard lock(machine().mutex);
-  if (!event->happening || event->happening->done)
+  if (!event->happening)
     return cudaSuccess;
+  if (event->happening->done)
+    return ended(event);
   machine().advanceAny(nullptr);
-  return event->happening->done ? cudaSuccess : cudaErrorNotReady;
+  return event->happening->done ? ended(event) : cudaErrorNotReady;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (event->captured)
     return cudaErrorCapturedEvent;
   if (isForbidden())
     return cudaErrorStreamCaptureUnsupported;
-  if (event->happening)
-    runUntil([its = event->happening] { return its->done; });
-  return cudaSuccess;
+  if (!event->happening)
+    return cudaSuccess;
+  runUntil([its = event->happening] { return its->done; });
+  const std::lock_guard lock(machine().mutex);
+  return ended(event);
 }
 
 /// Whether this thread may not do what would have to wait.

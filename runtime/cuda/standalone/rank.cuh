@@ -1,16 +1,14 @@
 //===- rank.cuh - A rank of a program that stands alone ---------*- C++ -*-===//
 //
-// Its place, its memory, and what its instructions call beside kernels. What is
-// sent is first copied: a line has a stream of its own, and keeps nobody
-// waiting.
+// Its place, its memory, and what kernels look up.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_RANK_CUH
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_RANK_CUH
 
+#include <barrier>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -74,25 +72,22 @@ struct Dealt {
   std::int64_t blocks = 0;
 };
 
-/// What a step trains on.
-class Samples {
-public:
-  virtual ~Samples() = default;
-  /// Steps come one after another, from 1.
-  virtual void begin(std::int64_t step) = 0;
-  /// Targets of the step that are tokens, of all ranks.
-  virtual double count() = 0;
-  /// All elements of an input of a micro-batch, of all ranks.
-  /// \param limit  integers are below; 0: no integers
-  virtual std::vector<double> values(const std::string &label, int microBatch,
-                                     std::int64_t limit,
-                                     std::int64_t elements) = 0;
+/// An input of the step: this rank's piece of it, which the host writes before
+/// every step.
+struct Fed {
+  std::string label;
+  int microBatch;
+  TensorView piece;
+  std::int64_t limit; ///< integers are below; 0: no integers
+  ElementType type;
+  std::byte *to; ///< of Rank::inputs
 };
 
 struct Rank {
   int rank = 0, ranks = 1;
-  std::vector<int> places; ///< by axis of the mesh
-  Streams streams;         ///< of the plan
+  std::barrier<> *threads = nullptr; ///< of ranks; null: it has its process
+  std::vector<int> places;           ///< by axis of the mesh
+  Streams streams;                   ///< of the plan
   ncclComm_t world = nullptr;
   std::vector<ncclComm_t> groups;
   std::vector<int> groupSizes;
@@ -100,6 +95,7 @@ struct Rank {
 
   std::byte *arenas[kArenas] = {};
   Staging inputs;
+  std::vector<Fed> fed;
   /// On the device: this rank's sum of squares and reports, then all ranks'
   /// sums, then their reports. And where the host hears of all ranks'.
   double *told = nullptr, *heard = nullptr;
@@ -108,12 +104,20 @@ struct Rank {
   std::unique_ptr<MatrixProducts> products; ///< of the rank's device
   std::map<std::string, void *> tables;
   std::map<std::string, Dealt> dealt;
-  Samples *samples = nullptr; ///< of the step
-  double lossScale = 1.0;
 
   /// Where the plan's runs begin and end.
   cudaStream_t stream() const { return streams.lanes.front().stream; }
 };
+
+/// Until every rank of this process has come.
+///
+/// To ask for memory may wait until no GPU of the process works that others
+/// reach into, while their collectives wait for this rank's: so all ranks have
+/// what they need, and NCCL what it needs, before the first begins.
+inline void meet(const Rank &rank) {
+  if (rank.threads)
+    rank.threads->arrive_and_wait();
+}
 
 /// One run of a program: of a layer, for a micro-batch.
 struct Run {
@@ -168,15 +172,16 @@ struct Run {
   }
 };
 
-/// A copy on the device, for good.
+/// A copy on the device, for good: there at once, and no part of the step.
 template <typename T>
 void *uploaded(const Run &now, const std::vector<T> &values) {
   const std::size_t bytes = values.size() * sizeof(T);
+  cudaStream_t aside = now.rank.streams.aside;
   void *there = nullptr;
   MTPLAN_CUDA(cudaMalloc(&there, bytes));
   MTPLAN_CUDA(cudaMemcpyAsync(there, values.data(), bytes,
-                              cudaMemcpyHostToDevice, now.stream()));
-  MTPLAN_CUDA(cudaStreamSynchronize(now.stream()));
+                              cudaMemcpyHostToDevice, aside));
+  MTPLAN_CUDA(cudaStreamSynchronize(aside));
   return there;
 }
 
@@ -223,17 +228,6 @@ void addSquares(Rank &rank, const char *name,
                now.scratch(squareSumScratch(all)));
 }
 
-/// c = epilogue(a b + bias + before), as the shape has it; algorithms are
-/// chosen when a shape is first met.
-/// \param before  null: c itself
-inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
-                     const void *b, const void *bias, void *c,
-                     const void *before = nullptr, const void *kept = nullptr) {
-  const MatrixProduct &product = now.rank.products->of(shape);
-  product.run(now.stream(), {a, b, bias, c, before, kept},
-              now.lane().workspace.atLeast(product.workspaceBytes()));
-}
-
 inline const void *plus(const void *data, std::int64_t elements,
                         ElementType type) {
   return static_cast<const std::byte *>(data) + elements * bytesOf(type);
@@ -273,189 +267,10 @@ inline Tensor converted(const Run &now, const Tensor &from, const Tensor &to,
   return to;
 }
 
-/// c = a b (+ c, as the shape has it), and the sum of one of the two over k, to
-/// `gradient` likewise: beside the product, if the device has such a one.
-/// \param summed  that operand, [samples, rows, columns]
-template <typename R>
-void multiplyAndSum(const Run &now, MatrixShape shape, const void *a,
-                    const void *b, void *c, const Tensor &summed,
-                    const Tensor &gradient, const ColumnSizes &sizes) {
-  const MatrixProduct *both = now.rank.products->find(shape);
-  if (!both) {
-    shape.sums = OperandSum::none;
-    multiply(now, shape, a, b, nullptr, c);
-    sum<R>(now.stream(), summed, gradient, sizes,
-           now.scratch(columnScratch<R>(sizes, 1)), shape.adds);
-    return;
-  }
-  // The product stores a sum, and never adds to it.
-  Tensor stored = gradient;
-  if (shape.adds)
-    stored.data = now.scratch(bytesOf(gradient, sizes.columns));
-  both->run(now.stream(), {a, b, nullptr, c, nullptr, nullptr, stored.data},
-            now.lane().workspace.atLeast(both->workspaceBytes()));
-  if (shape.adds)
-    ofEach<R>(now, EachSum(), sizes.columns, gradient, stored, gradient);
-}
-
-inline ncclDataType_t ncclTypeOf(ElementType type) {
-  return type == ElementType::f64    ? ncclFloat64
-         : type == ElementType::f32  ? ncclFloat32
-         : type == ElementType::f16  ? ncclFloat16
-         : type == ElementType::bf16 ? ncclBfloat16
-                                     : ncclInt32;
-}
-
-/// [inner][outer][width] to [outer][inner][width]
-inline void swapRows(const Run &now, const Tensor &from, const Tensor &to,
-                     std::int64_t outer, std::int64_t inner,
-                     std::int64_t width) {
-  const Strides source{2, {outer, inner}, {width, outer * width}, 0, width};
-  // Through float neither f64 nor i32 would come as it went.
-  if (to.type == ElementType::f64 || to.type == ElementType::i32)
-    take<double>(now.stream(), from, to, outer * inner, source);
-  else
-    take<float>(now.stream(), from, to, outer * inner, source);
-}
-
-inline void allReduce(const Run &now, int group, const Tensor &from,
-                      const Tensor &to, std::int64_t elements,
-                      ncclRedOp_t how) {
-  MTPLAN_NCCL(ncclAllReduce(
-      from.data, to.data, static_cast<std::size_t>(elements),
-      ncclTypeOf(to.type), how,
-      now.rank.groups[static_cast<std::size_t>(group)], now.stream()));
-}
-
-/// [outer][inner] of each rank to [outer][ranks][inner]
-inline void allGather(const Run &now, int group, const Tensor &from,
-                      const Tensor &to, std::int64_t outer,
-                      std::int64_t inner) {
-  const auto g = static_cast<std::size_t>(group);
-  const std::int64_t ranks = now.rank.groupSizes[g];
-  Tensor all = to;
-  if (outer > 1)
-    all.data = now.lane().exchange.atLeast(bytesOf(to, ranks * outer * inner));
-  MTPLAN_NCCL(ncclAllGather(
-      from.data, all.data, static_cast<std::size_t>(outer * inner),
-      ncclTypeOf(to.type), now.rank.groups[g], now.stream()));
-  if (outer > 1)
-    swapRows(now, all, to, outer, ranks, inner);
-}
-
-/// [outer][ranks][inner] of each rank to [outer][inner], reduced
-inline void reduceScatter(const Run &now, int group, const Tensor &from,
-                          const Tensor &to, std::int64_t outer,
-                          std::int64_t inner, ncclRedOp_t how) {
-  const auto g = static_cast<std::size_t>(group);
-  const std::int64_t ranks = now.rank.groupSizes[g];
-  Tensor all = from;
-  if (outer > 1) {
-    all.data =
-        now.lane().exchange.atLeast(bytesOf(from, ranks * outer * inner));
-    swapRows(now, from, all, ranks, outer, inner);
-  }
-  MTPLAN_NCCL(ncclReduceScatter(
-      all.data, to.data, static_cast<std::size_t>(outer * inner),
-      ncclTypeOf(to.type), how, now.rank.groups[g], now.stream()));
-}
-
-/// [rows][ranks][width], of which every rank gets its part, to
-/// [newRows][ranks][newWidth], in which every rank's part lies side by side
-inline void allToAll(const Run &now, int group, const Tensor &from,
-                     const Tensor &to, std::int64_t rows, std::int64_t width,
-                     std::int64_t newRows, std::int64_t newWidth) {
-  const auto g = static_cast<std::size_t>(group);
-  const std::int64_t ranks = now.rank.groupSizes[g], part = rows * width;
-  const std::size_t bytes = roundedUp(bytesOf(from, ranks * part));
-  auto *room = static_cast<std::byte *>(now.lane().exchange.atLeast(2 * bytes));
-  const Tensor packed{room, from.type}, received{room + bytes, from.type};
-  swapRows(now, from, packed, ranks, rows, width);
-  MTPLAN_NCCL(ncclGroupStart());
-  for (int other = 0; other < static_cast<int>(ranks); ++other) {
-    const auto count = static_cast<std::size_t>(part);
-    MTPLAN_NCCL(ncclSend(plus(packed.data, other * part, from.type), count,
-                         ncclTypeOf(from.type), other, now.rank.groups[g],
-                         now.stream()));
-    MTPLAN_NCCL(ncclRecv(plus(received.data, other * part, from.type), count,
-                         ncclTypeOf(from.type), other, now.rank.groups[g],
-                         now.stream()));
-  }
-  MTPLAN_NCCL(ncclGroupEnd());
-  swapRows(now, received, to, newRows, ranks, newWidth);
-}
-
-inline void send(const Run &now, int line, const Tensor &from,
-                 std::int64_t elements) {
-  Line &own = now.rank.lines[static_cast<std::size_t>(line)];
-  const std::size_t bytes = bytesOf(from, elements);
-  std::byte *copy = own.copies.data + own.copied;
-  own.copied += roundedUp(bytes);
-  MTPLAN_CUDA(cudaMemcpyAsync(copy, from.data, bytes, cudaMemcpyDeviceToDevice,
-                              now.stream()));
-  MTPLAN_CUDA(cudaEventRecord(own.ready, now.stream()));
-  MTPLAN_CUDA(cudaStreamWaitEvent(own.stream, own.ready, 0));
-  MTPLAN_NCCL(ncclSend(copy, static_cast<std::size_t>(elements),
-                       ncclTypeOf(from.type), own.other, own.communicator,
-                       own.stream));
-}
-
-inline void receive(const Run &now, int line, const Tensor &to,
-                    std::int64_t elements) {
-  const Line &own = now.rank.lines[static_cast<std::size_t>(line)];
-  MTPLAN_NCCL(ncclRecv(to.data, static_cast<std::size_t>(elements),
-                       ncclTypeOf(to.type), own.other, own.communicator,
-                       now.stream()));
-}
-
 /// Adds a number to what the step reports.
 inline void report(const Run &now, int which, const Tensor &from) {
   const Tensor to{now.rank.told + 2 + which, ElementType::f64};
   ofEach<double>(now, EachSum(), 1, to, to, from);
-}
-
-/// From the step's inputs in the host's memory.
-inline void upload(const Run &now, const Tensor &to,
-                   const std::vector<double> &values) {
-  const std::size_t bytes =
-      bytesOf(to, static_cast<std::int64_t>(values.size()));
-  std::byte *const from = now.rank.inputs.take(bytes);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    writeElement(to.type, from, static_cast<std::int64_t>(i), values[i]);
-  MTPLAN_CUDA(cudaMemcpyAsync(to.data, from, bytes, cudaMemcpyHostToDevice,
-                              now.stream()));
-}
-
-/// An input of the step: this rank's piece of it.
-inline void feed(const Run &now, const char *label, const Tensor &to,
-                 const TensorView &piece, std::int64_t limit) {
-  Samples &samples = *now.rank.samples;
-  if (std::strcmp(label, "count") == 0)
-    // Losses are sums over this number: a part of it is a multiple of them.
-    return upload(
-        now, to,
-        std::vector<double>(static_cast<std::size_t>(piece.elements()),
-                            samples.count() / now.rank.lossScale));
-  std::int64_t elements = 1;
-  for (const Span &span : piece.pieces)
-    elements *= span.global;
-  const std::vector<double> all =
-      samples.values(label, now.microBatch, limit, elements);
-  std::vector<double> mine(static_cast<std::size_t>(piece.elements()));
-  std::vector<std::int64_t> place(piece.shape.size(), 0);
-  for (double &value : mine) {
-    std::int64_t global = 0;
-    for (std::size_t d = 0; d < place.size(); ++d)
-      global =
-          global * piece.pieces[d].global + piece.pieces[d].offset + place[d];
-    value = all[static_cast<std::size_t>(global)];
-    for (std::size_t d = place.size(); d-- > 0;) {
-      if (++place[d] < piece.shape[d])
-        break;
-      place[d] = 0;
-    }
-  }
-  upload(now, to, mine);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "runtime/cuda/standalone/rank.cuh"
+#include "runtime/cuda/standalone/inputs.cuh"
 #include "runtime/random/draws.h"
 
 namespace mtplan::runtime::cuda {

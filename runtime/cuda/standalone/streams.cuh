@@ -19,9 +19,9 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Memory of the device that grows, and is given back when the process ends:
-/// also what it has outgrown, for to give that back earlier waits for the whole
-/// device, and so for who is to receive what it sends.
+/// Memory of the device that grows while the step is captured, and is given
+/// back when the process ends: also what it has outgrown, which is in the
+/// graph.
 struct Scratch {
   std::byte *data = nullptr;
   std::size_t size = 0;
@@ -35,16 +35,16 @@ struct Scratch {
   }
 };
 
-/// Memory of the host that copies of a step go from, and return at once.
+/// Memory of the host that copies of the step go from.
 struct Staging {
   std::byte *data = nullptr;
-  std::size_t size = 0, used = 0; ///< in this step
+  std::size_t size = 0, used = 0; ///< bytes
 
   void open(std::size_t bytes) {
     size = bytes;
     MTPLAN_CUDA(cudaMallocHost(reinterpret_cast<void **>(&data), size));
   }
-  /// That nobody else has before the next step.
+  /// That nobody else has.
   std::byte *take(std::size_t bytes) {
     if (used + bytes > size)
       throw DeviceError("inputs of a step take more than the " +
@@ -63,6 +63,7 @@ struct Lane {
 
 struct Streams {
   std::vector<Lane> lanes;
+  cudaStream_t aside = nullptr;    ///< beside the step
   std::vector<cudaEvent_t> events; ///< recorded anew by every run
   std::size_t recorded = 0;        ///< of them, in this run
 
@@ -71,6 +72,7 @@ struct Streams {
     for (Lane &lane : lanes)
       MTPLAN_CUDA(
           cudaStreamCreateWithFlags(&lane.stream, cudaStreamNonBlocking));
+    MTPLAN_CUDA(cudaStreamCreateWithFlags(&aside, cudaStreamNonBlocking));
   }
 
   /// A run begins: the others go on from where the first is.

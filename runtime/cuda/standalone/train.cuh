@@ -8,6 +8,9 @@
 
 #include "runtime/backend/long_sum.h"
 #include "runtime/cuda/device/gradient_factor.cuh"
+#include "runtime/cuda/standalone/collectives.cuh"
+#include "runtime/cuda/standalone/lines.cuh"
+#include "runtime/cuda/standalone/products.cuh"
 #include "runtime/cuda/standalone/samples.cuh"
 #include "runtime/cuda/standalone/start.cuh"
 #include "runtime/training/initial_values.h"
@@ -145,13 +148,8 @@ inline void openNumbers(Rank &rank, const StepFacts &facts) {
 }
 
 /// A step begins: nothing is told yet, and kernels find its numbers.
-inline void begin(Rank &rank, const StepFacts &facts,
-                  const StepNumbers &numbers) {
-  for (Line &line : rank.lines)
-    line.copied = 0;
-  rank.inputs.used = 0;
-  *rank.written = numbers;
-  MTPLAN_CUDA(cudaMemcpyAsync(rank.numbers, rank.written, sizeof(numbers),
+inline void begin(const Rank &rank, const StepFacts &facts) {
+  MTPLAN_CUDA(cudaMemcpyAsync(rank.numbers, rank.written, sizeof(StepNumbers),
                               cudaMemcpyHostToDevice, rank.stream()));
   MTPLAN_CUDA(cudaMemsetAsync(rank.told, 0,
                               (2 + facts.reports.size()) * sizeof(double),
@@ -160,7 +158,7 @@ inline void begin(Rank &rank, const StepFacts &facts,
 
 /// All ranks hear what each has told. The device finds by itself what gradients
 /// are multiplied by, clip and loss scale, and whether the step updates.
-inline void agree(Rank &rank, const StepFacts &facts) {
+inline void agree(const Rank &rank, const StepFacts &facts) {
   const std::size_t reports = facts.reports.size(),
                     ranks = static_cast<std::size_t>(rank.ranks);
   double *const sums = rank.told + 2 + reports;
@@ -197,6 +195,29 @@ inline std::vector<double> heardOf(const Rank &rank, const StepFacts &facts) {
   return values;
 }
 
+/// The step as a graph, which every step launches. Nothing of it is done yet,
+/// but all is asked for that it needs: memory, connections, algorithms.
+inline cudaGraphExec_t captured(Rank &rank, const StageProgram &program,
+                                const StepFacts &facts) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t step = nullptr;
+  // Relaxed: else no memory is given meanwhile.
+  MTPLAN_CUDA(
+      cudaStreamBeginCapture(rank.stream(), cudaStreamCaptureModeRelaxed));
+  begin(rank, facts);
+  program.forwardAndBackward(rank);
+  program.squares(rank);
+  agree(rank, facts);
+  program.update(rank);
+  joinLines(rank);
+  MTPLAN_CUDA(cudaStreamEndCapture(rank.stream(), &graph));
+  MTPLAN_CUDA(cudaGraphInstantiate(&step, graph, 0));
+  MTPLAN_CUDA(cudaGraphDestroy(graph));
+  MTPLAN_CUDA(cudaGraphUpload(step, rank.stream()));
+  MTPLAN_CUDA(cudaStreamSynchronize(rank.stream()));
+  return step;
+}
+
 inline void trainSteps(Rank &rank, const StageProgram &program,
                        const StepFacts &facts, const Options &options) {
   const LearningRate rate = learningRateOf(options);
@@ -211,12 +232,14 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
                                              facts.targets, facts.limit);
   else
     samples = std::make_unique<StoredSamples>(options.data);
-  rank.samples = samples.get();
   openNumbers(rank, facts);
+  connectLines(rank);
   Initialisation how;
   how.seed = options.seed;
   how.layers = facts.layers;
   program.initialise(rank, how);
+  const cudaGraphExec_t graph = captured(rank, program, facts);
+  meet(rank);
 
   StepNumbers numbers;
   numbers.seed = options.seed;
@@ -224,7 +247,7 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
   for (std::int64_t step = 1; step <= options.steps; ++step) {
     const auto start = std::chrono::steady_clock::now();
     samples->begin(step);
-    rank.lossScale = rule.lossScale();
+    const double lossScale = rule.lossScale();
     numbers.step = step;
     numbers.update = {learningRateAt(rate, updates + 1),
                       0.9,
@@ -233,12 +256,10 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
                       options.weightDecay,
                       updates + 1,
                       1.0};
-    numbers.norm = {true, rule.lossScale(), rule.clip()};
-    begin(rank, facts, numbers);
-    program.forwardAndBackward(rank);
-    program.squares(rank);
-    agree(rank, facts);
-    program.update(rank);
+    numbers.norm = {true, lossScale, rule.clip()};
+    *rank.written = numbers;
+    writeInputs(rank, *samples, lossScale);
+    MTPLAN_CUDA(cudaGraphLaunch(graph, rank.stream()));
     // The one time in a step that the host waits. It decides as the device did.
     MTPLAN_CUDA(cudaStreamSynchronize(rank.stream()));
     const std::vector<double> all = heardOf(rank, facts);
@@ -254,7 +275,7 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
     std::printf("step %lld", static_cast<long long>(step));
     for (std::size_t i = 0; i < facts.reports.size(); ++i)
       std::printf("  %s %.9g", facts.reports[i].c_str(),
-                  all[1 + i] / rank.lossScale);
+                  all[1 + i] / lossScale);
     std::printf("  norm %.6g  lr %.3g  %.1f ms  %.0f tokens/s%s\n",
                 decision.norm, numbers.update.learningRate, taken.count() * 1e3,
                 static_cast<double>(facts.tokens) / taken.count(),
