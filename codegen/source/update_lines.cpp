@@ -28,8 +28,9 @@ UpdateLines::UpdateLines(const Stage &theStage, const StageNames &theNames,
     const int program = stage.apply[found.entry].program;
     const auto &all = stage.programs[indexed(program)].instructions;
     const Instruction &first = all[found.first];
-    // For other kernels there is none over many tensors.
+    // For other kernels there is none over many tensors, nor on other streams.
     if (std::get<KernelCall>(first.what).kernel != "adamw" ||
+        first.stream != 0 ||
         std::any_of(all.begin() + static_cast<std::ptrdiff_t>(found.first),
                     all.begin() + static_cast<std::ptrdiff_t>(found.end),
                     [&](const Instruction &one) {
