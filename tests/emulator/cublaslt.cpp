@@ -21,8 +21,10 @@
 namespace {
 
 thread_local mtplan::emulator::ProductCalls calls;
-thread_local bool refusesBiases = false;
-thread_local bool refusesSums = std::getenv("MTPLAN_REFUSED_SUMS") != nullptr;
+bool isTold(const char *variable) { return std::getenv(variable) != nullptr; }
+thread_local bool refusesBiases = isTold("MTPLAN_REFUSED_BIASES");
+thread_local bool refusesSums = isTold("MTPLAN_REFUSED_SUMS");
+thread_local bool refusesGelus = isTold("MTPLAN_REFUSED_GELUS");
 
 using mtplan::runtime::ElementType;
 
@@ -301,7 +303,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
                         isDerivative || addsBias(product.epilogue) ||
                         keeps(product.epilogue) || sums(product.epilogue);
   if ((refusesBiases && addsBias(product.epilogue)) ||
-      (refusesSums && sums(product.epilogue)))
+      (refusesSums && sums(product.epilogue)) ||
+      (refusesGelus && (isDerivative || keeps(product.epilogue))))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   // What is summed has to lie along k; and there is one vector.
   const bool summed =

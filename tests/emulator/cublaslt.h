@@ -12,7 +12,9 @@ struct ProductCalls {
 };
 const ProductCalls &productCalls();
 
-/// While this lives, no product of this thread is given a vector to add.
+/// While this lives, no product of this thread is given a vector to add; nor of
+/// a process whose environment has MTPLAN_REFUSED_BIASES. One that has
+/// MTPLAN_REFUSED_GELUS has none with a gelu or its derivative.
 struct RefusedBiases {
   RefusedBiases();
   ~RefusedBiases();

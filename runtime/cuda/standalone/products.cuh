@@ -3,9 +3,77 @@
 #ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_PRODUCTS_CUH
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_PRODUCTS_CUH
 
+#include "runtime/cuda/device/added_row.cuh"
 #include "runtime/cuda/standalone/rank.cuh"
 
 namespace mtplan::runtime::cuda {
+
+/// What a product's sums go through, in kernels after it.
+/// \param sums      [m, n] of all batches, contiguous as c is; overwritten
+/// \param operands  of the product as a whole
+template <typename R>
+void finish(const Run &now, const MatrixShape &shape, const Tensor &sums,
+            const MatrixOperands &operands) {
+  const std::int64_t elements = shape.batches * shape.m * shape.n;
+  const Tensor c{operands.c, shape.result},
+      kept{const_cast<void *>(operands.kept), shape.result};
+  constexpr unsigned kThreads = 256;
+  const Grid grid{blocksFor(elements, std::int64_t{kThreads} * kPack), 1,
+                  kThreads};
+  if (shape.biased)
+    launch(now.stream(), grid, addRowToEach<R>, Operand(sums),
+           Operand{operands.bias, shape.result}, shape.n, Result(sums),
+           elements);
+  if (shape.adds)
+    ofEach<R>(now, EachSum(), elements, sums, sums,
+              Tensor{operands.before ? const_cast<void *>(operands.before)
+                                     : operands.c,
+                     shape.result});
+  switch (shape.epilogue) {
+  case Epilogue::none:
+    ofEach<R>(now, EachSame(), elements, c, sums);
+    break;
+  case Epilogue::gelu:
+    ofEach<R>(now, EachSame(), elements, kept, sums);
+    ofEach<R>(now, Activated{Activation::geluTanh}, elements, c, sums);
+    break;
+  case Epilogue::geluGrad:
+    ofEach<R>(now, ActivatedGrad{Activation::geluTanh}, elements, c, kept,
+              sums);
+    break;
+  }
+}
+
+/// The same as `multiply`, where the device has only the bare product: it is
+/// rounded after all else.
+/// \throws DeviceError if it has not even that, or c is not contiguous
+inline void multiplyAndFinish(const Run &now, const MatrixShape &shape,
+                              const MatrixOperands &operands) {
+  MatrixShape bare = shape;
+  bare.biased = bare.adds = false;
+  bare.epilogue = Epilogue::none;
+  const bool isContiguous =
+      (shape.m == 1 || shape.c.row == shape.n) &&
+      (shape.batches == 1 || shape.c.batch == shape.m * shape.n);
+  MatrixProducts &products = *now.rank.products;
+  if (bare == shape || !isContiguous)
+    products.of(shape); // which says why not
+  const bool isDouble = shape.result == ElementType::f64;
+  bare.result = isDouble ? ElementType::f64 : ElementType::f32;
+  bare.c = {shape.n, 1, shape.m * shape.n};
+  const MatrixProduct &product = products.of(bare);
+  const std::size_t room = roundedUp(product.workspaceBytes());
+  const std::int64_t elements = shape.batches * shape.m * shape.n;
+  auto *scratch = static_cast<std::byte *>(now.lane().workspace.atLeast(
+      room + static_cast<std::size_t>(elements * bytesOf(bare.result))));
+  const Tensor sums{scratch + room, bare.result};
+  product.run(now.stream(), {operands.a, operands.b, nullptr, sums.data},
+              scratch);
+  if (isDouble)
+    finish<double>(now, shape, sums, operands);
+  else
+    finish<float>(now, shape, sums, operands);
+}
 
 /// c = epilogue(a b + bias + before), as the shape has it; algorithms are
 /// chosen when a shape is first met.
@@ -13,9 +81,12 @@ namespace mtplan::runtime::cuda {
 inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
                      const void *b, const void *bias, void *c,
                      const void *before = nullptr, const void *kept = nullptr) {
-  const MatrixProduct &product = now.rank.products->of(shape);
-  product.run(now.stream(), {a, b, bias, c, before, kept},
-              now.lane().workspace.atLeast(product.workspaceBytes()));
+  const MatrixOperands operands{a, b, bias, c, before, kept};
+  const MatrixProduct *product = now.rank.products->find(shape);
+  if (!product)
+    return multiplyAndFinish(now, shape, operands);
+  product->run(now.stream(), operands,
+               now.lane().workspace.atLeast(product->workspaceBytes()));
 }
 
 /// c = a b (+ c, as the shape has it), and the sum of one of the two over k, to
