@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""One rank's training step in PyTorch eager: the yardstick of mtrun.
+"""One rank's training step in PyTorch: the yardstick of mtrun.
 
 Reads the same Hugging Face configuration (gpt2 or llama), builds the model as
 people write it for PyTorch (one product for q, k and v, F.linear,
 F.scaled_dot_product_attention, F.cross_entropy, fused AdamW, a clip of the
-gradients' norm), and trains it on random tokens. Prints one JSON object:
-seconds of every step, tokens/s by their median, peak memory.
+gradients' norm), eager or with --compile, and trains it on random tokens, on
+CPU cores or (--device cuda) a GPU. Prints one JSON object: seconds of every
+step, tokens/s by their median, peak memory (of a GPU: what PyTorch reserved).
 
 --precision bf16 is one of three: `autocast` (f32 weights, autocast; what
 people do), `plain` (everything in bf16, moments too: less is kept than mtrun
@@ -39,10 +40,8 @@ class Attention(nn.Module):
         q, k, v = parts.split([self.heads, self.key_heads, self.key_heads], dim=1)
         if self.rope is not None:
             q, k = self.rotate(q), self.rotate(k)
-        if self.key_heads != self.heads:
-            k = k.repeat_interleave(self.heads // self.key_heads, dim=1)
-            v = v.repeat_interleave(self.heads // self.key_heads, dim=1)
-        y = F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop, is_causal=True)
+        y = F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop, is_causal=True,
+                                           enable_gqa=self.key_heads != self.heads)
         return self.proj(y.transpose(1, 2).reshape(b, s, h))
 
     def rotate(self, x):
@@ -90,7 +89,7 @@ class Model(nn.Module):
         heads = config["n_head" if gpt else "num_attention_heads"]
         inner = (config["n_inner"] or 4 * hidden) if gpt else config["intermediate_size"]
         layers = config["n_layer" if gpt else "num_hidden_layers"]
-        self.vocabulary = config["vocab_size"]
+        self.vocabulary = config.get("padded_vocab_size") or config["vocab_size"]
         self.wte = nn.Embedding(self.vocabulary, hidden)
         self.wpe = nn.Embedding(config["n_positions"], hidden) if gpt else None
         self.drop = config["embd_pdrop"] if gpt else 0.0
@@ -129,14 +128,42 @@ class Model(nn.Module):
         return F.cross_entropy(logits.view(-1, self.vocabulary), targets.view(-1))
 
 
+def step_of(model, weights, masters, update, context):
+    """A function that trains on one batch and returns its loss."""
+    def step(ids, targets):
+        with context:
+            loss = model(ids, targets)
+        loss.backward()
+        if masters is not weights:
+            gradients = [weight.grad for weight in weights]
+            for master in masters:
+                if master.grad is None:
+                    master.grad = torch.empty_like(master)
+            torch._foreach_copy_([master.grad for master in masters], gradients)
+            for weight in weights:
+                weight.grad = None
+        nn.utils.clip_grad_norm_(masters, 1.0)
+        update.step()
+        if masters is not weights:
+            with torch.no_grad():
+                torch._foreach_copy_(weights, masters)
+        else:
+            update.zero_grad(set_to_none=True)
+        return loss
+    return step
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("config")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--compile", action="store_true")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
     parser.add_argument("--bf16", choices=["autocast", "plain", "master"], default="autocast")
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--sequence", type=int, default=256)
     parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--warmup", type=int, default=1, help="steps that do not count")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--no-dropout", action="store_true")
     flags = parser.parse_args()
@@ -146,7 +173,9 @@ def main():
         config = json.load(file)
     if flags.no_dropout:
         config.update({name: 0.0 for name in config if name.endswith(("pdrop", "dropout"))})
-    model = Model(config, flags.sequence)
+    cuda = flags.device == "cuda"
+    with torch.device(flags.device):
+        model = Model(config, flags.sequence)
     halves = flags.precision == "bf16" and flags.bf16 != "autocast"
     if halves:
         model = model.to(torch.bfloat16)
@@ -160,33 +189,30 @@ def main():
         lr=1e-4, betas=(0.9, 0.95), fused=True)
     context = contextlib.nullcontext()
     if flags.precision == "bf16" and flags.bf16 == "autocast":
-        context = torch.autocast("cpu", dtype=torch.bfloat16)
+        context = torch.autocast(flags.device, dtype=torch.bfloat16)
+    step = step_of(torch.compile(model) if flags.compile else model, weights, masters, update,
+                   context)
+    finish = torch.cuda.synchronize if cuda else lambda: None
     seconds = []
-    for _ in range(flags.steps + 1):
-        tokens = torch.randint(config["vocab_size"], (flags.batch, flags.sequence + 1))
+    for _ in range(flags.warmup + flags.steps):
+        tokens = torch.randint(config["vocab_size"], (flags.batch, flags.sequence + 1),
+                               device=flags.device)
+        ids, targets = tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
+        finish()
         start = time.perf_counter()
-        with context:
-            loss = model(tokens[:, :-1], tokens[:, 1:].contiguous())
-        loss.backward()
-        if masters is not weights:
-            for master, weight in zip(masters, weights):
-                master.grad = weight.grad.float()
-                weight.grad = None
-        nn.utils.clip_grad_norm_(masters, 1.0)
-        update.step()
-        if masters is not weights:
-            with torch.no_grad():
-                torch._foreach_copy_(weights, masters)
-        update.zero_grad(set_to_none=True)
+        loss = step(ids, targets)
+        finish()
         seconds.append(time.perf_counter() - start)
-    seconds = seconds[1:]  # the first allocates
+    seconds = seconds[flags.warmup:]  # the first ones allocate and compile
+    peak = (torch.cuda.max_memory_reserved() if cuda
+            else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
     print(json.dumps({
         "torch": torch.__version__,
         "loss": loss.item(),
         "parameters": sum(w.numel() for w in weights),
         "seconds": seconds,
         "tokens_per_second": flags.batch * flags.sequence / statistics.median(seconds),
-        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "peak_bytes": peak,
     }))
 
 

@@ -3,7 +3,8 @@
 #   mtplan-<version>-linux-<processor>.tar.xz        mtrun, what runs plans, and
 #                                                    the examples
 #   mtplan-<version>-linux-<processor>-plan.tar.xz   mtplan, with MLIR
-#   mtplan-<version>-linux-<processor>-tests.tar.xz  the suites for GPUs
+#   mtplan-<version>-linux-<processor>-tests.tar.xz  the suites for GPUs,
+#                                                    and who runs them
 #
 # All unpack into the same folder. A program brings along what it is linked to,
 # but for the C library, which has to be as new as that of the machine that made
@@ -56,6 +57,10 @@ endforeach()
 if(tests)
   mtplan_packaged(tests ${tests})
 endif()
+install(PROGRAMS bench/gpu_acceptance.py bench/torch_step.py DESTINATION bench
+  COMPONENT tests)
+install(DIRECTORY bench/acceptance DESTINATION bench COMPONENT tests
+  FILES_MATCHING PATTERN *.py PATTERN __pycache__ EXCLUDE)
 
 set(CPACK_GENERATOR TXZ)
 set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)

@@ -3,9 +3,9 @@
 # that python3 has. Of each library the first that is found counts; a folder
 # that is in LD_LIBRARY_PATH already comes before all of them.
 #
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC3028
 _mtplan_add() {
-  case ":$LD_LIBRARY_PATH:" in
+  case ":${LD_LIBRARY_PATH:-}:" in
   *":$1:"*) ;;
   *) LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$1 ;;
   esac
@@ -32,6 +32,6 @@ for _mtplan_folder in $(_mtplan_wheels) "${CUDA_HOME:-/usr/local/cuda}/lib64" \
   "${CUDA_HOME:-/usr/local/cuda}/lib"; do
   [ ! -e "$_mtplan_folder" ] || _mtplan_add "$_mtplan_folder"
 done
-export PATH LD_LIBRARY_PATH
+export PATH LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}"
 unset _mtplan_root _mtplan_folder
 unset -f _mtplan_add _mtplan_wheels

@@ -1,0 +1,205 @@
+"""Parts that ask whether the numbers on a GPU are right."""
+
+import json
+import os
+import pathlib
+import re
+
+from .cases import FAMILIES, LAYOUTS
+from .lines import Line
+from .machine import Failure
+
+STEPS = 10
+GRADIENTS, BF16_LOSS, ROUNDING, ROUNDING_16 = 1e-5, 0.02, 1e-5, 1e-3
+LEAST = 1e-3  # a tensor's gradients count as this share of the largest at least
+TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
+EMITTED = ("gpt2-fp32", "gpt2-bf16", "llama-fp32", "llama-bf16")
+
+CONFORMANCE = [Line(f"{suite}: cases failed or left out", 0)
+               for suite in ("cuda_tests", "cudnn_tests")]
+PARITY = [line for family in FAMILIES for line in (
+    Line(f"{family} fp32: gradients of step 1", GRADIENTS),
+    Line(f"{family} fp32: mean gradients of {STEPS} steps", GRADIENTS),
+    Line(f"{family} bf16: loss after {STEPS} steps", BF16_LOSS))]
+RANKS = [line for layout in LAYOUTS if layout != "one" for line in (
+    Line(f"{layout}: losses of {STEPS} steps, relative", ROUNDING),
+    Line(f"{layout}: gradients of step 1", GRADIENTS))]
+BITWISE = [Line(f"{what}: tensors that differ", 0) for what in ("one rank, bf16", "tp 4, fp32")]
+EMITTED_LINES = [Line(f"{name}: losses of {STEPS} steps, relative",
+                      ROUNDING if "fp32" in name else ROUNDING_16) for name in EMITTED]
+SANITIZER = [Line(f"{what}: errors", 0) for what in
+             (*(f"{tool}, mtrun" for tool in TOOLS), "memcheck, cuda_tests")]
+
+
+def differences(text):
+    """What `mtrun ckpt diff` found: dict of tensor to (difference, largest)."""
+    counted = re.search(r"^(\d+) tensors in both, (?:(\d+) differences?|all equal)$", text, re.M)
+    if not counted or int(counted.group(1)) == 0:
+        raise Failure(f"these are not two checkpoints that were compared: {text[-500:]}")
+    found = {name: (float(by), float(largest)) for name, by, largest in re.findall(
+        r"^(\S+): \d+ of \d+ elements, by at most (\S+) \(element \d+\), where the largest is "
+        r"(\S+)$", text, re.M)}
+    if len(found) != int(counted.group(2) or 0):
+        raise Failure(f"{counted.group(2)} differences, {len(found)} of them understood: "
+                      f"{text[:500]}")
+    return found
+
+
+def worst_gradient(found):
+    """Of the first moments, which after a step are a tenth of its gradients."""
+    moments = {name: pair for name, pair in found.items() if name.endswith(".first_moment")}
+    floor = LEAST * max((largest for _, largest in moments.values()), default=0.0)
+    return max(((by / max(largest, floor), name) for name, (by, largest) in moments.items()),
+               default=(0.0, "all equal"))
+
+
+def relative(losses, expected):
+    return max(abs(a - b) / abs(b) for a, b in zip(losses, expected, strict=True))
+
+
+def developing(folder):
+    """CMake's options and the environment in which wheels of NVIDIA will do.
+
+    They name libraries by their versions alone, and have headers beside them.
+    """
+    (folder / "lib").mkdir(parents=True, exist_ok=True)
+    headers = []
+    for place in map(pathlib.Path, filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))):
+        for path in sorted(place.glob("lib*.so.*")):
+            link = folder / "lib" / f"{path.name.partition('.so.')[0]}.so"
+            if not link.is_symlink():
+                link.symlink_to(path)
+        if (place.parent / "include").is_dir():
+            headers.append(str(place.parent / "include"))
+    options = [f"-DCMAKE_LIBRARY_PATH={folder / 'lib'}",
+               f"-DCMAKE_INCLUDE_PATH={';'.join(headers)}"]
+    return options, {**os.environ, "CPATH": ":".join(headers)} if headers else dict(os.environ)
+
+
+class Numbers:
+    """The parts, as methods that fill a record."""
+
+    def __init__(self, machine, record):
+        self.machine, self.record = machine, record
+
+    def kept(self, name):
+        return self.machine.folder / name
+
+    def train(self, case, steps, keep, **more):
+        return self.machine.train(case, steps, "--clip", 0, "--checkpoint", self.kept(keep), **more)
+
+    def compare(self, one, other):
+        return differences(self.machine.run(self.machine.mtrun(), "ckpt", "diff", self.kept(one),
+                                            self.kept(other), status=None))
+
+    def conformance(self):
+        for suite in "cuda_tests", "cudnn_tests":
+            with self.record.attempt(suite):
+                said = self.kept(f"{suite}.json")
+                self.machine.run(self.machine.program(suite), "--gtest_brief=1",
+                                 f"--gtest_output=json:{said}", status=None)
+                suites = json.loads(said.read_text(encoding="utf-8"))["testsuites"]
+                tests = [test for one in suites for test in one["testsuite"]]
+                done = [test for test in tests if test["result"] == "COMPLETED"
+                        and not test.get("failures")]
+                if not done:
+                    raise Failure(f"none of {len(tests)} cases passed")
+                self.record.measure(f"{suite}: cases failed or left out", len(tests) - len(done),
+                                    f"of {len(tests)}")
+                self.record.table(f"{suite}: what did not pass", ["case", "result"],
+                                  [[f"{test['classname']}.{test['name']}", test["result"]]
+                                   for test in tests if test not in done])
+
+    def parity(self):
+        for family in FAMILIES:
+            for steps, what in (1, "gradients of step 1"), (STEPS, f"mean gradients of {STEPS} "
+                                                                   "steps"):
+                with self.record.attempt(f"{family} fp32, {steps} steps"):
+                    case, kept = f"parity-{family}-fp32", f"{family}-{steps}"
+                    self.train(case, steps, f"{kept}-ours")
+                    self.train(case, steps, f"{kept}-cpu", backend="cpu")
+                    worst, where = worst_gradient(self.compare(f"{kept}-ours", f"{kept}-cpu"))
+                    self.record.measure(f"{family} fp32: {what}", worst, where)
+            with self.record.attempt(f"{family} bf16"):
+                case = f"parity-{family}-bf16"
+                ours = self.machine.train(case, STEPS).losses
+                theirs = self.machine.train(case, STEPS, backend="cpu").losses
+                self.record.measure(f"{family} bf16: loss after {STEPS} steps",
+                                    abs(ours[-1] - theirs[-1]),
+                                    f"{ours[-1]:.5f} against {theirs[-1]:.5f}")
+
+    def ranks(self):
+        one = None
+        with self.record.attempt("one rank"):
+            one = self.machine.train("ranks-one", STEPS).losses
+            self.train("ranks-one", 1, "one")
+        for layout in LAYOUTS:
+            if layout == "one" or one is None:
+                continue
+            with self.record.attempt(layout):
+                several = self.machine.train(f"ranks-{layout}", STEPS).losses
+                self.record.measure(f"{layout}: losses of {STEPS} steps, relative",
+                                    relative(several, one))
+                self.train(f"ranks-{layout}", 1, layout)
+                worst, where = worst_gradient(self.compare(layout, "one"))
+                self.record.measure(f"{layout}: gradients of step 1", worst, where)
+
+    def bitwise(self):
+        for case, what in (("parity-gpt2-bf16", "one rank, bf16"), ("ranks-tp4", "tp 4, fp32")):
+            with self.record.attempt(what):
+                first, second = (self.train(case, STEPS, f"{case}-{run}") for run in "ab")
+                found = self.compare(f"{case}-a", f"{case}-b")
+                unlike = sum(a != b for a, b in zip(first.losses, second.losses, strict=True))
+                self.record.measure(f"{what}: tensors that differ", len(found) + unlike,
+                                    f"losses that differ among them: {unlike}")
+
+    def emitted(self):
+        for name in EMITTED:
+            with self.record.attempt(name):
+                case = f"parity-{name}"
+                build, steps = self.kept(f"{name}-build"), self.kept(f"{name}-steps")
+                prepared = self.machine.prepared
+                options, variables = developing(self.kept("developing"))
+                self.machine.run("cmake", "-S", prepared / case, "-B", build,
+                                 "-DCMAKE_CUDA_ARCHITECTURES=native", *options,
+                                 *self.machine.flags.cmake, env=variables)
+                self.machine.run("cmake", "--build", build, env=variables)
+                self.machine.run(self.machine.mtrun(), "data", "steps", prepared / "data.txt",
+                                 prepared / case, steps, "--steps", STEPS)
+                said = self.machine.run(build / "train", "--steps", STEPS, "--data", steps,
+                                        "--every", 1, "--warmup", 0, "--lr-decay", "constant")
+                losses = [float(loss) for loss in re.findall(r"^step \d+ .*?loss (\S+)", said,
+                                                             re.M)]
+                expected = self.machine.train(case, STEPS).losses
+                if len(losses) != STEPS:
+                    raise Failure(f"{len(losses)} losses of {STEPS}: {said[-500:]}")
+                self.record.measure(f"{name}: losses of {STEPS} steps, relative",
+                                    relative(losses, expected))
+
+    def sanitizer(self):
+        steps = 3  # the second is captured, the third is launched as a graph
+        mtrun = [self.machine.mtrun(),
+                 self.machine.prepared / "sanitized", "--data",
+                 self.machine.prepared / "data.txt", "--steps", steps, "--backend",
+                 self.machine.backend, "--patience", 3600]
+        runs = [(f"{tool}, mtrun", tool, mtrun) for tool in TOOLS]
+        runs.append(("memcheck, cuda_tests", "memcheck",
+                     [self.machine.binaries / "cuda_tests", "--gtest_brief=1"]))
+        for what, tool, command in runs:
+            with self.record.attempt(what):
+                said = self.machine.run("compute-sanitizer", "--tool", tool, "--error-exitcode",
+                                        "99", *command, status=None)
+                found = re.findall(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (\d+)", said, re.M)
+                trained = len(re.findall(rf"^step {steps}/{steps} ", said, re.M))
+                passed = "[  PASSED  ]" in said and "[  SKIPPED ]" not in said
+                if not found or not (trained if command is mtrun else passed):
+                    raise Failure(f"it did not run to its end: {said[-800:]}")
+                self.record.measure(f"{what}: errors", sum(map(int, found)))
+                if any(map(int, found)):
+                    self.record.table(f"{what}", ["first lines"],
+                                      [[line] for line in said.splitlines()
+                                       if line.startswith("=====")][:20])
+
+
+PARTS = {"conformance": CONFORMANCE, "parity": PARITY, "ranks": RANKS, "bitwise": BITWISE,
+         "emitted": EMITTED_LINES, "sanitizer": SANITIZER}

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Everything that can be asked of mtplan on one GPU, part by part.
+
+    bench/gpu_acceptance.py --prepare DIR --binaries build/release/bin
+    bench/gpu_acceptance.py --part conformance --part parity --prepared DIR --results OUT
+    bench/gpu_acceptance.py --report --results OUT > bench/results/2026-12-01-gpu.md
+
+The first compiles what is trained and needs mtplan, the second runs where the
+GPU is and needs the packages of `make package`, each part for --seconds at most.
+A part leaves OUT/<part>.json, whatever fails in it, and the report has a verdict
+on every line of every part: docs/gpu-acceptance.md.
+"""
+
+import argparse
+import datetime
+import os
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+
+# pylint: disable=wrong-import-position
+from acceptance import cases, lines, numbers, speed
+from acceptance.machine import Machine, device_facts
+from acceptance.record import Record
+
+PARTS = {**numbers.PARTS, **{f"speed-{name}": held for name, held in speed.LINES.items()},
+         "calibrate": speed.CALIBRATE, "predict": speed.PREDICT}
+
+
+def run_part(part, flags, device):
+    print(f"{part}:", flush=True)
+    machine, record = Machine(flags), Record(part, flags, device)
+    try:
+        with record.attempt(part):
+            if part in numbers.PARTS:
+                getattr(numbers.Numbers(machine, record), part)()
+            elif part.startswith("speed-"):
+                speed.Speed(machine, record).model(part.removeprefix("speed-"))
+            else:
+                getattr(speed.Speed(machine, record), part)()
+    finally:
+        machine.close()
+        record.write(flags.results / f"{part}.json")
+    for line in PARTS[part]:
+        print(f"  {lines.verdict(line, record.words)}: {line.name}", flush=True)
+
+
+def parsed():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--prepare", type=pathlib.Path, metavar="DIR",
+                        help="compile what the parts train into DIR")
+    parser.add_argument("--part", action="append", default=[], choices=[*PARTS, "all"])
+    parser.add_argument("--report", action="store_true", help="print all parts as Markdown")
+    parser.add_argument("--prepared", type=pathlib.Path, help="what --prepare made")
+    parser.add_argument("--results", type=pathlib.Path, help="where parts leave what they found")
+    parser.add_argument("--binaries", type=pathlib.Path, default=ROOT / "bin")
+    parser.add_argument("--mtrun", type=pathlib.Path, help="another one than that of --binaries")
+    parser.add_argument("--backend", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--scale", choices=["full", "tiny"], default="full",
+                        help="tiny: models of a rehearsal")
+    parser.add_argument("--seconds", type=float, default=570, help="for each part")
+    parser.add_argument("--pairs", type=int, default=2, help="of runs, in the parts of speed")
+    parser.add_argument("--steps", type=int, default=12, help="that count, of each of them")
+    parser.add_argument("--torch-python", default="python3")
+    parser.add_argument("--torch-ways", nargs="+", metavar="WAY",
+                        default=["eager master", "eager autocast", "compiled master"],
+                        help="eager or compiled, and torch_step.py's --bf16, as one word each")
+    parser.add_argument("--like", default="H100-SXM5-80GB",
+                        help="mtrun calibrate's device")
+    parser.add_argument("--cmake", nargs="*", default=[], help="options for emitted programs")
+    flags = parser.parse_args()
+    flags.binaries = flags.binaries.resolve()
+    flags.bench = ROOT / "bench"
+    if (flags.part or flags.report) and not flags.results:
+        parser.error("--results is needed")
+    if flags.part and not flags.prepared:
+        parser.error("--prepared is needed")
+    if flags.part and (flags.prepared / "scale.txt").read_text() != flags.scale:
+        parser.error(f"{flags.prepared} was not prepared for --scale {flags.scale}")
+    return flags
+
+
+def main():
+    flags = parsed()
+    if flags.prepare:
+        cases.prepare(flags.binaries, ROOT, flags.prepare, flags.scale)
+    if flags.part:
+        flags.prepared = flags.prepared.resolve()
+        flags.results.mkdir(parents=True, exist_ok=True)
+        os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")  # ranks share it
+        device = device_facts(flags.torch_python)
+        for part in PARTS if "all" in flags.part else flags.part:
+            run_part(part, flags, device)
+    if flags.report:
+        date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+        print(lines.report(date, PARTS, flags.results), end="")
+
+
+if __name__ == "__main__":
+    main()
