@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/emulator/in_flight.h"
 #include "tests/emulator/nccl.h"
 #include "tests/emulator/streams.h"
 
@@ -119,6 +120,36 @@ TEST(EmulatedNccl, ACommunicatorDoesNotEndBeforeItsGraphs) {
     ncclCommGetAsyncError(rank.comm, &state);
     EXPECT_EQ(state, ncclSuccess);
   });
+}
+
+// It makes connections, which take memory, at the first call of a kind.
+TEST(EmulatedNccl, AsksForMemoryAtFirstCalls) {
+  setMemoryWatch(true);
+  onRanks(2, [](Rank &rank) {
+    const auto add = [&] {
+      static const float in = 1;
+      static std::array<float, 2> out;
+      return ncclAllReduce(&in, &out.at(rank.number), 1, ncclFloat, ncclSum,
+                           rank.comm, rank.stream);
+    };
+    EXPECT_EQ(add(), ncclSuccess);
+    // By now the device may wait for the other.
+    EXPECT_EQ(add(), ncclSuccess);
+    const float in = 1;
+    std::array<float, 2> out{};
+    EXPECT_EQ(
+        ncclAllGather(&in, out.data(), 1, ncclFloat, rank.comm, rank.stream),
+        ncclUnhandledCudaError);
+    ncclUniqueId id;
+    ncclGetUniqueId(&id);
+    ncclComm_t another = nullptr;
+    EXPECT_EQ(ncclCommInitRank(&another, 1, id, 0), ncclUnhandledCudaError);
+    cudaStreamSynchronize(rank.stream);
+  });
+  setMemoryWatch(false);
+  EXPECT_THAT(takeMemoryFaults(),
+              ::testing::Contains(::testing::StartsWith("a first call of NCCL "
+                                                        "on device 0, while")));
 }
 
 // What the library does not forgive, or forgives here and not there.

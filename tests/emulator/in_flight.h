@@ -23,7 +23,8 @@ namespace mtplan::emulator {
 
 /// From now on, of this process: where there are several devices no memory may
 /// be asked for or given back while one of them was given work that waits for
-/// others (enqueuePolled) and the host has not waited for its end.
+/// others (enqueuePolled) and the host has not waited for its end. NCCL asks
+/// for some to make communicators, and for connections at first calls.
 /// \param lateness  what every such call takes on the last device: who goes on
 ///                  without it is far ahead then
 void setMemoryWatch(bool isKept, std::chrono::milliseconds lateness = {});

@@ -17,6 +17,7 @@
 
 #include <nccl.h>
 
+#include "tests/emulator/in_flight.h"
 #include "tests/emulator/nccl_clique.h"
 #include "tests/emulator/nccl_registry.h"
 #include "tests/emulator/streams.h"
@@ -33,6 +34,7 @@ struct ncclComm {
   /// How many of each were put on streams, or launched with a graph.
   std::uint64_t collectives = 0;
   std::map<int, std::uint64_t> sends, receives; ///< by peer
+  std::set<Kind> called;
   /// Gone when all that holds what was called is: what waits, and graphs.
   std::vector<std::weak_ptr<char>> held;
   std::uint64_t launches = 0, completed = 0;
@@ -97,9 +99,22 @@ Polled workOf(const Comm &comm, const std::vector<Operation> &operations) {
   };
 }
 
+/// Whether the rank's first calls of a kind may make connections, for which the
+/// library asks for memory.
+bool mayConnect(ncclComm &comm, const std::vector<Operation> &operations,
+                std::unique_lock<std::mutex> &lock) {
+  bool isNew = false, may = true;
+  for (const Operation &one : operations)
+    isNew |= comm.called.insert(one.kind).second;
+  if (isNew)
+    outside(lock, [&] {
+      may = whyNoMemoryNow("a first call of NCCL") == cudaSuccess;
+    });
+  return may;
+}
+
 void launch(const Comm &comm, const std::vector<Operation> &operations,
             cudaStream_t stream, std::unique_lock<std::mutex> &lock) {
-  ++comm->clique->launched[comm->rank];
   const auto hold = std::make_shared<char>();
   std::erase_if(comm->held, [](const auto &one) { return one.expired(); });
   comm->held.push_back(hold);
@@ -183,10 +198,13 @@ ncclResult_t flush(std::unique_lock<std::mutex> &lock) {
       return one.first == where;
     });
     const Comm &comm = where.first;
-    launch(comm, those, where.second, lock);
+    if (!mayConnect(*comm, those, lock))
+      return ncclUnhandledCudaError;
+    ++comm->clique->launched[comm->rank];
     changed.notify_all();
     if (comm->blocks)
       changed.wait(lock, [&] { return areConnected(*comm, those); });
+    launch(comm, those, where.second, lock);
   }
   ncclResult_t result = ncclSuccess;
   for (const Comm &comm : all.made)
@@ -198,8 +216,10 @@ ncclResult_t flush(std::unique_lock<std::mutex> &lock) {
   return result;
 }
 
-ncclResult_t call(ncclComm_t handle, cudaStream_t stream,
-                  const Operation &operation) {
+} // namespace
+
+ncclResult_t callNccl(ncclComm_t handle, cudaStream_t stream,
+                      const Operation &operation) {
   std::unique_lock lock(mutex);
   const auto found = alive.find(handle);
   if (found == alive.end())
@@ -213,13 +233,12 @@ ncclResult_t call(ncclComm_t handle, cudaStream_t stream,
   together.operations.push_back({{comm, stream}, operation});
   if (together.depth > 0)
     return ncclSuccess;
-  flush(lock);
+  if (const ncclResult_t result = flush(lock); result != ncclSuccess)
+    return result;
   const bool goes = comm->waiting.empty();
   changed.notify_all();
   return goes ? ncclSuccess : ncclInProgress;
 }
-
-} // namespace
 
 NcclFaults::~NcclFaults() {
   {
@@ -318,6 +337,8 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *newcomm, int nranks,
                                       ncclConfig_t *config) {
   if (nranks < 1 || myrank < 0 || myrank >= nranks || nId < 1 || nId > nranks)
     return ncclInvalidArgument;
+  if (whyNoMemoryNow("ncclCommInitRank") != cudaSuccess)
+    return ncclUnhandledCudaError;
   const std::string key(reinterpret_cast<const char *>(commIds),
                         sizeof(ncclUniqueId) * nId);
   auto comm = std::make_shared<ncclComm>();
@@ -437,52 +458,6 @@ ncclResult_t ncclGroupEnd() {
   const bool waits = std::ranges::any_of(
       calls, [](const auto &one) { return !one.first.first->waiting.empty(); });
   return result == ncclSuccess && waits ? ncclInProgress : result;
-}
-
-ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,
-                           ncclDataType_t datatype, ncclRedOp_t op,
-                           ncclComm_t comm, cudaStream_t stream) {
-  return call(comm, stream,
-              {Kind::allReduce, sendbuff, recvbuff, count, datatype, op});
-}
-ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count,
-                        ncclDataType_t datatype, ncclRedOp_t op, int root,
-                        ncclComm_t comm, cudaStream_t stream) {
-  return call(comm, stream,
-              {Kind::reduce, sendbuff, recvbuff, count, datatype, op, root});
-}
-ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
-                           ncclDataType_t datatype, int root, ncclComm_t comm,
-                           cudaStream_t stream) {
-  return call(
-      comm, stream,
-      {Kind::broadcast, sendbuff, recvbuff, count, datatype, ncclSum, root});
-}
-ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff,
-                           size_t sendcount, ncclDataType_t datatype,
-                           ncclComm_t comm, cudaStream_t stream) {
-  return call(comm, stream,
-              {Kind::allGather, sendbuff, recvbuff, sendcount, datatype});
-}
-ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff,
-                               size_t recvcount, ncclDataType_t datatype,
-                               ncclRedOp_t op, ncclComm_t comm,
-                               cudaStream_t stream) {
-  return call(
-      comm, stream,
-      {Kind::reduceScatter, sendbuff, recvbuff, recvcount, datatype, op});
-}
-ncclResult_t ncclSend(const void *sendbuff, size_t count,
-                      ncclDataType_t datatype, int peer, ncclComm_t comm,
-                      cudaStream_t stream) {
-  return call(comm, stream,
-              {Kind::send, sendbuff, nullptr, count, datatype, ncclSum, peer});
-}
-ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype,
-                      int peer, ncclComm_t comm, cudaStream_t stream) {
-  return call(
-      comm, stream,
-      {Kind::receive, nullptr, recvbuff, count, datatype, ncclSum, peer});
 }
 
 } // extern "C"

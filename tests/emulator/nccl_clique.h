@@ -43,6 +43,10 @@ struct Operation {
   }
 };
 
+/// Puts it on the stream, or with the others of a group of calls (nccl.cpp).
+ncclResult_t callNccl(ncclComm_t handle, cudaStream_t stream,
+                      const Operation &operation);
+
 /// What a call reads or writes.
 struct Touched {
   const void *data = nullptr;

@@ -37,23 +37,25 @@ inline Line lineBetween(const Rank &rank, const std::vector<int> &from,
 }
 
 /// A first byte on every line: it makes connections, for which both ranks have
-/// to come. In a step either may have to do something else first.
+/// to come. In a step either may have to do something else first. Captured, as
+/// the step is, but never launched.
 inline void connectLines(Rank &rank) {
   void *const byte = rank.streams.lanes.front().exchange.atLeast(1);
-  meet(rank);
+  cudaStream_t stream = rank.stream();
+  cudaGraph_t graph = nullptr;
+  MTPLAN_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
   for (const Line &line : rank.lines) {
     if (!line.communicator)
       continue;
-    cudaStream_t stream = line.stream ? line.stream : rank.stream();
     if (line.stream)
       MTPLAN_NCCL(
           ncclSend(byte, 1, ncclInt8, line.other, line.communicator, stream));
     else
       MTPLAN_NCCL(
           ncclRecv(byte, 1, ncclInt8, line.other, line.communicator, stream));
-    MTPLAN_CUDA(cudaStreamSynchronize(stream));
   }
-  meet(rank);
+  MTPLAN_CUDA(cudaStreamEndCapture(stream, &graph));
+  MTPLAN_CUDA(cudaGraphDestroy(graph));
 }
 
 inline void send(const Run &now, int line, const Tensor &from,
