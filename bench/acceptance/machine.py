@@ -119,7 +119,8 @@ class Machine:
         except OSError as error:
             raise Failure(f"{words[0]}: {error}") from error
         if status is not None and done.returncode != status:
-            raise Failure(f"{' '.join(words)} ended with {done.returncode}: {done.stdout[-1500:]}")
+            raise Failure(f"{done.stdout[-500:].strip()} (status {done.returncode} of "
+                          f"{' '.join(words)})")
         return done.stdout
 
     def train(self, case, steps, *more, backend=None, watch=False):
