@@ -11,6 +11,7 @@ from .machine import Failure
 
 STEPS = 10
 GRADIENTS, BF16_LOSS, ROUNDING, ROUNDING_16 = 1e-5, 0.02, 1e-5, 1e-3
+RATE = 1e-4  # of BERT; AdamW makes of rounding where a gradient is 0 a step of it
 LEAST = 1e-3  # a tensor's gradients count as this share of the largest at least
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
 EMITTED = ("gpt2-fp32", "gpt2-bf16", "llama-fp32", "llama-bf16")
@@ -86,7 +87,8 @@ class Numbers:
         return self.machine.folder / name
 
     def train(self, case, steps, keep, **more):
-        return self.machine.train(case, steps, "--clip", 0, "--checkpoint", self.kept(keep), **more)
+        return self.machine.train(case, steps, "--clip", 0, "--lr", RATE, "--checkpoint",
+                                  self.kept(keep), **more)
 
     def compare(self, one, other):
         return differences(self.machine.run(self.machine.mtrun(), "ckpt", "diff", self.kept(one),
