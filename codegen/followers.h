@@ -1,11 +1,11 @@
 //===- followers.h - Kernels with who takes their result --------*- C++ -*-===//
 //
 // An einsum whose result goes into an activation, a sum or an accumulator, a
-// dropout whose result goes into a sum, and a sum of columns whose result goes
-// into an accumulator, are written as one instruction with it (setting `then`),
-// so that a device can do both at once. Decided when all bytes have their
-// places: one of them moves to the other, which must not cross who touches the
-// same bytes.
+// dropout or the gradient of a norm whose result goes into a sum, and a sum of
+// columns whose result goes into an accumulator, are written as one instruction
+// with it (setting `then`), so that a device can do both at once. Decided when
+// all bytes have their places: one of them moves to the other, which must not
+// cross who touches the same bytes.
 //
 //===----------------------------------------------------------------------===//
 

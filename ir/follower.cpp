@@ -25,7 +25,7 @@ static bool mayFollow(Operation *op, Operation *user) {
 }
 
 Operation *followerOf(Operation *op) {
-  if (!isa<EinsumOp, SumOp, DropoutOp>(op))
+  if (!isa<EinsumOp, SumOp, DropoutOp, LayerNormGradOp, RmsNormGradOp>(op))
     return nullptr;
   const Value made = op->getResult(0);
   for (Operation *user : made.getUsers()) {

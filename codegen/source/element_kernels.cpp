@@ -113,6 +113,12 @@ void writeTake(const KernelWriter &to) {
                  to.count(source.length) + "}"});
 }
 
+/// Of the operand that is added after what the kernel makes.
+std::string addendText(const KernelWriter &to, std::size_t operand) {
+  return "Addend{" + to.in(operand) + ", " + typeText(to.spec.outputs[0].type) +
+         "}";
+}
+
 void writeDropout(const KernelWriter &to) {
   const bool adds = to.spec.find(kThen);
   if (adds && !isOfOnePrecision(to.spec))
@@ -122,8 +128,7 @@ void writeDropout(const KernelWriter &to) {
       "TensorView" + to.names.view(to.instruction.outputs[0]), "now.microBatch",
       to.masks()};
   if (adds)
-    arguments.push_back("Addend{" + to.in(1) + ", " +
-                        typeText(to.spec.outputs[0].type) + "}");
+    arguments.push_back(addendText(to, 1));
   to.needs("dropout.cuh");
   to.call("dropout", arguments);
 }
@@ -138,18 +143,31 @@ void writeNorm(const KernelWriter &to) {
 }
 
 void writeNormGrad(const KernelWriter &to) {
+  const bool adds = to.spec.find(kThen);
+  if (adds && !isOfOnePrecision(to.spec))
+    return writeInTurn(to);
   const std::vector<std::int64_t> &shape = to.shapeIn(0);
   const std::int64_t width = to.shapeIn(1)[0],
                      samples = shape.size() < 2 ? 1 : shape[0];
   const std::string sizes = sizesText(
       samples, elementsOf(to.instruction.inputs[0]) / samples / width, width);
-  const bool centred = to.instruction.outputs.size() == 3;
-  to.needs("norm.cuh");
-  to.call("normGrad",
-          {to.in(0), to.in(1), to.in(2), to.out(0), to.out(1), to.out(2), sizes,
-           numberText(to.spec.number("epsilon", kEpsilon)),
-           to.scratch(to.of("normGradScratch") + "(" + sizes + ", " +
-                      (centred ? "true" : "false") + ")")});
+  const std::size_t last = to.instruction.outputs.size() - 1;
+  const bool centred = to.spec.kernel == "layer_norm_grad";
+  std::vector<std::string> arguments = {
+      to.in(0),
+      to.in(1),
+      to.in(2),
+      to.out(adds ? last : 0),
+      to.out(1),
+      centred ? to.out(2) : "kNowhere",
+      sizes,
+      numberText(to.spec.number("epsilon", kEpsilon)),
+      to.scratch(to.of("normGradScratch") + "(" + sizes + ", " +
+                 (centred ? "true" : "false") + ")")};
+  if (adds)
+    arguments.push_back(addendText(to, 3));
+  to.needs("norm_grad.cuh");
+  to.call("normGrad", arguments);
 }
 
 void writeSoftmax(const KernelWriter &to) {

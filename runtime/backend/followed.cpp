@@ -2,7 +2,9 @@
 
 #include "runtime/backend/followed.h"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "runtime/backend/signature.h"
 
@@ -38,12 +40,42 @@ private:
   const MadeKernel first, second;
 };
 
-/// How many operands `then` has before the first's result, or -1 if it is no
-/// kernel that may follow another.
-int operandsBefore(const std::string &then) {
-  if (then == "activation" || then == "accumulate")
-    return 0;
-  return then == "activation_grad" || then == "add" ? 1 : -1;
+/// A kernel that may be followed.
+struct Followable {
+  std::string_view kernel;
+  std::size_t leastInputs, mostInputs, outputs; ///< of its own
+  std::vector<std::string_view> then;           ///< what may follow it
+};
+
+const std::vector<Followable> &followables() {
+  static const std::vector<Followable> kAll = {
+      {"einsum",
+       2,
+       3,
+       1,
+       {"activation", "activation_grad", "add", "accumulate"}},
+      {"sum", 1, 1, 1, {"accumulate"}},
+      {"dropout", 1, 1, 1, {"add"}},
+      {"layer_norm_grad", 3, 3, 3, {"add"}},
+      {"rms_norm_grad", 3, 3, 2, {"add"}},
+  };
+  return kAll;
+}
+
+/// How many operands `then` has before the first's result.
+std::size_t operandsBefore(std::string_view then) {
+  return then == "activation" || then == "accumulate" ? 0 : 1;
+}
+
+/// "a, b or c"
+std::string anyOf(const std::vector<std::string_view> &names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0                  ? ""
+             : i + 1 == names.size() ? " or "
+                                     : ", ") +
+            std::string(names[i]);
+  return text;
 }
 
 /// Of an einsum and the sum beside it.
@@ -72,30 +104,31 @@ Pairing pairingOf(const KernelSpec &spec) {
   if (spec.find(kBiasGradient))
     return besides(spec);
   const std::string then = spec.text(kThen, "");
-  const bool isEinsum = spec.kernel == "einsum", isSum = spec.kernel == "sum",
-             drops = spec.kernel == "dropout";
-  if (!isEinsum && !isSum && !drops)
-    refuse(spec, "has " + then +
-                     " after it, which only an einsum, a sum or a dropout may "
-                     "have");
-  const int before = operandsBefore(then);
-  if (before < 0 || (drops && then != "add") || (isSum && then != "accumulate"))
-    refuse(spec, "then '" + then + "' is " +
-                     (drops   ? "not add"
-                      : isSum ? "not accumulate"
-                              : "none of activation, activation_grad, add, "
-                                "accumulate"));
-  const std::size_t operands = spec.inputs.size(),
-                    least =
-                        (isEinsum ? 2 : 1) + static_cast<std::size_t>(before);
-  if (operands < least || spec.outputs.size() != 2)
+  const auto first =
+      std::ranges::find(followables(), spec.kernel, &Followable::kernel);
+  if (first == followables().end()) {
+    std::vector<std::string_view> names;
+    for (const Followable &one : followables())
+      names.push_back(one.kernel);
+    refuse(spec, "has " + then + " after it, which only " + anyOf(names) +
+                     " may have");
+  }
+  if (std::ranges::find(first->then, then) == first->then.end())
+    refuse(spec, "then '" + then + "' is not " + anyOf(first->then));
+  const std::size_t before = operandsBefore(then),
+                    operands = spec.inputs.size(),
+                    least = first->leastInputs + before,
+                    most = first->mostInputs + before,
+                    results = first->outputs + 1;
+  if (operands < least || operands > most || spec.outputs.size() != results)
     refuse(spec, "has " + std::to_string(operands) + " operands and " +
                      std::to_string(spec.outputs.size()) + " results; with " +
                      then + " there are " + std::to_string(least) +
-                     (isEinsum ? " or " + std::to_string(least + 1) : "") +
-                     ", and 2");
+                     (most > least ? " or " + std::to_string(most) : "") +
+                     ", and " + std::to_string(results));
   Pairing pairing;
-  pairing.firstInputs = operands - static_cast<std::size_t>(before);
+  pairing.firstInputs = operands - before;
+  pairing.firstOutputs = first->outputs;
   if (before > 0)
     pairing.secondInputs = {operands - 1};
   return pairing;

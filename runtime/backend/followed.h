@@ -2,10 +2,11 @@
 //
 // With the setting `then` a kernel is two: an einsum and `activation`,
 // `activation_grad`, `add` or `accumulate`, a sum and `accumulate`, or a
-// dropout and `add`. The second takes the result of the first as its last
-// operand. With `bias_gradient` an einsum is two: itself, and the `sum` of its
-// second operand, each with what `then` says. A device may do both at once
-// (cuBLASLt's epilogues), and then need not write what lies between them.
+// dropout or the gradient of a norm and `add`. The second takes the result of
+// the first as its last operand. With `bias_gradient` an einsum is two: itself,
+// and the `sum` of its second operand, each with what `then` says. A device may
+// do both at once (cuBLASLt's epilogues), and then need not write what lies
+// between them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -80,6 +80,8 @@ const std::map<std::string, Maker> &makersOfTwo() {
   static const std::map<std::string, Maker> kTable = {
       {"dropout", makeFollowedDropout},
       {"einsum", makeFollowedProduct},
+      {"layer_norm_grad", makeFollowedNormGrad},
+      {"rms_norm_grad", makeFollowedNormGrad},
       {"sum", makeFollowedSum},
   };
   return kTable;

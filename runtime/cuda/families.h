@@ -32,6 +32,8 @@ MadeKernel makeExperts(const KernelSpec &spec, const SharedContext &context);
 /// With `then`; null: there is none that does both at once.
 MadeKernel makeFollowedDropout(const KernelSpec &spec,
                                const SharedContext &context);
+MadeKernel makeFollowedNormGrad(const KernelSpec &spec,
+                                const SharedContext &context);
 MadeKernel makeFollowedProduct(const KernelSpec &spec,
                                const SharedContext &context);
 MadeKernel makeFollowedSum(const KernelSpec &spec,

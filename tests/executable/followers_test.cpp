@@ -81,6 +81,18 @@ TEST(Followers, OfADropoutAreItsSum) {
   }
 }
 
+// What comes past the block is added to what comes through it.
+TEST(Followers, OfANormsGradientAreItsSum) {
+  for (const std::string model : {"tiny-llama", "gpt2-124m"}) {
+    SCOPED_TRACE(model);
+    EXPECT_THAT(instructionsOf(model, "h.backward", {"--gpus", "1"}),
+                AllOf(Contains("h.*.ln_1.grad then add"),
+                      Contains("h.*.ln_2.grad then add"),
+                      Not(Contains("h.*.ln_1.sum")),
+                      Not(Contains("h.*.ln_2.sum"))));
+  }
+}
+
 // Whether gradients are added up, or sent as they are made.
 TEST(Followers, OfAWeightsGradientAreItsBiases) {
   for (const std::string zero : {"0", "1", "3"}) {

@@ -3,7 +3,7 @@
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_BLOCK_SUM_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_BLOCK_SUM_CUH
 
-#include "runtime/cuda/device/launch.cuh"
+#include "runtime/cuda/device/elements.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -40,6 +40,29 @@ __device__ R overBlock(R value, Combine combine) {
 
 template <typename R> __device__ R sumOverBlock(R value) {
   return overBlock(value, Plus());
+}
+
+/// The same of several values at once.
+template <typename R, int Sums>
+__device__ Several<R, Sums> sumsOverBlock(Several<R, Sums> values) {
+  __shared__ R warps[Sums][kWarp];
+  const unsigned warp = threadIdx.x / kWarp, count = blockDim.x / kWarp;
+  __syncthreads(); // who asked before has read it
+#pragma unroll
+  for (int s = 0; s < Sums; ++s) {
+#pragma unroll
+    for (int apart = kWarp / 2; apart > 0; apart /= 2)
+      values[s] += __shfl_xor_sync(0xffffffffU, values[s], apart);
+    if (threadIdx.x % kWarp == 0)
+      warps[s][warp] = values[s];
+  }
+  __syncthreads();
+  for (int s = 0; s < Sums; ++s) {
+    values[s] = warps[s][0];
+    for (unsigned w = 1; w < count; ++w)
+      values[s] += warps[s][w];
+  }
+  return values;
 }
 
 } // namespace mtplan::runtime::cuda

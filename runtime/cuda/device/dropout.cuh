@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/backend/tensor_view.h"
+#include "runtime/cuda/device/addend.cuh"
 #include "runtime/cuda/device/mask.cuh"
 #include "runtime/cuda/device/rows.cuh"
 
@@ -61,18 +62,6 @@ inline Piece pieceOfWhole(const TensorView &view) {
   return piece;
 }
 
-/// Rounded on its own, not with a product that it is a sum of.
-inline __device__ float addedApart(float a, float b) { return __fadd_rn(a, b); }
-inline __device__ double addedApart(double a, double b) {
-  return __dadd_rn(a, b);
-}
-
-/// What is added to what is left, if there is data.
-struct Addend {
-  Operand data = kNone;
-  ElementType between = ElementType::f32; ///< what is left is rounded to it
-};
-
 /// A thread for each pack of each row.
 template <typename R>
 __global__ void dropOut(Operand from, Addend addend, Result to, Piece piece,
@@ -87,14 +76,7 @@ __global__ void dropOut(Operand from, Addend addend, Result to, Piece piece,
   R x[kPack];
   load(from, row * width + h, count, x);
   masks.now().apply(before + piece.indexOf(row) + h, x);
-  if (addend.data.data) {
-    R other[kPack];
-    load(addend.data, row * width + h, count, other);
-    roundTo(addend.between, x);
-#pragma unroll
-    for (int i = 0; i < kPack; ++i)
-      x[i] = addedApart(other[i], x[i]);
-  }
+  addend.addTo(x, row * width + h, count);
   store(to, row * width + h, count, x);
 }
 

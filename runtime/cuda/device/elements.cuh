@@ -137,6 +137,17 @@ __device__ void store(const Result &to, std::int64_t first, int count,
   });
 }
 
+/// Elements first ... first + count - 1, to `sums`.
+template <typename R>
+__device__ void addPack(const Operand &from, std::int64_t first, int count,
+                        R (&sums)[kPack]) {
+  R values[kPack];
+  load(from, first, count, values);
+#pragma unroll
+  for (int i = 0; i < kPack; ++i)
+    sums[i] += values[i];
+}
+
 /// To what a tensor of the type would hold.
 template <typename R>
 __device__ void roundTo(ElementType type, R (&values)[kPack]) {

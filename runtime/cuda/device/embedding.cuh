@@ -105,10 +105,10 @@ template <typename R> struct TokenTerm {
   const std::int32_t *ids;
   HeldRows held;
   std::int64_t row, width;
-  __device__ void operator()(std::int64_t token, std::int64_t column,
-                             Several<R, 1> &sums) const {
+  __device__ void operator()(std::int64_t token, std::int64_t column, int count,
+                             R (&sums)[kPack]) const {
     if (held.row(ids[token]) == row)
-      sums[0] += loadOne<R>(from, token * width + column);
+      addPack(from, token * width + column, count, sums);
   }
 };
 
@@ -145,9 +145,9 @@ void embeddingGrad(cudaStream_t stream, const std::int32_t *ids,
   const std::int64_t rowBytes = width * bytesOf(to.type);
   if (hasFewRows(held)) {
     for (std::int64_t row = 0; row < held.count; ++row)
-      sumColumns<R, 1>(
+      sumColumns<R>(
           stream, sizes, static_cast<R *>(scratch),
-          {{{static_cast<std::byte *>(to.data) + row * rowBytes, to.type}}},
+          {static_cast<std::byte *>(to.data) + row * rowBytes, to.type},
           TokenTerm<R>{above, ids, held, row, width});
     return;
   }
@@ -156,12 +156,9 @@ void embeddingGrad(cudaStream_t stream, const std::int32_t *ids,
   auto *sorted = static_cast<Placed *>(scratch);
   launch(stream, {blocksFor(tokens, kEmbeddingThreads), 1, kEmbeddingThreads},
          sortTokens, ids, tokens, held, sorted);
-  // As many threads as a row has packs, in whole warps.
-  const auto threads = static_cast<unsigned>(std::clamp<std::int64_t>(
-      blocksFor(blocksFor(width, kPack), kWarp) * kWarp, kWarp,
-      kEmbeddingThreads));
-  launch(stream, {tokens, 1, threads}, sumTokens<R>, above, to,
-         static_cast<const Placed *>(sorted), tokens, sizes.rows, held, width);
+  launch(stream, {tokens, 1, threadsOfRow(width, kEmbeddingThreads)},
+         sumTokens<R>, above, to, static_cast<const Placed *>(sorted), tokens,
+         sizes.rows, held, width);
 }
 
 } // namespace mtplan::runtime::cuda

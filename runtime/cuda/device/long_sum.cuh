@@ -27,6 +27,10 @@ struct DeviceLongSum {
     lost += fma(value, value, -square);
     add(square);
   }
+  /// In double nothing of it is lost.
+  __device__ void addSquare(float value) {
+    add(__dmul_rn(static_cast<double>(value), static_cast<double>(value)));
+  }
   __device__ void add(const DeviceLongSum &other) {
     add(other.sum);
     lost += other.lost;

@@ -65,9 +65,9 @@ template <typename R> struct FirstRow {
   Sequence sequence;
   std::int64_t width;
   __device__ void operator()(std::int64_t sample, std::int64_t column,
-                             Several<R, 1> &sums) const {
+                             int count, R (&sums)[kPack]) const {
     if (sequence.first >= 0)
-      sums[0] += loadOne<R>(from, sample * sequence.length * width + column);
+      addPack(from, sample * sequence.length * width + column, count, sums);
   }
 };
 
@@ -122,8 +122,8 @@ void putFirstGrad(cudaStream_t stream, const Operand &above, const Result &to,
                   const Sequence &sequence, void *scratch) {
   gather<R>(stream, above, kNone, to, sizes.samples * sequence.length,
             sizes.columns, OtherThanFirstSource{sequence});
-  sumColumns<R, 1>(stream, sizes, static_cast<R *>(scratch), {{toFirst}},
-                   FirstRow<R>{above, sequence, sizes.columns});
+  sumColumns<R>(stream, sizes, static_cast<R *>(scratch), toFirst,
+                FirstRow<R>{above, sequence, sizes.columns});
 }
 
 /// \param length  positions of a sample

@@ -56,22 +56,28 @@ __global__ void rotate(Operand from, Result to, const double *frequencies,
       if (all.interleaved) {
         const std::int64_t at = head + 2 * (some + first);
         load(from, at, 2 * count, x);
-        for (int p = 0; p < count; ++p) {
-          const R c = cosines[first + p], s = sines[first + p];
-          y[2 * p] = x[2 * p] * c - x[2 * p + 1] * s;
-          y[2 * p + 1] = x[2 * p] * s + x[2 * p + 1] * c;
-        }
-        store(to, at, 2 * count, y);
+        // To the end of a pack, here and below: else it is put into memory.
+#pragma unroll
+        for (int p = 0; p < kPack / 2; ++p)
+          if (p < count) {
+            const R c = cosines[first + p], s = sines[first + p],
+                    was = x[2 * p];
+            x[2 * p] = was * c - x[2 * p + 1] * s;
+            x[2 * p + 1] = was * s + x[2 * p + 1] * c;
+          }
+        store(to, at, 2 * count, x);
         continue;
       }
       const std::int64_t at = head + some + first;
       load(from, at, count, x);
       load(from, at + all.pairs, count, y);
-      for (int p = 0; p < count; ++p) {
-        const R c = cosines[first + p], s = sines[first + p], was = x[p];
-        x[p] = was * c - y[p] * s;
-        y[p] = was * s + y[p] * c;
-      }
+#pragma unroll
+      for (int p = 0; p < kPack; ++p)
+        if (p < count) {
+          const R c = cosines[first + p], s = sines[first + p], was = x[p];
+          x[p] = was * c - y[p] * s;
+          y[p] = was * s + y[p] * c;
+        }
       store(to, at, count, x);
       store(to, at + all.pairs, count, y);
     }

@@ -3,6 +3,8 @@
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ROWS_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_ROWS_CUH
 
+#include <algorithm>
+
 #include "runtime/cuda/device/elements.cuh"
 
 namespace mtplan::runtime::cuda {
@@ -10,6 +12,12 @@ namespace mtplan::runtime::cuda {
 /// Elements of the pack that begins at `first`, of a row of `width`.
 inline __host__ __device__ int packAt(std::int64_t first, std::int64_t width) {
   return width - first < kPack ? static_cast<int>(width - first) : kPack;
+}
+
+/// Of a block that takes a row: as many as it has packs, in whole warps.
+inline unsigned threadsOfRow(std::int64_t width, unsigned most) {
+  return static_cast<unsigned>(std::clamp<std::int64_t>(
+      blocksFor(blocksFor(width, kPack), kWarp) * kWarp, kWarp, most));
 }
 
 /// Calls `use(first, count)` for this thread's packs of a row.

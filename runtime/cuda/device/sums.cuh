@@ -12,9 +12,9 @@ namespace mtplan::runtime::cuda {
 template <typename R> struct SumTerm {
   Operand from;
   std::int64_t width;
-  __device__ void operator()(std::int64_t row, std::int64_t column,
-                             Several<R, 1> &sums) const {
-    sums[0] += loadOne<R>(from, row * width + column);
+  __device__ void operator()(std::int64_t row, std::int64_t column, int count,
+                             R (&sums)[kPack]) const {
+    addPack(from, row * width + column, count, sums);
   }
 };
 
@@ -22,8 +22,8 @@ template <typename R> struct SumTerm {
 template <typename R>
 void sum(cudaStream_t stream, const Operand &from, const Result &to,
          const ColumnSizes &sizes, void *scratch, bool adds = false) {
-  sumColumns<R, 1>(stream, sizes, static_cast<R *>(scratch), {{to}},
-                   SumTerm<R>{from, sizes.columns}, adds);
+  sumColumns<R>(stream, sizes, static_cast<R *>(scratch), to,
+                SumTerm<R>{from, sizes.columns}, adds);
 }
 
 /// All threads' sums, by pairs; thread 0 gets it.
@@ -52,8 +52,9 @@ __device__ DeviceLongSum squaresOf(const Squared &one, std::int64_t piece) {
   packsOfPiece(piece, one.elements, [&](std::int64_t first, int count) {
     R x[kPack];
     load(one.from, first, count, x);
-    for (int i = 0; i < count; ++i)
-      sum.addSquare(static_cast<double>(x[i]));
+#pragma unroll
+    for (int i = 0; i < kPack; ++i) // zeros from `count` on
+      sum.addSquare(x[i]);
   });
   return longSumOverBlock(sum);
 }

@@ -134,6 +134,17 @@ TEST_P(Conformance, DropsAndAddsToTheBitsOfBoth) {
               << titleOf(both);
 }
 
+TEST_P(Conformance, AddsToANormsGradientToTheBitsOfBoth) {
+  for (ElementType type : kTypes)
+    for (ElementType sum : kTypes)
+      for (const Case &both : normGradCases(type, 1, type, sum)) {
+        const std::vector<Doubles> own = both.run(*backend),
+                                   right = inTurn(both, *backend);
+        for (std::size_t i = 1; i < own.size(); ++i) // but what is between
+          EXPECT_EQ(own[i], right[i]) << titleOf(both) << ", result " << i;
+      }
+}
+
 TEST_P(Conformance, GivesTheSameBitsAgain) {
   const std::unique_ptr<Backend> other = GetParam().make();
   for (ElementType type : kTypes)

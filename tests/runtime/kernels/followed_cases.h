@@ -36,6 +36,28 @@ inline std::vector<Case> droppedCases(ElementType type, unsigned seed,
   return cases;
 }
 
+/// The gradient of a norm and a sum, of rows that a block's threads hold whole
+/// and not, and of pieces that samples end in.
+/// \param between  the norm's gradient's type
+/// \param sum  what is added, and what comes of it
+inline std::vector<Case> normGradCases(ElementType type, unsigned seed,
+                                       ElementType between, ElementType sum) {
+  std::vector<Case> cases;
+  for (const std::int64_t width : {24, 21, 300})
+    for (const bool centred : {false, true}) {
+      const Shape shape{3, 37, width};
+      const TensorView x{type, shape, {}}, row{type, {width}, {}};
+      Case one(centred ? "layer_norm_grad" : "rms_norm_grad",
+               seed * 100 + static_cast<unsigned>(cases.size()));
+      one.set("then", "add").in(x).in(row).in(x).in({sum, shape, {}});
+      one.out({between, shape, {}}).out(row);
+      if (centred)
+        one.out(row);
+      cases.push_back(one.out({sum, shape, {}}));
+    }
+  return cases;
+}
+
 /// What is in an accumulator: nothing that the first term might look at.
 inline double beforeSum(const Case &one) {
   return firstTermOf(one.spec.settings)

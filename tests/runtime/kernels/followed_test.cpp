@@ -38,7 +38,7 @@ TEST(Followed, GivesTheBitsOfBothOneAfterTheOther) {
     for (ElementType type : {ElementType::f64, kF32, kBf16})
       for (const auto &cases :
            {followedCases(type, 1), droppedCases(type, 1, type, type),
-            biasGradientCases(type, 1)})
+            normGradCases(type, 1, type, type), biasGradientCases(type, 1)})
         for (const Case &both : cases) {
           if (isRoundedBetween(both))
             continue;
@@ -61,12 +61,14 @@ TEST(Followed, RefusesWhatCannotFollow) {
                 ThrowsMessage<std::runtime_error>(HasSubstr(what)));
   };
   says(linear("softmax", kF32, 8),
-       "h.*.mlp.fc1 (einsum): then 'softmax' is none of activation");
+       "h.*.mlp.fc1 (einsum): then 'softmax' is not activation, "
+       "activation_grad, add or accumulate");
   says(linear("add", kF32, 8), "has 2 operands and 2 results; with add there "
                                "are 3 or 4, and 2");
   KernelSpec other = linear("add", kF32, 8);
   other.kernel = "mul";
-  says(other, "which only an einsum, a sum or a dropout may have");
+  says(other, "which only einsum, sum, dropout, layer_norm_grad or "
+              "rms_norm_grad may have");
   KernelSpec dropped = droppedCases(kF32, 1, kF32, kF32)[0].spec;
   dropped.settings.back().value = std::string("activation");
   says(dropped, "(dropout): then 'activation' is not add");
