@@ -135,15 +135,13 @@ int runTraining(const std::vector<std::string> &arguments, std::ostream &out,
       return answer.yes ? kDone : kFailed;
     }
     if (calibrate->parsed()) {
-      runCalibrate(calibrateFlags, out, err);
-      return kDone;
+      return runCalibrate(calibrateFlags, out, err);
     }
     if (flags.folder.empty() || flags.data.empty())
       throw BadInput("a folder and --data are needed: "
                      "mtrun run --data text.txt");
     resolve(flags);
-    trainPlan(std::move(flags), out, err);
-    return kDone;
+    return trainPlan(std::move(flags), out, err);
   } catch (const BadInput &error) {
     say(err, error.what());
   } catch (const runtime::PlanError &error) {

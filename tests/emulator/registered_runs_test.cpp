@@ -106,8 +106,8 @@ TEST(EmulatedMemory, IsRegisteredIfAPersonSaysSo) {
   emulator::setDevices(2);
   const Registering registering;
   unsetenv("CUDA_MODULE_LOADING");
-  const Ran ran =
-      runHere({plan, "--data", kText, "--backend", "cuda", "--steps", "1"});
+  const Ran ran = runHere({plan, "--data", kText, "--backend", "cuda",
+                           "--ranks-as", "threads", "--steps", "1"});
   emulator::setDevices(1);
   ASSERT_EQ(ran.code, 0) << ran.err;
   // As of all ranks that wait for each other.

@@ -17,8 +17,8 @@ TEST(UnlikeDevices, AreSaidOnceBeforeTheyTrain) {
   const TestFolder folder;
   const std::string plan = compileTwoReplicas(folder, {"--precision", "fp32"});
   const auto trained = [&] {
-    return runHere(
-        {plan, "--data", kText, "--backend", "cuda", "--steps", "1"});
+    return runHere({plan, "--data", kText, "--backend", "cuda", "--ranks-as",
+                    "threads", "--steps", "1"});
   };
   emulator::setDevices(2);
   const Ran alike = trained();

@@ -23,6 +23,18 @@ void checkBackend(const RunFlags &flags) {
         whyNoCudaDevice()));
 }
 
+bool wantsProcesses(const RunFlags &flags, int ranks) {
+  const int devices = flags.backend == "cuda" ? cudaDevices() : 0;
+  const bool shares = devices == 1 && flags.ranksAs != "processes";
+  if (devices > 0 && ranks > devices && !shares)
+    throw BadInput(fmt::format(
+        "--backend cuda: {} ranks on this machine, but {} GPU{}: one for each "
+        "rank, or (CUDA_VISIBLE_DEVICES=0) one for all ranks of one process",
+        ranks, devices, devices == 1 ? "" : "s"));
+  return ranks > 1 && (flags.ranksAs == "processes" ||
+                       (flags.ranksAs == "auto" && devices > 1));
+}
+
 std::unique_ptr<Backend>
 makeBackend(const RunFlags &flags, const Launch &launch, int ranks, int rank) {
   const int threads = flags.threads.value_or(coresOfRank(launch, ranks));
@@ -36,11 +48,6 @@ makeBackend(const RunFlags &flags, const Launch &launch, int ranks, int rank) {
     device = deviceOf(launch, devices);
   else if (devices > 1)
     device = rank;
-  if (device >= devices)
-    throw BadInput(fmt::format(
-        "--backend cuda: {} ranks on this machine, but {} GPUs: one for each "
-        "rank, or (CUDA_VISIBLE_DEVICES=0) one for all ranks of one process",
-        ranks, devices));
   useCudaDevice(device);
   return makeCudaBackendBeside(cpu);
 }

@@ -23,6 +23,11 @@ void prepareBackend(const RunFlags &flags, int ranks);
 /// \throws BadInput if this machine does not have what `--backend` says
 void checkBackend(const RunFlags &flags);
 
+/// Whether ranks that nobody has started are to be processes, as `--ranks-as`
+/// says, and not threads of this one.
+/// \throws BadInput with both numbers if there are too few GPUs
+bool wantsProcesses(const RunFlags &flags, int ranks);
+
 /// Of the rank whose thread calls, one of `ranks`. GPUs go to the ranks of a
 /// machine in order; if there is but one, ranks that are threads share it.
 /// \throws BadInput, LaunchError with both numbers if there are too few GPUs

@@ -22,6 +22,7 @@
 #include "runtime/plan/nearest_word.h"
 #include "tools/run/backends.h"
 #include "tools/run/calibrated.h"
+#include "tools/run/own_processes.h"
 #include "tools/run/run_flags.h"
 #include "tools/text_file.h"
 #include "tools/units_text.h"
@@ -82,6 +83,7 @@ RunFlags runFlagsOf(const CalibrateFlags &flags) {
   RunFlags run;
   run.backend = flags.backend;
   run.threads = flags.threads;
+  run.ranksAs = flags.ranksAs;
   return run;
 }
 
@@ -131,7 +133,7 @@ public:
   Calibration(const CalibrateFlags &f, std::ostream &o, std::ostream &e)
       : flags(f), out(o), err(e), types(typesOf(f.precisions)) {}
 
-  void run() {
+  int run() {
     WorldOptions options;
     options.patience = std::chrono::minutes(2); // a large product may take long
     launch = readLaunch(ownEnvironment(), builtMpi());
@@ -144,12 +146,15 @@ public:
                                      *flags.ranks, world.size()));
         measure(world);
       });
-      return;
+      return 0;
     }
     const int ranks = flags.ranks.value_or(1);
     prepareBackend(runFlagsOf(flags), ranks);
     checkBackend(runFlagsOf(flags));
+    if (wantsProcesses(runFlagsOf(flags), ranks))
+      return runOwnProcesses(ranks, err);
     runOnThreads(ranks, options, [&](World &world) { measure(world); });
+    return 0;
   }
 
 private:
@@ -250,9 +255,13 @@ CLI::App *describeCalibrate(CLI::App &app, CalibrateFlags &flags) {
   one->add_option("--backend", flags.backend, "cpu (default) or cuda")
       ->type_name("WORD");
   one->add_option("--ranks", flags.ranks,
-                  "threads that are ranks (default 1); under mpirun its "
-                  "processes")
+                  "of this machine (default 1); under mpirun its processes")
       ->type_name("N");
+  one->add_option("--ranks-as", flags.ranksAs,
+                  "threads, processes, or auto: processes if each has a GPU, "
+                  "else threads (default)")
+      ->type_name("WORD")
+      ->check(CLI::IsMember({"auto", "threads", "processes"}));
   one->add_option("--threads", flags.threads,
                   "of each rank (default: the cores shared out)")
       ->type_name("N");
@@ -274,11 +283,11 @@ CLI::App *describeCalibrate(CLI::App &app, CalibrateFlags &flags) {
   return one;
 }
 
-void runCalibrate(const CalibrateFlags &flags, std::ostream &out,
-                  std::ostream &err) {
+int runCalibrate(const CalibrateFlags &flags, std::ostream &out,
+                 std::ostream &err) {
   try {
     check(flags);
-    Calibration(flags, out, err).run();
+    return Calibration(flags, out, err).run();
   } catch (const planner::MachineError &error) {
     throw BadInput(error.what());
   }

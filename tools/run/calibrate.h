@@ -16,6 +16,7 @@ namespace mtplan::tools {
 struct CalibrateFlags {
   std::string output, measurements; ///< files; measurements "": not kept
   std::string backend = "cpu", like, name, date;
+  std::string ranksAs = "auto";
   std::string precisions = "fp32,bf16,fp16";
   std::optional<int> ranks, threads;
   double seconds = 60.0;
@@ -26,9 +27,11 @@ struct CalibrateFlags {
 CLI::App *describeCalibrate(CLI::App &app, CalibrateFlags &flags);
 
 /// Measures the machine, and writes the machine file.
+/// \return 0, or what the first process that it started and that failed ended
+///         with
 /// \throws BadInput
-void runCalibrate(const CalibrateFlags &flags, std::ostream &out,
-                  std::ostream &err);
+int runCalibrate(const CalibrateFlags &flags, std::ostream &out,
+                 std::ostream &err);
 
 } // namespace mtplan::tools
 

@@ -28,6 +28,8 @@ constexpr std::array<std::string_view, 5> kDecays = {
     "constant", "linear", "cosine", "inverse-square-root", "wsd"};
 constexpr std::array<std::string_view, 7> kLossScales = {
     "auto", "none", "megatron", "deepspeed", "torch", "bmtrain", "nvidia"};
+constexpr std::array<std::string_view, 3> kRanksAs = {"auto", "threads",
+                                                      "processes"};
 constexpr std::array<std::string_view, 2> kOnNan = {"stop", "skip"};
 
 /// Collects what is wrong.
@@ -211,6 +213,10 @@ void describe(CLI::App &app, RunFlags &flags) {
   const char *ranks = "Ranks";
   add(ranks, "--backend", flags.backend,
       "what ranks compute on: cpu (default) or cuda, a GPU each", "NAME");
+  add(ranks, "--ranks-as", flags.ranksAs,
+      "what they are where no launcher has started them: threads, processes, "
+      "or auto: processes if each has a GPU, else threads (default)",
+      "WORD");
   add(ranks, "--threads", flags.threads,
       "of each rank (default: the cores shared out)", "N");
   add(ranks, "--patience", flags.patience,
@@ -251,6 +257,7 @@ void resolve(RunFlags &flags) {
       judge.say(
           fmt::format("--trace-step {}: needs --trace FILE", *flags.traceStep));
   }
+  judge.word("--ranks-as", flags.ranksAs, kRanksAs);
   if (flags.threads)
     judge.number(*flags.threads >= 1 && *flags.threads <= 1024, "--threads",
                  *flags.threads, "1 to 1024");

@@ -37,6 +37,7 @@ struct RunFlags {
   std::string metrics, tensorboard, trace;
   std::optional<std::int64_t> traceStep; ///< none: the last
   std::string backend = "cpu";
+  std::string ranksAs = "auto";   ///< where no launcher has started them
   std::optional<int> threads;     ///< none: the cores shared out
   std::optional<double> patience; ///< seconds; none: see patience.h
 };

@@ -15,6 +15,7 @@
 #include "runtime/plan/plan_json.h"
 #include "tools/run/backends.h"
 #include "tools/run/checkpoints.h"
+#include "tools/run/own_processes.h"
 #include "tools/run/patience.h"
 #include "tools/run/run_data.h"
 #include "tools/run/run_watch.h"
@@ -40,7 +41,7 @@ public:
 
   // A process that finds something wrong before it has met the others would
   // leave them waiting for it: so it looks when it has.
-  void run() {
+  int run() {
     WorldOptions options;
     options.patience = patienceOf(flags);
     if (!flags.checkpoint.empty()) {
@@ -59,9 +60,12 @@ public:
       readPlan();
       prepareBackend(flags, plan.ranks);
       checkBackend(flags);
+      if (wantsProcesses(flags, plan.ranks))
+        return runOwnProcesses(plan.ranks, err);
       prepare(plan.ranks, true);
       runOnThreads(plan.ranks, options, [&](World &world) { train(world); });
     }
+    return 0;
   }
 
 private:
@@ -156,8 +160,8 @@ private:
 
 } // namespace
 
-void trainPlan(RunFlags flags, std::ostream &out, std::ostream &err) {
-  Training(std::move(flags), out, err).run();
+int trainPlan(RunFlags flags, std::ostream &out, std::ostream &err) {
+  return Training(std::move(flags), out, err).run();
 }
 
 } // namespace mtplan::tools

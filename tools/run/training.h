@@ -9,10 +9,12 @@
 
 namespace mtplan::tools {
 
-/// Trains a plan on threads of this process, or as one of several processes.
+/// Trains a plan on threads of this process or processes that it starts, or as
+/// one of several processes.
+/// \return 0, or what the first process that failed ended with
 /// \throws BadInput, DataError for what was typed or read; others for what went
 ///         wrong on the way. One of several processes ends itself then.
-void trainPlan(RunFlags flags, std::ostream &out, std::ostream &err);
+int trainPlan(RunFlags flags, std::ostream &out, std::ostream &err);
 
 } // namespace mtplan::tools
 
