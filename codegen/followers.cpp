@@ -53,11 +53,14 @@ void joinFollowers(Program &program, std::vector<Operation *> &operators,
                            return meetings.meet(between, moved);
                          });
     };
-    // What the maker reads may have been there for the last time.
+    // What the maker reads may have been there for the last time, and what
+    // else it makes, come and gone.
+    const auto meets = [&](const Tensor &one) {
+      return meetings.meet(one, other.outputs[0]);
+    };
     const bool overwrites =
-        std::ranges::any_of(maker.inputs, [&](const Tensor &read) {
-          return meetings.meet(read, other.outputs[0]);
-        });
+        std::ranges::any_of(maker.inputs, meets) ||
+        std::any_of(maker.outputs.begin() + 1, maker.outputs.end(), meets);
     const bool movesUp = !crosses(other);
     if (overwrites || (!movesUp && crosses(maker)))
       continue;

@@ -91,8 +91,9 @@ inline __host__ __device__ int lanesOfSample(std::int64_t pieces) {
 /// Blocks of kWarp columns and kSumLanes lanes; blockIdx.y: the sum.
 /// \param adds  to what is there
 template <typename R, int Sums>
-__global__ void sampleSums(ColumnSizes sizes, const R *parts,
-                           Several<Result, Sums> to, bool adds) {
+__global__ void __launch_bounds__(kWarp *kSumLanes)
+    sampleSums(ColumnSizes sizes, const R *parts, Several<Result, Sums> to,
+               bool adds) {
   __shared__ R lanes[kSumLanes][kWarp];
   const std::int64_t column = std::int64_t{blockIdx.x} * kWarp + threadIdx.x;
   const bool isThere = column < sizes.columns;

@@ -60,17 +60,31 @@ inline std::vector<double> pieceOf(const Fed &fed, Samples &samples) {
   return mine;
 }
 
-/// What the next step is fed.
-inline void writeInputs(const Rank &rank, Samples &samples, double lossScale) {
-  for (const Fed &fed : rank.fed) {
-    // Losses are sums over this number: a part of it is a multiple of them.
-    const std::vector<double> values =
-        fed.label == "count" ? std::vector<double>(static_cast<std::size_t>(
-                                                       fed.piece.elements()),
-                                                   samples.count() / lossScale)
-                             : pieceOf(fed, samples);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      writeElement(fed.type, fed.to, static_cast<std::int64_t>(i), values[i]);
+/// What a step is fed, of each that is.
+using Inputs = std::vector<std::vector<double>>;
+
+inline Inputs inputsOf(const Rank &rank, Samples &samples) {
+  const double count = samples.count();
+  Inputs all;
+  for (const Fed &fed : rank.fed)
+    all.push_back(
+        fed.label == "count"
+            ? std::vector<double>(
+                  static_cast<std::size_t>(fed.piece.elements()), count)
+            : pieceOf(fed, samples));
+  return all;
+}
+
+/// Where the next step finds them.
+inline void writeInputs(const Rank &rank, const Inputs &inputs,
+                        double lossScale) {
+  for (std::size_t f = 0; f < rank.fed.size(); ++f) {
+    const Fed &fed = rank.fed[f];
+    // Losses are sums over that number: a part of it is a multiple of them.
+    const double divisor = fed.label == "count" ? lossScale : 1.0;
+    for (std::size_t i = 0; i < inputs[f].size(); ++i)
+      writeElement(fed.type, fed.to, static_cast<std::int64_t>(i),
+                   inputs[f][i] / divisor);
   }
 }
 

@@ -64,8 +64,9 @@ inline void reserve(Rank &rank, Arena arena, std::size_t bytes) {
 inline void onEveryRank(int ranks,
                         const std::function<void(const Start &)> &run) {
   const Process process = thisProcess();
-  // Streams that share a connection to the device wait for each other. Lines
-  // have one each, in which what is sent may wait long for its receiver.
+  // What shares a connection to the device waits for each other, and what is
+  // sent may wait long for its receiver. Branches of a graph have such, too,
+  // as far as CUDA says anything of them.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
   // Else a kernel is loaded where it is first queued, once the device is idle,
   // which it may not be before another rank has gone on.

@@ -244,9 +244,10 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
   StepNumbers numbers;
   numbers.seed = options.seed;
   std::int64_t updates = 0;
+  samples->begin(1);
+  Inputs inputs = inputsOf(rank, *samples);
   for (std::int64_t step = 1; step <= options.steps; ++step) {
     const auto start = std::chrono::steady_clock::now();
-    samples->begin(step);
     const double lossScale = rule.lossScale();
     numbers.step = step;
     numbers.update = {learningRateAt(rate, updates + 1),
@@ -258,8 +259,12 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
                       1.0};
     numbers.norm = {true, lossScale, rule.clip()};
     *rank.written = numbers;
-    writeInputs(rank, *samples, lossScale);
+    writeInputs(rank, inputs, lossScale);
     MTPLAN_CUDA(cudaGraphLaunch(graph, rank.stream()));
+    if (step < options.steps) { // beside the device
+      samples->begin(step + 1);
+      inputs = inputsOf(rank, *samples);
+    }
     // The one time in a step that the host waits. It decides as the device did.
     MTPLAN_CUDA(cudaStreamSynchronize(rank.stream()));
     const std::vector<double> all = heardOf(rank, facts);
