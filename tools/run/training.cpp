@@ -60,8 +60,11 @@ public:
       readPlan();
       prepareBackend(flags, plan.ranks);
       checkBackend(flags);
-      if (wantsProcesses(flags, plan.ranks))
+      if (wantsProcesses(flags, plan.ranks)) {
+        // Else all of them would say what is wrong with it.
+        const RunData checked(plan, flags, plan.ranks);
         return runOwnProcesses(plan.ranks, err);
+      }
       prepare(plan.ranks, true);
       runOnThreads(plan.ranks, options, [&](World &world) { train(world); });
     }
