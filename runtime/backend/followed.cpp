@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "runtime/backend/signature.h"
+#include "runtime/plan/nearest_word.h"
 
 namespace mtplan::runtime {
 
@@ -67,17 +68,6 @@ std::size_t operandsBefore(std::string_view then) {
   return then == "activation" || then == "accumulate" ? 0 : 1;
 }
 
-/// "a, b or c"
-std::string anyOf(const std::vector<std::string_view> &names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    text += (i == 0                  ? ""
-             : i + 1 == names.size() ? " or "
-                                     : ", ") +
-            std::string(names[i]);
-  return text;
-}
-
 /// Of an einsum and the sum beside it.
 Pairing besides(const KernelSpec &spec) {
   const std::size_t results = spec.find(kThen) ? 4 : 2;
@@ -110,11 +100,11 @@ Pairing pairingOf(const KernelSpec &spec) {
     std::vector<std::string_view> names;
     for (const Followable &one : followables())
       names.push_back(one.kernel);
-    refuse(spec, "has " + then + " after it, which only " + anyOf(names) +
+    refuse(spec, "has " + then + " after it, which only " + listed(names) +
                      " may have");
   }
   if (std::ranges::find(first->then, then) == first->then.end())
-    refuse(spec, "then '" + then + "' is not " + anyOf(first->then));
+    refuse(spec, "then '" + then + "' is not " + listed(first->then));
   const std::size_t before = operandsBefore(then),
                     operands = spec.inputs.size(),
                     least = first->leastInputs + before,

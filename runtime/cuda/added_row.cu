@@ -7,13 +7,10 @@ namespace mtplan::runtime::cuda {
 
 void addRow(cudaStream_t stream, Operand from, Operand row, std::int64_t width,
             Result to, std::int64_t elements, bool doubly) {
-  constexpr unsigned kThreads = 256;
-  const Grid grid{blocksFor(elements, std::int64_t{kThreads} * kPack), 1,
-                  kThreads};
   if (doubly)
-    launch(stream, grid, addRowToEach<double>, from, row, width, to, elements);
+    addRow<double>(stream, from, row, width, to, elements);
   else
-    launch(stream, grid, addRowToEach<float>, from, row, width, to, elements);
+    addRow<float>(stream, from, row, width, to, elements);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -1,4 +1,4 @@
-//===- nearest_word.cpp - The word that was meant -------------------------===//
+//===- nearest_word.cpp - Words that there are ----------------------------===//
 
 #include "runtime/plan/nearest_word.h"
 
@@ -35,6 +35,17 @@ std::string_view nearestTo(std::string_view word,
   return *std::ranges::min_element(candidates, {}, [&](std::string_view one) {
     return editDistance(word, one);
   });
+}
+
+std::string listed(std::span<const std::string_view> words,
+                   std::string_view last) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0)
+      text += i + 1 == words.size() ? last : ", ";
+    text += words[i];
+  }
+  return text;
 }
 
 } // namespace mtplan::runtime

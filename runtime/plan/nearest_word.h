@@ -1,9 +1,10 @@
-//===- nearest_word.h - The word that was meant -----------------*- C++ -*-===//
+//===- nearest_word.h - Words that there are --------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_PLAN_NEAREST_WORD_H
 #define MTPLAN_RUNTIME_PLAN_NEAREST_WORD_H
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace mtplan::runtime {
@@ -11,6 +12,10 @@ namespace mtplan::runtime {
 /// Of `candidates`, at least one, the one that fewest letters keep from `word`.
 std::string_view nearestTo(std::string_view word,
                            std::span<const std::string_view> candidates);
+
+/// "a, b or c", with `last` for " or ".
+std::string listed(std::span<const std::string_view> words,
+                   std::string_view last = " or ");
 
 } // namespace mtplan::runtime
 

@@ -118,16 +118,7 @@ std::span<const std::string_view> weightFamilies() {
   return kNames;
 }
 
-std::string familiesText() {
-  std::string text;
-  const std::span<const std::string_view> names = weightFamilies();
-  for (std::size_t i = 0; i < names.size(); ++i)
-    text += (i == 0                  ? ""
-             : i + 1 == names.size() ? " and "
-                                     : ", ") +
-            std::string(names[i]);
-  return text;
-}
+std::string familiesText() { return listed(weightFamilies(), " and "); }
 
 const WeightFamily &familyCalled(std::string_view name) {
   for (const WeightFamily &family : knownFamilies())

@@ -3,11 +3,14 @@
 #include "tests/executable/fault_runs.h"
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <thread>
 #include <utility>
+
+#include <gmock/gmock.h>
 
 #include "tests/tools/command_testing.h"
 
@@ -194,6 +197,44 @@ std::vector<std::string> FaultRuns::processes(int ranks,
                            "OMPI_MCA_btl_vader_backing_directory=" + files,
                            "OMPI_MCA_pml=ob1", "OMPI_MCA_btl=self,vader"});
   return all;
+}
+
+std::vector<std::string> FaultRuns::endless(const std::string &plan,
+                                            const std::string &checkpoints) {
+  return {place("plan-" + plan),
+          "--data",
+          kText,
+          "--threads",
+          "1",
+          "--steps",
+          "10000000",
+          "--every",
+          "5",
+          "--patience",
+          "60",
+          "--checkpoint",
+          checkpoints,
+          "--save-every",
+          "10000000"};
+}
+
+Ended FaultRuns::endOfKilled(RunProcess &run, int rank) {
+  EXPECT_TRUE(run.writes("step        5/")) << run.end().out;
+  const pid_t process = run.processOf(rank);
+  EXPECT_GT(process, 0);
+  if (process > 0)
+    kill(process, SIGKILL);
+  return run.end();
+}
+
+void FaultRuns::expectSavedWhenToldToEnd(RunProcess &run) {
+  ASSERT_TRUE(run.writes("step        5/")) << run.end().out;
+  run.signal(SIGTERM);
+  const Ended ended = run.end();
+  EXPECT_EQ(ended.code, 0) << ended.out;
+  EXPECT_THAT(ended.out,
+              testing::AllOf(testing::HasSubstr("checkpoint of step "),
+                             testing::HasSubstr("told to end after step ")));
 }
 
 std::string FaultRuns::undisturbed(const std::string &plan) {

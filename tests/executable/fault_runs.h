@@ -75,6 +75,13 @@ protected:
                                             const std::string &checkpoints,
                                             std::vector<std::string> more = {},
                                             const std::string &grace = "0");
+  /// Of a run of the small model that goes on until it is told to end.
+  static std::vector<std::string> endless(const std::string &plan,
+                                          const std::string &checkpoints);
+  /// How such a run ends once a rank of it was killed, after five steps.
+  static Ended endOfKilled(RunProcess &run, int rank);
+  /// Told to end after five steps, its ranks leave a checkpoint.
+  static void expectSavedWhenToldToEnd(RunProcess &run);
   /// Checkpoints of all steps of such a run of 8, and its "metrics".
   static std::string undisturbed(const std::string &plan);
 

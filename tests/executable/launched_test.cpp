@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include <csignal>
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -20,28 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class Launched : public FaultRuns {
-protected:
-  /// A run that goes on until it is told to end.
-  static std::vector<std::string> endless(const std::string &plan,
-                                          const std::string &checkpoints) {
-    return {place("plan-" + plan),
-            "--data",
-            kText,
-            "--threads",
-            "1",
-            "--steps",
-            "10000000",
-            "--every",
-            "5",
-            "--patience",
-            "60",
-            "--checkpoint",
-            checkpoints,
-            "--save-every",
-            "10000000"};
-  }
-};
+using Launched = FaultRuns;
 
 TEST_F(Launched, ByTorchrunItGivesTheBitsOfThreads) {
   const std::string to = place("torchrun");
@@ -72,11 +50,7 @@ TEST_F(Launched, BySrunWithoutMpiItGivesTheBitsOfThreads) {
 
 TEST_F(Launched, AKilledRankIsNamedAtOnceByAllOthers) {
   RunProcess run(underTorchrun(4, endless("four", place("killed"))));
-  ASSERT_TRUE(run.writes("step        5/")) << run.end().out;
-  const pid_t process = run.processOf(1);
-  ASSERT_GT(process, 0);
-  kill(process, SIGKILL);
-  const Ended ended = run.end();
+  const Ended ended = endOfKilled(run, 1);
   EXPECT_EQ(ended.code, 1);
   for (const int rank : {0, 2, 3})
     EXPECT_THAT(ended.said(rank),
@@ -86,14 +60,8 @@ TEST_F(Launched, AKilledRankIsNamedAtOnceByAllOthers) {
 }
 
 TEST_F(Launched, AllSaveWhenTheyAreToldToEnd) {
-  const std::string to = place("ended");
-  RunProcess run(underTorchrun(4, endless("four", to)));
-  ASSERT_TRUE(run.writes("step        5/")) << run.end().out;
-  run.signal(SIGTERM);
-  const Ended ended = run.end();
-  EXPECT_EQ(ended.code, 0) << ended.out;
-  EXPECT_THAT(ended.out, AllOf(HasSubstr("checkpoint of step "),
-                               HasSubstr("told to end after step ")));
+  RunProcess run(underTorchrun(4, endless("four", place("ended"))));
+  expectSavedWhenToldToEnd(run);
 }
 
 TEST_F(Launched, RanksThatDoNotFitAreRefused) {

@@ -26,16 +26,11 @@ protected:
     all.insert(all.end(), {"--ranks-as", "processes"});
     return all;
   }
-  static std::vector<std::string> endless(const std::string &checkpoints) {
-    return {MTPLAN_MTRUN,   place("plan-four"),
-            "--data",       kText,
-            "--threads",    "1",
-            "--steps",      "10000000",
-            "--every",      "5",
-            "--patience",   "60",
-            "--checkpoint", checkpoints,
-            "--save-every", "10000000",
-            "--ranks-as",   "processes"};
+  static std::vector<std::string> command(const std::string &checkpoints) {
+    std::vector<std::string> all = endless("four", checkpoints);
+    all.insert(all.begin(), MTPLAN_MTRUN);
+    all.insert(all.end(), {"--ranks-as", "processes"});
+    return all;
   }
 };
 
@@ -49,12 +44,8 @@ TEST_F(OwnProcesses, GiveTheBitsOfThreads) {
 }
 
 TEST_F(OwnProcesses, ThatAreKilledAreNamedByThisAndTheOthers) {
-  RunProcess run(endless(place("killed")));
-  ASSERT_TRUE(run.writes("step        5/")) << run.end().out;
-  const pid_t process = run.processOf(1);
-  ASSERT_GT(process, 0);
-  kill(process, SIGKILL);
-  const Ended ended = run.end();
+  RunProcess run(command(place("killed")));
+  const Ended ended = endOfKilled(run, 1);
   EXPECT_EQ(ended.code, 1);
   EXPECT_THAT(ended.out, HasSubstr("rank 1 was ended by signal 9 (Killed)"));
   for (const int rank : {0, 2, 3})
@@ -63,17 +54,12 @@ TEST_F(OwnProcesses, ThatAreKilledAreNamedByThisAndTheOthers) {
 }
 
 TEST_F(OwnProcesses, SaveWhenThisIsToldToEnd) {
-  RunProcess run(endless(place("ended")));
-  ASSERT_TRUE(run.writes("step        5/")) << run.end().out;
-  run.signal(SIGTERM);
-  const Ended ended = run.end();
-  EXPECT_EQ(ended.code, 0) << ended.out;
-  EXPECT_THAT(ended.out, AllOf(HasSubstr("checkpoint of step "),
-                               HasSubstr("told to end after step ")));
+  RunProcess run(command(place("ended")));
+  expectSavedWhenToldToEnd(run);
 }
 
 TEST_F(OwnProcesses, EndWithThis) {
-  RunProcess run(endless(place("alone")));
+  RunProcess run(command(place("alone")));
   ASSERT_TRUE(run.writes("step        5/")) << run.end().out;
   run.signal(SIGKILL);
   run.end();

@@ -100,7 +100,7 @@ public:
 
 class OwnProcesses {
 public:
-  OwnProcesses(int ranks, std::ostream &e) : err(e) {
+  OwnProcesses(int ranks, std::ostream &e) : err(e), words(ownCommand()) {
     for (int rank = 0; rank < ranks; ++rank)
       start(rank, ranks);
   }
@@ -125,8 +125,7 @@ public:
 
 private:
   void start(int rank, int ranks) {
-    std::vector<std::string> words = ownCommand(),
-                             entries = environmentOf(rank, ranks);
+    std::vector<std::string> entries = environmentOf(rank, ranks);
     const std::vector<char *> command = pointersTo(words),
                               environment = pointersTo(entries);
     const pid_t parent = getpid(), process = fork();
@@ -170,6 +169,7 @@ private:
   }
 
   std::ostream &err;
+  std::vector<std::string> words;
   const Held held;
   std::vector<pid_t> processes; ///< by rank; 0: has ended
   int status = 0;

@@ -49,14 +49,8 @@ public:
             std::span<const std::string_view> words) {
     if (std::ranges::find(words, word) != words.end())
       return;
-    std::string all;
-    for (std::size_t i = 0; i < words.size(); ++i)
-      all += (i == 0                  ? ""
-              : i + 1 == words.size() ? " or "
-                                      : ", ") +
-             std::string(words[i]);
-    say(fmt::format("{} {}: must be {}; nearest is {}", option, word, all,
-                    nearestTo(word, words)));
+    say(fmt::format("{} {}: must be {}; nearest is {}", option, word,
+                    listed(words), nearestTo(word, words)));
   }
   void say(const std::string &what) {
     text += (text.empty() ? "" : "\n") + what;

@@ -120,7 +120,8 @@ private:
     const bool leads = world.rank() == 0;
     const std::unique_ptr<Backend> backend =
         makeBackend(flags, launch, plan.ranks, world.rank());
-    if (world.size() > 1)
+    // CPU ranks that are threads have one host and its libraries.
+    if (world.size() > 1 && (processes || flags.backend == "cuda"))
       compareDevices(world, backend->facts());
     try {
       TrainOptions options = flags.train;

@@ -26,6 +26,16 @@ __global__ void addRowToEach(Operand from, Operand row, std::int64_t width,
   store(to, first, count, values);
 }
 
+/// `to` = `from` + `row`, which begins again after `width` elements.
+template <typename R>
+void addRow(cudaStream_t stream, const Operand &from, const Operand &row,
+            std::int64_t width, const Result &to, std::int64_t elements) {
+  constexpr unsigned kThreads = 256;
+  launch(stream,
+         {blocksFor(elements, std::int64_t{kThreads} * kPack), 1, kThreads},
+         addRowToEach<R>, from, row, width, to, elements);
+}
+
 } // namespace mtplan::runtime::cuda
 
 #endif // MTPLAN_RUNTIME_CUDA_DEVICE_ADDED_ROW_CUH

@@ -3,6 +3,7 @@
 #ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_INPUTS_CUH
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_INPUTS_CUH
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,14 +65,17 @@ inline std::vector<double> pieceOf(const Fed &fed, Samples &samples) {
 using Inputs = std::vector<std::vector<double>>;
 
 inline Inputs inputsOf(const Rank &rank, Samples &samples) {
-  const double count = samples.count();
+  std::optional<double> count; // of all micro-batches, and not of all ranks
   Inputs all;
-  for (const Fed &fed : rank.fed)
+  for (const Fed &fed : rank.fed) {
+    if (fed.label == "count" && !count)
+      count = samples.count();
     all.push_back(
         fed.label == "count"
             ? std::vector<double>(
-                  static_cast<std::size_t>(fed.piece.elements()), count)
+                  static_cast<std::size_t>(fed.piece.elements()), *count)
             : pieceOf(fed, samples));
+  }
   return all;
 }
 

@@ -17,13 +17,9 @@ void finish(const Run &now, const MatrixShape &shape, const Tensor &sums,
   const std::int64_t elements = shape.batches * shape.m * shape.n;
   const Tensor c{operands.c, shape.result},
       kept{const_cast<void *>(operands.kept), shape.result};
-  constexpr unsigned kThreads = 256;
-  const Grid grid{blocksFor(elements, std::int64_t{kThreads} * kPack), 1,
-                  kThreads};
   if (shape.biased)
-    launch(now.stream(), grid, addRowToEach<R>, Operand(sums),
-           Operand{operands.bias, shape.result}, shape.n, Result(sums),
-           elements);
+    addRow<R>(now.stream(), sums, {operands.bias, shape.result}, shape.n, sums,
+              elements);
   if (shape.adds)
     ofEach<R>(now, EachSum(), elements, sums, sums,
               Tensor{operands.before ? const_cast<void *>(operands.before)
