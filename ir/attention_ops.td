@@ -13,7 +13,8 @@ def Mtp_AttentionOp : Mtp_ComputeOpBase<"attention"> {
     consecutive heads share a key/value head. Scores are scaled by `scale`,
     masked to the past if `causal`, and their softmax dropped out with `rate`
     (see `mtp.dropout` for `mask`; the element index runs over
-    [b, heads, query, key]). `lse` is the log of each row's sum of exponentials.
+    [b, heads, query, key], in groups of 32 keys: runtime/random/draws.h). `lse`
+    is the log of each row's sum of exponentials.
 
     `bias`, if given, is a table [distances, heads] of what is added to a score
     by how far its key is from its query (Raffel et al. 2020, section 2.1): near

@@ -47,9 +47,9 @@ def Mtp_DropoutOp : Mtp_UnaryOp<"dropout"> {
   let summary = "Zeroes elements at random and scales the rest";
   let description = [{
     Keeps an element with probability 1 - `rate` and divides it by that. Whether
-    an element is kept is a function of the seed, the step, the micro-batch, the
-    copy, `mask` and the element's index in the *global* tensor, so the backward
-    operator, or any rank, draws the same mask by the same name.
+    an element is kept is a function of the seed, the step, the copy, `mask` and
+    the element's index in the *global* tensor, so the backward operator, or any
+    rank, draws the same mask by the same name.
 
     Constraints:
     - `rate` is at least 0 and below 1.

@@ -49,9 +49,7 @@ void writeHeads(const KernelWriter &to, std::size_t table) {
               ", of which GPUs take at most " + to.count(kMostWidth));
   Tensor byHead = to.instruction.inputs[0];
   byHead.shape[2] /= width;
-  std::int64_t masked = k[1], heads = byHead.shape[2];
-  for (std::size_t d = 0; d < 3; ++d)
-    masked *= byHead.shape[d] * to.names.ranksAlong(byHead, d);
+  const std::int64_t heads = byHead.shape[2];
   std::vector<std::string> members = {
       ".width = " + to.count(width),
       ".batch = " + to.count(q[0]),
@@ -65,7 +63,7 @@ void writeHeads(const KernelWriter &to, std::size_t table) {
       ".positions = " + to.names.span(byHead, 1),
       ".firstHead = " + to.names.offset(byHead, 2),
       ".allHeads = " + to.count(heads * to.names.ranksAlong(byHead, 2)),
-      ".maskStart = now.microBatch * " + to.count(masked)};
+      ".microBatch = now.microBatch"};
   if (to.instruction.inputs.size() > table) {
     members.push_back(".table = " + to.in(table));
     members.push_back(".buckets = " + bucketsText(to, table));

@@ -8,7 +8,8 @@
 
 namespace mtplan::ir {
 
-using runtime::maskIndex, runtime::maskValue;
+using runtime::maskIndex, runtime::maskValue, runtime::scoreIndex,
+    runtime::scorePitch;
 
 namespace {
 
@@ -83,9 +84,11 @@ public:
         ((spans[0].offset + b) * allHeads + spans[2].offset / width + head) *
             spans[1].global +
         spans[1].offset + s;
-    const std::int64_t whole =
-        spans[0].global * allHeads * spans[1].global * keys;
-    return maskValue(stream, rate, maskIndex(moment, whole, row * keys + k));
+    const std::int64_t pitch = scorePitch(keys);
+    return maskValue(
+        stream, rate,
+        maskIndex(moment, spans[0].global * allHeads * spans[1].global * pitch,
+                  row * pitch + scoreIndex(k)));
   }
 
   const HostTensor *table; ///< of biases, or null

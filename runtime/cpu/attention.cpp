@@ -136,8 +136,8 @@ private:
         if (correction != R(1))
           scaleRow(result + r * all.padded, all.padded, correction);
         if (mask.drops()) {
-          mask.fill(all.maskRow(call.moment(), b, head, first + r) + from,
-                    count, factors);
+          mask.fillScores(all.maskRow(call.moment(), b, head, first + r) + from,
+                          count, factors);
           for (std::int64_t k = 0; k < count; ++k)
             row[k] *= factors[k];
         }

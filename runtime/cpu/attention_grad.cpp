@@ -159,8 +159,8 @@ private:
       const std::int64_t count =
           std::clamp<std::int64_t>(all.visible(first + r) - from, 0, kKeys);
       if (all.rate > 0.0 && count > 0)
-        mask.fill(all.maskRow(call.moment(), b, head, first + r) + from, count,
-                  room.keep);
+        mask.fillScores(all.maskRow(call.moment(), b, head, first + r) + from,
+                        count, room.keep);
       takeSlopes(room.scores + r * kKeys, room.slopes + r * kKeys, room.keep,
                  count, all.scale, room.lse[r], room.projection[r]);
     }

@@ -48,7 +48,7 @@ public:
     return causal ? std::min(keys, positions.offset + s + 1) : keys;
   }
 
-  /// First element of a mask's row of this query.
+  /// Index in the mask of this query's scores.
   std::int64_t maskRow(const Moment &moment, std::int64_t b, std::int64_t head,
                        std::int64_t s) const {
     const std::int64_t allHeads = features.global / width;
@@ -56,9 +56,10 @@ public:
         ((samples.offset + b) * allHeads + features.offset / width + head) *
             positions.global +
         positions.offset + s;
+    const std::int64_t pitch = scorePitch(keys);
     return maskIndex(moment,
-                     samples.global * allHeads * positions.global * keys,
-                     row * keys);
+                     samples.global * allHeads * positions.global * pitch,
+                     row * pitch);
   }
 
   /// Rows first, first + 1, ... of one head of a tensor [b, rows, heads *

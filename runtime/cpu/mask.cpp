@@ -3,98 +3,117 @@
 #include "runtime/cpu/mask.h"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
+#include <cstring>
 
 #include "runtime/cpu/simd.h"
 
 namespace mtplan::runtime::cpu {
 
-/// Draws at once, of four words each.
-constexpr std::int64_t kDraws = 16;
+static_assert(std::endian::native == std::endian::little,
+              "half words are read as they lie");
 
-/// What the words of draws `first` and following make of their elements.
-template <typename R>
+/// Draws at once: of many elements, and of few.
+constexpr std::int64_t kMany = 16, kFew = 8;
+
+/// What Draws draws, `first` and following, make of their elements.
+/// \tparam Scores  they are in the order of scoreIndex
+template <std::int64_t Draws, bool Scores, typename R>
 MTPLAN_INLINE void drawAny(std::uint64_t first, std::uint64_t stream,
                            std::uint32_t key0, std::uint32_t key1,
                            std::uint32_t limit, R kept, R *to) {
-  std::uint32_t a[kDraws], b[kDraws], c[kDraws], d[kDraws];
-  for (std::int64_t i = 0; i < kDraws; ++i) {
+  std::uint32_t a[Draws], b[Draws], c[Draws], d[Draws];
+  for (std::int64_t i = 0; i < Draws; ++i) {
     const std::uint64_t index = first + static_cast<std::uint64_t>(i);
     a[i] = static_cast<std::uint32_t>(index);
     b[i] = static_cast<std::uint32_t>(index >> 32);
     c[i] = static_cast<std::uint32_t>(stream);
     d[i] = static_cast<std::uint32_t>(stream >> 32);
   }
-  // Ten rounds, as in runtime/random/philox.h.
-  for (int round = 0; round < 10; ++round) {
+  // As in runtime/random/philox.h, a round of all after another.
+  for (int round = 0; round < kMaskRounds; ++round) {
 #pragma omp simd
-    for (std::int64_t i = 0; i < kDraws; ++i) {
-      const std::uint64_t left = 0xD2511F53ULL * a[i];
-      const std::uint64_t right = 0xCD9E8D57ULL * c[i];
+    for (std::int64_t i = 0; i < Draws; ++i) {
+      const std::uint64_t left = std::uint64_t{kPhiloxFactor0} * a[i];
+      const std::uint64_t right = std::uint64_t{kPhiloxFactor1} * c[i];
       const std::uint32_t oldB = b[i], oldD = d[i];
       a[i] = static_cast<std::uint32_t>(right >> 32) ^ oldB ^ key0;
       b[i] = static_cast<std::uint32_t>(right);
       c[i] = static_cast<std::uint32_t>(left >> 32) ^ oldD ^ key1;
       d[i] = static_cast<std::uint32_t>(left);
     }
-    key0 += 0x9E3779B9;
-    key1 += 0xBB67AE85;
+    key0 += kPhiloxStep0;
+    key1 += kPhiloxStep1;
   }
-#pragma omp simd
-  for (std::int64_t i = 0; i < kDraws; ++i) {
-    to[4 * i] = a[i] < limit ? R(0) : kept;
-    to[4 * i + 1] = b[i] < limit ? R(0) : kept;
-    to[4 * i + 2] = c[i] < limit ? R(0) : kept;
-    to[4 * i + 3] = d[i] < limit ? R(0) : kept;
+  // Of scores, four draws share a group: their first words, their second, ...
+  constexpr std::int64_t kTogether = Scores ? kScoreGroup / kMaskDraw : 1;
+  std::uint32_t words[Draws / kTogether][4][kTogether];
+  for (std::int64_t i = 0; i < Draws; ++i) {
+    words[i / kTogether][0][i % kTogether] = a[i];
+    words[i / kTogether][1][i % kTogether] = b[i];
+    words[i / kTogether][2][i % kTogether] = c[i];
+    words[i / kTogether][3][i % kTogether] = d[i];
   }
+  std::uint16_t halves[Draws * kMaskDraw];
+  std::memcpy(halves, words, sizeof(halves));
+  for (std::int64_t i = 0; i < Draws * kMaskDraw; ++i)
+    to[i] = (halves[i] & kMaskBits) < limit ? R(0) : kept;
 }
+template <std::int64_t Draws, bool Scores>
 MTPLAN_CLONES void drawMask(std::uint64_t first, std::uint64_t stream,
                             std::uint32_t key0, std::uint32_t key1,
                             std::uint32_t limit, float kept, float *to) {
-  drawAny(first, stream, key0, key1, limit, kept, to);
+  drawAny<Draws, Scores>(first, stream, key0, key1, limit, kept, to);
 }
+template <std::int64_t Draws, bool Scores>
 MTPLAN_CLONES void drawMask(std::uint64_t first, std::uint64_t stream,
                             std::uint32_t key0, std::uint32_t key1,
                             std::uint32_t limit, double kept, double *to) {
-  drawAny(first, stream, key0, key1, limit, kept, to);
+  drawAny<Draws, Scores>(first, stream, key0, key1, limit, kept, to);
 }
 
 Mask::Mask(const Stream &theStream, double rate)
-    : key(theStream.key()), stream(theStream.number()),
-      // The least word that, as a share of 2^32, reaches the rate.
-      limit(static_cast<std::uint32_t>(
-          std::min(std::ceil(rate * 4294967296.0), 4294967295.0))),
-      factor(1.0 / (1.0 - rate)) {}
+    : key(theStream.key()), stream(theStream.number()), limit(maskLimit(rate)),
+      factor(maskFactor(rate)) {}
 
-template <typename R>
+template <bool Scores, typename R>
 void Mask::fillAny(std::int64_t first, std::int64_t count, R *to) const {
   const R kept = static_cast<R>(factor);
-  const auto draw = [&](std::int64_t element, R *into) {
-    drawMask(static_cast<std::uint64_t>(element / 4), stream, key[0], key[1],
-             limit, kept, into);
+  const auto draw = [&]<std::int64_t Draws>(std::int64_t element, R *into) {
+    drawMask<Draws, Scores>(static_cast<std::uint64_t>(element / kMaskDraw),
+                            stream, key[0], key[1], limit, kept, into);
+    return Draws * kMaskDraw;
   };
   std::int64_t done = 0;
   while (done < count) {
-    const std::int64_t element = first + done;
-    if (element % 4 == 0 && count - done >= 4 * kDraws) {
-      draw(element, to + done);
-      done += 4 * kDraws;
-      continue;
+    const std::int64_t element = first + done, left = count - done;
+    const std::int64_t skip = element % kMaskDraw;
+    if (skip == 0 && left >= kMany * kMaskDraw) {
+      done += draw.template operator()<kMany>(element, to + done);
+    } else if (skip == 0 && left >= kFew * kMaskDraw) {
+      done += draw.template operator()<kFew>(element, to + done);
+    } else {
+      R some[kFew * kMaskDraw];
+      draw.template operator()<kFew>(element, some);
+      const std::int64_t piece = std::min(kFew * kMaskDraw - skip, left);
+      std::copy_n(some + skip, piece, to + done);
+      done += piece;
     }
-    R some[4 * kDraws];
-    draw(element, some);
-    const std::int64_t skip = element % 4;
-    const std::int64_t piece = std::min(4 * kDraws - skip, count - done);
-    std::copy_n(some + skip, piece, to + done);
-    done += piece;
   }
 }
 
 void Mask::fill(std::int64_t first, std::int64_t count, float *to) const {
-  fillAny(first, count, to);
+  fillAny<false>(first, count, to);
 }
 void Mask::fill(std::int64_t first, std::int64_t count, double *to) const {
-  fillAny(first, count, to);
+  fillAny<false>(first, count, to);
+}
+void Mask::fillScores(std::int64_t first, std::int64_t count, float *to) const {
+  fillAny<true>(first, count, to);
+}
+void Mask::fillScores(std::int64_t first, std::int64_t count,
+                      double *to) const {
+  fillAny<true>(first, count, to);
 }
 
 } // namespace mtplan::runtime::cpu

@@ -18,13 +18,18 @@ public:
   void fill(std::int64_t first, std::int64_t count, float *to) const;
   void fill(std::int64_t first, std::int64_t count, double *to) const;
 
+  /// The same of scores: those of keys from one on that begins a group.
+  /// \param first  index of the query plus that key; see scoreIndex
+  void fillScores(std::int64_t first, std::int64_t count, float *to) const;
+  void fillScores(std::int64_t first, std::int64_t count, double *to) const;
+
 private:
-  template <typename R>
+  template <bool Scores, typename R>
   void fillAny(std::int64_t first, std::int64_t count, R *to) const;
 
   PhiloxKey key;
   std::uint64_t stream;
-  std::uint32_t limit; ///< words from here on keep
+  std::uint32_t limit; ///< bits from here on keep
   double factor;
 };
 

@@ -46,7 +46,7 @@ AttentionKernel::AttentionKernel(const KernelSpec &theSpec,
 
 Heads AttentionKernel::headsOf(const Invocation &call) const {
   Heads heads = all;
-  heads.maskStart = call.microBatch * all.masked();
+  heads.microBatch = call.microBatch;
   if (spec.inputs.size() > table) {
     heads.table = operandOf(spec, call, table);
     heads.buckets = reinterpret_cast<const std::int32_t *>(buckets.get());

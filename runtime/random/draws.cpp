@@ -38,10 +38,17 @@ std::uint64_t streamOfAllSteps(Purpose purpose, std::string_view label,
   return hash;
 }
 
-PhiloxCounter Stream::wordsAt(std::int64_t index) const {
+PhiloxCounter Stream::counterAt(std::int64_t index) const {
   const auto element = static_cast<std::uint64_t>(index);
-  return philox4x32({low(element), high(element), low(stream), high(stream)},
-                    {low(seed), high(seed)});
+  return {low(element), high(element), low(stream), high(stream)};
+}
+
+PhiloxCounter Stream::wordsAt(std::int64_t index) const {
+  return philox4x32(counterAt(index), key());
+}
+
+PhiloxCounter Stream::maskWordsAt(std::int64_t draw) const {
+  return philox4x32<kMaskRounds>(counterAt(draw), key());
 }
 
 double Stream::uniformAt(std::int64_t index) const {
@@ -95,8 +102,11 @@ double targetValue(const Stream &stream, std::int64_t index,
 }
 
 double maskValue(const Stream &stream, double rate, std::int64_t index) {
-  const std::uint32_t word = stream.wordsAt(index / 4)[index % 4];
-  return word * kWordScale < rate ? 0.0 : 1.0 / (1.0 - rate);
+  const std::int64_t i = index % kMaskDraw;
+  const std::uint32_t word =
+      stream.maskWordsAt(index / kMaskDraw)[static_cast<std::size_t>(i / 2)];
+  const std::uint32_t bits = (word >> i % 2 * 16) & kMaskBits;
+  return bits < maskLimit(rate) ? 0.0 : maskFactor(rate);
 }
 
 } // namespace mtplan::runtime

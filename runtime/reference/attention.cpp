@@ -83,9 +83,11 @@ public:
         ((samples.offset + b) * allHeads + features.offset / width + head) *
             positions.global +
         positions.offset + s;
-    const std::int64_t whole =
-        samples.global * allHeads * positions.global * keys;
-    return maskValue(stream, rate, maskIndex(moment, whole, row * keys + k));
+    const std::int64_t pitch = scorePitch(keys);
+    return maskValue(
+        stream, rate,
+        maskIndex(moment, samples.global * allHeads * positions.global * pitch,
+                  row * pitch + scoreIndex(k)));
   }
 
   const Doubles *table; ///< of biases, or null

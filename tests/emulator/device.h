@@ -168,12 +168,31 @@ inline double __dmul_rn(double a, double b) { return a * b; }
 inline double __dadd_rn(double a, double b) { return a + b; }
 inline float __fadd_rn(float a, float b) { return a + b; }
 
+/// Four of the eight bytes of low and high, a digit of `which` for each.
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned which) {
+  const std::uint64_t bytes = std::uint64_t{high} << 32 | low;
+  unsigned chosen = 0;
+  for (unsigned i = 0; i < 4; ++i)
+    chosen |= static_cast<unsigned>(bytes >> (which >> 4 * i & 7) * 8 & 0xFF)
+              << 8 * i;
+  return chosen;
+}
+
 template <typename T> T __shfl_xor_sync(unsigned, T value, unsigned mask) {
   return ::mtplan::emulator::shuffled(value,
                                       ::mtplan::emulator::laneHere() ^ mask);
 }
 template <typename T> T __shfl_sync(unsigned, T value, unsigned lane) {
   return ::mtplan::emulator::shuffled(value, lane);
+}
+
+inline int __any_sync(unsigned, int holds) {
+  ::mtplan::emulator::give(holds != 0);
+  std::uint64_t any = 0;
+  for (unsigned lane = 0; lane < 32; ++lane)
+    any |= ::mtplan::emulator::given(lane);
+  ::mtplan::emulator::synchroniseWarp();
+  return any != 0;
 }
 
 #include "tests/emulator/tensor_core.h"

@@ -87,6 +87,20 @@ inline float powerOfTwo(float x) {
   return power < std::numeric_limits<float>::min() ? 0.0F : power;
 }
 
+struct Halves {
+  bool low, high;
+};
+inline Halves reachingHalves(std::uint32_t word, std::uint32_t limits) {
+  const auto reaches = [&](int shift) {
+    const auto of = [&](std::uint32_t bits) {
+      return static_cast<float>(
+          std::bit_cast<__half>(static_cast<std::uint16_t>(bits >> shift)));
+    };
+    return !(std::abs(of(word)) < of(limits));
+  };
+  return {reaches(0), reaches(16)};
+}
+
 inline void *launchedMemory() { return emulator::launchedMemory(); }
 
 } // namespace mtplan::runtime::cuda

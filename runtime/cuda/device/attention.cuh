@@ -87,7 +87,7 @@ void attentionOf(cudaStream_t stream, const Operand &query, const Operand &key,
                  const Operand &value, const Result &to, const Result &kept,
                  const Heads &all, const Masks &masks) {
   if constexpr (std::is_same_v<R, float> && Widths * kTile <= kMostOnCores)
-    if (suitCores(all, {query, key, value, standing(to)}))
+    if (suitCores(all, masks, {query, key, value, standing(to)}))
       return withHalf(query.type, [&](auto *tag) {
         attentionOnCores<std::remove_pointer_t<decltype(tag)>, Widths * kTile>(
             stream, query, key, value, to, kept, all, masks);

@@ -24,8 +24,13 @@ template <int Width> struct AttendShape {
   static constexpr unsigned kShared = tileBytes<Width>(kQueries + 2 * kKeys);
 };
 
-/// The running softmax of the rows that a lane has elements of.
+/// The running softmax of the rows that a lane has elements of. Shares are of
+/// what was a row's largest score: only when another's is above 2^kSlack is it
+/// that from then on, and what was summed is scaled, as FlashAttention-4 does.
+/// Sums and 16 bits have room for such shares, and few tiles have any.
 template <int Strips> struct RunningRows {
+  static constexpr float kSlack = 8.0F;
+
   float largest[Strips][2], totals[Strips][2];
 
   __device__ RunningRows() {
@@ -38,25 +43,32 @@ template <int Strips> struct RunningRows {
       }
   }
 
-  /// Makes scores shares of the largest, and scales what was summed before.
+  /// Makes scores shares, and scales what was summed before if it must be.
   /// \param scale  of scores, so that shares are powers of two
   template <int Keys, int Width>
   __device__ void take(CoreSums<Strips, Keys> &scores,
                        CoreSums<Strips, Width> &sums, float scale) {
+    float tops[Strips][2];
+    bool grown = false;
 #pragma unroll
     for (int s = 0; s < Strips; ++s)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        float top = largest[s][half];
+        float &top = tops[s][half];
+        top = scores[s][0][half * 2];
 #pragma unroll
         for (int n = 0; n < Keys / 8; ++n)
           top = fmaxf(
               top, fmaxf(scores[s][n][half * 2], scores[s][n][half * 2 + 1]));
-        top = fmaxf(top, __shfl_xor_sync(0xffffffffU, top, 1));
-        top = fmaxf(top, __shfl_xor_sync(0xffffffffU, top, 2));
-        const float factor = powerOfTwo((largest[s][half] - top) * scale);
-        largest[s][half] = top;
-        const float offset = top * scale;
+        grown = grown || (top - largest[s][half]) * scale > kSlack;
+      }
+    if (__any_sync(0xffffffffU, grown))
+      grow<Width>(tops, sums, scale);
+#pragma unroll
+    for (int s = 0; s < Strips; ++s)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float offset = largest[s][half] * scale;
         float total = 0.0F;
 #pragma unroll
         for (int n = 0; n < Keys / 8; ++n)
@@ -65,7 +77,28 @@ template <int Strips> struct RunningRows {
             scores[s][n][e] = powerOfTwo(scores[s][n][e] * scale - offset);
             total += scores[s][n][e];
           }
-        totals[s][half] = totals[s][half] * factor + total;
+        totals[s][half] += total;
+      }
+  }
+
+private:
+  /// \param tops  of this lane's scores
+  template <int Width>
+  __device__ void grow(const float (&tops)[Strips][2],
+                       CoreSums<Strips, Width> &sums, float scale) {
+#pragma unroll
+    for (int s = 0; s < Strips; ++s)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float top = tops[s][half];
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffU, top, 1));
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffU, top, 2));
+        const float power = (largest[s][half] - top) * scale;
+        // Of a row whose scores have not grown, all stays as it is.
+        const bool grown = power < -kSlack;
+        const float factor = grown ? powerOfTwo(power) : 1.0F;
+        largest[s][half] = grown ? top : largest[s][half];
+        totals[s][half] *= factor;
 #pragma unroll
         for (int n = 0; n < Width / 8; ++n) {
           sums[s][n][half * 2] *= factor;
@@ -109,9 +142,9 @@ __global__ void __launch_bounds__(kCoreThreads)
   begin(keys, key, 0);
   CoreSums<kStrips, Width> sums = {};
   RunningRows<kStrips> rows;
+  const CoreMaskOf<Drops, false> mask(masks, all, block.sample, head,
+                                      first + row);
   for (int k = 0; k < end; k += kKeys) {
-    const CoreMaskOf<Drops, false, kStrips, kKeys> undropped(
-        masks, all.maskAt(block.sample, head, first + row, k), all.keys);
     endCopies();
     __syncthreads();
     begin(values, value, k);
@@ -127,15 +160,15 @@ __global__ void __launch_bounds__(kCoreThreads)
     if (sight.of(first + row) < k + kKeys)
       hideUnseen<false, kStrips, kKeys>(scores, sight, first + row, k);
     rows.template take<kKeys, Width>(scores, sums, scale);
-    if constexpr (Drops)
-#pragma unroll
-      for (int s = 0; s < kStrips; ++s)
-#pragma unroll
-        for (int n = 0; n < kKeys / 8; ++n)
-#pragma unroll
-          for (int e = 0; e < 4; ++e)
-            scores[s][n][e] *= undropped.of(s, n, e);
-    addWeighted<Width, kStrips, kKeys>(sums, scores, values);
+    if constexpr (Drops) {
+      CorePairs<kStrips, kKeys> shares;
+      roundSums<T, kStrips, kKeys>(shares, scores);
+      if (mask.drops())
+        drop<kStrips, kKeys>(shares, mask, k);
+      addWeighted<Width, kKeys, kStrips>(sums, shares, values);
+    } else {
+      addWeighted<Width, kKeys, kStrips>(sums, scores, values);
+    }
   }
 #pragma unroll
   for (int s = 0; s < kStrips; ++s)
@@ -149,7 +182,7 @@ __global__ void __launch_bounds__(kCoreThreads)
         storeOne(kept, all.keptAt(block.sample, head, first + q),
                  rows.largest[s][half] * static_cast<float>(all.scale) +
                      logf(total));
-      const float inverse = 1.0F / total;
+      const float inverse = mask.factor() / total;
 #pragma unroll
       for (int n = 0; n < Width / 8; ++n) {
         sums[s][n][half * 2] *= inverse;

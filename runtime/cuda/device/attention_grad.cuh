@@ -193,8 +193,9 @@ void attentionGradOf(cudaStream_t stream, const GradOperands &from,
          project<R>, result, from.above, lse, rows, all.width, numbers);
   const RowNumbers<R> *const kept = numbers;
   if constexpr (std::is_same_v<R, float> && Widths * kTile <= kMostOnCores)
-    if (suitCores(all, {from.query, from.key, from.value, from.above,
-                        standing(toQuery), standing(toKey), standing(toValue)}))
+    if (suitCores(all, masks,
+                  {from.query, from.key, from.value, from.above,
+                   standing(toQuery), standing(toKey), standing(toValue)}))
       return withHalf(from.query.type, [&](auto *tag) {
         using T = std::remove_pointer_t<decltype(tag)>;
         attentionGradOnCores<T, Widths * kTile>(

@@ -27,6 +27,8 @@ template <int Width, int Strips> struct QueryGradShape {
   static constexpr int kOthers = 32;
   static constexpr unsigned kShared = tileBytes<Width>(2 * kOwn + 4 * kOthers) +
                                       kOwn * sizeof(RowNumbers<float>);
+  /// Blocks of a multiprocessor at once: registers of a thread suffice.
+  static constexpr int kAtOnce = Width <= 64 ? 3 : 2;
 };
 template <int Width> struct KeyGradShape {
   static constexpr int kStrips = Width <= 64 ? 2 : 1;
@@ -40,16 +42,17 @@ template <typename T> struct CoreOperands {
   const T *query, *key, *value, *above;
 };
 
-/// Makes products with keys shares, and those of values with what comes from
-/// above slopes.
-/// \param scale  of scores, so that shares are powers of two
-__device__ __forceinline__ void slopeOf(float &score, float &above, float kept,
-                                        float scale,
-                                        const RowNumbers<float> &row) {
-  const float share =
-      powerOfTwo(score * scale - row.lse * static_cast<float>(kLog2E));
-  above = share * (above * kept - row.projection);
-  score = share * kept;
+/// Gradient of a score.
+/// \param above   product of the value with what comes from above
+/// \param factor  of what is kept
+/// \param scale   of scores, so that shares are powers of two
+/// \param share   of the value, if it is kept: without the factor
+__device__ __forceinline__ float slopeOf(float score, float above, bool kept,
+                                         float factor, float scale,
+                                         const RowNumbers<float> &row,
+                                         float &share) {
+  share = powerOfTwo(score * scale - row.lse * static_cast<float>(kLog2E));
+  return share * ((kept ? above : 0.0F) * factor - row.projection);
 }
 
 /// Begins to copy numbers of Rows rows of a head, of which `there` exist, one
@@ -69,7 +72,8 @@ __device__ void beginNumbers(RowNumbers<float> *to,
 /// A block for each tile of queries of each head of each sample, as
 /// attendOnCores has them.
 template <typename T, int Width, int Strips, bool Drops>
-__global__ void __launch_bounds__(kCoreThreads)
+__global__ void __launch_bounds__(kCoreThreads,
+                                  QueryGradShape<Width, Strips>::kAtOnce)
     queryGradOnCores(CoreOperands<T> from, const RowNumbers<float> *numbers,
                      Heads all, Masks masks, T *to) {
   using Shape = QueryGradShape<Width, Strips>;
@@ -109,9 +113,9 @@ __global__ void __launch_bounds__(kCoreThreads)
                             numbers + all.keptAt(block.sample, head, first),
                             static_cast<int>(all.heads), left);
   CoreSums<kStrips, Width> sums = {};
+  const CoreMaskOf<Drops, false> mask(masks, all, block.sample, head,
+                                      first + row);
   for (int k = 0; k < end; k += kKeys) {
-    const CoreMaskOf<Drops, false, kStrips, kKeys> kept(
-        masks, all.maskAt(block.sample, head, first + row, k), all.keys);
     endCopies();
     __syncthreads();
     if (k + kKeys < end)
@@ -124,18 +128,29 @@ __global__ void __launch_bounds__(kCoreThreads)
     dotRows<Width, kStrips, kKeys>(above, aboves, row, keys + kTileSize);
     if (sight.of(first + row) < k + kKeys)
       hideUnseen<false, kStrips, kKeys>(scores, sight, first + row, k);
+    CorePairs<kStrips, kKeys> slopes;
 #pragma unroll
     for (int s = 0; s < kStrips; ++s)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const RowNumbers<float> its =
-            rowNumbers[row + s * kStrip + e / 2 * 8 + lane / 4];
+      for (int half = 0; half < 2; ++half) {
+        const int of = s * kStrip + half * 8;
+        const RowNumbers<float> its = rowNumbers[row + of + lane / 4];
+        KeptPairOf<Drops> kept[kKeys / 8];
+        mask.ofColumns(of, k, kept);
 #pragma unroll
-        for (int n = 0; n < kKeys / 8; ++n)
-          slopeOf(scores[s][n][e], above[s][n][e], kept.of(s, n, e), scale,
-                  its);
+        for (int n = 0; n < kKeys / 8; ++n) {
+          const Halves halves = kept[n].halves();
+          float pair[2], share;
+#pragma unroll
+          for (int i = 0; i < 2; ++i)
+            pair[i] =
+                slopeOf(scores[s][n][half * 2 + i], above[s][n][half * 2 + i],
+                        i == 0 ? halves.low : halves.high, mask.factor(), scale,
+                        its, share);
+          slopes[s][n][half] = pairOf<T>(pair[0], pair[1]);
+        }
       }
-    addWeighted<Width, kStrips, kKeys>(sums, above, keys);
+    addWeighted<Width, kKeys, kStrips>(sums, slopes, keys);
   }
   storeSums<kStrips, Width>(to + at, stride, row, left, width, sums,
                             static_cast<float>(all.scale));
@@ -165,7 +180,9 @@ __global__ void __launch_bounds__(kCoreThreads)
   // The first query that sees any of these keys.
   const int seenFrom =
       first >= sight.past ? (first - sight.past + 1) / kQueries * kQueries : 0;
-  const int endOfHeads = (block.head + 1) * static_cast<int>(all.ofHead());
+  const int firstHead = block.head * static_cast<int>(all.ofHead()),
+            endOfHeads = firstHead + static_cast<int>(all.ofHead());
+  const CoreMaskOf<Drops, true> mask(masks, all, block.sample, firstHead, 0);
 
   const auto begin = [&](int head, int query, int turn) {
     T *const pair = pairs + turn * (2 * kTileSize);
@@ -185,17 +202,14 @@ __global__ void __launch_bounds__(kCoreThreads)
   beginRows<Shape::kOwn, Width>(keys, from.key + at, stride, left, width);
   beginRows<Shape::kOwn, Width>(values, from.value + at, stride, left, width);
   CoreSums<kStrips, Width> keySums = {}, valueSums = {};
-  int head = seenFrom < rows ? endOfHeads - static_cast<int>(all.ofHead())
-                             : endOfHeads,
-      query = seenFrom, turn = 0;
+  int head = seenFrom < rows ? firstHead : endOfHeads, query = seenFrom,
+      turn = 0;
   if (head < endOfHeads)
     begin(head, query, turn);
   else
     endCopies(); // nobody sees these keys
   while (head < endOfHeads) {
-    const int atQuery = query;
-    const CoreMaskOf<Drops, true, kStrips, kQueries> kept(
-        masks, all.maskAt(block.sample, head, query, first + row), all.keys);
+    const int atQuery = query, atHead = head;
     endCopies();
     __syncthreads();
     const T *const queries = pairs + turn * (2 * kTileSize);
@@ -212,28 +226,45 @@ __global__ void __launch_bounds__(kCoreThreads)
     // None of these queries may see anything of this warp's keys.
     if (first + row >= sight.of(atQuery + kQueries - 1))
       continue;
+    const std::int64_t rowOfMask =
+        (atHead - firstHead) * all.positions.global + atQuery;
     // Rows of queries that are not there are zeros, and add nothing.
     CoreSums<kStrips, kQueries> scores, above;
     dotRows<Width, kStrips, kQueries>(scores, keys, row, queries);
     dotRows<Width, kStrips, kQueries>(above, values, row, aboves);
     if (sight.of(atQuery) < first + row + kStrips * kStrip)
       hideUnseen<true, kStrips, kQueries>(scores, sight, atQuery, first + row);
+    CorePairs<kStrips, kQueries> shares, slopes;
 #pragma unroll
-    for (int n = 0; n < kQueries / 8; ++n)
+    for (int n = 0; n < kQueries / 8; ++n) {
+      KeptPairOf<Drops> kept[kStrips][2];
+      mask.template ofRows<kStrips>(rowOfMask + n * 8, first + row, kept);
+      const RowNumbers<float> of[] = {its[n * 8 + lane % 4 * 2],
+                                      its[n * 8 + lane % 4 * 2 + 1]};
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const RowNumbers<float> of = its[n * 8 + lane % 4 * 2 + e % 2];
+      for (int s = 0; s < kStrips; ++s)
 #pragma unroll
-        for (int s = 0; s < kStrips; ++s)
-          slopeOf(scores[s][n][e], above[s][n][e], kept.of(s, n, e), scale, of);
-      }
-    addWeighted<Width, kStrips, kQueries>(valueSums, scores, aboves);
-    addWeighted<Width, kStrips, kQueries>(keySums, above, queries);
+        for (int half = 0; half < 2; ++half) {
+          const Halves halves = kept[s][half].halves();
+          float share[2], slope[2];
+#pragma unroll
+          for (int i = 0; i < 2; ++i)
+            slope[i] =
+                slopeOf(scores[s][n][half * 2 + i], above[s][n][half * 2 + i],
+                        i == 0 ? halves.low : halves.high, mask.factor(), scale,
+                        of[i], share[i]);
+          shares[s][n][half] =
+              pairOf<T>(share[0], share[1]) & kept[s][half].mask();
+          slopes[s][n][half] = pairOf<T>(slope[0], slope[1]);
+        }
+    }
+    addWeighted<Width, kQueries, kStrips>(valueSums, shares, aboves);
+    addWeighted<Width, kQueries, kStrips>(keySums, slopes, queries);
   }
   storeSums<kStrips, Width>(toKey + at, stride, row, left, width, keySums,
                             static_cast<float>(all.scale));
   storeSums<kStrips, Width>(toValue + at, stride, row, left, width, valueSums,
-                            1.0F);
+                            mask.factor());
 }
 
 template <typename T, int Width, int Strips>

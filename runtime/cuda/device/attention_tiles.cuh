@@ -39,14 +39,10 @@ struct Heads {
   double scale;
   Span samples, positions; ///< of the queries
   std::int64_t firstHead, allHeads;
-  std::int64_t maskStart = 0; ///< index of the micro-batch's first element
-  Operand table = kNone;      ///< of biases; no data: none
+  std::int64_t microBatch = 0;
+  Operand table = kNone;                 ///< of biases; no data: none
   const std::int32_t *buckets = nullptr; ///< row of the table by bucketAt
 
-  /// Of a mask, in each micro-batch.
-  std::int64_t masked() const {
-    return samples.global * allHeads * positions.global * keys;
-  }
   __host__ __device__ std::int64_t queryTiles() const {
     return (queries + kTile - 1) / kTile;
   }
@@ -73,13 +69,18 @@ struct Heads {
     const std::int64_t past = positions.offset + s + 1;
     return causal && past < keys ? past : keys;
   }
+  /// As maskIndex has it for scores.
+  __device__ std::int64_t maskRow(std::int64_t b, std::int64_t head,
+                                  std::int64_t s) const {
+    const std::int64_t sample =
+        microBatch * samples.global + samples.offset + b;
+    return ((sample * allHeads + firstHead + head) * positions.global +
+            positions.offset + s) *
+           scorePitch(keys);
+  }
   __device__ std::int64_t maskAt(std::int64_t b, std::int64_t head,
                                  std::int64_t s, std::int64_t k) const {
-    const std::int64_t row =
-        ((samples.offset + b) * allHeads + firstHead + head) *
-            positions.global +
-        positions.offset + s;
-    return maskStart + row * keys + k;
+    return maskRow(b, head, s) + scoreIndex(k);
   }
   /// All distances from `queries - 1` keys back on.
   __host__ __device__ std::int64_t bucketAt(std::int64_t s,

@@ -1,7 +1,10 @@
 //===- core_masks.cuh - Dropout's masks, as tensor cores hold sums *- C++ -*-=//
 //
-// A draw masks four keys of one query. Lanes that hold those elements draw for
-// one another and exchange bits: no element's word is drawn twice in a warp.
+// A draw masks eight scores of one query: two neighbours in each of four eights
+// of keys (runtime/random's scoreIndex). Where queries are rows they are all
+// one lane's. Where keys are, two lanes have them, for two queries: each draws
+// for one and gives the other what is its. No element's word is drawn twice in
+// a warp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,103 +15,130 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Bit i: whether element 4 * draw + i is kept.
-inline __device__ std::uint32_t drawn(const Mask &mask, std::int64_t draw) {
-  const Several<std::uint32_t, 4> words =
-      mask.wordsOf(static_cast<std::uint64_t>(draw));
-  std::uint32_t bits = 0;
-#pragma unroll
-  for (int i = 0; i < 4; ++i)
-    bits |= (words[i] < mask.limit ? 0U : 1U) << i;
-  return bits;
-}
+/// Which of two elements that lie side by side are kept. The bits of a half
+/// word compare as those of a 16-bit float do, of which infinity and then what
+/// is no number are the largest.
+class KeptPair {
+public:
+  KeptPair() = default;
+  /// \param limit  up to kMostLimitOnCores
+  __device__ KeptPair(std::uint32_t theWord, std::uint32_t limit)
+      : word(theWord), limits(limit << 16 | limit) {}
 
-/// Which of a lane's elements of a strip are kept: bit 4n + e is for element e
-/// of columns 8n ... 8n + 7.
-/// \tparam KeysAreRows  of the strip; else queries are
-/// \param first  index of the strip's first element in the mask
-/// \param keys   from one query's elements to the next's
-template <bool KeysAreRows, int Columns>
-__device__ std::uint32_t keptOfStrip(const Mask &mask, std::int64_t first,
-                                     std::int64_t keys) {
-  static_assert(Columns <= 64);
-  const int lane = laneOfWarp(), g = lane / 4, t = lane % 4;
-  const std::int64_t byColumns = 8 * (KeysAreRows ? keys : 1);
-  std::uint32_t bits = 0;
-  if (first % 4 != 0 || keys % 4 != 0) {
-    // Draws begin at other keys.
-#pragma unroll 1
-    for (int i = 0; i < Columns / 2; ++i) {
-      const int row = g + i % 4 / 2 * 8, column = i / 4 * 8 + t * 2 + i % 2;
-      const std::int64_t at =
-          first + (KeysAreRows ? column * keys + row : row * keys + column);
-      bits |= ((drawn(mask, at / 4) >> (at % 4)) & 1U) << i;
-    }
-    return bits;
+  /// All bits of a half are set if its element is kept.
+  __device__ std::uint32_t mask() const {
+    __half2 number, least;
+    memcpy(static_cast<void *>(&number), &word, sizeof(word));
+    memcpy(static_cast<void *>(&least), &limits, sizeof(limits));
+    return __hgeu2_mask(__habs2(number), least);
   }
-  if constexpr (KeysAreRows) {
-    // Four lanes have four keys of two queries and, eight keys on, four more.
-    const int mine = g % 4;
-    const std::int64_t at =
-        first + (t * 2 + mine % 2) * keys + g - mine + mine / 2 * 8;
-#pragma unroll 4
-    for (int n = 0; n < Columns / 8; ++n)
-      bits |= drawn(mask, (at + n * byColumns) / 4) << 4 * n;
-    std::uint32_t kept = 0;
-#pragma unroll
-    for (int e = 0; e < 4; ++e)
-      kept |= (__shfl_sync(0xffffffffU, bits, (g - mine + e) * 4 + t) >> mine &
-               0x11111111U)
-              << e;
-    return kept;
-  } else {
-    // Two lanes have four keys of two queries.
-    const bool odd = t % 2 == 1;
-    const std::int64_t at = first + (odd ? g + 8 : g) * keys + t / 2 * 4;
-#pragma unroll 4
-    for (int n = 0; n < Columns / 8; ++n)
-      bits |= drawn(mask, (at + n * byColumns) / 4) << 4 * n;
-    const std::uint32_t other = __shfl_xor_sync(0xffffffffU, bits, 1);
-    const int shift = odd ? 2 : 0;
-    return ((odd ? other : bits) >> shift & 0x33333333U) |
-           ((odd ? bits : other) >> shift & 0x33333333U) << 2;
-  }
-}
+  __device__ Halves halves() const { return reachingHalves(word, limits); }
 
-/// What a warp's sums are multiplied by.
-template <bool KeysAreRows, int Strips, int Columns> struct CoreMask {
-  std::uint32_t kept[Strips];
-  float factor;
-
-  /// \param first  index of the warp's first element in the mask
-  __device__ CoreMask(const Masks &masks, std::int64_t first,
-                      std::int64_t keys) {
-    // Each time anew: registers are for sums.
-    const Mask mask = masks.now();
-    factor = static_cast<float>(mask.factor);
-#pragma unroll
-    for (int s = 0; s < Strips; ++s)
-      kept[s] =
-          mask.drops()
-              ? keptOfStrip<KeysAreRows, Columns>(
-                    mask, first + s * kStrip * (KeysAreRows ? 1 : keys), keys)
-              : ~0U;
-  }
-  __device__ float of(int strip, int n, int e) const {
-    return ((kept[strip] >> (4 * n + e)) & 1U) != 0 ? factor : 0.0F;
-  }
+private:
+  std::uint32_t word, limits;
 };
+
+/// Draws for a warp's sums.
+/// \tparam KeysAreRows  of the sums; else queries are
+template <bool KeysAreRows> class CoreMask {
+public:
+  /// \param query  the first of the sums
+  __device__ CoreMask(const Masks &masks, const Heads &all, int sample,
+                      int head, int query)
+      : mask(masks.now()), ofKept(static_cast<float>(mask.factor)),
+        perQuery(scorePitch(all.keys) / kMaskDraw) {
+    const int g = laneOfWarp() / 4, t = laneOfWarp() % 4;
+    first =
+        all.maskRow(sample, head, query + (KeysAreRows ? t * 2 + g % 2 : g)) /
+            kMaskDraw +
+        (KeysAreRows ? g / 2 : t);
+  }
+
+  __device__ bool drops() const { return mask.drops(); }
+  /// Of what is kept.
+  __device__ float factor() const { return ofKept; }
+
+  /// Of rows `row` + g, and four eights of columns from `key` on.
+  __device__ void ofColumns(int row, int key, KeptPair (&pairs)[4]) const {
+    static_assert(!KeysAreRows);
+    const PhiloxCounter words = wordsOf(row, key);
+#pragma unroll
+    for (int n = 0; n < 4; ++n)
+      pairs[n] = KeptPair(words[n], mask.limit);
+  }
+
+  /// Of Strips strips from `key` on, rows g and g + 8 of each, and the eight
+  /// columns from `query` on. Two strips are a group of keys; of one, half of a
+  /// draw is another warp's.
+  template <int Strips>
+  __device__ void ofRows(std::int64_t query, int key,
+                         KeptPair (&pairs)[Strips][2]) const {
+    static_assert(KeysAreRows && Strips <= 2);
+    const PhiloxCounter words = wordsOf(query, key / kScoreGroup * kScoreGroup);
+    // This lane has the half words of odd keys or those of even ones.
+    const bool odd = laneOfWarp() / 4 % 2 != 0;
+#pragma unroll
+    for (int s = 0; s < Strips; ++s) {
+      const bool later = Strips == 1 && key / kStrip % 2 != 0;
+      const std::uint32_t upper = later ? words[2] : words[s * 2],
+                          lower = later ? words[3] : words[s * 2 + 1];
+      const std::uint32_t other = __shfl_xor_sync(
+          0xffffffffU, __byte_perm(upper, lower, odd ? 0x5410 : 0x7632), 4);
+      pairs[s][0] = KeptPair(__byte_perm(upper, other, odd ? 0x3254 : 0x5410),
+                             mask.limit);
+      pairs[s][1] = KeptPair(__byte_perm(lower, other, odd ? 0x3276 : 0x7610),
+                             mask.limit);
+    }
+  }
+
+private:
+  __device__ PhiloxCounter wordsOf(std::int64_t query, int key) const {
+    return mask.wordsOf(
+        static_cast<std::uint64_t>(first + query * perQuery + key / kMaskDraw));
+  }
+
+  Mask mask;
+  float ofKept;
+  std::int64_t perQuery; ///< draws
+  std::int64_t first;    ///< this lane's draw of its first query's first keys
+};
+
+/// Drops from pairs whose rows are queries.
+/// \param key  of the first column
+template <int Strips, int Columns>
+__device__ void drop(CorePairs<Strips, Columns> &pairs,
+                     const CoreMask<false> &mask, int key) {
+#pragma unroll
+  for (int s = 0; s < Strips; ++s)
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+      for (int n = 0; n < Columns / 8; n += 4) {
+        KeptPair kept[4];
+        mask.ofColumns(s * kStrip + half * 8, key + n * 8, kept);
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          pairs[s][n + i][half] &= kept[i].mask();
+      }
+}
 
 /// Of kernels that drop nothing.
+struct AllKept {
+  __device__ std::uint32_t mask() const { return ~0U; }
+  __device__ Halves halves() const { return {true, true}; }
+};
 struct NoCoreMask {
-  __device__ NoCoreMask(const Masks &, std::int64_t, std::int64_t) {}
-  __device__ float of(int, int, int) const { return 1.0F; }
+  __device__ NoCoreMask(const Masks &, const Heads &, int, int, int) {}
+  __device__ float factor() const { return 1.0F; }
+  __device__ void ofColumns(int, int, AllKept (&)[4]) const {}
+  template <int Strips>
+  __device__ void ofRows(std::int64_t, int, AllKept (&)[Strips][2]) const {}
 };
 
-template <bool Drops, bool KeysAreRows, int Strips, int Columns>
-using CoreMaskOf =
-    std::conditional_t<Drops, CoreMask<KeysAreRows, Strips, Columns>,
-                       NoCoreMask>;
+template <bool Drops>
+using KeptPairOf = std::conditional_t<Drops, KeptPair, AllKept>;
+template <bool Drops, bool KeysAreRows>
+using CoreMaskOf = std::conditional_t<Drops, CoreMask<KeysAreRows>, NoCoreMask>;
 
 } // namespace mtplan::runtime::cuda
 

@@ -22,6 +22,8 @@ inline constexpr unsigned kCoreThreads = kCoreWarps * kWarp;
 inline constexpr int kStrip = 16;
 inline constexpr double kLog2E = 1.4426950408889634;
 inline constexpr int kMostOnCores = 128; ///< width of a head
+/// Of masks: those of a 16-bit float's infinity.
+inline constexpr std::uint32_t kMostLimitOnCores = 0x7C00;
 
 /// Sums of Strips strips by Columns columns, as a lane holds them
 /// (tensor_core.cuh).
@@ -87,10 +89,8 @@ __device__ void beginRows(T *tile, const T *from, int stride, int there,
 #pragma unroll
   for (int r = 0; r < Rows; r += kAtOnce) {
     const bool here = within && row + r < there;
-    beginCopy<sizeof(T) * kPack>(
-        to + r * kPitch<Width>,
-        here ? from + std::int64_t{row + r} * stride + pack * kPack : from,
-        here);
+    const int at = here ? (row + r) * stride + pack * kPack : 0;
+    beginCopy<sizeof(T) * kPack>(to + r * kPitch<Width>, from + at, here);
   }
 }
 
@@ -187,11 +187,40 @@ template <typename T> __device__ std::uint32_t pairOf(float low, float high) {
   return bits;
 }
 
-/// Adds the tile's rows, times weights that are rounded to T.
-template <int Width, int Strips, int Columns, typename T>
+/// What a lane holds of sums, rounded to 16 bits, two by two: rows g and g + 8
+/// of columns 8n + 2t, + 1.
+template <int Strips, int Columns>
+using CorePairs = std::uint32_t[Strips][Columns / 8][2];
+
+/// The pair of a row of strip s, of sums too.
+template <typename T, int Strips, int Eights>
+__device__ std::uint32_t pairAt(const std::uint32_t (&pairs)[Strips][Eights][2],
+                                int s, int n, int half) {
+  return pairs[s][n][half];
+}
+template <typename T, int Strips, int Eights>
+__device__ std::uint32_t pairAt(const float (&sums)[Strips][Eights][4], int s,
+                                int n, int half) {
+  return pairOf<T>(sums[s][n][half * 2], sums[s][n][half * 2 + 1]);
+}
+
+template <typename T, int Strips, int Columns>
+__device__ void roundSums(CorePairs<Strips, Columns> &pairs,
+                          const CoreSums<Strips, Columns> &sums) {
+#pragma unroll
+  for (int s = 0; s < Strips; ++s)
+#pragma unroll
+    for (int n = 0; n < Columns / 8; ++n)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        pairs[s][n][half] = pairAt<T>(sums, s, n, half);
+}
+
+/// Adds the tile's rows, times weights.
+/// \param weights  CorePairs, or CoreSums, which are rounded to T
+template <int Width, int Columns, int Strips, typename Weights, typename T>
 __device__ void addWeighted(CoreSums<Strips, Width> &sums,
-                            const CoreSums<Strips, Columns> &weights,
-                            const T *tile) {
+                            const Weights &weights, const T *tile) {
 #pragma unroll
   for (int k = 0; k < Columns; k += 16) {
     // As sums lie two by two, they are a left factor.
@@ -199,10 +228,8 @@ __device__ void addWeighted(CoreSums<Strips, Width> &sums,
 #pragma unroll
     for (int s = 0; s < Strips; ++s)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const float(&of)[4] = weights[s][k / 8 + i / 2];
-        left[s][i] = pairOf<T>(of[i % 2 * 2], of[i % 2 * 2 + 1]);
-      }
+      for (int i = 0; i < 4; ++i)
+        left[s][i] = pairAt<T>(weights, s, k / 8 + i / 2, i % 2);
 #pragma unroll
     for (int h = 0; h < Width; h += 16) {
       std::uint32_t rows[4];
@@ -238,12 +265,14 @@ __device__ void storeSums(T *to, int stride, int row, int there, int width,
 }
 
 /// Whether all of these are 16-bit, of one type and aligned, their rows too;
-/// biases, and scores that fall with products, are for other kernels.
-inline bool suitCores(const Heads &all,
+/// biases, scores that fall with products and masks that keep less than one in
+/// 32 are for other kernels.
+inline bool suitCores(const Heads &all, const Masks &masks,
                       std::initializer_list<Operand> tensors) {
   const ElementType type = tensors.begin()->type;
   if ((type != ElementType::f16 && type != ElementType::bf16) ||
-      all.width % kPack != 0 || all.table.data || !(all.scale > 0.0))
+      all.width % kPack != 0 || all.table.data || !(all.scale > 0.0) ||
+      masks.limit > kMostLimitOnCores)
     return false;
   for (const Operand &tensor : tensors)
     if (tensor.type != type ||

@@ -108,6 +108,28 @@ __device__ __forceinline__ float powerOfTwo(float x) {
   return power;
 }
 
+struct Halves {
+  bool low, high;
+};
+
+/// Which halves of a word reach those of `limits`, as 16-bit floats without
+/// their signs; what is no number reaches all.
+__device__ __forceinline__ Halves reachingHalves(std::uint32_t word,
+                                                 std::uint32_t limits) {
+  std::uint32_t low, high;
+  asm("{\n"
+      ".reg .pred low, high;\n"
+      ".reg .b32 number;\n"
+      "abs.f16x2 number, %2;\n"
+      "setp.geu.f16x2 low|high, number, %3;\n"
+      "selp.u32 %0, 1, 0, low;\n"
+      "selp.u32 %1, 1, 0, high;\n"
+      "}\n"
+      : "=r"(low), "=r"(high)
+      : "r"(word), "r"(limits));
+  return {low != 0, high != 0};
+}
+
 /// Shared memory that the launch asked for (Grid::shared), 16-byte aligned.
 __device__ __forceinline__ void *launchedMemory() {
   extern __shared__ uint4 mtplanLaunchedMemory[];

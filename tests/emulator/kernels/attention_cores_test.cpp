@@ -17,6 +17,7 @@ struct Attention {
   bool causal;
   double rate;
   std::vector<Span> pieces; ///< of queries
+  double sharpness = 1.5;   ///< of shares
 
   /// Forward of seeded numbers that 16 bits hold, as tensors of `type`.
   Case forward(ElementType rounded, ElementType type) const {
@@ -51,12 +52,13 @@ private:
   }
   Case filled(const char *kernel, unsigned count, ElementType rounded,
               ElementType type) const {
-    Case one = Case(kernel)
-                   .set("head_dim", width)
-                   .set("causal", std::int64_t{causal ? 1 : 0})
-                   .set("scale", 1.5 / std::sqrt(static_cast<double>(width)))
-                   .set("rate", rate)
-                   .set("mask", "h.*.attn.drop");
+    Case one =
+        Case(kernel)
+            .set("head_dim", width)
+            .set("causal", std::int64_t{causal ? 1 : 0})
+            .set("scale", sharpness / std::sqrt(static_cast<double>(width)))
+            .set("rate", rate)
+            .set("mask", "h.*.attn.drop");
     for (unsigned i = 0; i < count; ++i)
       one.in(i == 0 ? query(type) : key(type),
              numbers(i == 0 ? query(rounded) : key(rounded), i));
@@ -65,7 +67,7 @@ private:
 };
 
 /// What tiles may get wrong: their ends, what is seen of them, which head they
-/// are of, and what is dropped, by four keys at once and one by one.
+/// are of, what is dropped, and scores far above those of tiles before.
 std::vector<Attention> attentionsOf(std::int64_t width) {
   const std::int64_t half = 3 * width;
   return {
@@ -82,6 +84,7 @@ std::vector<Attention> attentionsOf(std::int64_t width) {
       {1, 5, 2, 67, 2, width, false, 0.1, {}},
       {1, 131, 2, 33, 1, width, false, 0.0, {}},
       {1, 40, 1, 36, 1, width, true, 0.3, {{0, 1}, {2, 42}, {0, width}}},
+      {1, 70, 1, 210, 1, width, false, 0.1, {}, 40.0},
   };
 }
 
@@ -177,13 +180,13 @@ INSTANTIATE_TEST_SUITE_P(Types, AttentionOnCores,
                            return std::string(nameOf(of.param));
                          });
 
-// Other types, widths, biases and scales have no tiles there.
+// Other types, widths, biases, scales and rates have no tiles there.
 TEST(CudaAttention, IsOnTensorCoresOnlyWhatSuitsThem) {
   const std::unique_ptr<Backend> cuda = makeCudaBackend();
-  const auto products = [&](ElementType type, std::int64_t width,
-                            double scale) {
+  const auto products = [&](ElementType type, std::int64_t width, double scale,
+                            double rate = 0.0) {
     Case one =
-        Attention{1, 3, 1, 4, 1, width, false, 0.0, {}}.forward(type, type);
+        Attention{1, 3, 1, 4, 1, width, false, rate, {}}.forward(type, type);
     one.spec.settings[2].value = scale;
     const std::uint64_t before = emulator::coreProducts();
     one.run(*cuda);
@@ -194,6 +197,9 @@ TEST(CudaAttention, IsOnTensorCoresOnlyWhatSuitsThem) {
   EXPECT_EQ(products(ElementType::bf16, 20, 0.5), 0U);
   EXPECT_EQ(products(ElementType::bf16, 136, 0.5), 0U);
   EXPECT_EQ(products(ElementType::bf16, 24, -0.5), 0U);
+  // The last rate whose limit is a float is 31 / 32.
+  EXPECT_GT(products(ElementType::bf16, 24, 0.5, 0.96875), 0U);
+  EXPECT_EQ(products(ElementType::bf16, 24, 0.5, 0.97), 0U);
 }
 
 } // namespace

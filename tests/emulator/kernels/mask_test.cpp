@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/cuda/device/mask.cuh"
+// The device is emulated before its kernels are read.
+// clang-format off
 #include "tests/emulator/device.h"
+#include "runtime/cuda/device/core_masks.cuh"
+// clang-format on
 
 namespace mtplan::runtime {
 namespace {
@@ -25,10 +28,9 @@ TEST(CudaMask, DrawsTheWordsOfTheStream) {
   for (const std::int64_t index :
        {std::int64_t{0}, std::int64_t{1}, (std::int64_t{1} << 32) - 1,
         std::int64_t{1} << 32, (std::int64_t{5} << 40) + 3}) {
-    const PhiloxCounter expected = stream.wordsAt(index);
+    const PhiloxCounter expected = stream.maskWordsAt(index);
     const auto words = mask.wordsOf(static_cast<std::uint64_t>(index));
-    for (int i = 0; i < 4; ++i)
-      EXPECT_EQ(words[i], expected[static_cast<std::size_t>(i)]) << index;
+    EXPECT_EQ(words, expected) << index;
   }
 }
 
@@ -36,7 +38,7 @@ TEST(CudaMask, DrawsTheWordsOfTheStream) {
 TEST(CudaMask, GivesEachElementItsFactor) {
   const Moment moment{11, 3, 2, 5};
   const Stream stream = Stream::ofMask(moment, "embed.drop");
-  for (const double rate : {0.0, 0.1, 0.5})
+  for (const double rate : {0.0, 0.1, 0.5, 0.99})
     for (const std::int64_t first :
          {std::int64_t{0}, std::int64_t{5}, std::int64_t{1} << 35}) {
       const cuda::Mask mask = Masked(moment, "embed.drop", rate).mask;
@@ -49,6 +51,27 @@ TEST(CudaMask, GivesEachElementItsFactor) {
         EXPECT_EQ(pack[i], 2.0 * expected);
       }
     }
+}
+
+// Compared as floats, among them those too small to be normal, infinity and
+// what is no number.
+TEST(CudaMask, ComparesTwoElementsAtOnce) {
+  for (const std::uint32_t limit :
+       {0U, 1U, 0x3FFU, 0x400U, 3277U, 0x4000U, 0x7BFFU, 0x7C00U}) {
+    ASSERT_LE(limit, cuda::kMostLimitOnCores);
+    for (std::uint32_t bits = 0; bits <= 0xFFFF; ++bits) {
+      const std::uint32_t other = (bits * 40503U + 977U) & 0xFFFF;
+      const auto kept = [&](std::uint32_t half) {
+        return (half & kMaskBits) >= limit ? 0xFFFFU : 0U;
+      };
+      const cuda::KeptPair pair(bits | other << 16, limit);
+      const cuda::Halves halves = pair.halves();
+      ASSERT_EQ(pair.mask(), kept(bits) | kept(other) << 16)
+          << bits << ", " << other << " and " << limit;
+      ASSERT_EQ(halves.low, kept(bits) != 0) << bits << " and " << limit;
+      ASSERT_EQ(halves.high, kept(other) != 0) << other << " and " << limit;
+    }
+  }
 }
 
 } // namespace
