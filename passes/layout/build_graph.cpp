@@ -194,39 +194,35 @@ private:
     segment->ops.push_back(std::move(plain));
   }
 
-  // The operand that makes an operator the follower of an einsum, of the first
-  // if there are two, as codegen has it; or -1.
+  // The operand that makes an operator the follower of another, of the first if
+  // there are two, as codegen has it; or -1.
   int followedBy(ir::ComputeOp op) {
     int first = -1;
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-      auto einsum = operand.getDefiningOp<ir::EinsumOp>();
-      if (einsum && ir::followerOf(einsum) == op && mayBeOne(einsum, op) &&
+      Operation *maker = operand.getDefiningOp();
+      if (maker && ir::followerOf(maker) == op && mayBeOne(maker, op) &&
           (first < 0 ||
-           einsum->isBeforeInBlock(op->getOperand(first).getDefiningOp())))
+           maker->isBeforeInBlock(op->getOperand(first).getDefiningOp())))
         first = static_cast<int>(i);
     }
     return first;
   }
 
-  // Both at once are one product of matrices, with no batch of them and no sum
-  // over samples, in which nothing is rounded on the way.
-  bool mayBeOne(ir::EinsumOp einsum, ir::ComputeOp follower) {
-    const int made = tensors.lookup(einsum.getResult());
-    const auto product =
-        llvm::find_if(segment->ops, [&](const planner::Op &one) {
-          return one.results.front().tensor == made;
-        });
+  // Nothing is rounded on the way, and what an einsum makes is one product of
+  // matrices: no batch of them, no sum over samples.
+  bool mayBeOne(Operation *maker, ir::ComputeOp follower) {
+    const Value result = maker->getResult(0);
+    const auto made = llvm::find_if(segment->ops, [&](const planner::Op &one) {
+      return one.results.front().tensor == tensors.lookup(result);
+    });
     auto type = [](Value value) { return getElementTypeOrSelf(value); };
-    auto isSame = [&](Value value) {
-      return type(value) == type(einsum.getResult());
+    auto isSame = [&](Value value) { return type(value) == type(result); };
+    auto isOfSamples = [&](int factor) {
+      return made->factors[factor].split == planner::Split::batch;
     };
-    return product->opClass == planner::OpClass::gemm &&
-           product->batch.empty() &&
-           llvm::none_of(product->k,
-                         [&](int factor) {
-                           return product->factors[factor].split ==
-                                  planner::Split::batch;
-                         }) &&
+    return (!llvm::isa<ir::EinsumOp>(maker) ||
+            (made->opClass == planner::OpClass::gemm && made->batch.empty() &&
+             llvm::none_of(made->k, isOfSamples))) &&
            llvm::all_of(follower->getOperands(), isSame) &&
            llvm::all_of(follower->getResults(), isSame);
   }

@@ -129,8 +129,8 @@ private:
     }
   }
 
-  // The follower does not read what the product makes; if nobody else does, it
-  // is not written either.
+  // The follower does not read what the one before it makes; if nobody else
+  // does, it is not written either.
   void joinFollowers() {
     std::vector<int> readers(segment.tensors.size(), 0);
     for (const Op &op : segment.ops)
@@ -144,11 +144,15 @@ private:
         ++readers[at(tensor)];
     for (std::size_t o = 0; o < runs.size(); ++o) {
       const Op &op = segment.ops[o];
-      if (op.follows >= 0 && !runs[o].inProduct &&
-          joinsProduct(software, device, op.kind, op.variant,
-                       runs[o].precision))
-        runs[o].savedPasses =
-            readers[at(op.operands[at(op.follows)].tensor)] == 1 ? 2 : 1;
+      if (op.follows < 0 || runs[o].inProduct)
+        continue;
+      const int made = op.operands[at(op.follows)].tensor;
+      const Op &before = segment.ops[at(maker[at(made)])];
+      if (joins(software, device,
+                joinName(before.opClass == OpClass::gemm ? "" : before.kind,
+                         op.kind, op.variant),
+                runs[o].precision))
+        runs[o].savedPasses = readers[at(made)] == 1 ? 2 : 1;
     }
   }
 

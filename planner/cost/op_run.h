@@ -22,7 +22,7 @@ struct OpRun {
   bool joinsSum = false;  ///< `joined` is of contractions
   bool inProduct = false; ///< a sum that a joined product makes on its way
   /// How often less what lies between them passes through memory if the
-  /// operator is done at once with the product that it follows; 0: it never is.
+  /// operator is done at once with the one that it follows; 0: it never is.
   int savedPasses = 0;
   /// Bytes moved by casts, per element of the first operand and of the second.
   double firstCast = 0.0, secondCast = 0.0;

@@ -93,8 +93,9 @@ struct Op {
   std::vector<Factor> factors;
   std::vector<Use> operands;
   std::vector<Use> results;
-  /// The operand that a product of the same phase makes, and software may do
-  /// this at once with; or -1. A product has one such follower at most.
+  /// The operand that a product or a pass of the same phase makes as its first
+  /// result, and software may do this at once with; or -1. Each has one such
+  /// follower at most.
   int follows = -1;
   /// Operands added to the result: partial whenever the result is (a bias
   /// under a split contraction is then kept by one rank only).

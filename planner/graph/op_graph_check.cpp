@@ -293,7 +293,7 @@ private:
     }
   }
 
-  // What follows a product takes its result as it is, element by element.
+  // What follows another takes its result as it is, element by element.
   void checkFollower(const SegmentGraph &segment, const Op &op,
                      const std::string &pointer,
                      std::vector<bool> &isFollowed) {
@@ -308,7 +308,7 @@ private:
                         " does not run along the factors of the result");
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
       const Op &maker = segment.ops[o];
-      if (maker.opClass != OpClass::gemm || maker.phase != op.phase ||
+      if (maker.opClass == OpClass::attention || maker.phase != op.phase ||
           maker.results.empty() || maker.results[0].tensor != operand.tensor)
         continue;
       if (isFollowed[o])
@@ -317,8 +317,9 @@ private:
       isFollowed[o] = true;
       return;
     }
-    fail(pointer, "operand " + std::to_string(op.follows) +
-                      " is made by no product of the same phase");
+    fail(pointer,
+         "operand " + std::to_string(op.follows) +
+             " is the first result of no product or pass of the same phase");
   }
 
   static bool isArgument(const SegmentGraph &segment, int tensor) {

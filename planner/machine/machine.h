@@ -51,8 +51,8 @@ struct MeasuredKernels {
   /// By kernel, or kernel and variant ("activation.gelu"), and Precision: at
   /// which operands are read and results written, each once; 0: not measured.
   std::map<std::string, std::array<BytesPerSec, 3>, std::less<>> passes;
-  /// By Precision, in alphabetical order: kernels and variants that are done at
-  /// once with the product that makes what they take.
+  /// By Precision, in alphabetical order, as joinName has them: kernels that
+  /// are done at once with the one that makes what they take.
   std::array<std::vector<std::string>, 3> joins;
   std::string software; ///< "mtplan"; empty: nothing was measured
 };

@@ -38,13 +38,17 @@ BytesPerSec measuredPassRate(const Software &software, const Device &device,
   return rateOf(kernel);
 }
 
-bool joinsProduct(const Software &software, const Device &device,
-                  std::string_view kernel, std::string_view variant,
-                  Precision precision) {
+bool joins(const Software &software, const Device &device,
+           std::string_view name, Precision precision) {
   const MeasuredKernels *kernels = measuredOf(software, device);
   return kernels &&
-         std::ranges::binary_search(kernels->joins[storedAs(precision)],
-                                    variantName(kernel, variant));
+         std::ranges::binary_search(kernels->joins[storedAs(precision)], name);
+}
+
+std::string joinName(std::string_view maker, std::string_view kernel,
+                     std::string_view variant) {
+  const std::string name = variantName(kernel, variant);
+  return maker.empty() ? name : std::string(maker) + '+' + name;
 }
 
 AttentionRate attentionRateOf(const Software &software, const Device &device,

@@ -165,10 +165,16 @@ BytesPerSec measuredPassRate(const Software &software, const Device &device,
                              std::string_view kernel, Precision precision,
                              std::string_view variant = {});
 
-/// Whether it was seen to do the kernel at once with the product before it.
-bool joinsProduct(const Software &software, const Device &device,
-                  std::string_view kernel, std::string_view variant,
-                  Precision precision);
+/// Whether it was seen to do a kernel at once with the one before it.
+/// \param name  joinName of the two
+bool joins(const Software &software, const Device &device,
+           std::string_view name, Precision precision);
+
+/// What two kernels go by that may be done at once: "dropout+add"; of a product
+/// and another, that alone: "activation.gelu".
+/// \param maker  of what the second takes; empty: a product
+std::string joinName(std::string_view maker, std::string_view kernel,
+                     std::string_view variant);
 
 /// What a kernel's variant goes by: "activation.gelu"; the kernel's own name
 /// where there is none.

@@ -17,11 +17,12 @@ std::map<std::string, Seconds> kindTimesOf(const ModelGraph &model,
   const std::vector<bool> again =
       operatorsAgain(segment, setting.recompute, *setting.software);
   std::map<std::string, Seconds> times;
-  for (std::size_t o = 0; o < segment.ops.size(); ++o)
-    times[isJoined(segment, plan, static_cast<int>(o)) ? "einsum"
-                                                       : segment.ops[o].kind] +=
+  for (std::size_t o = 0; o < segment.ops.size(); ++o) {
+    const Op *maker = joinedTo(segment, plan, static_cast<int>(o));
+    times[maker ? maker->kind : segment.ops[o].kind] +=
         operatorTime(segment, plan, o, runs[o], setting) *
         (1.0 + (again[o] ? setting.recomputeShare : 0.0));
+  }
   for (const Accumulation &sum : segment.accumulations) {
     const auto parameter = static_cast<std::size_t>(sum.parameter);
     times["accumulate"] +=

@@ -16,7 +16,7 @@
 namespace mtplan::planner {
 
 /// By Op::kind, of one copy and micro-batch, recomputation included. What is
-/// one instruction with the product that it follows is of the product's kind.
+/// one instruction with the one that it follows is of that one's kind.
 /// Gradients that are read back and added to are "accumulate".
 std::map<std::string, Seconds> kindTimesOf(const ModelGraph &model,
                                            const SegmentPlan &plan,

@@ -8,6 +8,7 @@
 #ifndef MTPLAN_PLANNER_SEARCH_SEGMENT_PLAN_H
 #define MTPLAN_PLANNER_SEARCH_SEGMENT_PLAN_H
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -51,16 +52,21 @@ inline Layout wanted(const SegmentGraph &segment, const SegmentPlan &plan,
   return operandLayout(segment.ops[index], plan.strategies[index], operand);
 }
 
-/// Whether op `op` follows a product whose result it takes as it is made.
-inline bool isJoined(const SegmentGraph &segment, const SegmentPlan &plan,
-                     int op) {
+/// The operator that `op` follows, if `op` takes what that makes as it is made;
+/// else null. O(operators).
+inline const Op *joinedTo(const SegmentGraph &segment, const SegmentPlan &plan,
+                          int op) {
   const Op &follower = segment.ops[static_cast<std::size_t>(op)];
   if (follower.follows < 0)
-    return false;
-  const Use &use =
-      follower.operands[static_cast<std::size_t>(follower.follows)];
-  return plan.made[static_cast<std::size_t>(use.tensor)] ==
-         wanted(segment, plan, op, follower.follows);
+    return nullptr;
+  const int made =
+      follower.operands[static_cast<std::size_t>(follower.follows)].tensor;
+  if (plan.made[static_cast<std::size_t>(made)] !=
+      wanted(segment, plan, op, follower.follows))
+    return nullptr;
+  return &*std::ranges::find_if(segment.ops, [&](const Op &maker) {
+    return !maker.results.empty() && maker.results[0].tensor == made;
+  });
 }
 
 } // namespace mtplan::planner

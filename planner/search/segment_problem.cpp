@@ -447,7 +447,7 @@ private:
     }
   }
 
-  // What it takes more where it is not one with the product that it follows.
+  // What it takes more where it is not one with what it follows.
   void addApart(std::size_t o) {
     const Op &op = segment.ops[o];
     const int t = op.operands[at(op.follows)].tensor;

@@ -95,8 +95,7 @@ private:
     add(std::move(made), "batched");
   }
 
-  // A layer up and what may follow it: another tensor is read, or what the
-  // product makes is written for others.
+  // A layer up and what may follow it.
   void followers() {
     follower("add", "");
     for (const char *function : kActivations)
@@ -108,18 +107,32 @@ private:
     const std::int64_t h = shapes.hidden;
     product("a layer up", "bsi,io->bso", shapes.samples, shapes.sequence, h,
             4 * h);
-    KernelRun &made = runs.back();
+    follow(runs.back(), kernel);
+    if (!function.empty())
+      runs.back().spec.settings.push_back({"kind", function});
+    runs.back().run.variant = function;
+  }
+
+  // Another tensor is read, or what the first makes is written for others.
+  static void follow(KernelRun &made, const std::string &kernel) {
     const TensorView y = made.spec.outputs[0];
     made.spec.settings.push_back({kThen, kernel});
-    if (!function.empty())
-      made.spec.settings.push_back({"kind", function});
     if (kernel != "activation")
       made.spec.inputs.push_back(y);
     made.spec.outputs.push_back(y);
-    made.run.as = MeasuredAs::followed;
-    made.run.kernel = kernel;
-    made.run.variant = function;
-    made.run.bytes = bytesIn(y);
+    MeasuredRun &run = made.run;
+    run.after = run.as == MeasuredAs::product ? "" : run.kernel;
+    run.as = MeasuredAs::followed;
+    run.bytesAfter = run.bytes;
+    run.kernel = kernel;
+    run.bytes = bytesIn(y);
+  }
+
+  // The pass before, and a sum with it.
+  void andAdd() {
+    KernelRun both = runs.back();
+    follow(both, "add");
+    runs.push_back(std::move(both));
   }
 
   void attention(std::int64_t samples, std::int64_t length, bool causal,
@@ -172,8 +185,10 @@ private:
     pass("scale", {{"factor", 0.5}}, {x}, {x});
     pass("layer_norm", {}, {x, row, row}, {x});
     pass("layer_norm_grad", {}, {x, row, x}, {x, row, row});
+    andAdd();
     pass("rms_norm", {}, {x, row}, {x});
     pass("rms_norm_grad", {}, {x, row, x}, {x, row});
+    andAdd();
     for (const char *function : kActivations) {
       const std::vector<Setting> kind{{"kind", std::string(function)}};
       pass("activation", kind, {inner}, {inner});
@@ -184,6 +199,7 @@ private:
     pass("swiglu", {}, {inner, inner}, {inner});
     pass("swiglu_grad", {}, {inner, inner, inner}, {inner, inner});
     pass("dropout", drop, {x}, {x});
+    andAdd();
     pass("rope", rope, {x}, {x});
     pass("sum", {}, {x}, {row});
     pass("embedding", {}, {ids, table}, {x}, 1);

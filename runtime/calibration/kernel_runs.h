@@ -17,9 +17,9 @@ struct KernelRun {
 
 /// Of one element type, each class of shapes that prices tell apart: the three
 /// products of a layer's weight up, down and square, of a narrow layer, of few
-/// rows, of unaligned sizes, batched; what may follow a product; attention with
-/// a mask and without, with dropout and without; every pass of a step,
-/// activations by their function.
+/// rows, of unaligned sizes, batched; what may follow a product or a pass;
+/// attention with a mask and without, with dropout and without; every pass of a
+/// step, activations by their function.
 std::vector<KernelRun> kernelRunsOf(const CalibrationShapes &shapes,
                                     ElementType type);
 

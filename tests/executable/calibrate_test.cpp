@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include <filesystem>
+#include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,7 +52,7 @@ planner::Machine truth() {
   device.kernels.attention[0] = {0.25, 0.375};
   device.kernels.attention[2] = {0.125, 0.1};
   device.kernels.droppingAttention[0] = {0.2, 0.3};
-  device.kernels.joins[2] = {"activation.gelu_tanh", "add"};
+  device.kernels.joins[2] = {"activation.gelu_tanh", "add", "dropout+add"};
   for (const auto &[kernel, rate] :
        {std::pair("adamw", 20e9), std::pair("dropout", 5e9),
         std::pair("activation.gelu", 4e9),
@@ -71,11 +72,11 @@ std::vector<MeasuredRun> runsOf(const planner::Machine &machine, int ranks) {
   for (ElementType type : {ElementType::f32, ElementType::bf16})
     for (const runtime::KernelRun &one : runtime::kernelRunsOf(shapes, type))
       if (one.run.as != MeasuredAs::followed ||
-          planner::joinsProduct(planner::defaultSoftware(), machine.device,
-                                one.run.kernel, one.run.variant,
-                                type == ElementType::f32
-                                    ? planner::Precision::fp32
-                                    : planner::Precision::bf16))
+          planner::joins(
+              planner::defaultSoftware(), machine.device,
+              planner::joinName(one.run.after, one.run.kernel, one.run.variant),
+              type == ElementType::f32 ? planner::Precision::fp32
+                                       : planner::Precision::bf16))
         runs.push_back(one.run);
   if (ranks > 1)
     for (const char *kernel :
@@ -152,7 +153,25 @@ TEST(Calibrate, FindsAKnownMachineAgain) {
               testing::AllOf(HasSubstr("all_reduce 4.00 KiB over 4"),
                              HasSubstr("activation.gelu f32"),
                              HasSubstr("768x3072 bf16 and add"),
+                             HasSubstr("dropout bf16 and add"),
                              HasSubstr("attention.dropout of 48 heads")));
+}
+
+// Of two at once the second reads what it adds, and no more.
+TEST(Calibrate, PredictsTwoAtOnce) {
+  const planner::Machine machine = truth();
+  std::map<std::string, double> seconds;
+  for (const MeasuredRun &run : runsOf(machine, 1))
+    if (run.type == ElementType::bf16 &&
+        (run.as == MeasuredAs::pass || run.as == MeasuredAs::followed))
+      seconds[planner::joinName(run.after, run.kernel, run.variant)] =
+          predictedSeconds(run, machine);
+  const std::int64_t elements = runtime::CalibrationShapes().samples *
+                                runtime::CalibrationShapes().sequence *
+                                runtime::CalibrationShapes().hidden;
+  EXPECT_NEAR(seconds.at("dropout"), 4e-6 + 2 * 2 * elements / 2.5e9, 1e-9);
+  EXPECT_NEAR(seconds.at("dropout+add"),
+              seconds.at("dropout") + 2 * elements / 30e9, 1e-9);
 }
 
 // The measurement file that is kept gives the same machine to mtplan

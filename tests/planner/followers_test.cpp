@@ -1,4 +1,4 @@
-//===- followers_test.cpp - What is done at once with a product -----------===//
+//===- followers_test.cpp - What is done at once with another -------------===//
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace mtplan::planner {
 namespace {
 
-using testing::HasSubstr;
+using testing::ElementsAre, testing::HasSubstr, testing::Key;
 
 constexpr double kNano = 1e-9;
 enum Tensors : int { kX, kW, kY, kZ };
@@ -121,6 +121,26 @@ TEST(Followers, AreAtTheRateThatTheirKernelHas) {
   EXPECT_NEAR(one.nanoseconds(one.planOf(kO, kB)), 4 * 2 * 128 + 3, 1e-9);
 }
 
+// A pass may be followed, too, by what the machine does at once with it.
+TEST(Followers, MayFollowAPass) {
+  Followed one;
+  Op &maker = one.segment().ops[0];
+  maker.kind = "pass";
+  maker.opClass = OpClass::memory;
+  maker.m = maker.k = maker.n = {};
+  ASSERT_EQ(check(one.model), std::vector<std::string>{});
+  const SegmentPlan both = one.planOf(kO, kO);
+  for (std::vector<std::string> &names : one.machine.device.kernels.joins)
+    names = {"followed"};
+  EXPECT_NEAR(one.nanoseconds(both), 2 * 128 + 3, 1e-9);
+  for (std::vector<std::string> &names : one.machine.device.kernels.joins)
+    names = {"pass+followed"};
+  EXPECT_NEAR(one.nanoseconds(both), 0.0, 1e-9);
+  EXPECT_NEAR(one.nanoseconds(one.planOf(kO, kB)), 2 * 128 + 3, 1e-9);
+  EXPECT_THAT(kindTimesOf(one.model, both, one.setting),
+              ElementsAre(Key("pass")));
+}
+
 // Measured is one instruction.
 TEST(Followers, CountAsTheirProduct) {
   Followed one;
@@ -178,7 +198,15 @@ TEST(Followers, AreSaidWhereTheyCannotBe) {
               s.tensors[kZ].phase = Phase::backward;
               s.carriedOut = {};
             }),
-            at + "operand 0 is made by no product of the same phase");
+            at + "operand 0 is the first result of no product or pass of the "
+                 "same phase");
+  EXPECT_EQ(
+      complaint([](SegmentGraph &s) {
+        s.ops[0].opClass = OpClass::attention;
+        s.ops[0].m = s.ops[0].n = s.ops[0].k = {};
+      }),
+      at + "operand 0 is the first result of no product or pass of the same "
+           "phase");
   EXPECT_EQ(complaint([](SegmentGraph &s) {
               s.ops[1].operands[0].factors = {kB, -1};
             }),

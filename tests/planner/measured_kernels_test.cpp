@@ -154,20 +154,24 @@ TEST(MeasuredKernels, MayHaveVariants) {
               erf.seconds(loadMachine(name), own, Precision::bf16));
 }
 
-TEST(MeasuredKernels, MayBeDoneAtOnceWithTheProductBefore) {
+TEST(MeasuredKernels, MayBeDoneAtOnceWithTheOneBefore) {
   json kernels = someKernels();
-  kernels["joins"] = {{"bf16", {"add", "activation.gelu_tanh"}}};
+  kernels["joins"] = {{"bf16", {"dropout+add", "add", "activation.gelu_tanh"}}};
   const Machine machine = parseMachine(fileWith(kernels).dump());
-  const auto joins = [&](const char *software, const char *kernel,
-                         const char *variant, Precision precision) {
-    return joinsProduct(loadSoftware(software), machine.device, kernel, variant,
-                        precision);
+  const auto isJoined = [&](const char *software, const std::string &name,
+                            Precision precision) {
+    return joins(loadSoftware(software), machine.device, name, precision);
   };
-  EXPECT_TRUE(joins("mtplan", "add", "", Precision::bf16));
-  EXPECT_TRUE(joins("mtplan", "activation", "gelu_tanh", Precision::bf16));
-  EXPECT_FALSE(joins("mtplan", "activation", "gelu", Precision::bf16));
-  EXPECT_FALSE(joins("mtplan", "add", "", Precision::fp32));
-  EXPECT_FALSE(joins("llm.c", "add", "", Precision::bf16));
+  for (const std::string &name :
+       {joinName("", "add", ""), joinName("", "activation", "gelu_tanh"),
+        joinName("dropout", "add", "")}) {
+    EXPECT_TRUE(isJoined("mtplan", name, Precision::bf16)) << name;
+    EXPECT_FALSE(isJoined("mtplan", name, Precision::fp32)) << name;
+    EXPECT_FALSE(isJoined("llm.c", name, Precision::bf16)) << name;
+  }
+  for (const std::string &name : {joinName("", "activation", "gelu"),
+                                  joinName("layer_norm_grad", "add", "")})
+    EXPECT_FALSE(isJoined("mtplan", name, Precision::bf16)) << name;
   const std::string text = formatMachine(machine, "a test");
   EXPECT_EQ(formatMachine(parseMachine(text), "a test"), text);
   EXPECT_THAT(text, HasSubstr("activation.gelu_tanh"));

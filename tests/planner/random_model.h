@@ -205,19 +205,19 @@ private:
   std::mt19937_64 random;
 };
 
-/// Lets operators follow the products whose results they take, and the machine
-/// do both at once.
+/// Lets operators follow the products and passes whose results they take, and
+/// the machine do both at once.
 inline void joinFollowers(ModelGraph &graph, Machine &machine) {
   for (SegmentGraph &segment : graph.segments) {
     std::vector<bool> isFollowed(segment.ops.size(), false);
     for (Op &op : segment.ops)
       for (std::size_t o = 0; o < segment.ops.size(); ++o) {
-        const Op &product = segment.ops[o];
+        const Op &maker = segment.ops[o];
         if (op.opClass != OpClass::memory || op.follows >= 0 || isFollowed[o] ||
-            product.opClass != OpClass::gemm || product.phase != op.phase)
+            maker.opClass == OpClass::attention || maker.phase != op.phase)
           continue;
         for (std::size_t i = 0; i < op.operands.size(); ++i)
-          if (op.operands[i].tensor == product.results[0].tensor &&
+          if (op.operands[i].tensor == maker.results[0].tensor &&
               op.operands[i].factors == op.results[0].factors) {
             op.kind = "followed";
             op.follows = static_cast<int>(i);
@@ -229,7 +229,7 @@ inline void joinFollowers(ModelGraph &graph, Machine &machine) {
   machine.device.launch = Seconds{3e-9};
   machine.device.kernels.software = "mtplan";
   for (std::vector<std::string> &names : machine.device.kernels.joins)
-    names = {"followed"};
+    names = {"followed", "followed+followed"};
 }
 
 } // namespace mtplan::planner

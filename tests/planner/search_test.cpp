@@ -188,7 +188,7 @@ TEST(PlannerSearch, BatchesMustDivide) {
   EXPECT_EQ(result.rejections[0].reason, Rejection::Reason::divisor);
   EXPECT_EQ(result.rejections[0].how.dp, 4);
   EXPECT_EQ(result.rejections[0].detail,
-            "global batch 6 does not divide by dp 4");
+            "global batch 6 does not divide by dp 4; nearest that do: 4 and 8");
   std::set<std::pair<int, std::int64_t>> seen;
   for (const PlannedCandidate &planned : result.plans) {
     EXPECT_EQ(planned.how.microBatch * planned.how.microBatches() *

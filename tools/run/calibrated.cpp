@@ -28,8 +28,10 @@ std::string whatOf(const MeasuredRun &run) {
                        run.batch > 1 ? fmt::format("{} of ", run.batch) : "",
                        run.m, run.k, run.k, run.n, type, run.what);
   case MeasuredAs::followed:
-    return fmt::format("{}x{} by {}x{} {} and {}", run.m, run.k, run.k, run.n,
-                       type, planner::variantName(run.kernel, run.variant));
+    return (run.after.empty() ? fmt::format("{}x{} by {}x{} {}", run.m, run.k,
+                                            run.k, run.n, type)
+                              : run.after + ' ' + type) +
+           " and " + planner::variantName(run.kernel, run.variant);
   case MeasuredAs::attention:
     return fmt::format("{} of {} heads, {} positions, {} {}",
                        planner::variantName(run.kernel, run.variant), run.batch,
@@ -51,7 +53,8 @@ std::string rateOf(const MeasuredRun &run) {
   const double seconds = run.timing.seconds;
   if (run.as == MeasuredAs::launches)
     return "";
-  if (run.as == MeasuredAs::product || run.as == MeasuredAs::followed)
+  if (run.as == MeasuredAs::product ||
+      (run.as == MeasuredAs::followed && run.after.empty()))
     return fmt::format("{:.4g} GFLOP/s", 2e-9 * static_cast<double>(run.m) *
                                              static_cast<double>(run.n) *
                                              static_cast<double>(run.k) *
@@ -65,7 +68,8 @@ std::string rateOf(const MeasuredRun &run) {
             static_cast<double>(run.batch) * static_cast<double>(run.m) *
             static_cast<double>(run.n) * static_cast<double>(run.k) / seconds);
   return fmt::format("{:.4g} GB/s",
-                     1e-9 * static_cast<double>(run.bytes) / seconds);
+                     1e-9 * static_cast<double>(run.bytes + run.bytesAfter) /
+                         seconds);
 }
 
 } // namespace

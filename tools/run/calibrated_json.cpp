@@ -179,7 +179,7 @@ private:
     for (const MeasuredRun &run : runs)
       if (run.as == MeasuredAs::followed)
         made["joins"][planner::nameOf(precisionOf(run.type))].push_back(
-            planner::variantName(run.kernel, run.variant));
+            planner::joinName(run.after, run.kernel, run.variant));
     for (const MeasuredRun &run : runs)
       if (run.as == MeasuredAs::pass)
         made["passes"][planner::variantName(run.kernel, run.variant)]
@@ -338,6 +338,16 @@ ordered_json givenValue(const std::string &figure,
 
 } // namespace
 
+// Of two at once, the first alone.
+static MeasuredRun makerOf(const MeasuredRun &both) {
+  MeasuredRun maker = both;
+  maker.as = both.after.empty() ? MeasuredAs::product : MeasuredAs::pass;
+  maker.kernel = both.after;
+  maker.variant.clear();
+  maker.bytes = both.bytesAfter;
+  return maker;
+}
+
 // Where the two are not one, what lies between is read, and written if it was
 // not kept anyway.
 static double followerSeconds(const MeasuredRun &run,
@@ -350,8 +360,9 @@ static double followerSeconds(const MeasuredRun &run,
   if (rate.value == 0)
     rate = device.passRate();
   const planner::Bytes once{static_cast<double>(run.bytes)};
-  if (planner::joinsProduct(software, device, run.kernel, run.variant,
-                            precision))
+  if (planner::joins(software, device,
+                     planner::joinName(run.after, run.kernel, run.variant),
+                     precision))
     return (once / rate).value;
   const double passes = run.kernel == "activation" ? 2 : 3;
   return (passes * once / rate + device.launch).value;
@@ -434,8 +445,10 @@ double predictedSeconds(const MeasuredRun &run,
       return (planner::Bytes{row.bytes} / own + device.launch).value;
     break;
   }
-  case MeasuredAs::product:
   case MeasuredAs::followed:
+    return predictedSeconds(makerOf(run), machine) +
+           followerSeconds(run, machine);
+  case MeasuredAs::product:
     row.kind = planner::MeasuredKind::product;
     row.m = static_cast<double>(run.m);
     row.n = static_cast<double>(run.n);
@@ -468,10 +481,7 @@ double predictedSeconds(const MeasuredRun &run,
     row.stride = run.stride;
     break;
   }
-  double seconds = row.predicted(machine);
-  if (run.as == MeasuredAs::followed)
-    seconds += followerSeconds(run, machine);
-  return seconds;
+  return row.predicted(machine);
 }
 
 } // namespace mtplan::tools

@@ -51,20 +51,26 @@ std::vector<std::string> followersOf(const Family &family, std::size_t s) {
   return pairs;
 }
 
-// What codegen writes as one instruction, where that may be one product. In
+// What codegen writes as one instruction, where that may be one kernel. In
 // GPT-2 dropout stands between a projection and the stream.
-TEST(Bridge, SaysWhatFollowsAProduct) {
+TEST(Bridge, SaysWhatFollowsAnother) {
   EXPECT_THAT(followersOf({"tiny-gpt2"}, 1),
-              ElementsAre("h.*.mlp.act follows h.*.mlp.fc1",
+              ElementsAre("h.*.attn.add follows h.*.attn.drop",
+                          "h.*.mlp.act follows h.*.mlp.fc1",
+                          "h.*.mlp.add follows h.*.mlp.drop",
                           "h.*.mlp.act.grad follows h.*.mlp.fc2.dx",
+                          "h.*.ln_2.sum follows h.*.ln_2.grad",
                           "h.*.attn.k.sum follows h.*.attn.v.dx",
-                          "h.*.attn.q.sum follows h.*.attn.q.dx"));
+                          "h.*.attn.q.sum follows h.*.attn.q.dx",
+                          "h.*.ln_1.sum follows h.*.ln_1.grad"));
   EXPECT_THAT(followersOf({"tiny-llama"}, 1),
               ElementsAre("h.*.attn.add follows h.*.attn.proj",
                           "h.*.mlp.add follows h.*.mlp.down",
                           "h.*.mlp.gate.sum follows h.*.mlp.up.dx",
+                          "h.*.ln_2.sum follows h.*.ln_2.grad",
                           "h.*.attn.k.sum follows h.*.attn.v.dx",
-                          "h.*.attn.q.sum follows h.*.attn.q.dx"));
+                          "h.*.attn.q.sum follows h.*.attn.q.dx",
+                          "h.*.ln_1.sum follows h.*.ln_1.grad"));
 }
 
 } // namespace
