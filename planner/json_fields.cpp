@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cctype>
 #include <sstream>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -75,8 +76,9 @@ const std::string &nearestTo(const std::string &word,
   // A word of megabytes is near nothing; its beginning says as much.
   constexpr std::size_t kLongest = 64;
   std::string start = word.substr(0, kLongest);
+  // Who typed the beginning of a long name meant that.
   return *std::ranges::min_element(candidates, {}, [&](const std::string &c) {
-    return editDistance(start, c);
+    return std::pair(!c.starts_with(start), editDistance(start, c));
   });
 }
 

@@ -93,8 +93,9 @@ private:
   std::vector<std::string> known;
 };
 
-/// Of `candidates`, the one with the least edit distance to `word`; the first
-/// of several. `candidates` is not empty.
+/// Of `candidates`, which are not empty, the one with the least edit distance
+/// to `word`, the first of several; of those that begin with it, if there are
+/// any.
 const std::string &nearestTo(const std::string &word,
                              const std::vector<std::string> &candidates);
 

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <ostream>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
+#include "runtime/plan/nearest_word.h"
 #include "tools/command.h"
 
 namespace mtplan::tools {
@@ -175,6 +177,24 @@ void addFlags(CLI::App &app, Flags &flags) {
                "say how long the search took; such output differs each time");
 }
 
+// What was typed and is no flag, each with one that there is.
+void sayUnknown(const CLI::App &app, std::ostream &err) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : app.get_options())
+    if (option->get_name().starts_with("--"))
+      names.push_back(option->get_name());
+  const std::vector<std::string_view> words(names.begin(), names.end());
+  for (const std::string &typed : app.remaining())
+    err << "error: " << typed
+        << (typed.starts_with("-")
+                ? ": no such flag; nearest is " +
+                      std::string(runtime::nearestTo(typed, words))
+                : ": what is this for? One model is planned, and a flag takes "
+                  "one value")
+        << '\n';
+  err << "mtplan --help lists the flags\n";
+}
+
 } // namespace
 
 std::optional<Flags> parseArguments(const std::vector<std::string> &arguments,
@@ -196,6 +216,10 @@ std::optional<Flags> parseArguments(const std::vector<std::string> &arguments,
   } catch (const CLI::Success &success) {
     app.exit(success, out, err);
     exitCode = kDone;
+    return std::nullopt;
+  } catch (const CLI::ExtrasError &) {
+    sayUnknown(app, err);
+    exitCode = kBadInput;
     return std::nullopt;
   } catch (const CLI::ParseError &error) {
     err << "error: " << error.what() << "\nmtplan --help lists the flags\n";

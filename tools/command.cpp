@@ -22,6 +22,7 @@
 #include "tools/page/plan_page.h"
 #include "tools/pipeline.h"
 #include "tools/report_json.h"
+#include "tools/run/prediction.h"
 #include "tools/saved_plan.h"
 #include "tools/screen.h"
 #include "tools/shortfall.h"
@@ -59,6 +60,7 @@ public:
     if (flags.constraints)
       addConstraints(*flags.constraints, flags, errors);
     request = readFlags(flags, errors);
+    checkOutputs();
   }
 
   int run() {
@@ -98,6 +100,35 @@ public:
 
 private:
   ScreenStyle style() const { return {terminal.colour, request.timings}; }
+
+  // Nothing that is read is written over, nor anything written twice.
+  void checkOutputs() {
+    std::vector<std::pair<const char *, std::string>> taken = {
+        {"MODEL", flags.model},
+        {"--hardware", flags.hardware.value_or("")},
+        {"--software", flags.software.value_or("")},
+        {"--constraints", flags.constraints.value_or("")},
+        {"--import", flags.importFile.value_or("")},
+        {"--load", flags.load.value_or("")}};
+    for (const std::string &file : flags.compare)
+      taken.emplace_back("--compare", file);
+    std::vector<std::pair<const char *, std::string>> written = {
+        {"--dot", request.dot},
+        {"--trace", request.trace},
+        {"--report", request.report},
+        {"--save", request.save}};
+    if (!request.output.empty())
+      for (const char *file : {"plan.json", kPredictionFile})
+        written.emplace_back("-o", request.output + '/' + file);
+    for (const auto &[flag, file] : written) {
+      for (const auto &[other, name] : taken)
+        if (isSameFile(file, name))
+          errors.push_back(fmt::format("{}: {} is what {} names; give it "
+                                       "another name",
+                                       flag, file, other));
+      taken.emplace_back(flag, file);
+    }
+  }
 
   // Two saved plans, each with the model that it is of.
   int compare() {

@@ -83,7 +83,7 @@ public:
       addPins(fields, notes);
     fields.rejectOthers();
     for (const std::string &note : notes)
-      errors.push_back(file + ": " + note);
+      addLines(note, file, errors);
   }
 
 private:

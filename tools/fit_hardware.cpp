@@ -64,16 +64,6 @@ std::string reportOf(const planner::Measurements &measured,
   return text + residuals.print("  ");
 }
 
-void addLines(const std::string &text, const std::string &file,
-              std::vector<std::string> &errors) {
-  std::size_t start = 0;
-  while (start < text.size()) {
-    std::size_t end = std::min(text.find('\n', start), text.size());
-    errors.push_back(file + ": " + text.substr(start, end - start));
-    start = end + 1;
-  }
-}
-
 int refuse(const std::vector<std::string> &errors, std::ostream &err) {
   for (const std::string &error : errors)
     err << "error: " << error << '\n';
@@ -83,8 +73,13 @@ int refuse(const std::vector<std::string> &errors, std::ostream &err) {
 int fitFile(const std::string &path, const std::string &output,
             std::ostream &out, std::ostream &err) {
   std::vector<std::string> errors;
+  if (isSameFile(output, path))
+    errors.push_back(
+        fmt::format("-o: {} is what was measured; give the machine "
+                    "file another name",
+                    output));
   std::optional<std::string> text = readTextFile(path, errors);
-  if (!text)
+  if (!errors.empty())
     return refuse(errors, err);
   planner::Measurements measured;
   try {

@@ -158,6 +158,11 @@ void checkReplicas(const SearchOptions &options,
               kNearest +
               planner::nearestOf(planner::divisorsOf(options.devices),
                                  {sharing.begin(), sharing.end()});
+  else if (against.empty() && !splits && !sharing.empty() &&
+           std::ranges::max(sharing) > 1)
+    against = "zero-ranks " + planner::listText(sharing, "or") +
+              " share what ZeRO splits, which at stage 0 is nothing; with "
+              "--zero 1, 2 or 3 they may be more than 1";
   if (!against.empty())
     errors.push_back(std::move(against));
 }

@@ -1,5 +1,6 @@
 //===- mtplan.cpp - Plans how to train a transformer ----------------------===//
 
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -9,6 +10,8 @@
 #include "tools/command.h"
 
 int main(int argc, char **argv) {
+  // A file that may not grow (ulimit -f) is said as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
   mtplan::tools::Terminal terminal;
   const char *term = std::getenv("TERM");
   bool plain = std::getenv("NO_COLOR") || !term || term[0] == '\0' ||

@@ -45,6 +45,12 @@ void say(std::ostream &err, const std::string &lines) {
     err << fmt::format("error: {}\n", line);
 }
 
+// What was asked for, if it can be shown.
+void show(std::ostream &out, const std::string &answer) {
+  if (!(out << answer << std::flush))
+    throw std::runtime_error("standard output cannot be written");
+}
+
 // Of what was typed the command that all after it is for: "ckpt", then "info".
 const CLI::App &lastCommand(const CLI::App &app) {
   const std::vector<CLI::App *> typed = app.get_subcommands();
@@ -119,19 +125,22 @@ int runTraining(const std::vector<std::string> &arguments, std::ostream &out,
     if (command.get_require_subcommand_min() > 0)
       sayNoVerb(command, err);
     else
-      app.exit(error, out, err);
+      say(err, error.what());
     return kBadInput;
   } catch (const CLI::ParseError &error) {
-    return app.exit(error, out, err) == 0 ? kDone : kBadInput;
+    if (error.get_exit_code() == 0) // --help
+      return app.exit(error, out, err);
+    say(err, error.what());
+    return kBadInput;
   }
   try {
     if (data->parsed()) {
-      out << runData(*data, dataFlags);
+      show(out, runData(*data, dataFlags));
       return kDone;
     }
     if (ckpt->parsed()) {
       const CkptAnswer answer = runCkpt(*ckpt, ckptFlags);
-      out << answer.text;
+      show(out, answer.text);
       return answer.yes ? kDone : kFailed;
     }
     if (calibrate->parsed()) {

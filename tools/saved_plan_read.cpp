@@ -77,7 +77,7 @@ private:
   // Notes so far are errors of this file.
   bool report() {
     for (const std::string &note : notes)
-      errors.push_back(file + ": " + note);
+      addLines(note, file, errors);
     notes.clear();
     return errors.empty();
   }

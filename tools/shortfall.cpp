@@ -278,6 +278,23 @@ private:
   std::vector<std::string> found;
 };
 
+// What was found takes longer than was asked for, or no mesh can do without,
+// whatever its memory.
+bool nothingIsFast(const PlanOutcome &outcome) {
+  using Reason = planner::Rejection::Reason;
+  const auto &nearest = outcome.result.nearest;
+  if (nearest && nearest->fits)
+    return true;
+  bool anySlow = false;
+  for (const RejectedMesh &mesh : rejectedMeshes(outcome)) {
+    const Reason reason = mesh.nearest->reason;
+    if (reason != Reason::bound && reason != Reason::divisor)
+      return false;
+    anySlow = anySlow || reason == Reason::bound;
+  }
+  return anySlow;
+}
+
 } // namespace
 
 std::vector<std::string> remediesOf(const PlanRequest &request,
@@ -292,14 +309,17 @@ std::string shortfallOf(const PlanOutcome &outcome,
   std::string text = headingOf(problem, style);
   for (const std::string &note : problem.notes)
     text += "note: " + note + '\n';
-  bool slow = outcome.result.nearest && outcome.result.nearest->fits;
+  const bool slow = nothingIsFast(outcome);
+  const auto &most = outcome.asked.maxStepTime;
   text += fmt::format(
       "{}, of {} candidate{}.\n",
-      slow                      ? "No plan is fast enough"
+      slow && most ? "No plan is fast enough for a step in " + timeText(*most)
       : nothingIsLegal(outcome) ? "N" + nothingLegalText(outcome).substr(1)
                                 : "Nothing fits",
       outcome.result.candidates, outcome.result.candidates == 1 ? "" : "s");
-  if (const auto &nearest = outcome.result.nearest)
+  // What takes the least memory is no nearer to a time.
+  if (const auto &nearest = outcome.result.nearest;
+      nearest && (nearest->fits || !slow))
     text += "Nearest: " + planText(*nearest) + '\n' +
             memoryText(nearest->memory) + marginsText(problem.machine.device);
   text += objectiveText(outcome);

@@ -26,8 +26,13 @@ std::optional<std::string> readTextFile(const std::string &path,
     return std::nullopt;
   }
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    return refuse("it is a directory");
+  if (std::filesystem::is_directory(path, ignored)) {
+    // A model as Hugging Face keeps it.
+    const std::string config = std::filesystem::path(path) / "config.json";
+    return refuse(std::filesystem::exists(config, ignored)
+                      ? "it is a directory; name " + config
+                      : "it is a directory");
+  }
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file)
@@ -57,6 +62,19 @@ bool writeTextFile(const std::string &path, const std::string &text,
   return false;
 }
 
+bool isSameFile(const std::string &one, const std::string &other) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  if (one.empty() || other.empty())
+    return false;
+  if (fs::exists(one, none))
+    return fs::is_regular_file(one, none) && fs::equivalent(one, other, none);
+  auto whole = [&](const std::string &name) {
+    return fs::weakly_canonical(fs::absolute(name, none), none);
+  };
+  return whole(one) == whole(other);
+}
+
 void addLines(const std::string &text, const std::string &file,
               std::vector<std::string> &errors) {
   std::size_t start = 0;
@@ -64,11 +82,11 @@ void addLines(const std::string &text, const std::string &file,
     std::size_t end = std::min(text.find('\n', start), text.size());
     std::string line = text.substr(start, end - start);
     char first = line.empty() ? ' ' : line.front();
-    bool pointer = first == '/' || first == ':';
     bool position = first >= '0' && first <= '9';
-    errors.push_back(pointer    ? fmt::format("{}: {}", file, line)
-                     : position ? fmt::format("{}:{}", file, line)
-                                : line);
+    errors.push_back(first == '/'   ? fmt::format("{}: {}", file, line)
+                     : first == ':' ? file + line // of all of it
+                     : position     ? fmt::format("{}:{}", file, line)
+                                    : line);
     start = end + 1;
   }
 }

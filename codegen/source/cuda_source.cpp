@@ -115,8 +115,9 @@ private:
         "Written by mtplan. Mesh: " + (mesh.empty() ? "one rank" : mesh) +
         "; " + std::to_string(plan.stages.size()) +
         (plan.stages.size() == 1 ? " stage, " : " stages, ") +
-        std::to_string(plan.microBatches) + " micro-batches, global batch " +
-        std::to_string(plan.globalBatch) + ", sequence " +
+        std::to_string(plan.microBatches) +
+        (plan.microBatches == 1 ? " micro-batch" : " micro-batches") +
+        ", global batch " + std::to_string(plan.globalBatch) + ", sequence " +
         std::to_string(plan.sequence) + ".");
     title.line("//");
     title.comment("Kernels and helpers come first, as mtplan's own runtime has "

@@ -40,6 +40,12 @@ public:
   }
 
 private:
+  // "510 and 513": global batches that so many replicas can share.
+  std::string batchesNear(std::int64_t dp) const {
+    std::int64_t below = options.globalBatch / dp * dp;
+    return nearestOf({std::max(below, dp), below + dp}, {options.globalBatch});
+  }
+
   bool isAskedFor(const Parallelism &how) const {
     return (!options.tp || *options.tp == how.tp) &&
            (!options.dp || *options.dp == how.dp) &&
@@ -58,7 +64,8 @@ private:
     if (options.globalBatch % how.dp != 0)
       return refuse(how, Rejection::Reason::divisor,
                     "global batch " + std::to_string(options.globalBatch) +
-                        " does not divide by dp " + std::to_string(how.dp));
+                        " does not divide by dp " + std::to_string(how.dp) +
+                        "; nearest that do: " + batchesNear(how.dp));
     if (how.pp > layers)
       return refuse(how, Rejection::Reason::divisor,
                     std::to_string(layers) + " layers do not fill pp " +

@@ -152,9 +152,9 @@ struct WorldOptions {
   bool outlivesTermination = false;
 };
 
-/// From now on SIGTERM and SIGUSR1 are kept for terminationAsked; where the
-/// process has handlers of its own, they stay. A second SIGTERM ends the
-/// process.
+/// From now on SIGTERM, SIGINT and SIGUSR1 are kept for terminationAsked; where
+/// the process has handlers of its own, they stay. A SIGTERM or SIGINT a
+/// second after the first, or later, ends the process.
 void keepTermination();
 /// Whether one of them has come.
 bool terminationAsked();

@@ -2,7 +2,10 @@
 
 #include "runtime/communicator/termination.h"
 
+#include <atomic>
 #include <csignal>
+#include <cstdint>
+#include <ctime>
 
 #include "runtime/communicator/communicator.h"
 
@@ -12,35 +15,55 @@ namespace {
 
 volatile std::sig_atomic_t terminated = 0, asked = 0;
 
-void listenTo(int number, void (*handler)(int), int flags) {
+/// What follows the first signal sooner is the same one: it may come to the
+/// group of processes and from the one that started this.
+constexpr std::int64_t kSameSignal = 1'000'000'000; ///< nanoseconds
+
+/// When the first signal came; 0: none did.
+std::atomic<std::int64_t> first = 0;
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+// The second to ask ends the process.
+void keep(int number) {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t time =
+      std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  std::int64_t before = 0;
+  if (!first.compare_exchange_strong(before, time) &&
+      time - before >= kSameSignal) {
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+    return;
+  }
+  if (number == SIGTERM)
+    terminated = 1;
+  asked = 1;
+}
+
+void listenTo(int number, void (*handler)(int)) {
   struct sigaction before = {};
   if (sigaction(number, nullptr, &before) != 0 || before.sa_handler != SIG_DFL)
     return;
   struct sigaction action = {};
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART | flags;
+  action.sa_flags = SA_RESTART;
   sigaction(number, &action, nullptr);
 }
 
 } // namespace
 
 void listenForTermination() {
-  listenTo(
-      SIGTERM, [](int) { terminated = 1; }, 0);
+  listenTo(SIGTERM, [](int) { terminated = 1; });
 }
 
 void keepTermination() {
-  listenTo(
-      SIGTERM,
-      [](int) {
-        terminated = 1;
-        asked = 1;
-      },
-      SA_RESETHAND);
+  listenTo(SIGTERM, keep);
   // What mpirun hands on to its processes.
-  listenTo(
-      SIGUSR1, [](int) { asked = 1; }, 0);
+  listenTo(SIGUSR1, [](int) { asked = 1; });
+  // What a terminal sends all processes of a run. Nobody has died.
+  listenTo(SIGINT, keep);
 }
 
 bool isTerminated() { return terminated != 0; }

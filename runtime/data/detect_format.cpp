@@ -107,9 +107,11 @@ TokenFormat detectTokenFormat(const std::string &path) {
   if (ending == ".u32" || ending == ".uint32")
     return TokenFormat::uint32;
   if (ending == ".bin")
-    throw DataError(path, "has neither an .idx of Megatron-LM beside it nor a "
-                          "header of llm.c; say whether its tokens are uint16 "
-                          "or uint32, or that it is text");
+    throw DataError(
+        path,
+        "has neither an .idx of Megatron-LM beside it nor a "
+        "header of llm.c; say with --format whether its tokens are uint16 "
+        "or uint32, or that it is text");
   return TokenFormat::text;
 }
 

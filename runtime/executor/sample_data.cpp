@@ -87,9 +87,9 @@ Objective objectiveOf(const Plan &plan, std::uint64_t seed) {
   for (const auto &[label, one] : inputs)
     if (label != "ids" && label != kTargetsLabel && label != "types" &&
         label != "decoder_ids" && label != kCountLabel)
-      throw std::runtime_error("the plan's model is trained on '" + label +
-                               "', which is not made of tokens; --data "
-                               "synthetic draws it");
+      throw std::invalid_argument("the plan's model is trained on '" + label +
+                                  "', which is not made of tokens; --data "
+                                  "synthetic draws it");
   if (auto decoder = inputs.find("decoder_ids"); decoder != inputs.end()) {
     objective.kind = Objective::Kind::continuation;
     objective.decoderSequence = decoder->second.positions;

@@ -25,7 +25,8 @@ private:
 };
 
 /// How a plan's inputs are made of samples, by their names and limits. Throws
-/// std::runtime_error, which names the input, if it has one that no text gives.
+/// std::invalid_argument, which names the input, if it has one that no text
+/// gives.
 Objective objectiveOf(const Plan &plan, std::uint64_t seed);
 
 /// Tokens that a plan's model knows; 0: it is not trained on tokens.

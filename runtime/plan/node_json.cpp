@@ -45,7 +45,8 @@ std::string Node::pointer() const {
 }
 
 void Node::fail(const std::string &what) const {
-  throw PlanError(pointer() + ": " + what);
+  const std::string where = pointer();
+  throw PlanError(where.empty() ? what : where + ": " + what);
 }
 
 void Node::mustBe(const std::string &kind) const {

@@ -172,6 +172,9 @@ Plan readPlan(const Node &node) {
       version.fail("is " + std::to_string(given) +
                    ", but this program reads version " +
                    std::to_string(kPlanVersion) + "; compile the plan again");
+  } else if (!node.value().contains("stages")) { // a model's file, say
+    throw PlanError("is no plan: it has neither a version nor stages; `mtplan "
+                    "MODEL -o FOLDER` writes one");
   }
   MemberNodes members(node, kNames);
   Plan plan;

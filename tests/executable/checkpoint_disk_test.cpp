@@ -181,5 +181,21 @@ TEST_F(CheckpointDisk, ThatCannotBeWrittenIsGoneOnFrom) {
       IsEmpty());
 }
 
+using CheckpointLimit = FaultRuns;
+
+// Of which the system tells by a signal, too.
+TEST_F(CheckpointLimit, OfTheSizeOfAFileIsToldAsAFullDiskIs) {
+  std::vector<std::string> all{
+      "sh", "-c", R"({ ulimit -f 1; "$0" "$@"; echo "code $?"; } 2>&1 | cat)"};
+  const auto command = threads("one", place("limited"));
+  all.insert(all.end(), command.begin(), command.end());
+  const Ended ended = RunProcess(all).end();
+  EXPECT_THAT(ended.lines("code "), ElementsAre("1")) << ended.out;
+  EXPECT_THAT(ended.lines("warning: no checkpoint of step "), SizeIs(3));
+  const auto errors = ended.lines("error: no checkpoint of step 8: ");
+  ASSERT_THAT(errors, SizeIs(1));
+  EXPECT_THAT(errors[0], HasSubstr("File too large"));
+}
+
 } // namespace
 } // namespace mtplan

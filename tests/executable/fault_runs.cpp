@@ -227,9 +227,10 @@ Ended FaultRuns::endOfKilled(RunProcess &run, int rank) {
   return run.end();
 }
 
-void FaultRuns::expectSavedWhenToldToEnd(RunProcess &run) {
+void FaultRuns::expectSavedWhenToldToEnd(RunProcess &run, int by,
+                                         void (RunProcess::*tells)(int) const) {
   ASSERT_TRUE(run.writes("step        5/")) << run.end().out;
-  run.signal(SIGTERM);
+  (run.*tells)(by);
   const Ended ended = run.end();
   EXPECT_EQ(ended.code, 0) << ended.out;
   EXPECT_THAT(ended.out,

@@ -7,6 +7,7 @@
 #ifndef MTPLAN_TESTS_EXECUTABLE_FAULT_RUNS_H
 #define MTPLAN_TESTS_EXECUTABLE_FAULT_RUNS_H
 
+#include <csignal>
 #include <map>
 #include <string>
 #include <vector>
@@ -81,7 +82,10 @@ protected:
   /// How such a run ends once a rank of it was killed, after five steps.
   static Ended endOfKilled(RunProcess &run, int rank);
   /// Told to end after five steps, its ranks leave a checkpoint.
-  static void expectSavedWhenToldToEnd(RunProcess &run);
+  /// \param tells  RunProcess::signal or signalGroup
+  static void expectSavedWhenToldToEnd(RunProcess &run, int by = SIGTERM,
+                                       void (RunProcess::*tells)(int)
+                                           const = &RunProcess::signal);
   /// Checkpoints of all steps of such a run of 8, and its "metrics".
   static std::string undisturbed(const std::string &plan);
 

@@ -58,6 +58,23 @@ TEST_F(OwnProcesses, SaveWhenThisIsToldToEnd) {
   expectSavedWhenToldToEnd(run);
 }
 
+TEST_F(OwnProcesses, SaveAtCtrlCAsThreadsDo) {
+  RunProcess processes(command(place("interrupted")));
+  expectSavedWhenToldToEnd(processes, SIGINT);
+  std::vector<std::string> alone = endless("two", place("threads"));
+  alone.insert(alone.begin(), MTPLAN_MTRUN);
+  RunProcess threads(alone);
+  expectSavedWhenToldToEnd(threads, SIGINT);
+}
+
+// Each hears it two or three times, and it is one.
+TEST_F(OwnProcesses, SaveWhenAllAreToldToEnd) {
+  for (const int number : {SIGTERM, SIGINT}) {
+    RunProcess run(command(place("group" + std::to_string(number))));
+    expectSavedWhenToldToEnd(run, number, &RunProcess::signalGroup);
+  }
+}
+
 TEST_F(OwnProcesses, EndWithThis) {
   RunProcess run(command(place("alone")));
   ASSERT_TRUE(run.writes("step        5/")) << run.end().out;

@@ -1,6 +1,8 @@
 //===- run_options_test.cpp - What mtrun says of its options --------------===//
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -9,6 +11,7 @@
 
 #include "runtime/cuda/cuda_backend.h"
 #include "tests/executable/run_process.h"
+#include "tests/tools/command_testing.h"
 #include "tools/run_command.h"
 
 namespace mtplan {
@@ -49,6 +52,11 @@ TEST(RunOptions, SayWhatIsWrongAndWhatWouldDo) {
       {{"--valid", kText, "--eval-steps", "0"},
        "error: --eval-steps 0: must be 1 to 1000000000\n"},
       {{"--trace-step", "3"}, "error: --trace-step 3: needs --trace FILE\n"},
+      {{"--save-every", "9", "--keep", "3"},
+       "error: --save-every 9: needs --checkpoint FOLDER, without which "
+       "nothing is saved\n"
+       "error: --keep 3: needs --checkpoint FOLDER, without which nothing is "
+       "saved\n"},
       {{"--trace", "t.json", "--trace-step", "7", "--steps", "5"},
        "error: --trace-step 7: must be 1 to 5, the last step\n"},
       {{"--steps", "0", "--every", "0"},
@@ -84,6 +92,69 @@ TEST(RunOptions, SayWhatIsNoNumber) {
     EXPECT_EQ(ran.code, 2);
     EXPECT_THAT(ran.err, HasSubstr(words));
   }
+}
+
+TEST(RunOptions, BeginAllThatIsWrongWithTheSameWord) {
+  for (const std::vector<std::string> &arguments :
+       {std::vector<std::string>{"run", "--seed", "-1"},
+        {"data", "info"},
+        {"ckpt", "convert", "kept"},
+        {"calibrate", "--ranks", "x"}}) {
+    const Ran ran = runHere(arguments);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, testing::StartsWith("error: "));
+    EXPECT_EQ(std::ranges::count(ran.err, '\n'), 1) << ran.err;
+  }
+}
+
+TEST(RunOptions, AModelIsNoPlan) {
+  const std::string model = tools::examplePath("tiny-gpt2");
+  EXPECT_EQ(runHere({model, "--data", kText}).err,
+            "error: " + model +
+                ": is no plan: it has neither a version nor stages; `mtplan "
+                "MODEL -o FOLDER` writes one\n");
+}
+
+TEST(RunOptions, AnswersThatCannotBeShownFail) {
+  std::ofstream full("/dev/full");
+  std::ostringstream err;
+  EXPECT_EQ(tools::runTraining({"data", "info", kText}, full, err), 1);
+  EXPECT_EQ(err.str(), "error: standard output cannot be written\n");
+}
+
+TEST(RunOptions, WhatIsReadIsNotWrittenOver) {
+  TestFolder folder;
+  const std::string plan = folder / "run", data = folder / "own.txt";
+  ASSERT_EQ(compileExample("tiny-gpt2", plan, {"--gpus", "1"}), "");
+  std::filesystem::copy_file(kText, data);
+  const auto refused = [&](const std::vector<std::string> &arguments,
+                           const std::string &words) {
+    const Ran ran = runHere(arguments);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.err, "error: " + words + '\n');
+    EXPECT_EQ(contentOf(data), contentOf(kText));
+  };
+  refused({plan, "--data", data, "--metrics", data},
+          "--metrics " + data + ": is what --data reads; give it another name");
+  refused({plan, "--data", kText, "--valid", data, "--trace", data},
+          "--trace " + data + ": is what --valid reads; give it another name");
+  refused({plan, "--data", data, "--trace", plan + "/plan.json"},
+          "--trace " + plan +
+              "/plan.json: is what FOLDER reads; give it another name");
+  refused({plan, "--data", data, "--trace", "both", "--metrics", "both"},
+          "--trace both: is what --metrics writes; give it another name");
+  for (const std::string &to : {data, plan + "/plan.json"})
+    refused({"data", "steps", data, plan, to},
+            to + ": is what is read; give the result another name");
+}
+
+TEST(RunOptions, AModelThatTextDoesNotTrainIsBadInput) {
+  TestFolder folder;
+  ASSERT_EQ(compileExample("tiny-vit", folder / "run", {"--gpus", "1"}), "");
+  const Ran ran = runHere({folder / "run", "--data", kText});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("--data synthetic draws it"));
 }
 
 TEST(RunOptions, SayWhatIsMissing) {

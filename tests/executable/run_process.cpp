@@ -110,6 +110,7 @@ RunProcess::RunProcess(const std::vector<std::string> &command) {
   if (session != 0)
     return;
   setsid();
+  ::signal(SIGINT, SIG_DFL); // what a shell starts beside it may not hear it
   const int out = open(file.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
   dup2(out, STDOUT_FILENO);
   dup2(out, STDERR_FILENO);
@@ -159,6 +160,11 @@ pid_t RunProcess::processOf(int rank) const {
 }
 
 void RunProcess::signal(int number) const { kill(session, number); }
+
+void RunProcess::signalGroup(int number) const {
+  kill(-session, number);
+  kill(session, number);
+}
 
 Ended RunProcess::end() {
   const auto until = Clock::now() + kMostToEnd;

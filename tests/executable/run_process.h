@@ -48,6 +48,9 @@ public:
   pid_t processOf(int rank) const;
   /// To what was started itself.
   void signal(int number) const;
+  /// To all processes of its group, and to that one once more, as `timeout`
+  /// does.
+  void signalGroup(int number) const;
   /// Waits; after three minutes the command is killed.
   Ended end();
   /// Processes of its session that are there, this moment.

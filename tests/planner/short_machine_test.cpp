@@ -103,6 +103,9 @@ TEST(ShortMachine, UnknownDevicesNameTheNearestAndAll) {
             0U)
       << message;
   EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  file["device"] = "A100"; // no other is as short as "cpu core"
+  EXPECT_NE(messageOf(file).find("; nearest is \"A100-SXM4-40GB\", and"),
+            std::string::npos);
   file["device"] = {{"like", "TPU"}};
   EXPECT_EQ(messageOf(file).find("/device/like: no preset has a device "), 0U);
   file["device"] = {{"like", 3}};

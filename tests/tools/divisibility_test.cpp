@@ -176,6 +176,12 @@ INSTANTIATE_TEST_SUITE_P(
              "zero-ranks 3 or 5 does not divide the 8 GPUs; nearest that do: "
              "2, 4 and 8",
              {"--gpus", "8", "--zero", "1", "--zero-ranks", "3,8"}},
+        Rule{"ZeroRanksWithoutZero",
+             "tiny-gpt2",
+             {"--gpus", "8", "--zero-ranks", "4"},
+             "zero-ranks 4 share what ZeRO splits, which at stage 0 is "
+             "nothing; with --zero 1, 2 or 3 they may be more than 1",
+             {"--gpus", "8", "--zero-ranks", "4", "--zero", "2"}},
         Rule{"ZeroRanksByExpertRanks",
              "tiny-mixtral",
              {"--gpus", "8", "--dp", "8", "--ep", "4", "--zero", "1",

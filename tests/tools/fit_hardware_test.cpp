@@ -87,6 +87,19 @@ TEST(FitHardware, SaysWhatIsWrongInWhichFile) {
       kBadInput);
 }
 
+TEST(FitHardware, KeepsWhatWasMeasured) {
+  std::string path = testing::TempDir() + "mtplan_measured_kept.json";
+  std::vector<std::string> errors;
+  const std::string text = *readTextFile(exampleMeasurements(), errors);
+  ASSERT_TRUE(writeTextFile(path, text, errors));
+  Ran ran({"fit-hardware", path, "-o", path});
+  EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_EQ(ran.err, "error: -o: " + path +
+                         " is what was measured; give the machine file another "
+                         "name\n");
+  EXPECT_EQ(*readTextFile(path, errors), text);
+}
+
 TEST(FitHardware, HasHelpOfItsOwn) {
   Ran ran({"fit-hardware", "--help"});
   EXPECT_EQ(ran.code, kDone);

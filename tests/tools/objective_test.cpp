@@ -111,6 +111,17 @@ TEST(MaxStepTime, IsALimit) {
   EXPECT_EQ(within(0.9).code, kNothingFits);
 }
 
+// Where no bound allows it, memory has nothing to do with it.
+TEST(MaxStepTime, ThatNothingReachesIsSaidAsATime) {
+  const Ran ran = runExample("gpt2-1.2b", {"--max-step-time", "0.001"});
+  EXPECT_EQ(ran.code, kNothingFits);
+  EXPECT_THAT(ran.out, testing::HasSubstr("\nNo plan is fast enough for a step "
+                                          "in 1.00 ms, of 34 candidates.\n"
+                                          "  dp "));
+  EXPECT_THAT(ran.out, testing::HasSubstr(": no plan is faster than 1.00 s\n"));
+  EXPECT_THAT(ran.out, testing::Not(testing::HasSubstr("Nearest: ")));
+}
+
 // Stopped at any point: the plan is one of the space, and the optimum lies
 // between what is said of it and the plan.
 TEST(Budget, IsHonest) {

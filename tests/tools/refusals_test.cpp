@@ -246,8 +246,9 @@ INSTANTIATE_TEST_SUITE_P(
 /// A file that is gone when this is.
 struct TemporaryFile {
   std::string path;
-  explicit TemporaryFile(const std::string &text) {
-    path = testing::TempDir() + "mtplan_refusal.json";
+  explicit TemporaryFile(const std::string &text,
+                         const char *name = "mtplan_refusal.json") {
+    path = testing::TempDir() + name;
     std::ofstream(path) << text;
   }
   TemporaryFile(const TemporaryFile &) = delete;
@@ -303,6 +304,14 @@ TEST(Files, MustBeThere) {
   EXPECT_EQ(folder.code, kBadInput);
   EXPECT_EQ(folder.err, "error: " MTPLAN_SOURCE_DIR
                         ": cannot be read: it is a directory\n");
+  const std::filesystem::path model = testing::TempDir() + "mtplan_model";
+  std::filesystem::create_directory(model);
+  std::ofstream(model / "config.json") << "{}";
+  EXPECT_EQ(Ran({model.string()}).err,
+            "error: " + model.string() +
+                ": cannot be read: it is a directory; name " +
+                (model / "config.json").string() + '\n');
+  std::filesystem::remove_all(model);
   Ran unnamed({""});
   EXPECT_EQ(unnamed.code, kBadInput);
   EXPECT_EQ(unnamed.err, "error: MODEL: names no file\n");
@@ -318,6 +327,55 @@ TEST(Files, OfMachineAndModelAreJudgedInOneRun) {
   EXPECT_THAT(ran.err, testing::HasSubstr("error: no-such-model.json: "));
 }
 
+TEST(Files, ThatAreNoObjectAreNamed) {
+  TemporaryFile file("[]");
+  const std::string what = file.path + ": must be an object, got an array\n";
+  for (const char *flag : {"--hardware", "--software", "--constraints"})
+    EXPECT_EQ(runExample(kGpt, {flag, file.path}).err, "error: " + what);
+  EXPECT_EQ(Ran({"--load", file.path}).err, "error: " + what);
+  EXPECT_EQ(Ran({"fit-hardware", file.path}).err, "error: " + what);
+}
+
+TEST(Files, ThatAreReadAreNotWrittenOver) {
+  std::ifstream example(examplePath(kGpt));
+  const std::string text(std::istreambuf_iterator<char>(example), {});
+  TemporaryFile model(text);
+  for (const char *flag : {"--save", "--trace", "--report", "--dot"}) {
+    Ran ran({model.path, flag, model.path});
+    EXPECT_EQ(ran.code, kBadInput);
+    EXPECT_EQ(ran.err, "error: " + std::string(flag) + ": " + model.path +
+                           " is what MODEL names; give it another name\n");
+  }
+  Ran twice({model.path, "--save", "both.json", "--trace", "both.json"});
+  EXPECT_EQ(twice.err, "error: --save: both.json is what --trace names; give "
+                       "it another name\n");
+  EXPECT_EQ(
+      Ran({model.path, "--save", "both.json", "--trace", "./both.json"}).err,
+      "error: --save: both.json is what --trace names; give it another name\n");
+  const std::filesystem::path folder =
+      std::filesystem::path(model.path).parent_path();
+  TemporaryFile saved("", "mtplan_refusal_plan.json");
+  EXPECT_EQ(runExample(kGpt, {"--save", saved.path}).err, "");
+  for (const std::vector<std::string> &reads :
+       {std::vector<std::string>{"--load", saved.path},
+        {"--compare", saved.path, saved.path}}) {
+    std::vector<std::string> flags = {model.path, "--trace", saved.path};
+    flags.insert(flags.end(), reads.begin(), reads.end());
+    EXPECT_THAT(Ran(flags).err,
+                testing::HasSubstr("--trace: " + saved.path + " is what " +
+                                   reads[0] + " names"));
+  }
+  EXPECT_THAT(Ran({model.path, "--gpus", "1", "--trace",
+                   folder / "made/plan.json", "-o", folder / "made"})
+                  .err,
+              testing::HasSubstr("plan.json is what --trace names"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "made"));
+  std::ifstream after(model.path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(after), {}), text);
+  EXPECT_EQ(runExample(kGpt, {"--save", "/dev/null", "--dot", "/dev/null"}).err,
+            "");
+}
+
 TEST(Drawing, ThatCannotBeWrittenIsRefused) {
   Ran ran = runExample(kGpt, {"--dot", "/no/such/folder/graph.dot"});
   EXPECT_EQ(ran.code, kBadInput);
@@ -326,9 +384,13 @@ TEST(Drawing, ThatCannotBeWrittenIsRefused) {
 }
 
 TEST(Arguments, ThatAreUnknownAreRefused) {
-  Ran unknown = runExample(kGpt, {"--bogus"});
+  Ran unknown = runExample(kGpt, {"--gpu", "8"});
   EXPECT_EQ(unknown.code, kBadInput);
-  EXPECT_THAT(unknown.err, testing::HasSubstr("--bogus"));
+  EXPECT_EQ(unknown.err,
+            "error: --gpu: no such flag; nearest is --gpus\n"
+            "error: 8: what is this for? One model is planned, and a flag "
+            "takes one value\n"
+            "mtplan --help lists the flags\n");
   Ran none({});
   EXPECT_EQ(none.code, kBadInput);
   EXPECT_THAT(none.err, testing::HasSubstr("MODEL is required"));

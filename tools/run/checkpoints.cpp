@@ -96,7 +96,7 @@ std::optional<TrainState> Checkpoints::resume(RankExecutor &executor) try {
   if (!flags.checkpoint.empty())
     saver = std::make_unique<Saver>(
         plan, world, executor,
-        SaverOptions{flags.checkpoint, static_cast<int>(flags.keep)});
+        SaverOptions{flags.checkpoint, static_cast<int>(*flags.keep)});
   const std::optional<RunState> found = find(executor);
   std::vector<std::string> differences;
   if (found && found->step > 0) {
@@ -203,7 +203,7 @@ bool Checkpoints::after(const TrainState &state) {
   if (const std::optional<Saved> saved = saver->ask(terminationAsked(), told))
     report(*saved, false);
   const bool isLast = told || state.step == flags.train.steps;
-  if (!isLast && state.step % flags.saveEvery != 0)
+  if (!isLast && state.step % *flags.saveEvery != 0)
     return true;
   if (saver->busy())
     report(saver->finish(), false);

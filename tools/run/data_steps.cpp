@@ -9,7 +9,9 @@
 
 #include "runtime/executor/sample_data.h"
 #include "runtime/plan/plan_json.h"
+#include "tools/run/run_data.h"
 #include "tools/run/run_flags.h"
+#include "tools/text_file.h"
 
 namespace mtplan::tools {
 
@@ -23,6 +25,8 @@ std::string writeSteps(const std::string &file,
   if (std::filesystem::is_directory(path))
     path /= "plan.json";
   const Plan plan = readPlanFile(path);
+  if (isPartOf(to, file) || isSameFile(to, path))
+    throw BadInput(to + ": is what is read; give the result another name");
   if (flags.steps < 1)
     throw BadInput(fmt::format("--steps {}: must be 1 or more", flags.steps));
   const Objective objective = objectiveOf(plan, flags.seed);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "runtime/executor/sample_data.h"
+#include "tools/text_file.h"
 
 namespace mtplan::tools {
 
@@ -30,6 +31,15 @@ std::string printOf(const Dataset &dataset, std::int64_t sequence) {
 }
 
 } // namespace
+
+bool isPartOf(const std::string &file, const std::string &data) {
+  if (data.empty() || data == kSynthetic)
+    return false;
+  const bool isHalf = data.ends_with(".bin") || data.ends_with(".idx");
+  const std::string stem = isHalf ? data.substr(0, data.size() - 4) : data;
+  return isSameFile(file, data) || isSameFile(file, stem + ".bin") ||
+         isSameFile(file, stem + ".idx");
+}
 
 RunData::RunData(const Plan &thePlan, const RunFlags &theFlags, int itsTakers)
     : plan(thePlan), flags(theFlags), takers(itsTakers),

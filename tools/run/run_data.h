@@ -14,6 +14,9 @@
 
 namespace mtplan::tools {
 
+/// Whether `file` is one of those that `data` names: Megatron-LM's are two.
+bool isPartOf(const std::string &file, const std::string &data);
+
 class RunData {
 public:
   /// \param takers  ranks of this process

@@ -14,6 +14,9 @@
 #include "runtime/data/token_file.h"
 #include "runtime/plan/nearest_word.h"
 #include "tools/run/backends.h"
+#include "tools/run/prediction.h"
+#include "tools/run/run_data.h"
+#include "tools/text_file.h"
 
 namespace mtplan::tools {
 
@@ -22,6 +25,7 @@ using namespace runtime;
 namespace {
 
 constexpr std::int64_t kEvalEvery = 100, kEvalSteps = 10;
+constexpr std::int64_t kSaveEvery = 500, kKeep = 2;
 /// Low enough that the samples of as many steps can be counted.
 constexpr std::int64_t kMostSteps = 1'000'000'000;
 constexpr std::array<std::string_view, 5> kDecays = {
@@ -102,6 +106,27 @@ void judgeFormat(Judge &judge, const std::string &format) {
   judge.word("--format", format, words);
 }
 
+// Nothing that is read is written over.
+void judgeOutputs(Judge &judge, const RunFlags &flags) {
+  for (const auto &[option, file] : {std::pair("--metrics", flags.metrics),
+                                     std::pair("--trace", flags.trace)})
+    for (const auto &[other, is] :
+         {std::pair("--data", isPartOf(file, flags.data)),
+          std::pair("--valid", isPartOf(file, flags.valid)),
+          std::pair(
+              "FOLDER",
+              isSameFile(file, flags.folder) ||
+                  isSameFile(file, flags.folder + "/plan.json") ||
+                  isSameFile(file, flags.folder + "/" + kPredictionFile))})
+      if (is)
+        judge.say(fmt::format("{} {}: is what {} reads; give it another name",
+                              option, file, other));
+  if (isSameFile(flags.trace, flags.metrics))
+    judge.say(fmt::format("--trace {}: is what --metrics writes; give it "
+                          "another name",
+                          flags.trace));
+}
+
 void readLossScale(Judge &judge, RunFlags &flags) {
   std::optional<LossScalerSettings> &scaler = flags.train.scaler;
   scaler = lossScalerNamed(flags.lossScale);
@@ -178,14 +203,13 @@ void describe(CLI::App &app, RunFlags &flags) {
       fmt::format("of weights, order and masks (default {})", train.seed), "N");
   const char *kept = "What is kept";
   add(kept, "--checkpoint", flags.checkpoint,
-      "where checkpoints go, also after the last step, and on SIGTERM or "
-      "SIGUSR1; a run that finds some there goes on from the newest",
+      "where checkpoints go, also after the last step, and on SIGTERM, SIGINT "
+      "or SIGUSR1; a run that finds some there goes on from the newest",
       "FOLDER");
   add(kept, "--save-every", flags.saveEvery,
-      fmt::format("steps between them (default {})", flags.saveEvery), "N");
+      fmt::format("steps between them (default {})", kSaveEvery), "N");
   add(kept, "--keep", flags.keep,
-      fmt::format("newest ones that stay, 2 or more (default {})", flags.keep),
-      "N");
+      fmt::format("newest ones that stay, 2 or more (default {})", kKeep), "N");
   add(kept, "--load", flags.load,
       "checkpoint to go on from, of any layout, where --checkpoint has none "
       "yet: one, or a folder's newest",
@@ -251,6 +275,7 @@ void resolve(RunFlags &flags) {
       judge.say(
           fmt::format("--trace-step {}: needs --trace FILE", *flags.traceStep));
   }
+  judgeOutputs(judge, flags);
   judge.word("--ranks-as", flags.ranksAs, kRanksAs);
   if (flags.threads)
     judge.number(*flags.threads >= 1 && *flags.threads <= 1024, "--threads",
@@ -258,10 +283,19 @@ void resolve(RunFlags &flags) {
   if (flags.patience)
     judge.number(*flags.patience >= 0.1 && *flags.patience <= 1e6, "--patience",
                  *flags.patience, "0.1 to 1000000 seconds");
-  judge.steps(1, "--save-every", flags.saveEvery);
-  judge.number(flags.keep >= 2 && flags.keep <= kMostSteps, "--keep",
-               static_cast<double>(flags.keep),
-               "2 or more: the newest may be damaged");
+  if (flags.saveEvery)
+    judge.steps(1, "--save-every", *flags.saveEvery);
+  if (flags.keep)
+    judge.number(*flags.keep >= 2 && *flags.keep <= kMostSteps, "--keep",
+                 static_cast<double>(*flags.keep),
+                 "2 or more: the newest may be damaged");
+  for (const auto &[option, value] :
+       {std::pair("--save-every", flags.saveEvery),
+        std::pair("--keep", flags.keep)})
+    if (value && flags.checkpoint.empty())
+      judge.say(fmt::format("{} {}: needs --checkpoint FOLDER, without which "
+                            "nothing is saved",
+                            option, *value));
   if (!flags.load.empty() && !flags.weights.empty())
     judge.say(fmt::format("--load {} and --weights {}: a run goes on or begins "
                           "anew; one of the two",
@@ -274,6 +308,8 @@ void resolve(RunFlags &flags) {
   if (!judge.text.empty())
     throw BadInput(judge.text);
 
+  flags.saveEvery = flags.saveEvery.value_or(kSaveEvery);
+  flags.keep = flags.keep.value_or(kKeep);
   if (!flags.valid.empty()) {
     train.validateEvery = flags.evalEvery.value_or(kEvalEvery);
     train.validationSteps = flags.evalSteps.value_or(kEvalSteps);
@@ -315,7 +351,7 @@ std::string optionsText(const RunFlags &flags) {
       train.skipNonFinite, train.deviation, train.validateEvery,
       train.validationSteps, train.traceStep,
       train.scaler ? flags.lossScale : "none", flags.checkpoint,
-      flags.saveEvery, flags.keep, flags.load, flags.weights, flags.backend);
+      *flags.saveEvery, *flags.keep, flags.load, flags.weights, flags.backend);
 }
 
 } // namespace mtplan::tools

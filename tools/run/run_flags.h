@@ -29,9 +29,9 @@ struct RunFlags {
   std::string decay = "cosine", onNan = "stop";
   std::string lossScale = "auto"; ///< whose presets, a number, none, or auto
   double rate = 1e-3, floorShare = 0.1;
-  std::optional<std::int64_t> warmup;    ///< none: a tenth of the steps
-  std::string checkpoint, load, weights; ///< folders; "": none
-  std::int64_t saveEvery = 500, keep = 2;
+  std::optional<std::int64_t> warmup;          ///< none: a tenth of the steps
+  std::string checkpoint, load, weights;       ///< folders; "": none
+  std::optional<std::int64_t> saveEvery, keep; ///< resolve sets both
   std::int64_t every = 10;
   std::optional<std::int64_t> evalEvery, evalSteps; ///< none: 100, 10
   std::string metrics, tensorboard, trace;

@@ -129,7 +129,8 @@ void RunWatch::see(const StepRecord &record) {
 void RunWatch::end(const Plan &plan, const TrainTimes &rank0,
                    const MeanTimes &means, const Traces &traces) {
   const Prediction *predicted = prediction ? &*prediction : nullptr;
-  out << accountOf(rank0.spent) << tableOf(means, predicted) << std::flush;
+  if (means.steps > 0) // else all had been done before
+    out << accountOf(rank0.spent) << tableOf(means, predicted) << std::flush;
   if (trace) {
     std::vector<std::string> faults;
     trace->write(writeChromeTrace(

@@ -97,7 +97,8 @@ TEST(TokenFile, RawWidthsAreSaidByNameOrByTheCaller) {
                                        TokenFormat::uint16)),
               ElementsAre(1, 2, 3));
   EXPECT_THAT(refusalOf(folder / "a.bin"),
-              HasSubstr("say whether its tokens are uint16 or uint32"));
+              HasSubstr("say with --format whether its tokens are uint16 or "
+                        "uint32"));
   EXPECT_THAT(refusalOf(folder / "a.bin", TokenFormat::uint32),
               HasSubstr("has 6 bytes, no multiple of the 4 of a uint32"));
 }

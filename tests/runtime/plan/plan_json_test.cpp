@@ -323,7 +323,8 @@ TEST(PlanJson, NamesThePointerOfAFault) {
 TEST(PlanJson, SaysWhereTextIsNotJson) {
   EXPECT_THAT(faultOf(""), StartsWith("1:1: "));
   EXPECT_THAT(faultOf("{\"version\": 2,\n  x}"), StartsWith("2:3: "));
-  EXPECT_THAT(faultOf("null"), StartsWith(": must be an object, got null"));
+  EXPECT_THAT(faultOf("null"), StartsWith("must be an object, got null"));
+  EXPECT_THAT(faultOf(R"({"model_type": "gpt2"})"), StartsWith("is no plan: "));
   EXPECT_THAT(faultOf(std::string(100'000, '[')),
               AllOf(StartsWith("/0/0/0/"), HasSubstr("nested deeper than 32")));
 }
