@@ -102,6 +102,12 @@ def check_differences():
     refuses("a tensor of one side", "b: only in the first\n3 tensors in both, 1 difference\n")
 
 
+def check_suites():
+    """Whatever a suite for GPUs skips where there is one cannot be met."""
+    for path in sorted((ROOT / "tests" / "cudnn").glob("*_test.cpp")):
+        expect("GTEST_SKIP" not in path.read_text(), f"{path} skips a case")
+
+
 class Rehearsal:
     def __init__(self, binaries, folder):
         self.binaries, self.folder = binaries, folder
@@ -182,6 +188,7 @@ def check_emulated(rehearsal, mtrun):
 def main():
     check_verdicts()
     check_differences()
+    check_suites()
     with tempfile.TemporaryDirectory() as folder:
         rehearsal = Rehearsal(pathlib.Path(sys.argv[1]), pathlib.Path(folder))
         if len(sys.argv) > 2:
