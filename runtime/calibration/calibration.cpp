@@ -2,6 +2,7 @@
 
 #include "runtime/calibration/calibration.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "runtime/backend/element.h"
@@ -30,6 +31,30 @@ void addPrepared(Backend &backend, KernelRun run, std::vector<Prepared> &all) {
   }
 }
 
+// Those that stand together and are alike for a person who waits.
+std::string partOf(const MeasuredRun &run) {
+  const std::string type = std::string(", ") + nameOf(run.type);
+  switch (run.as) {
+  case MeasuredAs::launches:
+    return "kernels of next to nothing";
+  case MeasuredAs::pass:
+    return "passes" + type;
+  case MeasuredAs::product:
+    return "products" + type;
+  case MeasuredAs::followed:
+    return (run.after.empty() ? "products" : "passes") + type;
+  case MeasuredAs::attention:
+    return "attention" + type;
+  case MeasuredAs::collective:
+    return "collectives over " + std::to_string(run.ranks) + " ranks" +
+           (run.stride > 1 ? ", every " + std::to_string(run.stride) + "th"
+                           : "");
+  case MeasuredAs::message:
+    return "messages to rank + " + std::to_string(run.stride);
+  }
+  return {};
+}
+
 } // namespace
 
 CalibrationShapes shapesOfCpu() { return {}; }
@@ -47,11 +72,8 @@ CalibrationShapes shapesOfGpu() {
 std::vector<MeasuredRun>
 calibrate(World &world, Backend &backend, const SecondsClock &clock,
           const CalibrationOptions &options,
-          const std::function<void(const std::string &)> &said) {
-  const auto say = [&](const std::string &what) {
-    if (said)
-      said(what);
-  };
+          const std::function<void(const CalibrationPart &)> &said) {
+  const double end = clock() + options.seconds;
   std::vector<Prepared> kernels;
   addPrepared(backend, smallestRun(), kernels);
   for (const ElementType type : options.types)
@@ -63,24 +85,41 @@ calibrate(World &world, Backend &backend, const SecondsClock &clock,
   std::vector<LinkRun> links =
       linkRunsOf(carries ? *carries : world, memory, options.ranksOfHost,
                  options.shapes.largestMessage);
-  Stopwatch watch(world, backend.queue(), clock,
-                  options.seconds /
-                      static_cast<double>(kernels.size() + links.size()));
-  std::vector<MeasuredRun> measured;
+  std::vector<MeasuredRun> runs;
+  runs.reserve(kernels.size() + links.size());
+  for (const Prepared &one : kernels)
+    runs.push_back(one.made.run);
+  for (const LinkRun &link : links)
+    runs.push_back(link.run);
+
+  Stopwatch watch(world, backend.queue(), clock);
+  const double least = std::min(
+      Stopwatch::kEnough, options.seconds / static_cast<double>(runs.size()));
+  std::size_t at = 0;
+  std::string part;
+  // Times the next run, and says so if it is the first of its part.
+  const auto time = [&](const std::function<void(std::int64_t)> &once) {
+    if (partOf(runs[at]) != part) {
+      part = partOf(runs[at]);
+      const auto past = std::find_if(
+          runs.begin() + static_cast<std::ptrdiff_t>(at), runs.end(),
+          [&](const MeasuredRun &run) { return partOf(run) != part; });
+      if (said)
+        said({part, at + 1, static_cast<std::size_t>(past - runs.begin()),
+              runs.size()});
+    }
+    const double share =
+        watch.agreed(end - clock()) / static_cast<double>(runs.size() - at);
+    runs[at++].timing = watch.time(std::max(share, least), once);
+  };
   for (Prepared &one : kernels) {
-    say(one.made.run.kernel + ", " + nameOf(one.made.run.type));
     Operands operands(memory, one.made.spec, options.shapes.spread);
-    one.made.run.timing = watch.time(
-        [&](std::int64_t number) { operands.run(*one.kernel, number); });
-    measured.push_back(std::move(one.made.run));
+    time([&](std::int64_t number) { operands.run(*one.kernel, number); });
     one.kernel.reset();
   }
-  for (LinkRun &link : links) {
-    say(link.run.kernel);
-    link.run.timing = watch.time(link.once);
-    measured.push_back(std::move(link.run));
-  }
-  return measured;
+  for (const LinkRun &link : links)
+    time(link.once);
+  return runs;
 }
 
 } // namespace mtplan::runtime

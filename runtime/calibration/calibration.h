@@ -11,6 +11,7 @@
 #define MTPLAN_RUNTIME_CALIBRATION_CALIBRATION_H
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "runtime/backend/kernel.h"
@@ -33,10 +34,19 @@ CalibrationShapes shapesOfGpu();
 struct CalibrationOptions {
   CalibrationShapes shapes;
   std::vector<ElementType> types; ///< what the backend lacks is left out
-  double seconds = 60.0;          ///< for all of it, about
+  /// For all of it. What is left is shared out anew before each run, so that
+  /// those which need longer are paid for by the others; a run has ten
+  /// milliseconds, or its even share if that is less, and five samples anyhow.
+  double seconds = 60.0;
   /// Of the consecutive ranks of a host; groups are measured inside it, and
   /// across where there are several.
   int ranksOfHost = 1;
+};
+
+/// Runs that follow each other and are alike for a person who waits.
+struct CalibrationPart {
+  std::string what;                          ///< "products, f32"
+  std::size_t first = 1, last = 1, runs = 1; ///< of so many, counted from 1
 };
 
 /// Every rank calls it with the same options; all get the same.
@@ -44,7 +54,7 @@ struct CalibrationOptions {
 std::vector<MeasuredRun>
 calibrate(World &world, Backend &backend, const SecondsClock &clock,
           const CalibrationOptions &options,
-          const std::function<void(const std::string &)> &said = {});
+          const std::function<void(const CalibrationPart &)> &said = {});
 
 } // namespace mtplan::runtime
 

@@ -11,9 +11,10 @@ namespace mtplan::runtime {
 namespace {
 
 // A sample is long beside what it takes to begin and to end it.
-constexpr double kSample = 2e-3; // seconds
+constexpr double kSample =
+    Stopwatch::kEnough / Stopwatch::kFewestSamples; // seconds
 constexpr std::int64_t kMostRuns = 10'000;
-constexpr int kFewestSamples = 5, kMostSamples = 1000;
+constexpr int kMostSamples = 1000;
 
 // Of sorted numbers, with what lies between two of them.
 double quantile(const std::vector<double> &sorted, double share) {
@@ -40,10 +41,9 @@ Timing timingOf(std::vector<double> samples) {
           quantile(samples, 0.75), static_cast<int>(samples.size())};
 }
 
-Stopwatch::Stopwatch(World &theWorld, Queue &theQueue, SecondsClock theClock,
-                     double seconds)
+Stopwatch::Stopwatch(World &theWorld, Queue &theQueue, SecondsClock theClock)
     : world(theWorld), queue(theQueue), clock(std::move(theClock)),
-      budget(seconds), everyone(world.everyone("calibration")) {}
+      everyone(world.everyone("calibration")) {}
 
 double Stopwatch::agreed(double mine) {
   double all = 0.0;
@@ -63,16 +63,17 @@ double Stopwatch::sampleOf(const std::function<void(std::int64_t)> &run,
   return agreed((clock() - start) / static_cast<double>(runs));
 }
 
-Timing Stopwatch::time(const std::function<void(std::int64_t number)> &run) {
+Timing Stopwatch::time(double seconds,
+                       const std::function<void(std::int64_t number)> &run) {
   next = 0;
   sampleOf(run, 1); // touches memory for the first time
   const double one = std::max(sampleOf(run, 1), 1e-9);
   const auto runs = static_cast<std::int64_t>(
-      std::clamp(std::ceil(std::min(kSample, budget / kFewestSamples) / one),
+      std::clamp(std::ceil(std::min(kSample, seconds / kFewestSamples) / one),
                  1.0, double(kMostRuns)));
-  // As many as fit the budget by what one took, so that all ranks take as many.
+  // As many as fit the time by what one took, so that all ranks take as many.
   const int wanted = std::clamp(
-      static_cast<int>(std::min(budget / (one * static_cast<double>(runs)),
+      static_cast<int>(std::min(seconds / (one * static_cast<double>(runs)),
                                 static_cast<double>(kMostSamples))),
       kFewestSamples, kMostSamples);
   std::vector<double> samples;

@@ -32,23 +32,28 @@ Timing timingOf(std::vector<double> samples);
 /// same calls, and all get the same answers: the mean over ranks.
 class Stopwatch {
 public:
-  /// \param seconds  for one timing, beside its first run; at least five
-  ///                 samples are taken whatever they need
-  Stopwatch(World &world, Queue &queue, SecondsClock clock, double seconds);
+  static constexpr int kFewestSamples = 5;
+  /// In so many seconds no sample is shorter than it should be.
+  static constexpr double kEnough = 0.01;
 
-  /// \param run  queues or does what is timed, the number'th time
-  Timing time(const std::function<void(std::int64_t number)> &run);
+  Stopwatch(World &world, Queue &queue, SecondsClock clock);
+
+  /// \param seconds  for it, beside its first run, the same on all ranks; at
+  ///                 least kFewestSamples are taken whatever they need
+  /// \param run      queues or does what is timed, the number'th time
+  Timing time(double seconds,
+              const std::function<void(std::int64_t number)> &run);
+
+  /// The mean over ranks.
+  double agreed(double mine);
 
 private:
   double sampleOf(const std::function<void(std::int64_t)> &run,
                   std::int64_t runs);
-  /// The mean over ranks.
-  double agreed(double mine);
 
   World &world;
   Queue &queue;
   SecondsClock clock;
-  double budget;
   std::unique_ptr<Communicator> everyone;
   std::int64_t next = 0; ///< run of this timing
 };

@@ -232,6 +232,19 @@ TEST(Calibrate, MtplanTakesTheFile) {
   EXPECT_TRUE(std::filesystem::exists(folder / "run/plan.json"));
 }
 
+TEST(Calibrate, SaysHowFarItIsAndWhatItTook) {
+  EXPECT_EQ(partText({"kernels of next to nothing", 1, 1, 271}, 60.0),
+            "measuring 271 runs in about 60.0 s, each at least 5 times "
+            "whatever that takes\n"
+            "measuring run 1 of 271: kernels of next to nothing\n");
+  EXPECT_EQ(partText({"products, f32", 2, 34, 271}, 60.0),
+            "measuring runs 2 to 34 of 271: products, f32\n");
+  EXPECT_EQ(lateText(65.0, 60.0), "");
+  EXPECT_EQ(lateText(95.0, 60.0),
+            "note: measuring took 95.0 s, not the 60.0 s of --seconds: every "
+            "run is timed at least 5 times, beside two runs before\n");
+}
+
 TEST(Calibrate, RefusesInWords) {
   TestFolder folder("");
   const std::string there = folder / "there.json";

@@ -105,6 +105,7 @@ TEST_F(OwnProcesses, MeasureAMachineTogether) {
   for (int i = 0; i < 3000 && run.processOf(1) < 0; ++i)
     usleep(10000);
   EXPECT_GT(run.processOf(1), 0);
+  EXPECT_TRUE(run.writes(": products, f32\n"));
   run.signal(SIGTERM);
   EXPECT_NE(run.end().code, 0);
 }

@@ -171,10 +171,18 @@ private:
     options.types = types;
     options.seconds = flags.seconds;
     options.ranksOfHost = here;
-    const std::vector<MeasuredRun> runs =
-        calibrate(world, *backend, steadySeconds(), options);
-    if (world.rank() == 0)
-      write(runs, placeOf(facts, ranks, here, threads));
+    const bool leads = world.rank() == 0;
+    const SecondsClock clock = steadySeconds();
+    const double start = clock();
+    const std::vector<MeasuredRun> runs = calibrate(
+        world, *backend, clock, options, [&](const CalibrationPart &part) {
+          if (leads)
+            err << partText(part, flags.seconds) << std::flush;
+        });
+    if (!leads)
+      return;
+    err << lateText(clock() - start, flags.seconds) << std::flush;
+    write(runs, placeOf(facts, ranks, here, threads));
   }
 
   CalibratedOn placeOf(const DeviceFacts &facts, int ranks, int here,
@@ -266,7 +274,9 @@ CLI::App *describeCalibrate(CLI::App &app, CalibrateFlags &flags) {
                   "of each rank (default: the cores shared out)")
       ->type_name("N");
   one->add_option("--seconds", flags.seconds,
-                  fmt::format("to spend, about (default {})", flags.seconds))
+                  fmt::format("to spend, about; every run is timed five times "
+                              "at least (default {})",
+                              flags.seconds))
       ->type_name("S");
   one->add_option("--precisions", flags.precisions,
                   "which, of fp32, bf16 and fp16 (default: all)")

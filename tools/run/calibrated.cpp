@@ -6,6 +6,7 @@
 
 #include "planner/machine/software.h"
 #include "runtime/backend/element.h"
+#include "runtime/calibration/stopwatch.h"
 #include "tools/table.h"
 #include "tools/units_text.h"
 
@@ -73,6 +74,32 @@ std::string rateOf(const MeasuredRun &run) {
 }
 
 } // namespace
+
+std::string partText(const runtime::CalibrationPart &part, double seconds) {
+  using runtime::Stopwatch;
+  std::string text;
+  if (part.first == 1)
+    text =
+        fmt::format("measuring {} runs in about {}, each at least {} times "
+                    "whatever that takes\n",
+                    part.runs, timeText({seconds}), Stopwatch::kFewestSamples);
+  return text +
+         (part.first == part.last
+              ? fmt::format("measuring run {} of {}: {}\n", part.first,
+                            part.runs, part.what)
+              : fmt::format("measuring runs {} to {} of {}: {}\n", part.first,
+                            part.last, part.runs, part.what));
+}
+
+std::string lateText(double took, double seconds) {
+  constexpr double kAbout = 1.1;
+  if (took <= kAbout * seconds)
+    return "";
+  return fmt::format("note: measuring took {}, not the {} of --seconds: every "
+                     "run is timed at least {} times, beside two runs before\n",
+                     timeText({took}), timeText({seconds}),
+                     runtime::Stopwatch::kFewestSamples);
+}
 
 std::string tableOf(const std::vector<MeasuredRun> &runs,
                     const Calibrated &calibrated) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "planner/fit/fit_machine.h"
-#include "runtime/calibration/measured_run.h"
+#include "runtime/calibration/calibration.h"
 
 namespace mtplan::tools {
 
@@ -48,6 +48,13 @@ Calibrated calibratedMachine(const CalibratedOn &on,
 /// What a machine's prices make of a run; for plans by this program's software.
 double predictedSeconds(const runtime::MeasuredRun &run,
                         const planner::Machine &machine);
+
+/// A line for who waits; before the first part what all of it will take.
+std::string partText(const runtime::CalibrationPart &part, double seconds);
+
+/// If `took` is well above the seconds that were asked for, a line that says
+/// so and why; else nothing.
+std::string lateText(double took, double seconds);
 
 /// Every run: measured, its spread and rate, what was predicted before and is
 /// now.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -24,15 +25,18 @@ constexpr CalibrationShapes kSmall{.samples = 2,
                                    .spread = 1 << 18,
                                    .largestMessage = 1 << 20};
 
-std::vector<MeasuredRun> measured(FakeMachine &machine, int ranks = 1,
-                                  int ranksOfHost = 1) {
+std::vector<MeasuredRun>
+measured(FakeMachine &machine, int ranks = 1, int ranksOfHost = 1,
+         double seconds = 0.1,
+         const std::function<void(const CalibrationPart &)> &said = {}) {
   FakeWorld world(machine, ranks);
   FakeBackend backend(machine);
   return calibrate(world, backend, machine.clock(),
                    {.shapes = kSmall,
                     .types = {ElementType::f32, ElementType::bf16},
-                    .seconds = 0.1,
-                    .ranksOfHost = ranksOfHost});
+                    .seconds = seconds,
+                    .ranksOfHost = ranksOfHost},
+                   said);
 }
 
 TEST(Timing, IsTheMedianAndTheMiddleHalf) {
@@ -49,9 +53,9 @@ TEST(Stopwatch, LeavesTheFirstRunAndStragglersOut) {
   FakeMachine machine;
   FakeWorld world(machine, 3);
   Queue queue;
-  Stopwatch watch(world, queue, machine.clock(), 0.5);
+  Stopwatch watch(world, queue, machine.clock());
   int number = 0;
-  const Timing timing = watch.time([&](std::int64_t run) {
+  const Timing timing = watch.time(0.5, [&](std::int64_t run) {
     EXPECT_EQ(run, number);
     machine.now += number == 0 ? 7.0 : number % 4 == 3 ? 0.5 : 0.01;
     ++number;
@@ -69,8 +73,9 @@ TEST(Stopwatch, RepeatsWhatIsShort) {
     return 1e-5 * std::floor(machine.now / 1e-5);
   };
   Queue queue;
-  Stopwatch watch(world, queue, coarse, 0.1);
-  const Timing timing = watch.time([&](std::int64_t) { machine.now += 1e-6; });
+  Stopwatch watch(world, queue, coarse);
+  const Timing timing =
+      watch.time(0.1, [&](std::int64_t) { machine.now += 1e-6; });
   EXPECT_NEAR(timing.seconds, 1e-6, 2e-8);
 }
 
@@ -78,8 +83,9 @@ TEST(Stopwatch, TakesFiveSamplesOfWhatIsLongerThanItsTime) {
   FakeMachine machine;
   FakeWorld world(machine, 1);
   Queue queue;
-  Stopwatch watch(world, queue, machine.clock(), 0.001);
-  EXPECT_EQ(watch.time([&](std::int64_t) { machine.now += 2.0; }).samples, 5);
+  Stopwatch watch(world, queue, machine.clock());
+  EXPECT_EQ(
+      watch.time(0.001, [&](std::int64_t) { machine.now += 2.0; }).samples, 5);
 }
 
 TEST(Calibration, FindsWhatEveryRunCosts) {
@@ -124,6 +130,61 @@ TEST(Calibration, FindsWhatEveryRunCosts) {
   EXPECT_TRUE(kernels.contains("adamw"));
   EXPECT_TRUE(kernels.contains("all_to_all"));
   EXPECT_TRUE(kernels.contains("send"));
+}
+
+// Attention, of which five samples take longer than an even share.
+TEST(Calibration, TakesTheTimeThatItIsGiven) {
+  FakeMachine machine;
+  machine.attention = 1e7;
+  const double seconds = 60.0;
+  double attention = 0.0;
+  std::size_t shortest = 1000;
+  const std::vector<MeasuredRun> runs = measured(machine, 4, 2, seconds);
+  for (const MeasuredRun &run : runs) {
+    if (run.as == MeasuredAs::attention)
+      attention = std::max(attention, run.timing.seconds);
+    shortest = std::min(shortest, std::size_t(run.timing.samples));
+  }
+  EXPECT_GT(5 * attention, 1.5 * seconds / double(runs.size()));
+  EXPECT_NEAR(machine.now, seconds, 0.02 * seconds);
+  EXPECT_EQ(shortest, 5U);
+}
+
+// What is short has samples of two milliseconds even when all time is spent.
+TEST(Calibration, LeavesTimeForFiveSamples) {
+  FakeMachine machine;
+  machine.product = 1e9;
+  measured(machine, 1, 1, 3.0);
+  EXPECT_GT(machine.now, 6.0);
+  // Of a copy: five samples, not five runs.
+  const double copy = 2.0 * 2 * 64 * 512 * 4 / machine.stream;
+  EXPECT_GT(machine.ran["copy"], 0.01 / copy);
+}
+
+TEST(Calibration, SaysWhatItMeasures) {
+  FakeMachine machine;
+  std::vector<CalibrationPart> parts;
+  const std::size_t runs =
+      measured(machine, 4, 2, 0.1, [&](const CalibrationPart &part) {
+        parts.push_back(part);
+      }).size();
+  std::vector<std::string> names;
+  std::size_t past = 1;
+  for (const CalibrationPart &part : parts) {
+    names.push_back(part.what);
+    EXPECT_EQ(part.first, past);
+    EXPECT_EQ(part.runs, runs);
+    past = part.last + 1;
+  }
+  EXPECT_EQ(past, runs + 1);
+  EXPECT_THAT(names,
+              ElementsAre("kernels of next to nothing", "products, f32",
+                          "attention, f32", "passes, f32", "products, bf16",
+                          "attention, bf16", "passes, bf16",
+                          "collectives over 2 ranks",
+                          "collectives over 2 ranks, every 2th",
+                          "collectives over 4 ranks", "messages to rank + 1",
+                          "messages to rank + 2"));
 }
 
 TEST(Calibration, TellsBytesThatPass) {
