@@ -18,6 +18,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 using Launched = FaultRuns;
 
@@ -66,15 +67,54 @@ TEST_F(Launched, AllSaveWhenTheyAreToldToEnd) {
 
 TEST_F(Launched, RanksThatDoNotFitAreRefused) {
   const Ended two = endOfAll(underTorchrun(2, arguments("four", place("2"))));
-  EXPECT_EQ(two.code, 1);
-  EXPECT_THAT(two.said(0), HasSubstr("the plan is for 4 ranks, but 2 were "
-                                     "started"));
+  EXPECT_EQ(two.code, 1); // of the shell
+  EXPECT_THAT(two.lines("error: "),
+              UnorderedElementsAre(
+                  HasSubstr("rank 0: the plan is for 4 ranks, but 2 were "
+                            "started: torchrun --no-python "
+                            "--nproc-per-node 4 mtrun "),
+                  HasSubstr("rank 1: the plan is for 4 ranks, but 2 were ")));
   std::vector<std::string> alone{"env", "RANK=1", "MASTER_ADDR=localhost"};
   for (const std::string &word : threads("two", place("1")))
     alone.push_back(word);
   const Ended one = endOfAll(alone);
   EXPECT_EQ(one.code, 2);
   EXPECT_THAT(one.out, HasSubstr("RANK=1 without WORLD_SIZE: of how many?"));
+}
+
+// One of three, and nobody else is there to meet.
+TEST_F(Launched, ARankOfTooFewWaitsForNobody) {
+  const auto ends = [](const std::vector<std::string> &launcher,
+                       const std::vector<std::string> &run) {
+    std::vector<std::string> command{"env"};
+    command.insert(command.end(), launcher.begin(), launcher.end());
+    command.insert(command.end(), run.begin(), run.end());
+    return endOfAll(command);
+  };
+  const std::vector<std::string> torchrun{
+      "RANK=1", "WORLD_SIZE=3", "MASTER_ADDR=localhost", "MASTER_PORT=29500"},
+      srun{"SLURM_PROCID=1",   "SLURM_STEP_NUM_TASKS=3",
+           "SLURM_LOCALID=1",  "SLURM_STEP_TASKS_PER_NODE=3",
+           "SLURM_STEP_ID=0",  "SLURM_NODEID=0",
+           "SLURM_JOB_ID=917", "SLURM_STEP_NODELIST=localhost"},
+      mpirun{"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=3",
+             "OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_LOCAL_SIZE=3",
+             "MASTER_PORT=29500"};
+  for (const auto &[launcher, starts] :
+       {std::pair(torchrun, "torchrun --no-python --nproc-per-node 4 "),
+        std::pair(srun, "srun -n 4 "), std::pair(mpirun, "mpirun -np 4 ")}) {
+    const Ended ended = ends(launcher, threads("four", place("few")));
+    EXPECT_EQ(ended.code, 2) << ended.out;
+    EXPECT_THAT(ended.lines("error: "),
+                ElementsAre(HasSubstr("rank 1: the plan is for 4 ranks, but 3 "
+                                      "were started: " +
+                                      std::string(starts) + "mtrun ")));
+    const Ended measured = ends(launcher, {MTPLAN_MTRUN, "calibrate", "--ranks",
+                                           "2", "-o", place("machine.json")});
+    EXPECT_EQ(measured.code, 2) << measured.out;
+    EXPECT_THAT(measured.lines("error: "),
+                ElementsAre("--ranks 2: but 3 processes were started"));
+  }
 }
 
 // It may start CUDA, which reads them once.

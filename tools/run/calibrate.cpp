@@ -138,14 +138,12 @@ public:
     options.patience = std::chrono::minutes(2); // a large product may take long
     launch = readLaunch(ownEnvironment(), builtMpi());
     if (launch.transport != Transport::threads) {
+      // Before they meet: of too few none would stop waiting for the others.
+      if (flags.ranks && *flags.ranks != launch.ranks)
+        throw BadInput(fmt::format("--ranks {}: but {} processes were started",
+                                   *flags.ranks, launch.ranks));
       prepareBackend(runFlagsOf(flags), launch.ranks);
-      runAsRank(launch, options, [&](World &world) {
-        if (flags.ranks && *flags.ranks != world.size())
-          throw BadInput(fmt::format("--ranks {}: but {} processes were "
-                                     "started",
-                                     *flags.ranks, world.size()));
-        measure(world);
-      });
+      runAsRank(launch, options, [&](World &world) { measure(world); });
       return 0;
     }
     const int ranks = flags.ranks.value_or(1);

@@ -3,6 +3,7 @@
 #include "tools/run/training.h"
 
 #include <cmath>
+#include <exception>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -40,7 +41,8 @@ public:
       : flags(std::move(theFlags)), out(o), err(e) {}
 
   // A process that finds something wrong before it has met the others would
-  // leave them waiting for it: so it looks when it has.
+  // leave them waiting for it: so it looks when it has. But for their number:
+  // of too few none would stop waiting.
   int run() {
     WorldOptions options;
     options.patience = patienceOf(flags);
@@ -51,8 +53,11 @@ public:
     launch = readLaunch(ownEnvironment(), builtMpi());
     if (launch.transport != Transport::threads) {
       processes = true;
+      const std::exception_ptr fault = readPlanOfAll();
       prepareBackend(flags, launch.ranks);
       runAsRank(launch, options, [&](World &world) {
+        if (fault)
+          std::rethrow_exception(fault);
         prepare(1, world.rank() == 0);
         train(world);
       });
@@ -97,9 +102,23 @@ private:
     suit(flags, plan);
   }
 
-  void prepare(int ranksHere, bool leads) {
-    if (processes)
+  // What keeps it from being read, for when the others are there to hear it.
+  std::exception_ptr readPlanOfAll() {
+    try {
       readPlan();
+    } catch (...) {
+      return std::current_exception();
+    }
+    if (launch.ranks != plan.ranks)
+      throw BadInput(fmt::format(
+          "rank {}: the plan is for {} ranks, but {} were started: {} {} mtrun "
+          "{}",
+          launch.rank, plan.ranks, launch.ranks, startsRanks(launch.by),
+          plan.ranks, flags.folder));
+    return nullptr;
+  }
+
+  void prepare(int ranksHere, bool leads) {
     data.emplace(plan, flags, ranksHere);
     flags.train.validationSteps = data->validationSteps();
     if (leads)
@@ -111,12 +130,6 @@ private:
       agreeOnStart(world, {{"plan", planText(plan)},
                            {"data", data->fingerprint()},
                            {"options", optionsText(flags)}});
-    if (world.size() != plan.ranks)
-      throw BadInput(fmt::format(
-          "the plan is for {} ranks, but {} {} started: "
-          "{} {} mtrun {}",
-          plan.ranks, world.size(), world.size() == 1 ? "was" : "were",
-          startsRanks(launch.by), plan.ranks, flags.folder));
     const bool leads = world.rank() == 0;
     const std::unique_ptr<Backend> backend =
         makeBackend(flags, launch, plan.ranks, world.rank());
