@@ -2,6 +2,7 @@
 
 #include "tools/command.h"
 
+#include <algorithm>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -11,6 +12,9 @@
 #include "passes/verify/prove.h"
 #include "passes/verify/resize.h"
 #include "planner/graph/op_graph_dot.h"
+#include "planner/machine/machine_json.h"
+#include "planner/machine/software_json.h"
+#include "runtime/data/named_files.h"
 #include "tools/compare.h"
 #include "tools/constraints.h"
 #include "tools/diagnostics.h"
@@ -101,33 +105,34 @@ public:
 private:
   ScreenStyle style() const { return {terminal.colour, request.timings}; }
 
-  // Nothing that is read is written over, nor anything written twice.
   void checkOutputs() {
-    std::vector<std::pair<const char *, std::string>> taken = {
-        {"MODEL", flags.model},
-        {"--hardware", flags.hardware.value_or("")},
-        {"--software", flags.software.value_or("")},
-        {"--constraints", flags.constraints.value_or("")},
-        {"--import", flags.importFile.value_or("")},
-        {"--load", flags.load.value_or("")}};
+    runtime::NamedFiles files;
+    // What comes from standard input, or with this program, is no file,
+    // whatever has its name here.
+    auto read = [&](const char *by, const std::string &name,
+                    const std::vector<std::string> &presets = {}) {
+      if (name != "-" && std::ranges::find(presets, name) == presets.end())
+        files.read(by, name);
+    };
+    read("MODEL", flags.model);
+    read("--hardware", flags.hardware.value_or(""), planner::presetNames());
+    read("--software", flags.software.value_or(""), planner::softwareNames());
+    read("--constraints", flags.constraints.value_or(""));
+    read("--import", flags.importFile.value_or(""));
+    read("--load", flags.load.value_or(""));
     for (const std::string &file : flags.compare)
-      taken.emplace_back("--compare", file);
-    std::vector<std::pair<const char *, std::string>> written = {
-        {"--dot", request.dot},
-        {"--trace", request.trace},
-        {"--report", request.report},
-        {"--save", request.save}};
+      read("--compare", file);
+    auto write = [&](const char *by, const std::string &file) {
+      if (const std::string why = files.write(by, file); !why.empty())
+        errors.push_back(fmt::format("{}: {} {}", by, file, why));
+    };
+    write("--dot", request.dot);
+    write("--trace", request.trace);
+    write("--report", request.report);
+    write("--save", request.save);
     if (!request.output.empty())
       for (const char *file : {"plan.json", kPredictionFile})
-        written.emplace_back("-o", request.output + '/' + file);
-    for (const auto &[flag, file] : written) {
-      for (const auto &[other, name] : taken)
-        if (isSameFile(file, name))
-          errors.push_back(fmt::format("{}: {} is what {} names; give it "
-                                       "another name",
-                                       flag, file, other));
-      taken.emplace_back(flag, file);
-    }
+        write("-o", request.output + '/' + file);
   }
 
   // Two saved plans, each with the model that it is of.

@@ -11,6 +11,7 @@
 
 #include "planner/fit/figures.h"
 #include "planner/fit/measurements_json.h"
+#include "runtime/data/named_files.h"
 #include "tools/command.h"
 #include "tools/table.h"
 #include "tools/text_file.h"
@@ -73,11 +74,11 @@ int refuse(const std::vector<std::string> &errors, std::ostream &err) {
 int fitFile(const std::string &path, const std::string &output,
             std::ostream &out, std::ostream &err) {
   std::vector<std::string> errors;
-  if (isSameFile(output, path))
-    errors.push_back(
-        fmt::format("-o: {} is what was measured; give the machine "
-                    "file another name",
-                    output));
+  runtime::NamedFiles files;
+  if (path != "-") // standard input
+    files.read("MEASUREMENTS", path);
+  if (const std::string why = files.write("-o", output); !why.empty())
+    errors.push_back(fmt::format("-o: {} {}", output, why));
   std::optional<std::string> text = readTextFile(path, errors);
   if (!errors.empty())
     return refuse(errors, err);

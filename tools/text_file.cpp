@@ -62,19 +62,6 @@ bool writeTextFile(const std::string &path, const std::string &text,
   return false;
 }
 
-bool isSameFile(const std::string &one, const std::string &other) {
-  namespace fs = std::filesystem;
-  std::error_code none;
-  if (one.empty() || other.empty())
-    return false;
-  if (fs::exists(one, none))
-    return fs::is_regular_file(one, none) && fs::equivalent(one, other, none);
-  auto whole = [&](const std::string &name) {
-    return fs::weakly_canonical(fs::absolute(name, none), none);
-  };
-  return whole(one) == whole(other);
-}
-
 void addLines(const std::string &text, const std::string &file,
               std::vector<std::string> &errors) {
   std::size_t start = 0;

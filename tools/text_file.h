@@ -18,10 +18,6 @@ std::optional<std::string> readTextFile(const std::string &path,
 bool writeTextFile(const std::string &path, const std::string &text,
                    std::vector<std::string> &errors);
 
-/// Whether both are names of one file, so that who writes the one takes it from
-/// who reads the other. No device or folder is.
-bool isSameFile(const std::string &one, const std::string &other);
-
 /// Adds each line of `text` to the errors. One that starts with a JSON pointer
 /// or a position joins the file's name.
 void addLines(const std::string &text, const std::string &file,

@@ -151,13 +151,6 @@ TokenKind kindFor(TokenFormat format, std::int64_t vocabulary) {
   return TokenKind::uint32;
 }
 
-/// The Megatron name without .bin or .idx.
-std::string stemOf(const std::string &path) {
-  return path.ends_with(".bin") || path.ends_with(".idx")
-             ? path.substr(0, path.size() - 4)
-             : path;
-}
-
 } // namespace
 
 Converted convertTokens(const TokenFile &from, const std::string &to,
@@ -171,7 +164,7 @@ Converted convertTokens(const TokenFile &from, const std::string &to,
   const std::int64_t vocabulary = std::min(known, boundOf(result.kind));
 
   const bool megatron = options.to == TokenFormat::megatron;
-  WholeFile tokens(megatron ? stemOf(to) + ".bin" : to);
+  WholeFile tokens(megatron ? megatronFiles(to)[0] : to);
   if (options.to == TokenFormat::llmc)
     writeLlmcHeader(from, result.kind, tokens);
   writeTokens(from, vocabulary, result.kind, tokens);
@@ -182,7 +175,7 @@ Converted convertTokens(const TokenFile &from, const std::string &to,
   }
   const Division division = divide(from, options, vocabulary);
   result.documents = static_cast<std::int64_t>(division.documents.size()) - 1;
-  WholeFile index(stemOf(to) + ".idx");
+  WholeFile index(megatronFiles(to)[1]);
   writeIndex(division, result.kind, index);
   tokens.finish();
   index.finish();

@@ -3,9 +3,9 @@
 #include "runtime/data/data_command.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <vector>
 
+#include "runtime/data/named_files.h"
 #include "runtime/data/sha256.h"
 
 namespace mtplan::runtime {
@@ -41,7 +41,7 @@ std::string checksumOf(const MappedFile &file) {
 }
 
 std::string indexPathOf(const TokenFile &file) {
-  return std::filesystem::path(file.path()).replace_extension(".idx").string();
+  return megatronFiles(file.path())[1];
 }
 
 std::string describe(const TokenFile &file) {
@@ -118,21 +118,18 @@ std::string dataConvert(const std::string &path,
                         std::optional<TokenFormat> format,
                         const std::string &to, const ConvertOptions &options) {
   const TokenFile from = TokenFile::open(path, format);
+  NamedFiles files;
+  files.read("FILE", from.path());
+  if (from.index())
+    files.read("FILE", indexPathOf(from));
   std::vector<std::string> outputs = {to};
   if (options.to == TokenFormat::megatron) {
-    const std::string stem = to.ends_with(".bin") || to.ends_with(".idx")
-                                 ? to.substr(0, to.size() - 4)
-                                 : to;
-    outputs = {stem + ".bin", stem + ".idx"};
+    const auto pair = megatronFiles(to);
+    outputs.assign(pair.begin(), pair.end());
   }
-  for (const std::string &output : outputs) {
-    std::error_code none;
-    if (std::filesystem::equivalent(output, from.path(), none) ||
-        (from.index() &&
-         std::filesystem::equivalent(output, indexPathOf(from), none)))
-      throw DataError(output, "is what is to be converted; give the result "
-                              "another name");
-  }
+  for (const std::string &output : outputs)
+    if (const std::string why = files.write("TO", output); !why.empty())
+      throw DataError(output, why);
   const Converted result = convertTokens(from, to, options);
   std::string text = from.path() + " -> ";
   for (const std::string &output : outputs)

@@ -45,6 +45,13 @@ int megatronCodeOf(TokenKind kind) {
   return 0;
 }
 
+std::array<std::string, 2> megatronFiles(const std::string &name) {
+  const std::string stem = name.ends_with(".bin") || name.ends_with(".idx")
+                               ? name.substr(0, name.size() - 4)
+                               : name;
+  return {stem + ".bin", stem + ".idx"};
+}
+
 bool isMegatronIndex(const std::string &path) {
   char start[sizeof kMegatronMagic] = {};
   std::ifstream file(path, std::ios::binary);

@@ -18,6 +18,7 @@
 #ifndef MTPLAN_RUNTIME_DATA_MEGATRON_INDEX_H
 #define MTPLAN_RUNTIME_DATA_MEGATRON_INDEX_H
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -53,6 +54,10 @@ private:
   std::int64_t sequenceCount = 0;
   std::int64_t boundaryCount = 0; ///< documents + 1
 };
+
+/// The .bin and the .idx that `name` stands for: either of them, or both
+/// without their ending.
+std::array<std::string, 2> megatronFiles(const std::string &name);
 
 /// True if the file exists and starts as an index does.
 bool isMegatronIndex(const std::string &path);

@@ -2,7 +2,6 @@
 
 #include "runtime/data/token_file.h"
 
-#include <filesystem>
 #include <vector>
 
 namespace mtplan::runtime {
@@ -116,14 +115,9 @@ TokenFile TokenFile::openLlmc(const std::string &path) {
 }
 
 TokenFile TokenFile::openMegatron(const std::string &path) {
-  namespace fs = std::filesystem;
-  const fs::path named(path);
-  std::string stem = path;
-  if (named.extension() == ".bin" || named.extension() == ".idx")
-    stem.resize(stem.size() - 4);
-  MegatronIndex index(stem + ".idx");
-  TokenFile tokens(MappedFile(stem + ".bin"), TokenFormat::megatron,
-                   index.kind());
+  const auto [bin, idx] = megatronFiles(path);
+  MegatronIndex index(idx);
+  TokenFile tokens(MappedFile(bin), TokenFormat::megatron, index.kind());
   index.check(tokens.path(), tokens.file.size());
   tokens.count = tokens.file.size() / bytesOf(index.kind());
   tokens.idx.emplace(std::move(index));

@@ -136,17 +136,26 @@ TEST(RunOptions, WhatIsReadIsNotWrittenOver) {
     EXPECT_EQ(contentOf(data), contentOf(kText));
   };
   refused({plan, "--data", data, "--metrics", data},
-          "--metrics " + data + ": is what --data reads; give it another name");
+          "--metrics " + data + ": is what --data names; give it another name");
   refused({plan, "--data", kText, "--valid", data, "--trace", data},
-          "--trace " + data + ": is what --valid reads; give it another name");
+          "--trace " + data + ": is what --valid names; give it another name");
   refused({plan, "--data", data, "--trace", plan + "/plan.json"},
           "--trace " + plan +
-              "/plan.json: is what FOLDER reads; give it another name");
+              "/plan.json: is what FOLDER names; give it another name");
   refused({plan, "--data", data, "--trace", "both", "--metrics", "both"},
-          "--trace both: is what --metrics writes; give it another name");
-  for (const std::string &to : {data, plan + "/plan.json"})
+          "--trace both: is what --metrics names; give it another name");
+  for (const auto &[by, to] :
+       {std::pair("FILE", data), std::pair("PLAN", plan + "/plan.json")})
     refused({"data", "steps", data, plan, to},
-            to + ": is what is read; give the result another name");
+            to + ": is what " + by + " names; give it another name");
+  refused({plan + "/plan.json", "--data", data, "--trace",
+           plan + "/predicted.json"},
+          "--trace " + plan +
+              "/predicted.json: is what FOLDER names; give it another name");
+  refused(
+      {"calibrate", "-o", folder / "both", "--measurements", folder / "both"},
+      "--measurements " + (folder / "both") +
+          ": is what -o names; give it another name");
 }
 
 TEST(RunOptions, AModelThatTextDoesNotTrainIsBadInput) {

@@ -95,7 +95,7 @@ TEST(FitHardware, KeepsWhatWasMeasured) {
   Ran ran({"fit-hardware", path, "-o", path});
   EXPECT_EQ(ran.code, kBadInput);
   EXPECT_EQ(ran.err, "error: -o: " + path +
-                         " is what was measured; give the machine file another "
+                         " is what MEASUREMENTS names; give it another "
                          "name\n");
   EXPECT_EQ(*readTextFile(path, errors), text);
 }

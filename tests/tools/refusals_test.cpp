@@ -370,6 +370,14 @@ TEST(Files, ThatAreReadAreNotWrittenOver) {
                   .err,
               testing::HasSubstr("plan.json is what --trace names"));
   EXPECT_FALSE(std::filesystem::exists(folder / "made"));
+  // What is no file has a name like any other.
+  for (const auto &[flag, preset] : {std::pair("--hardware", "dgx-h100"),
+                                     std::pair("--software", "nemo-24")}) {
+    EXPECT_EQ(runExample(kGpt, {flag, preset, "--save", preset}).err, "");
+    EXPECT_TRUE(std::filesystem::remove(preset));
+  }
+  EXPECT_EQ(Ran({"--load", "-", "--trace", "-", "--top", "9"}).err,
+            "error: --top: is what --load says: give one of the two\n");
   std::ifstream after(model.path);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(after), {}), text);
   EXPECT_EQ(runExample(kGpt, {"--save", "/dev/null", "--dot", "/dev/null"}).err,

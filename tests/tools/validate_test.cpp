@@ -256,6 +256,11 @@ TEST(Validate, LinesThatCannotBeReadAreTold) {
   EXPECT_EQ(ran.code, kBadInput);
   EXPECT_THAT(ran.err, HasSubstr("line 1: there is no column hardware"));
   EXPECT_EQ(validate({file.path + "x"}).code, kBadInput);
+  // Nothing that is read is written over.
+  for (const char *flag : {"--report", "--svg"})
+    EXPECT_EQ(validate({file.path, flag, file.path}).err,
+              "error: " + std::string(flag) + ": " + file.path +
+                  " is what CSV names; give it another name\n");
 }
 
 TEST(Validate, DevicesMayShareALessFabric) {

@@ -19,6 +19,7 @@
 #include "planner/machine/known_device_json.h"
 #include "runtime/calibration/calibration.h"
 #include "runtime/communicator/cores.h"
+#include "runtime/data/named_files.h"
 #include "runtime/plan/nearest_word.h"
 #include "tools/run/backends.h"
 #include "tools/run/calibrated.h"
@@ -125,6 +126,12 @@ void check(const CalibrateFlags &flags) {
              !folder.empty() && !std::filesystem::is_directory(folder))
       throw BadInput(
           fmt::format("{}: there is no folder {}", file, folder.string()));
+  NamedFiles files;
+  files.write("-o", flags.output);
+  if (const std::string why = files.write("--measurements", flags.measurements);
+      !why.empty())
+    throw BadInput(
+        fmt::format("--measurements {}: {}", flags.measurements, why));
   machineLike(deviceLike(flags)); // throws where there is none
 }
 

@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "runtime/data/named_files.h"
 #include "runtime/executor/sample_data.h"
 #include "runtime/plan/plan_json.h"
 #include "tools/run/run_data.h"
 #include "tools/run/run_flags.h"
-#include "tools/text_file.h"
 
 namespace mtplan::tools {
 
@@ -25,8 +25,12 @@ std::string writeSteps(const std::string &file,
   if (std::filesystem::is_directory(path))
     path /= "plan.json";
   const Plan plan = readPlanFile(path);
-  if (isPartOf(to, file) || isSameFile(to, path))
-    throw BadInput(to + ": is what is read; give the result another name");
+  NamedFiles files;
+  for (const std::string &one : filesOf(file))
+    files.read("FILE", one);
+  files.read("PLAN", path);
+  if (const std::string why = files.write("TO", to); !why.empty())
+    throw BadInput(to + ": " + why);
   if (flags.steps < 1)
     throw BadInput(fmt::format("--steps {}: must be 1 or more", flags.steps));
   const Objective objective = objectiveOf(plan, flags.seed);

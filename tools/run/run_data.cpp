@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/data/megatron_index.h"
 #include "runtime/executor/sample_data.h"
-#include "tools/text_file.h"
 
 namespace mtplan::tools {
 
@@ -32,13 +32,11 @@ std::string printOf(const Dataset &dataset, std::int64_t sequence) {
 
 } // namespace
 
-bool isPartOf(const std::string &file, const std::string &data) {
+std::vector<std::string> filesOf(const std::string &data) {
   if (data.empty() || data == kSynthetic)
-    return false;
-  const bool isHalf = data.ends_with(".bin") || data.ends_with(".idx");
-  const std::string stem = isHalf ? data.substr(0, data.size() - 4) : data;
-  return isSameFile(file, data) || isSameFile(file, stem + ".bin") ||
-         isSameFile(file, stem + ".idx");
+    return {};
+  const auto [bin, idx] = megatronFiles(data);
+  return {data, bin, idx};
 }
 
 RunData::RunData(const Plan &thePlan, const RunFlags &theFlags, int itsTakers)

@@ -6,6 +6,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "runtime/communicator/communicator.h"
 #include "runtime/data/prefetcher.h"
@@ -14,8 +16,9 @@
 
 namespace mtplan::tools {
 
-/// Whether `file` is one of those that `data` names: Megatron-LM's are two.
-bool isPartOf(const std::string &file, const std::string &data);
+/// The files that `data` may stand for: Megatron-LM's are two, and what is
+/// synthetic is none.
+std::vector<std::string> filesOf(const std::string &data);
 
 class RunData {
 public:

@@ -11,12 +11,12 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "runtime/data/named_files.h"
 #include "runtime/data/token_file.h"
 #include "runtime/plan/nearest_word.h"
 #include "tools/run/backends.h"
 #include "tools/run/prediction.h"
 #include "tools/run/run_data.h"
-#include "tools/text_file.h"
 
 namespace mtplan::tools {
 
@@ -106,25 +106,20 @@ void judgeFormat(Judge &judge, const std::string &format) {
   judge.word("--format", format, words);
 }
 
-// Nothing that is read is written over.
 void judgeOutputs(Judge &judge, const RunFlags &flags) {
+  NamedFiles files;
+  for (const auto &[option, data] :
+       {std::pair("--data", flags.data), std::pair("--valid", flags.valid)})
+    for (const std::string &file : filesOf(data))
+      files.read(option, file);
+  // It may be the plan's file, whose prediction is beside it.
+  files.read("FOLDER", flags.folder);
+  files.read("FOLDER", flags.folder + "/plan.json");
+  files.read("FOLDER", predictionFileOf(flags.folder));
   for (const auto &[option, file] : {std::pair("--metrics", flags.metrics),
                                      std::pair("--trace", flags.trace)})
-    for (const auto &[other, is] :
-         {std::pair("--data", isPartOf(file, flags.data)),
-          std::pair("--valid", isPartOf(file, flags.valid)),
-          std::pair(
-              "FOLDER",
-              isSameFile(file, flags.folder) ||
-                  isSameFile(file, flags.folder + "/plan.json") ||
-                  isSameFile(file, flags.folder + "/" + kPredictionFile))})
-      if (is)
-        judge.say(fmt::format("{} {}: is what {} reads; give it another name",
-                              option, file, other));
-  if (isSameFile(flags.trace, flags.metrics))
-    judge.say(fmt::format("--trace {}: is what --metrics writes; give it "
-                          "another name",
-                          flags.trace));
+    if (const std::string why = files.write(option, file); !why.empty())
+      judge.say(fmt::format("{} {}: {}", option, file, why));
 }
 
 void readLossScale(Judge &judge, RunFlags &flags) {

@@ -7,7 +7,9 @@
 #include <ostream>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
+#include "runtime/data/named_files.h"
 #include "tools/command.h"
 #include "tools/text_file.h"
 #include "tools/validate/accuracy_text.h"
@@ -117,6 +119,13 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
   if (flags.beat && (flags.json || !flags.svg.empty()))
     errors.emplace_back("--beat prints lines and writes a page: give it "
                         "without --json and --svg");
+  runtime::NamedFiles files;
+  if (flags.csv != "-") // standard input
+    files.read("CSV", flags.csv);
+  for (const auto &[flag, file] :
+       {std::pair("--report", flags.report), std::pair("--svg", flags.svg)})
+    if (const std::string why = files.write(flag, file); !why.empty())
+      errors.push_back(fmt::format("{}: {} {}", flag, file, why));
   std::vector<RunRow> asked;
   if (std::optional<std::string> text;
       errors.empty() && (text = readTextFile(flags.csv, errors)))

@@ -199,7 +199,13 @@ TEST(DataCommand, ConvertSaysWhatItWrote) {
                 dataConvert(folder / "m", std::nullopt, folder / "m.bin",
                             options);
               }),
-              HasSubstr("is what is to be converted"));
+              HasSubstr("m.bin: is what FILE names; give it another name"));
+  // Its other half, by another name.
+  std::filesystem::create_symlink(folder / "m.idx", folder / "n.bin");
+  EXPECT_THAT(messageOf<DataError>([&] {
+                dataConvert(folder / "m", std::nullopt, folder / "n", options);
+              }),
+              HasSubstr("n.bin: is what FILE names; give it another name"));
   EXPECT_EQ(dataConvert(folder / "m", std::nullopt, folder / "back.txt",
                         to(TokenFormat::text)),
             (folder / "m.bin") + " -> " + (folder / "back.txt") +
