@@ -21,6 +21,7 @@
 #include "tools/diagnostics.h"
 #include "tools/foreign.h"
 #include "tools/limits.h"
+#include "tools/repeated_work.h"
 #include "tools/text_file.h"
 
 namespace mtplan::tools {
@@ -410,6 +411,9 @@ void finishOutcome(PlanOutcome &outcome) {
   if (!request.pins.empty() && best && best->how.tp == 1)
     notes.emplace_back(
         "with tp 1 nothing is split, so every pin holds by itself");
+  if (best)
+    if (std::string note = repeatedWorkOf(outcome); !note.empty())
+      notes.push_back(std::move(note));
 }
 
 PlanOutcome plan(const PlanRequest &request, std::vector<std::string> errors) {
