@@ -3,23 +3,31 @@
 #include "ir/model/fields.h"
 
 #include <algorithm>
-#include <numeric>
 #include <sstream>
+#include <utility>
+
+#include "llvm/ADT/StringExtras.h"
 
 namespace mtplan::ir {
 
 namespace {
 
-// Number of single-character edits from one word to the other.
+// Number of single-character edits from one word to the other, twice; another
+// case is half an edit.
 std::size_t editDistance(std::string_view from, std::string_view to) {
+  auto change = [](char a, char b) -> std::size_t {
+    return a == b ? 0 : llvm::toLower(a) == llvm::toLower(b) ? 1 : 2;
+  };
   std::vector<std::size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t j = 0; j <= to.size(); ++j)
+    row[j] = 2 * j;
   for (std::size_t i = 0; i < from.size(); ++i) {
-    std::size_t diagonal = row[0]++;
+    std::size_t diagonal = row[0];
+    row[0] += 2;
     for (std::size_t j = 0; j < to.size(); ++j) {
-      std::size_t change = diagonal + (from[i] == to[j] ? 0 : 1);
+      std::size_t changed = diagonal + change(from[i], to[j]);
       diagonal = row[j + 1];
-      row[j + 1] = std::min({change, row[j] + 1, row[j + 1] + 1});
+      row[j + 1] = std::min({changed, row[j] + 2, row[j + 1] + 2});
     }
   }
   return row.back();
@@ -53,10 +61,12 @@ std::vector<std::string> nearestFirst(std::string_view word,
                                       std::vector<std::string> names) {
   // The distance is quadratic; a name that long resembles nothing anyway.
   word = word.substr(0, 64);
-  std::stable_sort(names.begin(), names.end(),
-                   [&](const std::string &a, const std::string &b) {
-                     return editDistance(word, a) < editDistance(word, b);
-                   });
+  // The rule of nearestTo, in planner/ and in runtime/plan/: who typed the
+  // beginning of a long name meant that. A test holds them together.
+  auto distance = [&](const std::string &name) {
+    return std::pair(!name.starts_with(word), editDistance(word, name));
+  };
+  std::ranges::stable_sort(names, {}, distance);
   return names;
 }
 

@@ -9,7 +9,9 @@
 
 namespace mtplan::runtime {
 
-/// Of `candidates`, at least one, the one that fewest letters keep from `word`.
+/// Of `candidates`, at least one, the one that fewest letters keep from `word`,
+/// the first of several; of those that begin with it, if there are any. Another
+/// case is half another letter.
 std::string_view nearestTo(std::string_view word,
                            std::span<const std::string_view> candidates);
 
