@@ -10,8 +10,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "runtime/plan/nearest_word.h"
 #include "tools/command.h"
+#include "tools/nearest_option.h"
 
 namespace mtplan::tools {
 
@@ -179,16 +179,10 @@ void addFlags(CLI::App &app, Flags &flags) {
 
 // What was typed and is no flag, each with one that there is.
 void sayUnknown(const CLI::App &app, std::ostream &err) {
-  std::vector<std::string> names;
-  for (const CLI::Option *option : app.get_options())
-    if (option->get_name().starts_with("--"))
-      names.push_back(option->get_name());
-  const std::vector<std::string_view> words(names.begin(), names.end());
   for (const std::string &typed : app.remaining())
     err << "error: " << typed
         << (typed.starts_with("-")
-                ? ": no such flag; nearest is " +
-                      std::string(runtime::nearestTo(typed, words))
+                ? ": no such flag; nearest is " + nearestOption(app, typed)
                 : ": what is this for? One model is planned, and a flag takes "
                   "one value")
         << '\n';

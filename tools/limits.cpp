@@ -277,6 +277,32 @@ void checkPipeline(const SearchOptions &options,
   checkRounds(options, *pp, errors);
 }
 
+// No part can have as many: who counts expects that others do without.
+void checkRecomputed(const SearchOptions &options,
+                     const planner::ModelGraph &model,
+                     std::vector<std::string> &errors) {
+  auto least = [](const planner::Choices<int> &choices) {
+    return choices.only.empty() ? 1 : std::ranges::min(choices.only);
+  };
+  const int layers = planner::layersOf(model);
+  const int parts = least(options.pp) * least(options.virtualStages);
+  int most = layers;
+  if (!options.layers.empty())
+    most = std::ranges::max(options.layers);
+  else if (parts > layers)
+    most = 1;
+  else if (options.unevenCuts)
+    most = layers - parts + 1;
+  else
+    most = std::ranges::max(planner::evenLayers(layers, parts));
+  for (int count : options.recomputeLayers.only)
+    if (count > most)
+      errors.push_back("recompute-layers " + text(count) +
+                       " is more than the " + text(most) +
+                       " layers of a part; at most " + text(most) +
+                       ", or left out for all of them");
+}
+
 void checkTiles(const SearchOptions &options,
                 std::vector<std::string> &errors) {
   if (options.tiles.allows(1))
@@ -317,6 +343,7 @@ void checkLimits(const SearchOptions &options, const planner::ModelGraph *model,
   if (model) {
     checkReplicas(options, *model, errors);
     checkPipeline(options, *model, errors);
+    checkRecomputed(options, *model, errors);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/plan/nearest_word.h"
 #include "runtime/plan/plan_json.h"
 #include "runtime/weights/weight_rules.h"
+#include "tools/nearest_option.h"
 #include "tools/run/calibrate.h"
 #include "tools/run/ckpt_verbs.h"
 #include "tools/run/data_verbs.h"
@@ -66,16 +67,10 @@ std::string nameOf(const CLI::App &command) {
 // The options that were typed and do not exist, each with one that does.
 void sayUnknown(const CLI::App &app, std::ostream &err) {
   const CLI::App &command = lastCommand(app);
-  std::vector<std::string> names;
-  for (const CLI::Option *option : command.get_options())
-    if (option->get_name().starts_with("--"))
-      names.push_back(option->get_name());
-  const std::vector<std::string_view> words(names.begin(), names.end());
   for (const std::string &typed : app.remaining(true))
     say(err,
-        typed + (typed.starts_with("-")
-                     ? ": no such option; nearest is " +
-                           std::string(runtime::nearestTo(typed, words))
+        typed + (typed.starts_with("-") ? ": no such option; nearest is " +
+                                              nearestOption(command, typed)
                  : &command == &app
                      ? ": what is this for? One folder is trained, and every "
                        "option takes one value"

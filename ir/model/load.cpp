@@ -20,6 +20,11 @@ std::string stem(llvm::StringRef fileName) {
   return name.empty() ? "model" : name;
 }
 
+// What begins like neither is what its name says.
+bool isNamedMlir(llvm::StringRef fileName, llvm::StringRef text) {
+  return fileName.ends_with(".mlir") && !text.ltrim().starts_with("{");
+}
+
 LoadedModel loadJson(mlir::MLIRContext &context, llvm::StringRef text,
                      const ShapeOverrides &overrides, Findings &findings) {
   std::string problem;
@@ -70,10 +75,12 @@ std::optional<LoadedModel> loadModel(mlir::MLIRContext &context,
   Findings findings;
   findings.file = fileName.str();
   checkOverrides(overrides, findings);
+  if (text.trim().empty())
+    findings.error("", "is empty: neither JSON nor textual IR");
 
   LoadedModel loaded;
   if (findings.errors.empty())
-    loaded = looksLikeMlir(text)
+    loaded = looksLikeMlir(text) || isNamedMlir(fileName, text)
                  ? loadMlirText(context, text, overrides, findings)
                  : loadJson(context, text, overrides, findings);
   // Textual IR has been checked already, before it was looked into.

@@ -242,7 +242,9 @@ TEST(Refusals, TextThatIsNotJson) {
   EXPECT_EQ(errorOf("{\"model_type\": \"gpt2\",\n  \"n_layer\" 2}")
                 .find("m.json:2:13: not JSON: syntax error"),
             0U);
-  EXPECT_NE(errorOf("").find("m.json:1:1: not JSON"), std::string::npos);
+  for (const char *empty : {"", " \n"})
+    EXPECT_EQ(errorOf(empty),
+              "m.json: is empty: neither JSON nor textual IR\n");
   EXPECT_NE(errorOf("hello").find("m.json:1:1: not JSON"), std::string::npos);
   EXPECT_NE(errorOf("{\"a\": 1} x").find("expected end of input"),
             std::string::npos);

@@ -94,6 +94,28 @@ INSTANTIATE_TEST_SUITE_P(
                 {"offload: generic does not describe its host; a machine file "
                  "with \"host\" does (docs/machine-format.md), as the preset "
                  "dgx-a100-80g"}},
+        Refusal{"RecomputeLayersOfAPart",
+                "gpt2-1.2b",
+                {"--recompute-layers", "3,99"},
+                {"recompute-layers 99 is more than the 40 layers of a part; at "
+                 "most 40, or left out for all of them"}},
+        Refusal{"RecomputeLayersOfAStage",
+                "gpt2-1.2b",
+                {"--recompute-layers", "12", "--pp", "4"},
+                {"recompute-layers 12 is more than the 10 layers of a part; at "
+                 "most 10, or left out for all of them"}},
+        Refusal{"RecomputeLayersOfAnUnevenStage",
+                "gpt2-1.2b",
+                {"--recompute-layers", "31", "--pp", "2", "--stage-layers",
+                 "10,30"},
+                {"recompute-layers 31 is more than the 30 layers of a part; at "
+                 "most 30, or left out for all of them"}},
+        Refusal{
+            "RecomputeLayersOfAnyCut",
+            "gpt2-1.2b",
+            {"--recompute-layers", "40", "--pp", "2", "--stage-layers", "any"},
+            {"recompute-layers 40 is more than the 39 layers of a part; at "
+             "most 39, or left out for all of them"}},
         Refusal{"TilesWithoutZero3",
                 kGpt,
                 {"--tiles", "4", "--zero", "0,1"},
@@ -276,17 +298,34 @@ TEST_P(Files, AreRefusedWithThePlace) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, Files,
-    testing::Values(BadFile{"Empty", "", ":1:1: "},
-                    BadFile{"NotJson", "{ \"a\": ", ":1:"},
-                    BadFile{"NotANumber", "{\"n_layer\": NaN}", ":1:13: "},
-                    BadFile{
-                        "TwiceTheSameKey",
-                        "{\"model_type\": \"gpt2\", \"model_type\": \"gpt2\"}",
-                        ": /model_type: "},
-                    BadFile{"UnknownArchitecture", "{\"model_type\": \"gpt5\"}",
-                            ": /model_type: unknown architecture \"gpt5\""},
-                    BadFile{"NotAnObject", "[]", ": "}),
+    testing::Values(
+        BadFile{"Empty", "", ": is empty: neither JSON nor textual IR\n"},
+        BadFile{"NotJson", "{ \"a\": ", ":1:"},
+        BadFile{"NotANumber", "{\"n_layer\": NaN}", ":1:13: "},
+        BadFile{"TwiceTheSameKey",
+                "{\"model_type\": \"gpt2\", \"model_type\": \"gpt2\"}",
+                ": /model_type: "},
+        BadFile{"UnknownArchitecture", "{\"model_type\": \"gpt5\"}",
+                ": /model_type: unknown architecture \"gpt5\""},
+        BadFile{"NotAnObject", "[]", ": "}),
     nameOfFile);
+
+// What begins like neither JSON nor IR is what its name says.
+TEST(Files, OfIrAreReadAsIr) {
+  TemporaryFile empty("", "mtplan_refusal.mlir");
+  EXPECT_EQ(Ran({empty.path}).err, "error: " + empty.path +
+                                       ": is empty: neither JSON nor textual "
+                                       "IR\n");
+  TemporaryFile broken("modul {}", "mtplan_refusal.mlir");
+  const Ran ran({broken.path});
+  EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_THAT(ran.err, testing::AllOf(
+                           testing::StartsWith("error: " + broken.path + ":1:"),
+                           testing::Not(testing::HasSubstr("JSON"))));
+  TemporaryFile json("{\"model_type\": \"gpt5\"}", "mtplan_refusal.mlir");
+  EXPECT_THAT(Ran({json.path}).err,
+              testing::HasSubstr("unknown architecture \"gpt5\""));
+}
 
 TEST(Files, NestedDeeplyDoNotOverflowTheStack) {
   TemporaryFile file(std::string(1'000'000, '['));
@@ -399,6 +438,15 @@ TEST(Arguments, ThatAreUnknownAreRefused) {
             "error: 8: what is this for? One model is planned, and a flag "
             "takes one value\n"
             "mtplan --help lists the flags\n");
+  // The same letter in another case; of others one is as near as the next.
+  EXPECT_THAT(runExample(kGpt, {"-O", "run"}).err,
+              testing::HasSubstr("-O: no such flag; nearest is -o\n"));
+  EXPECT_THAT(runExample(kGpt, {"-x"}).err,
+              testing::HasSubstr("-x: no such flag; nearest is --"));
+  EXPECT_THAT(runExample(kGpt, {"--micro", "4"}).err,
+              testing::HasSubstr("nearest is --micro-batch\n"));
+  EXPECT_THAT(runExample(kGpt, {"--GPUS", "4"}).err,
+              testing::HasSubstr("nearest is --gpus\n"));
   Ran none({});
   EXPECT_EQ(none.code, kBadInput);
   EXPECT_THAT(none.err, testing::HasSubstr("MODEL is required"));
