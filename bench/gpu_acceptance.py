@@ -7,31 +7,33 @@
 
 The first compiles what is trained and needs mtplan, the second runs where the
 GPU is and needs the packages of `make package`, each part for --seconds at most.
-A part leaves OUT/<part>.json, whatever fails in it, and the report has a verdict
-on every line of every part: docs/gpu-acceptance.md.
+A part leaves OUT/<part>.json, whatever fails in it and whoever ends it, and the
+report has a verdict on every line of every part: docs/gpu-acceptance.md.
 """
 
 import argparse
 import datetime
 import os
 import pathlib
+import signal
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 
 # pylint: disable=wrong-import-position
 from acceptance import cases, lines, numbers, speed
-from acceptance.machine import Machine, device_facts
+from acceptance.machine import Failure, Machine, device_facts
 from acceptance.record import Record
 
 PARTS = {**numbers.PARTS, **{f"speed-{name}": held for name, held in speed.LINES.items()},
          "calibrate": speed.CALIBRATE, "predict": speed.PREDICT}
 
 
-def run_part(part, flags, device):
+def run_part(part, flags, device, start):
     print(f"{part}:", flush=True)
-    machine, record = Machine(flags), Record(part, flags, device)
+    machine, record = Machine(flags, start), Record(part, flags, device, start)
     try:
         with record.attempt(part):
             if part in numbers.PARTS:
@@ -42,7 +44,6 @@ def run_part(part, flags, device):
                 getattr(speed.Speed(machine, record), part)()
     finally:
         machine.close()
-        record.write(flags.results / f"{part}.json")
     for line in PARTS[part]:
         print(f"  {lines.verdict(line, record.words)}: {line.name}", flush=True)
 
@@ -51,6 +52,8 @@ def parsed():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--prepare", type=pathlib.Path, metavar="DIR",
                         help="compile what the parts train into DIR")
+    parser.add_argument("--without-suites", action="store_true",
+                        help="--prepare also without the test suites for GPUs")
     parser.add_argument("--part", action="append", default=[], choices=[*PARTS, "all"])
     parser.add_argument("--report", action="store_true", help="print all parts as Markdown")
     parser.add_argument("--prepared", type=pathlib.Path, help="what --prepare made")
@@ -60,7 +63,7 @@ def parsed():
     parser.add_argument("--backend", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--scale", choices=["full", "tiny"], default="full",
                         help="tiny: models of a rehearsal")
-    parser.add_argument("--seconds", type=float, default=570, help="for each part")
+    parser.add_argument("--seconds", type=float, default=500, help="for each part")
     parser.add_argument("--pairs", type=int, default=2, help="of runs, in the parts of speed")
     parser.add_argument("--steps", type=int, default=12, help="that count, of each of them")
     parser.add_argument("--torch-python", default="python3")
@@ -73,6 +76,11 @@ def parsed():
     flags = parser.parse_args()
     flags.binaries = flags.binaries.resolve()
     flags.bench = ROOT / "bench"
+    if flags.prepare and flags.scale == "full" and not flags.without_suites:
+        try:
+            cases.check_suites(flags.binaries)
+        except Failure as missing:
+            parser.error(str(missing))
     if (flags.part or flags.report) and not flags.results:
         parser.error("--results is needed")
     if flags.part and not flags.prepared:
@@ -83,6 +91,9 @@ def parsed():
 
 
 def main():
+    start = time.monotonic()
+    # As an exception, for which everything that was started is ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     flags = parsed()
     if flags.prepare:
         cases.prepare(flags.binaries, ROOT, flags.prepare, flags.scale)
@@ -92,7 +103,8 @@ def main():
         os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")  # ranks share it
         device = device_facts(flags.torch_python)
         for part in PARTS if "all" in flags.part else flags.part:
-            run_part(part, flags, device)
+            run_part(part, flags, device, start)
+            start = time.monotonic()  # the first has the time that device_facts took
     if flags.report:
         date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
         print(lines.report(date, PARTS, flags.results), end="")

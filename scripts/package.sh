@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds what goes into packages (cmake/package.cmake) and writes the archives
-# to build/.
+# to build/. Says so where the suites for GPUs are not in them: without CUDA, or
+# (cudnn_tests, and cuDNN's attention in mtrun) without cuDNN.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,4 +11,12 @@ cpack --config build/release/CPackConfig.cmake >"$log" 2>&1 || {
   cat "$log" >&2
   exit 1
 }
-sed -n 's/^CPack: - package: \(.*\) generated\.$/\1/p' "$log" | xargs ls -sh
+archives=$(sed -n 's/^CPack: - package: \(.*\) generated\.$/\1/p' "$log")
+printf '%s\n' "$archives" | xargs ls -sh
+tests=$(grep -e '-tests\.tar\.xz$' <<<"$archives" || true)
+for suite in cuda_tests cudnn_tests; do
+  if [ -z "$tests" ] || ! tar tJf "$tests" | grep "/bin/$suite\$" >/dev/null; then
+    printf 'package: WARNING: no %s in it: no GPU can be asked for %s with it\n' \
+      "$suite" 'conformance (docs/gpu-acceptance.md)' >&2
+  fi
+done

@@ -10,6 +10,7 @@ from .machine import Failure
 FAMILIES = ("gpt2", "bert", "llama")
 LAYOUTS = {"one": [], "tp4": ["--tp", "4"], "pp2tp2": ["--pp", "2", "--tp", "2"],
            "zero3": ["--dp", "4", "--zero", "3"]}
+SUITES = ("cuda_tests", "cudnn_tests")
 SPEED = ("gpt2", "gpt2-no-dropout", "llama")
 # Efficiencies of 1 and no overheads: what a device's peaks allow.
 IDEAL = {"bandwidth_efficiency": 1.0, "elementwise_efficiency": 1.0, "gemm_efficiency": 1.0,
@@ -62,6 +63,17 @@ def cases(scale):
                           (*shape, "--gpus", "1", "--precision", "bf16"), speed=True,
                           dropout="no-dropout" not in name))
     return found
+
+
+def check_suites(binaries):
+    """A build without cuDNN is a whole one, but what GPUs are asked needs it."""
+    missing = [suite for suite in SUITES if not (binaries / suite).exists()]
+    if missing:
+        raise Failure(
+            f"{binaries} has no {' and no '.join(missing)}: packages made of it cannot be asked "
+            "for conformance, and without cudnn_tests their attention is not cuDNN's. CUDA with "
+            "cuDNN is needed, and the headers of cuDNN's frontend (scripts/setup_cudnn.sh says "
+            "why it has none); to go on: --without-suites")
 
 
 def mtplan(binaries, case, model, hardware, *more):

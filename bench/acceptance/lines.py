@@ -57,6 +57,12 @@ def cell(text):
     return str(text).replace("|", "\\|").replace("\n", " ")
 
 
+def shortened(text, most=600):
+    """Begin and end, where what a command said last is."""
+    text = cell(text)
+    return text if len(text) <= most else f"{text[:most // 4]} … {text[-3 * most // 4:]}"
+
+
 def table(head, rows):
     return ["| " + " | ".join(map(cell, row)) + " |"
             for row in [head, ["---"] * len(head), *rows]]
@@ -93,5 +99,7 @@ def report(date, parts, folder):
             text += ["", one["title"], "", *table(one["head"], one["rows"])]
         if record["failures"]:
             text += ["", "What failed:", ""]
-            text += [f"- {cell(failure)[:600]}" for failure in record["failures"]]
+            text += [f"- {shortened(failure)}" for failure in record["failures"]]
+        if record["unfinished"]:
+            text += ["", f"It was cut off in: {', '.join(record['unfinished'])}."]
     return "\n".join(text) + "\n"

@@ -2,9 +2,11 @@
 
 import contextlib
 import json
+import os
 import pathlib
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import tempfile
@@ -13,10 +15,16 @@ import time
 
 MIB = 2**20
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+TAIL = 2000  # characters of what a command said that a failure has
+GRACE = 2  # seconds in which what is told to end may write what it holds back
 
 
 class Failure(Exception):
     """A command that did not do what it was to do."""
+
+
+class NoTime(Failure):
+    """What was not begun, or not brought to its end, in its part's time."""
 
 
 def device_facts(torch_python):
@@ -27,10 +35,10 @@ def device_facts(torch_python):
                                "--format=csv,noheader", "-i", "0"], capture_output=True, text=True,
                               check=True, timeout=60).stdout.strip().split(", ")
         facts.update(zip(["name", "driver", "power limit"], said))
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
+    with contextlib.suppress(OSError, subprocess.SubprocessError, IndexError):
         said = subprocess.run(["nvcc", "--version"], capture_output=True, text=True, check=True,
                               timeout=60).stdout
-        facts["nvcc"] = re.search(r"V([0-9.]+)", said).group(1)
+        facts["nvcc"] = re.findall(r"V([0-9.]+)", said)[0]
     code = ("import json, torch; c = torch.cuda; print(json.dumps({'torch': torch.__version__, "
             "'cuDNN': torch.backends.cudnn.version(), 'NCCL': '.'.join(map(str, c.nccl.version()))"
             " if c.is_available() else '', 'CUDA of torch': torch.version.cuda or '', "
@@ -38,9 +46,25 @@ def device_facts(torch_python):
     with contextlib.suppress(OSError, subprocess.SubprocessError, ValueError, IndexError):
         said = subprocess.run([torch_python, "-c", code], capture_output=True, text=True,
                               check=True, timeout=120).stdout
-        facts.update({name: value for name, value in json.loads(said.splitlines()[-1]).items()
-                      if value})
+        facts.update({name: value for name, value in last_object(said).items() if value})
     return facts
+
+
+def last_object(said):
+    """The last line that is a JSON object: warnings may come after it."""
+    return json.loads([line for line in said.splitlines() if line.startswith("{")][-1])
+
+
+def end_group(process):
+    """Ends a process and those that it started.
+
+    They are a group, but of this session: who ends the session ends them too.
+    """
+    for number in signal.SIGTERM, signal.SIGKILL:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
 
 
 class DeviceMemory:
@@ -52,9 +76,13 @@ class DeviceMemory:
 
     def __enter__(self):
         if shutil.which("nvidia-smi"):
+            # Into a pipe a program of C says nothing until it has said 4 KiB.
+            by_line = ["stdbuf", "-oL"] if shutil.which("stdbuf") else []
             self.process = subprocess.Popen(
-                ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "-i",
-                 "0", "-lms", "100"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                [*by_line, "nvidia-smi", "--query-gpu=memory.used",
+                 "--format=csv,noheader,nounits", "-i", "0", "-lms", "100"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                text=True, process_group=0)
             self.reader = threading.Thread(target=self.read, daemon=True)
             self.reader.start()
             end = time.monotonic() + 10
@@ -71,8 +99,7 @@ class DeviceMemory:
 
     def __exit__(self, *_):
         if self.process:
-            self.process.kill()
-            self.process.wait()
+            end_group(self.process)
             self.reader.join()
 
     @property
@@ -80,23 +107,69 @@ class DeviceMemory:
         return None if self.most is None else self.most - self.first
 
 
+class Command:
+    """A program that was started, and until when it may run."""
+
+    def __init__(self, words, to, end, **more):
+        self.words, self.to, self.until = words, to, end
+        with open(to, "ab") as file:
+            self.start = file.tell()
+            try:
+                self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=file,
+                                                stderr=subprocess.STDOUT, process_group=0, **more)
+            except OSError as error:
+                raise Failure(f"{words[0]}: {error}") from error
+
+    def said(self):
+        with open(self.to, "rb") as file:
+            file.seek(self.start)
+            return file.read().decode(errors="replace")
+
+    def stop(self):
+        if self.process.poll() is None:
+            end_group(self.process)
+
+    def end(self, status=0):
+        """Waits for its end and has what it said on both streams."""
+        words = " ".join(self.words)
+        try:
+            got = self.process.wait(max(0.0, self.until - time.monotonic()))
+        except subprocess.TimeoutExpired as late:
+            self.stop()
+            raise NoTime(f"{words}: its time was over; it said last: "
+                         f"{self.said()[-TAIL:].strip()}") from late
+        finally:
+            self.stop()
+        said = self.said()
+        if status is not None and got != status:
+            raise Failure(f"{said[-TAIL:].strip()} (status {got} of {words})")
+        return said
+
+
 class Machine:
     """Where parts run: programs, prepared plans, and the time that is left."""
 
-    def __init__(self, flags):
+    def __init__(self, flags, start):
         self.flags = flags
         self.binaries = flags.binaries
         self.prepared = flags.prepared
         self.backend = flags.backend
         self.scale = flags.scale
-        self.end = time.monotonic() + flags.seconds
+        self.until = start + flags.seconds
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="mtplan-acceptance-"))
+        self.started = []
+
+    def stop(self):
+        """Ends what still runs."""
+        for command in self.started:
+            command.stop()
 
     def close(self):
+        self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def left(self):
-        return max(1.0, self.end - time.monotonic())
+        return self.until - time.monotonic()
 
     def program(self, name):
         path = self.binaries / name
@@ -107,43 +180,60 @@ class Machine:
     def mtrun(self):
         return self.flags.mtrun or self.program("mtrun")
 
+    def start(self, *command, to=None, share=1.0, **more):
+        """Starts a program that may take this share of the time that is left.
+
+        What it says is added to the file `to`, also when nobody comes to read it.
+        """
+        words = list(map(str, command))
+        if self.left() <= 0:
+            raise NoTime(f"{words[0]} was not started: of the part's {self.flags.seconds:g} "
+                         "seconds none were left")
+        to = to or self.folder / f"said-{len(self.started)}.txt"
+        self.started.append(Command(words, to, time.monotonic() + share * self.left(), **more))
+        return self.started[-1]
+
     def run(self, *command, status=0, **more):
         """What it says on both streams. `status` None: any."""
-        words = list(map(str, command))
-        try:
-            done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  text=True, errors="replace", check=False, timeout=self.left(),
-                                  **more)
-        except subprocess.TimeoutExpired as late:
-            raise Failure(f"{' '.join(words)}: no time was left") from late
-        except OSError as error:
-            raise Failure(f"{words[0]}: {error}") from error
-        if status is not None and done.returncode != status:
-            raise Failure(f"{done.stdout[-500:].strip()} (status {done.returncode} of "
-                          f"{' '.join(words)})")
-        return done.stdout
+        return self.start(*command, **more).end(status)
+
+    def training(self, case, steps, *more, backend=None):
+        """Starts to train a prepared plan: who calls what it returns waits."""
+        metrics = self.folder / f"metrics-{len(self.started)}.jsonl"
+        command = self.start(
+            self.mtrun(), self.prepared / case, "--steps", steps,
+            "--data", self.prepared / "data.txt", "--backend", backend or self.backend,
+            "--warmup", 0, "--lr-decay", "constant", "--patience", 120, "--metrics", metrics,
+            *more)
+
+        def trained():
+            said = command.end()
+            with open(metrics, encoding="utf-8") as file:
+                records = [json.loads(line) for line in file]
+            if len(records) != steps:
+                raise Failure(f"{case}: {len(records)} of {steps} steps")
+            return Trained(records, said)
+        return trained
 
     def train(self, case, steps, *more, backend=None, watch=False):
         """Trains a prepared plan."""
-        metrics = self.folder / "metrics.jsonl"
-        metrics.unlink(missing_ok=True)
         memory = DeviceMemory() if watch else contextlib.nullcontext()
         with memory:
-            said = self.run(
-                self.mtrun(), self.prepared / case, "--steps", steps,
-                "--data", self.prepared / "data.txt", "--backend", backend or self.backend,
-                "--warmup", 0, "--lr-decay", "constant", "--patience", 120, "--metrics", metrics,
-                *more)
-        with open(metrics, encoding="utf-8") as file:
-            records = [json.loads(line) for line in file]
-        if len(records) != steps:
-            raise Failure(f"{case}: {len(records)} of {steps} steps")
-        return Trained(records, said, memory.bytes if watch else None)
+            trained = self.training(case, steps, *more, backend=backend)()
+        trained.device_bytes = memory.bytes if watch else None
+        return trained
+
+    def together(self, *trainings):
+        """What several trainings gave; where one fails the others are ended."""
+        try:
+            return [trained() for trained in trainings]
+        finally:
+            self.stop()
 
 
 class Trained:
-    def __init__(self, records, said, device_bytes):
-        self.records, self.said, self.device_bytes = records, said, device_bytes
+    def __init__(self, records, said):
+        self.records, self.said, self.device_bytes = records, said, None
         self.losses = [record["loss"] for record in records]
         if not all(isinstance(loss, (int, float)) for loss in self.losses):
             raise Failure(f"losses are no numbers: {self.losses}")

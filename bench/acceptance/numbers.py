@@ -5,19 +5,23 @@ import os
 import pathlib
 import re
 
-from .cases import FAMILIES, LAYOUTS
-from .lines import Line
-from .machine import Failure
+from .cases import FAMILIES, LAYOUTS, SUITES
+from .lines import Line, load, shortened
+from .machine import TAIL, Failure, NoTime
 
 STEPS = 10
 GRADIENTS, BF16_LOSS, ROUNDING, ROUNDING_16 = 1e-5, 0.02, 1e-5, 1e-3
 RATE = 1e-4  # of BERT; AdamW makes of rounding where a gradient is 0 a step of it
 LEAST = 1e-3  # a tensor's gradients count as this share of the largest at least
-TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
+# What a vendor's kernels do inside is the vendor's: of races and barriers only ours
+# are asked. initcheck has to see who writes, and memcheck what we hand to others.
+OURS = ("--kernel-name", "kns=mtplan")
+TOOLS = {"memcheck": (), "synccheck": OURS, "initcheck": (), "racecheck": OURS}
+SANITIZED = "*Conformance.AgreesWithTheReference/*"  # every kernel, and no more
 EMITTED = ("gpt2-fp32", "gpt2-bf16", "llama-fp32", "llama-bf16")
 
 CONFORMANCE = [Line(f"{suite}: cases failed or left out", 0)
-               for suite in ("cuda_tests", "cudnn_tests")]
+               for suite in SUITES]
 PARITY = [line for family in FAMILIES for line in (
     Line(f"{family} fp32: gradients of step 1", GRADIENTS),
     Line(f"{family} fp32: mean gradients of {STEPS} steps", GRADIENTS),
@@ -54,6 +58,23 @@ def worst_gradient(found):
                default=(0.0, "all equal"))
 
 
+def outcome(words, status, said):
+    """Of one case, as GoogleTest reports it, and the first that it said of it."""
+    if words is None:
+        return f"status {status}, no report", shortened(said[-TAIL:])
+    tests = [test for suite in words["testsuites"] for test in suite["testsuite"]
+             if test["status"] == "RUN"]
+    if len(tests) != 1:
+        return f"{len(tests)} cases were run", shortened(said[-TAIL:])
+    failures = tests[0].get("failures", [])
+    if failures:
+        return (f"{len(failures)} failure{'s' if len(failures) > 1 else ''}",
+                shortened(failures[0]["failure"]))
+    if status:
+        return f"status {status}", shortened(said[-TAIL:])
+    return tests[0]["result"], ""
+
+
 def relative(losses, expected):
     return max(abs(a - b) / abs(b) for a, b in zip(losses, expected, strict=True))
 
@@ -86,31 +107,52 @@ class Numbers:
     def kept(self, name):
         return self.machine.folder / name
 
-    def train(self, case, steps, keep, **more):
-        return self.machine.train(case, steps, "--clip", 0, "--lr", RATE, "--checkpoint",
-                                  self.kept(keep), **more)
+    def gradients(self, case, steps, keep, **more):
+        """Starts a run whose checkpoint tells of its gradients."""
+        return self.machine.training(case, steps, "--clip", 0, "--lr", RATE, "--checkpoint",
+                                     self.kept(keep), **more)
+
+    def train(self, case, steps, keep):
+        return self.gradients(case, steps, keep)()
 
     def compare(self, one, other):
         return differences(self.machine.run(self.machine.mtrun(), "ckpt", "diff", self.kept(one),
                                             self.kept(other), status=None))
 
     def conformance(self):
-        for suite in "cuda_tests", "cudnn_tests":
+        for suite in SUITES:
             with self.record.attempt(suite):
-                said = self.kept(f"{suite}.json")
-                self.machine.run(self.machine.program(suite), "--gtest_brief=1",
-                                 f"--gtest_output=json:{said}", status=None)
-                suites = json.loads(said.read_text(encoding="utf-8"))["testsuites"]
-                tests = [test for one in suites for test in one["testsuite"]]
-                done = [test for test in tests if test["result"] == "COMPLETED"
-                        and not test.get("failures")]
-                if not done:
-                    raise Failure(f"none of {len(tests)} cases passed")
-                self.record.measure(f"{suite}: cases failed or left out", len(tests) - len(done),
-                                    f"of {len(tests)}")
-                self.record.table(f"{suite}: what did not pass", ["case", "result"],
-                                  [[f"{test['classname']}.{test['name']}", test["result"]]
-                                   for test in tests if test not in done])
+                self.suite(suite)
+
+    def suite(self, suite):
+        """Each case by itself: what ends one of them leaves the others."""
+        program, kept = self.machine.program(suite), self.kept(f"{suite}.json")
+        output = self.machine.flags.results / f"{suite}.txt"
+        output.unlink(missing_ok=True)
+        self.machine.run(program, "--gtest_list_tests", f"--gtest_output=json:{kept}")
+        names = [f"{one['name']}.{test['name']}" for one in load(kept)["testsuites"]
+                 for test in one["testsuite"]]
+        unlike, late = [], 0
+        for name in names:
+            kept.unlink(missing_ok=True)
+            try:
+                command = self.machine.start(program, f"--gtest_filter={name}",
+                                             f"--gtest_output=json:{kept}", to=output, share=0.5)
+                said = command.end(status=None)
+            except NoTime as error:
+                late += 1
+                unlike.append([name, "not run to its end", shortened(error)])
+                continue
+            result, why = outcome(load(kept), command.process.returncode, said)
+            if result != "COMPLETED":
+                unlike.append([name, result, why])
+        self.record.table(f"{suite}: what did not pass ({output.name} has all):",
+                          ["case", "result", "first of it"], unlike)
+        if late:
+            raise NoTime(f"{late} of {len(names)} cases were not run to their end")
+        if len(unlike) == len(names):
+            raise Failure(f"none of {len(names)} cases passed; {' '.join(unlike[0])}")
+        self.record.measure(f"{suite}: cases failed or left out", len(unlike), f"of {len(names)}")
 
     def parity(self):
         for family in FAMILIES:
@@ -118,14 +160,16 @@ class Numbers:
                                                                    "steps"):
                 with self.record.attempt(f"{family} fp32, {steps} steps"):
                     case, kept = f"parity-{family}-fp32", f"{family}-{steps}"
-                    self.train(case, steps, f"{kept}-ours")
-                    self.train(case, steps, f"{kept}-cpu", backend="cpu")
+                    self.machine.together(
+                        self.gradients(case, steps, f"{kept}-ours"),
+                        self.gradients(case, steps, f"{kept}-cpu", backend="cpu"))
                     worst, where = worst_gradient(self.compare(f"{kept}-ours", f"{kept}-cpu"))
                     self.record.measure(f"{family} fp32: {what}", worst, where)
             with self.record.attempt(f"{family} bf16"):
                 case = f"parity-{family}-bf16"
-                ours = self.machine.train(case, STEPS).losses
-                theirs = self.machine.train(case, STEPS, backend="cpu").losses
+                ours, theirs = (run.losses for run in self.machine.together(
+                    self.machine.training(case, STEPS),
+                    self.machine.training(case, STEPS, backend="cpu")))
                 self.record.measure(f"{family} bf16: loss after {STEPS} steps",
                                     abs(ours[-1] - theirs[-1]),
                                     f"{ours[-1]:.5f} against {theirs[-1]:.5f}")
@@ -156,20 +200,25 @@ class Numbers:
                                     f"losses that differ among them: {unlike}")
 
     def emitted(self):
+        """All are compiled at once: a compiler is busy with each for most of a minute."""
+        builds, prepared = {}, self.machine.prepared
+        options, variables = developing(self.kept("developing"))
         for name in EMITTED:
+            with self.record.attempt(f"{name}, to be compiled"):
+                builds[name] = self.machine.start(
+                    "sh", "-ec", 'cmake "$@"; cmake --build "$0"', self.kept(f"{name}-build"),
+                    "-S", prepared / f"parity-{name}", "-B", self.kept(f"{name}-build"),
+                    "-DCMAKE_CUDA_ARCHITECTURES=native", *options, *self.machine.flags.cmake,
+                    env=variables)
+        for name, compiled in builds.items():
             with self.record.attempt(name):
-                case = f"parity-{name}"
-                build, steps = self.kept(f"{name}-build"), self.kept(f"{name}-steps")
-                prepared = self.machine.prepared
-                options, variables = developing(self.kept("developing"))
-                self.machine.run("cmake", "-S", prepared / case, "-B", build,
-                                 "-DCMAKE_CUDA_ARCHITECTURES=native", *options,
-                                 *self.machine.flags.cmake, env=variables)
-                self.machine.run("cmake", "--build", build, env=variables)
+                case, steps = f"parity-{name}", self.kept(f"{name}-steps")
+                compiled.end()
                 self.machine.run(self.machine.mtrun(), "data", "steps", prepared / "data.txt",
                                  prepared / case, steps, "--steps", STEPS)
-                said = self.machine.run(build / "train", "--steps", STEPS, "--data", steps,
-                                        "--every", 1, "--warmup", 0, "--lr-decay", "constant")
+                said = self.machine.run(self.kept(f"{name}-build") / "train", "--steps", STEPS,
+                                        "--data", steps, "--every", 1, "--warmup", 0,
+                                        "--lr-decay", "constant")
                 losses = [float(loss) for loss in re.findall(r"^step \d+ .*?loss (\S+)", said,
                                                              re.M)]
                 expected = self.machine.train(case, STEPS).losses
@@ -184,21 +233,25 @@ class Numbers:
                  self.machine.prepared / "sanitized", "--data",
                  self.machine.prepared / "data.txt", "--steps", steps, "--backend",
                  self.machine.backend, "--patience", 3600]
-        runs = [(f"{tool}, mtrun", tool, mtrun) for tool in TOOLS]
-        runs.append(("memcheck, cuda_tests", "memcheck",
-                     [self.machine.binaries / "cuda_tests", "--gtest_brief=1"]))
-        for what, tool, command in runs:
+        runs = [(f"{tool}, mtrun", tool, only, mtrun) for tool, only in TOOLS.items()]
+        runs.append(("memcheck, cuda_tests", "memcheck", OURS,
+                     [self.machine.binaries / "cuda_tests", f"--gtest_filter={SANITIZED}"]))
+        for index, (what, tool, only, command) in enumerate(runs):
             with self.record.attempt(what):
+                output = self.machine.flags.results / f"{what.replace(', ', '-')}.txt"
+                output.unlink(missing_ok=True)
+                # A slow tool leaves the others their time.
                 said = self.machine.run("compute-sanitizer", "--tool", tool, "--error-exitcode",
-                                        "99", *command, status=None)
+                                        "99", *only, *command, status=None, to=output,
+                                        share=1 / (len(runs) - index))
                 found = re.findall(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (\d+)", said, re.M)
                 trained = len(re.findall(rf"^step {steps}/{steps} ", said, re.M))
-                passed = "[  PASSED  ]" in said and "[  SKIPPED ]" not in said
+                passed = re.search(r"^\[  PASSED  \] [1-9]", said, re.M) and "SKIPPED" not in said
                 if not found or not (trained if command is mtrun else passed):
-                    raise Failure(f"it did not run to its end: {said[-800:]}")
+                    raise Failure(f"it did not run to its end: {said[-TAIL:]}")
                 self.record.measure(f"{what}: errors", sum(map(int, found)))
                 if any(map(int, found)):
-                    self.record.table(f"{what}", ["first lines"],
+                    self.record.table(f"{what} ({output.name} has all):", ["first lines"],
                                       [[line] for line in said.splitlines()
                                        if line.startswith("=====")][:20])
 

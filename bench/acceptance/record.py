@@ -3,19 +3,24 @@
 import contextlib
 import datetime
 import json
+import os
 import time
 
-from .machine import Failure
+from .machine import NoTime
 
 
 class Record:
-    def __init__(self, part, flags, device):
-        self.start = time.monotonic()
+    """Written whenever an attempt begins or ends: what is cut off leaves the rest."""
+
+    def __init__(self, part, flags, device, start):
+        self.start = start
+        self.path = flags.results / f"{part}.json"
         self.words = {
             "part": part,
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
             "backend": flags.backend, "scale": flags.scale, "device": device,
             "own": flags.mtrun is None,  # not an emulator's
+            "unfinished": [],  # attempts that were begun, the outer ones first
             "lines": {}, "tables": [], "failures": [], "facts": {}}
 
     def measure(self, line, measured, note=""):
@@ -29,13 +34,24 @@ class Record:
     def attempt(self, what):
         """What fails in here is written down, and the rest goes on."""
         print(f"  {what}", flush=True)
+        self.words["unfinished"].append(what)
+        self.write()
         try:
             yield
-        except (Failure, OSError, ValueError, KeyError, IndexError, ZeroDivisionError) as error:
-            message = f"{what}: {type(error).__name__}: {error}"
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            why = ("not run for want of time" if isinstance(error, NoTime)
+                   else type(error).__name__)
+            message = f"{what}: {why}: {error}"
             self.words["failures"].append(message)
             print(f"    failed: {message}", flush=True)
+        except BaseException:
+            self.write()
+            raise
+        self.words["unfinished"].pop()
+        self.write()
 
-    def write(self, path):
+    def write(self):
         self.words["seconds"] = time.monotonic() - self.start
-        path.write_text(json.dumps(self.words, indent=1) + "\n", encoding="utf-8")
+        new = self.path.with_suffix(".json.new")
+        new.write_text(json.dumps(self.words, indent=1) + "\n", encoding="utf-8")
+        os.replace(new, self.path)

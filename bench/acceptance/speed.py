@@ -5,7 +5,7 @@ import statistics
 
 from . import cases
 from .lines import Line, load
-from .machine import Failure
+from .machine import Failure, last_object
 
 WAYS = {"eager": [], "compiled": ["--compile"]}
 LINES = {name: [
@@ -36,7 +36,7 @@ class Speed:
             self.machine.prepared / f"speed-{name}" / "model.json", "--device", flags.backend,
             "--precision", "bf16", "--bf16", way.split()[-1], "--batch", batch, "--sequence",
             sequence, "--steps", flags.steps, "--warmup", FIRST, *WAYS[way.split()[0]])
-        return json.loads(said.splitlines()[-1])
+        return last_object(said)
 
     def model(self, name):
         """mtrun and PyTorch on the same step, in turns."""

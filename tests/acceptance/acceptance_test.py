@@ -13,9 +13,13 @@ import math
 import os
 import pathlib
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+import types
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
@@ -23,21 +27,24 @@ sys.path.insert(0, str(ROOT / "bench"))
 # pylint: disable=wrong-import-position
 import gpu_acceptance
 from acceptance import lines, numbers
-from acceptance.machine import Failure
+from acceptance.machine import DeviceMemory, Failure, Machine, NoTime, last_object
+from acceptance.record import Record
 
 STAND_INS = {
     "python": """#!/bin/sh
 case $1 in -c) exit 1 ;; esac
 echo '{"torch": "0", "tokens_per_second": 10.0, "peak_bytes": 1048576}'
+echo 'a warning at exit' >&2
 """,
     "nvidia-smi": """#!/bin/sh
 case $1 in
 *name*) echo 'A GPU, 1.0, 700 W' ;;
-*) echo 100; echo 150; exec sleep 60 ;;
+*) { echo 100; echo 150; exec sleep 600; } | tr x x ;; # which holds back what it says
 esac
 """,
     "compute-sanitizer": """#!/bin/sh
 tool=$2; shift 4
+case $1 in --kernel-name) echo "checks $2"; shift 2 ;; esac
 case $1 in *cuda_tests) echo '[  PASSED  ] 3 tests.'; echo '[  SKIPPED ] 2 tests' ;; *) "$@" ;; esac
 case $tool in
 racecheck) echo '========= RACECHECK SUMMARY: 0 hazards displayed' ;;
@@ -51,6 +58,27 @@ mkdir -p "$4"
 { echo '#!/bin/sh'; for i in 1 2 3 4 5 6 7 8 9 10; do echo "echo 'step $i  loss 1.5  norm 1'"; done
 } >"$4/train"
 chmod +x "$4/train"
+""",
+    # A suite of four cases, of which two fail and one goes away.
+    "suite": """#!/bin/sh
+for word; do case $word in
+--gtest_output=json:*) to=${word#*json:} ;;
+--gtest_filter=*) name=${word#*=} ;;
+esac; done
+case $1 in
+--gtest_list_tests)
+  cases='{"name": "Good"}, {"name": "Bad"}, {"name": "Gone"}, {"name": "Late"}'
+  echo '{"testsuites": [{"name": "A/B", "testsuite": ['"$cases"']}]}' >"$to"
+  exit ;;
+esac
+echo "[ RUN      ] $name"
+case $name in
+A/B.Gone) echo 'the device is lost'; kill -9 $$ ;;
+A/B.Late) [ -z "$SUITE_WAITS" ] || { echo 'waits'; sleep 600; } ;;
+A/B.Bad) failures=', "failures": [{"failure": "file:3: 1 | 2"}, {"failure": "file:4"}]' ;;
+esac
+echo '{"testsuites": [{"testsuite": [{"status": "RUN", "result": "COMPLETED"'"$failures"'}]}]}' \\
+  >"$to"
 """,
 }
 
@@ -108,6 +136,180 @@ def check_suites():
         expect("GTEST_SKIP" not in path.read_text(), f"{path} skips a case")
 
 
+class Place:
+    """A folder with a machine and a record of a part in it."""
+
+    def __init__(self, folder, seconds=60.0):
+        self.folder = folder
+        flags = types.SimpleNamespace(
+            binaries=folder, prepared=folder, results=folder, backend="cpu", scale="tiny",
+            mtrun=None, seconds=seconds)
+        self.machine = Machine(flags, time.monotonic())
+        self.record = Record("part", flags, {}, time.monotonic())
+
+    def suite(self, name):
+        (self.folder / name).write_text(STAND_INS["suite"])
+        (self.folder / name).chmod(0o755)
+
+    def written(self):
+        return json.loads((self.folder / "part.json").read_text())
+
+
+def holds_soon(condition):
+    end = time.monotonic() + 60
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+def gone(pid):
+    """Or a zombie, which nobody may have waited for."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def check_commands(folder):
+    """What is late leaves what it said, and nothing that it started."""
+    place = Place(folder)
+    command = place.machine.start("sh", "-c", 'sleep 600 & echo "child $!"; wait')
+    expect(holds_soon(command.said), "a command said nothing")
+    command.until = time.monotonic()
+    try:
+        command.end()
+        expect(False, "a command had no end")
+    except NoTime as late:
+        child = re.search(r"child (\d+)$", str(late))
+        expect(child, f"what it said is not in: {late}")
+        expect(child and holds_soon(lambda: gone(child.group(1))),
+               "what a late command started lives on")
+    marker, place.machine.until = folder / "begun", time.monotonic()
+    with place.record.attempt("too late"):
+        place.machine.run("touch", marker)
+    expect(not marker.exists(), "a command was started when no time was left")
+    failures = place.written()["failures"]
+    expect(failures and failures[0].startswith("too late: not run for want of time: touch was "
+                                               "not started"), str(failures))
+    place.machine.close()
+
+    place = Place(folder)
+    said = place.machine.run("sh", "-c", "echo one; echo two >&2; exit 3", status=3)
+    expect(said == "one\ntwo\n", repr(said))
+    try:
+        place.machine.run("sh", "-c", "echo why; exit 3")
+        expect(False, "status 3 is no failure")
+    except Failure as failure:
+        expect("why" in str(failure) and "status 3" in str(failure), str(failure))
+    sleeper = place.machine.start("sleep", 60)
+    try:
+        place.machine.together(place.machine.start("false").end, sleeper.end)
+        expect(False, "a failure of two is none")
+    except Failure:
+        expect(sleeper.process.poll() is not None, "beside what failed it went on")
+    place.machine.close()
+    expect(last_object('{"a": 1}\n{"a": 2}\nwarning: at exit\n') == {"a": 2}, "the last object")
+
+
+def check_record(folder):
+    """It is there while a part runs, and says where one was cut off."""
+    place = Place(folder)
+    with place.record.attempt("first"):
+        place.record.measure("x", 1.0)
+    try:
+        with place.record.attempt("second"):
+            place.record.measure("y", 2.0)
+            expect(place.written()["lines"].keys() == {"x"} and
+                   place.written()["unfinished"] == ["second"], str(place.written()))
+            raise SystemExit(1)
+    except SystemExit:
+        pass
+    words = place.written()
+    expect(words["lines"].keys() == {"x", "y"} and words["unfinished"] == ["second"], str(words))
+    said = lines.report("today", {"part": []}, folder)
+    expect("It was cut off in: second." in said, said)
+    expect(not list(folder.glob("*.new")), "half a record was left")
+
+
+def check_conformance(folder):
+    """A case that goes away leaves its words, and the other cases."""
+    place = Place(folder)
+    place.suite("cuda_tests")
+    start, shares = place.machine.start, []
+    place.machine.start = lambda *words, share=1.0, **more: (
+        shares.append(share), start(*words, share=share, **more))[1]
+    numbers.Numbers(place.machine, place.record).conformance()
+    expect(shares == [1.0] + 4 * [0.5], f"a case that hangs leaves no time: {shares}")
+    words = place.written()
+    line = "cuda_tests: cases failed or left out"
+    expect(words["lines"] == {line: {"measured": 2, "note": "of 4"}}, str(words["lines"]))
+    rows = words["tables"][0]["rows"]
+    expect([row[:2] for row in rows] == [["A/B.Bad", "2 failures"],
+                                         ["A/B.Gone", "status -9, no report"]], str(rows))
+    expect("file:3" in rows[0][2] and "the device is lost" in rows[1][2], str(rows))
+    expect(any("cudnn_tests is not there" in failure for failure in words["failures"]),
+           str(words["failures"]))
+    expect((folder / "cuda_tests.txt").read_text().count("[ RUN      ] ") == 4,
+           (folder / "cuda_tests.txt").read_text())
+    place.machine.close()
+
+    os.environ["SUITE_WAITS"] = "1"
+    place = Place(folder, seconds=3.0)
+    numbers.Numbers(place.machine, place.record).conformance()
+    del os.environ["SUITE_WAITS"]
+    words = place.written()
+    expect(not words["lines"] and "A/B.Late" in str(words["tables"]) and
+           re.search(r"want of time: \d of 4 cases", str(words["failures"])), str(words))
+    place.machine.close()
+
+
+def check_memory(folder):
+    """Also what a program would hold back is read, and nothing is left of it."""
+    path = folder / "nvidia-smi"
+    path.write_text(STAND_INS["nvidia-smi"])
+    path.chmod(0o755)
+    before = os.environ["PATH"]
+    os.environ["PATH"] = f"{folder}:{before}"
+    try:
+        with DeviceMemory() as memory:
+            expect(holds_soon(lambda: memory.bytes), "nothing was read while it ran")
+        expect(memory.bytes == 50 * 2**20, f"{memory.bytes} bytes came into use")
+    finally:
+        os.environ["PATH"] = before
+
+
+def check_package(folder):
+    """A package without a suite for GPUs is no silent one."""
+    (folder / "scripts").mkdir()
+    (folder / "build" / "release").mkdir(parents=True)
+    shutil.copy(ROOT / "scripts" / "package.sh", folder / "scripts")
+    for path, text in (("scripts/build.sh", ""), ("cpack", """
+cd build; mkdir -p m/bin; touch m/bin/cuda_tests; tar cJf m-tests.tar.xz m
+echo 'CPack: - package: build/m-tests.tar.xz generated.'
+""")):
+        (folder / path).write_text("#!/bin/sh\n" + text)
+        (folder / path).chmod(0o755)
+    done = subprocess.run([folder / "scripts" / "package.sh"], capture_output=True, text=True,
+                          check=False,
+                          env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+    expect(done.returncode == 0 and "m-tests.tar.xz" in done.stdout, f"{done}")
+    expect("no cudnn_tests" in done.stderr and "no cuda_tests" not in done.stderr, done.stderr)
+
+
+def check_prepare(folder):
+    """Full size is prepared for GPUs, so with the suites that they are asked by."""
+    def prepared(*words):
+        return subprocess.run(
+            [sys.executable, ROOT / "bench" / "gpu_acceptance.py", "--binaries", folder,
+             "--prepare", folder / "plans", *words], capture_output=True, text=True, check=False)
+    (folder / "cuda_tests").touch()
+    done = prepared()
+    expect(done.returncode == 2 and "no cudnn_tests" in done.stderr
+           and "no cuda_tests" not in done.stderr and not (folder / "plans").exists(), f"{done}")
+    done = prepared("--without-suites")
+    expect("cudnn_tests" not in done.stderr and (folder / "plans").exists(), f"{done}")
+
+
 class Rehearsal:
     def __init__(self, binaries, folder):
         self.binaries, self.folder = binaries, folder
@@ -159,12 +361,37 @@ def check_cpu(rehearsal):
             ("sanitizer", "memcheck, mtrun: errors", "rehearsed, outside"),
             ("sanitizer", "racecheck, mtrun: errors", "rehearsed, within"),
             ("sanitizer", "initcheck, mtrun: errors", "not run"),
-            ("sanitizer", "memcheck, cuda_tests: errors", "not run"),
+            ("sanitizer", "memcheck, cuda_tests: errors", "not run"),  # cases are left out
+            ("conformance", "cuda_tests: cases failed or left out", "rehearsed, outside"),
             ("speed-gpt2", "tokens/s beside PyTorch eager", "rehearsed, within"),
             ("calibrate", "machine files that were not written", "not run"),
             ("predict", "llama: predicted memory off by", "rehearsed, outside")):
         got = found[(part, line)]
         expect(got == verdict, f"{part}, {line}: {got}, not {verdict}")
+
+
+    for tool, ours in ("memcheck", False), ("racecheck", True), ("initcheck", False):
+        said = (results / f"{tool}-mtrun.txt").read_text()
+        expect(("checks kns=mtplan" in said) == ours, f"{tool} checks other kernels: {said[:80]}")
+
+
+def check_ended(rehearsal):
+    """Whoever ends a part gets what it has, and what it started ends with it."""
+    results, pids = rehearsal.folder / "ended", rehearsal.folder / "pids"
+    slow = rehearsal.folder / "slow"
+    slow.write_text(f"#!/bin/sh\nsleep 600 & echo $! >>'{pids}'\nwait\n")
+    slow.chmod(0o755)
+    with subprocess.Popen(
+            [sys.executable, ROOT / "bench" / "gpu_acceptance.py", "--binaries",
+             rehearsal.binaries, "--scale", "tiny", "--prepared", rehearsal.folder / "prepared",
+             "--results", results, "--mtrun", slow, "--part", "bitwise", "--torch-python",
+             rehearsal.folder / "bin" / "python"], stdout=subprocess.DEVNULL) as part:
+        expect(holds_soon(lambda: pids.exists() and pids.read_text()), "nothing was started")
+        part.send_signal(signal.SIGTERM)
+    expect(holds_soon(lambda: all(map(gone, pids.read_text().split()))),
+           f"{pids.read_text()} live on")
+    words = json.loads((results / "bitwise.json").read_text())
+    expect(words["unfinished"] == ["bitwise", "one rank, bf16"], str(words))
 
 
 def check_nothing_runs(rehearsal):
@@ -189,6 +416,10 @@ def main():
     check_verdicts()
     check_differences()
     check_suites()
+    for check in (check_commands, check_record, check_conformance, check_memory, check_package,
+                  check_prepare):
+        with tempfile.TemporaryDirectory() as folder:
+            check(pathlib.Path(folder))
     with tempfile.TemporaryDirectory() as folder:
         rehearsal = Rehearsal(pathlib.Path(sys.argv[1]), pathlib.Path(folder))
         if len(sys.argv) > 2:
@@ -196,6 +427,7 @@ def main():
         else:
             check_cpu(rehearsal)
             check_nothing_runs(rehearsal)
+            check_ended(rehearsal)
     sys.exit(1 if faults else 0)
 
 
