@@ -75,6 +75,11 @@ def outcome(words, status, said):
     return tests[0]["result"], ""
 
 
+def passed(said):
+    """Whether a suite ran something, all of it, and it passed."""
+    return re.search(r"^\[  PASSED  \] [1-9]", said, re.M) and "[  SKIPPED ]" not in said
+
+
 def relative(losses, expected):
     return max(abs(a - b) / abs(b) for a, b in zip(losses, expected, strict=True))
 
@@ -246,8 +251,7 @@ class Numbers:
                                         share=1 / (len(runs) - index))
                 found = re.findall(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (\d+)", said, re.M)
                 trained = len(re.findall(rf"^step {steps}/{steps} ", said, re.M))
-                passed = re.search(r"^\[  PASSED  \] [1-9]", said, re.M) and "SKIPPED" not in said
-                if not found or not (trained if command is mtrun else passed):
+                if not found or not (trained if command is mtrun else passed(said)):
                     raise Failure(f"it did not run to its end: {said[-TAIL:]}")
                 self.record.measure(f"{what}: errors", sum(map(int, found)))
                 if any(map(int, found)):

@@ -131,9 +131,12 @@ def check_differences():
 
 
 def check_suites():
-    """Whatever a suite for GPUs skips where there is one cannot be met."""
+    """What a suite skips where there is a GPU could not be met there."""
     for path in sorted((ROOT / "tests" / "cudnn").glob("*_test.cpp")):
         expect("GTEST_SKIP" not in path.read_text(), f"{path} skips a case")
+    for said, wanted in (("[  PASSED  ] 12 tests.\n", True), ("[  PASSED  ] 0 tests.\n", False),
+                         ("[  PASSED  ] 1 test.\n[  SKIPPED ] 1 test\n", False), ("", False)):
+        expect(bool(numbers.passed(said)) == wanted, f"passed: {said}")
 
 
 class Place:
@@ -207,7 +210,9 @@ def check_commands(folder):
         expect(False, "a failure of two is none")
     except Failure:
         expect(sleeper.process.poll() is not None, "beside what failed it went on")
+    sleeper = place.machine.start("sleep", 60)
     place.machine.close()
+    expect(sleeper.process.poll() is not None, "what a part started outlives it")
     expect(last_object('{"a": 1}\n{"a": 2}\nwarning: at exit\n') == {"a": 2}, "the last object")
 
 
