@@ -3,9 +3,10 @@
 #include "runtime/calibration/operands.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstring>
+#include <map>
 
-#include "runtime/backend/element.h"
+#include "runtime/backend/pattern.h"
 
 namespace mtplan::runtime {
 
@@ -38,18 +39,16 @@ std::int64_t copiesOf(const KernelSpec &spec, std::int64_t spread) {
   return std::clamp<std::int64_t>((spread + one - 1) / one, 1, kMostCopies);
 }
 
-// Of a length that no power of two divides, so that rows are not all the same.
-std::vector<std::byte> patternOf(ElementType type) {
-  constexpr std::int64_t kLength = 8191;
-  std::vector<std::byte> bytes(sized(kLength * bytesOf(type)));
-  for (std::int64_t i = 0; i < kLength; ++i) {
-    const std::int64_t mixed = i * 2'654'435'761 % 65'536;
-    writeElement(type, bytes.data(), i,
-                 type == ElementType::i32
-                     ? static_cast<double>(mixed % 512)
-                     : static_cast<double>(mixed) / 65'536.0 - 0.499);
-  }
-  return bytes;
+// One for each type, as long as the longest of its inputs asks for.
+std::map<ElementType, Pattern> patternsOf(Memory &memory,
+                                          const KernelSpec &spec) {
+  std::map<ElementType, std::int64_t> longest;
+  for (const TensorView &view : spec.inputs)
+    longest[view.type] = std::max(longest[view.type], bytesIn(view));
+  std::map<ElementType, Pattern> patterns;
+  for (const auto &[type, bytes] : longest)
+    patterns.try_emplace(type, memory, type, bytes);
+  return patterns;
 }
 
 } // namespace
@@ -58,25 +57,19 @@ Operands::Operands(Memory &memory, const KernelSpec &spec, std::int64_t spread)
     : space(memory, sized(bytesOfCopy(spec) * copiesOf(spec, spread))),
       step(memory, sizeof(StepNumbers)) {
   const std::int64_t number = copiesOf(spec, spread);
+  std::map<ElementType, Pattern> patterns = patternsOf(memory, spec);
   std::byte *at = space.get();
   for (std::int64_t c = 0; c < number; ++c) {
     Copy &copy = copies.emplace_back();
     for (const TensorView &view : spec.inputs) {
-      const std::vector<std::byte> pattern = patternOf(view.type);
-      const std::size_t all = sized(bytesIn(view));
-      for (std::size_t done = 0; done < all; done += pattern.size())
-        memory.upload(at + done, pattern.data(),
-                      std::min(pattern.size(), all - done));
+      patterns.at(view.type).fill(at, bytesIn(view));
       copy.inputs.push_back(at);
       at += rounded(bytesIn(view));
     }
-    // Zeros, as they were: memory is touched here, not when it is timed.
-    const std::vector<std::byte> zeros(1 << 16);
+    // Zeros, as they were. The host's are touched here, not when it is timed.
     for (const TensorView &view : spec.outputs) {
-      const std::size_t all = sized(bytesIn(view));
-      for (std::size_t done = 0; done < all; done += zeros.size())
-        memory.upload(at + done, zeros.data(),
-                      std::min(zeros.size(), all - done));
+      if (memory.isHosts())
+        std::memset(at, 0, sized(bytesIn(view)));
       copy.outputs.push_back(at);
       at += rounded(bytesIn(view));
     }

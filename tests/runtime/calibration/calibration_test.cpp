@@ -8,8 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/backend/element.h"
 #include "runtime/calibration/kernel_runs.h"
 #include "runtime/calibration/link_runs.h"
+#include "runtime/calibration/operands.h"
 #include "tests/runtime/calibration/fake_machine.h"
 
 namespace mtplan::runtime {
@@ -46,6 +48,41 @@ TEST(Timing, IsTheMedianAndTheMiddleHalf) {
   EXPECT_EQ(timing.high, 9.0);
   EXPECT_EQ(timing.samples, 5);
   EXPECT_EQ(timingOf({1.0, 2.0}).seconds, 1.5);
+}
+
+/// Whether all that it reads is filled, and where that lies.
+class Reader final : public Kernel {
+public:
+  explicit Reader(const KernelSpec &theSpec) : spec(theSpec) {}
+  void run(const Invocation &call) override {
+    for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
+      const TensorView &view = spec.inputs[i];
+      seen.insert(call.inputs[i]);
+      for (std::int64_t e = 0; e < view.elements(); ++e)
+        zeros += readElement(view.type, call.inputs[i], e) == 0.0;
+    }
+  }
+
+  std::set<const void *> seen;
+  std::int64_t zeros = 0;
+
+private:
+  const KernelSpec spec;
+};
+
+TEST(Operands, AreFilledInEveryCopy) {
+  const KernelSpec spec{
+      "embedding",
+      "embedding",
+      {},
+      {{ElementType::i32, {2, 3}, {}}, {ElementType::bf16, {100, 200}, {}}},
+      {{ElementType::bf16, {2, 3, 200}, {}}}};
+  Operands operands(hostMemory(), spec, 100'000);
+  Reader reader(spec);
+  for (int number = 0; number < 4; ++number)
+    operands.run(reader, number);
+  EXPECT_EQ(reader.seen.size(), 2U * 3); // copies, of 43 kB each
+  EXPECT_LE(reader.zeros, 4 * 100);
 }
 
 // The first run is long, and so is every fourth sample: neither counts.
