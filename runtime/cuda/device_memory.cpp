@@ -77,7 +77,12 @@ public:
 protected:
   virtual void *take(std::size_t bytes) {
     void *data = nullptr;
-    MTPLAN_CUDA(cudaMalloc(&data, bytes));
+    try {
+      MTPLAN_CUDA(cudaMalloc(&data, bytes));
+    } catch (const DeviceError &) {
+      cudaGetLastError(); // not that of who takes less
+      throw;
+    }
     return data;
   }
 
