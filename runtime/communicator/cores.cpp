@@ -3,9 +3,12 @@
 #include "runtime/communicator/cores.h"
 
 #include <algorithm>
+#include <array>
 #include <thread>
+#include <vector>
 
 #include <sched.h>
+#include <unistd.h>
 
 namespace mtplan::runtime {
 namespace {
@@ -18,6 +21,15 @@ int coresAllowed(int cores) {
   return std::max(1, CPU_COUNT(&set));
 }
 
+int coresOfHost() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+struct Whereabouts {
+  std::array<char, 64> host{};
+  std::int32_t process = 0;
+};
+
 } // namespace
 
 int ranksOfHost(const Launch &launch, int ranks) {
@@ -27,14 +39,32 @@ int ranksOfHost(const Launch &launch, int ranks) {
 }
 
 int coresOfRank(const Launch &launch, int ranks) {
-  const int cores =
-      std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int cores = coresOfHost();
   const int allowed = coresAllowed(cores),
             here = std::max(1, ranksOfHost(launch, ranks));
   // Threads have the cores of their process together; a process has its own.
   return std::max(1, launch.transport == Transport::threads
                          ? allowed / here
                          : std::min(allowed, cores / here));
+}
+
+int coresOfRank(World &world) {
+  static_assert(sizeof(Whereabouts) % 4 == 0);
+  Whereabouts mine;
+  gethostname(mine.host.data(), mine.host.size() - 1);
+  mine.process = getpid();
+  std::vector<Whereabouts> all(static_cast<std::size_t>(world.size()));
+  world.everyone("cores")->allGather(
+      "where ranks are", &mine, all.data(),
+      {ElementType::i32, 1, sizeof(Whereabouts) / 4});
+  int here = 0, threads = 0;
+  for (const Whereabouts &each : all)
+    if (each.host == mine.host) {
+      ++here;
+      threads += each.process == mine.process;
+    }
+  const int cores = coresOfHost();
+  return std::max(1, std::min(coresAllowed(cores) / threads, cores / here));
 }
 
 } // namespace mtplan::runtime

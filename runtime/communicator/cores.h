@@ -15,6 +15,9 @@ int ranksOfHost(const Launch &launch, int ranks);
 /// process may use, which ranks that are threads of it share; at least one.
 int coresOfRank(const Launch &launch, int ranks);
 
+/// The same, as the ranks tell each other where they are: every rank calls it.
+int coresOfRank(World &world);
+
 } // namespace mtplan::runtime
 
 #endif // MTPLAN_RUNTIME_COMMUNICATOR_CORES_H

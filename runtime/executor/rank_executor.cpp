@@ -6,11 +6,11 @@
 #include <set>
 #include <stdexcept>
 
-#include "runtime/backend/element.h"
 #include "runtime/backend/fixed_runs.h"
 #include "runtime/executor/collective_arenas.h"
 #include "runtime/executor/index_walk.h"
 #include "runtime/executor/task.h"
+#include "runtime/training/piece_filler.h"
 
 namespace mtplan::runtime {
 
@@ -22,6 +22,14 @@ std::size_t sized(std::int64_t number) {
 
 std::size_t bytesOf(const TensorView &view) {
   return sized(view.elements() * runtime::bytesOf(view.type));
+}
+
+bool isSamePiece(const TensorView &one, const TensorView &other) {
+  return one.shape == other.shape &&
+         std::ranges::equal(
+             one.pieces, other.pieces, [](const Span &a, const Span &b) {
+               return a.offset == b.offset && a.global == b.global;
+             });
 }
 
 std::set<int> seenByAny(const std::vector<std::set<int>> &arenas) {
@@ -155,40 +163,29 @@ void RankExecutor::prepareOwnKernels() {
 
 RankExecutor::~RankExecutor() = default;
 
-// The weight and its master come of the same numbers, the master unrounded.
-// Some rows at a time: a whole piece in double precision may be much.
-void RankExecutor::initialise(const InitialValues &initial) {
-  constexpr std::int64_t kMany = 1 << 18;
-  std::vector<double> values;
-  std::vector<std::byte> stored;
-  auto fill = [&](const Parameter &parameter, const Tensor &tensor, int copy) {
-    TensorView piece = where.viewOf(tensor);
-    std::byte *data = memory.at(tensor, copy, 0);
-    Memory &near = memory.memoryOf(tensor);
-    const std::int64_t rows = piece.shape.empty() ? 1 : piece.shape[0];
-    const std::int64_t row = piece.elements() / rows;
-    const std::int64_t step = std::max<std::int64_t>(1, kMany / row);
-    for (std::int64_t first = 0; first < rows; first += step) {
-      TensorView some = piece;
-      const std::int64_t count = std::min(step, rows - first);
-      if (!some.shape.empty()) {
-        some.shape[0] = count;
-        some.pieces[0].offset += first;
-      }
-      values.assign(sized(count * row), 0.0);
-      initial(parameter, copy, some, values.data());
-      stored.resize(bytesOf(some));
-      for (std::int64_t i = 0; i < count * row; ++i)
-        writeElement(tensor.type, stored.data(), i, values[sized(i)]);
-      near.upload(data + first * row * runtime::bytesOf(tensor.type),
-                  stored.data(), stored.size());
-    }
-  };
+// The weight and its master come of the same numbers, the master unrounded:
+// drawn once where both are the same piece.
+void RankExecutor::initialise(const InitialValues &initial, int threads) {
+  PieceFiller filler(backend.memory().staging(), threads);
   for (const Parameter &parameter : own.parameters)
     for (int copy = 0; copy < parameter.copies; ++copy) {
-      fill(parameter, parameter.value, copy);
-      if (parameter.master)
-        fill(parameter, *parameter.master, copy);
+      const auto placed = [&](const Tensor &tensor) {
+        return Filled{tensor.type, memory.at(tensor, copy, 0),
+                      &memory.memoryOf(tensor)};
+      };
+      const DrawPart draw = [&](const TensorView &part, double *values) {
+        initial(parameter, copy, part, values);
+      };
+      const TensorView piece = where.viewOf(parameter.value);
+      std::vector<Filled> both{placed(parameter.value)};
+      if (parameter.master) {
+        const TensorView its = where.viewOf(*parameter.master);
+        if (isSamePiece(its, piece))
+          both.push_back(placed(*parameter.master));
+        else
+          filler.fill(its, {placed(*parameter.master)}, draw);
+      }
+      filler.fill(piece, both, draw);
     }
 }
 

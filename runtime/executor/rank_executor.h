@@ -35,7 +35,8 @@
 
 namespace mtplan::runtime {
 
-/// Fills a piece of a copy of a parameter before training.
+/// Fills a piece of a copy of a parameter before training. Called by several
+/// threads at a time.
 using InitialValues =
     std::function<void(const Parameter &parameter, int copy,
                        const TensorView &piece, double *values)>;
@@ -110,7 +111,8 @@ public:
   RankExecutor(const Plan &thePlan, World &theWorld, Backend &theBackend);
   ~RankExecutor();
 
-  void initialise(const InitialValues &initial);
+  /// \param threads  that draw, with the caller's, >= 1; no bit depends on it
+  void initialise(const InitialValues &initial, int threads = 1);
   StepOutput step(const StepInput &input);
   /// The reports of a step that only goes forward. Nothing is dropped, and
   /// nothing that training keeps from step to step is changed or counted.

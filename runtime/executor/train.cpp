@@ -6,6 +6,7 @@
 #include <chrono>
 #include <string>
 
+#include "runtime/communicator/cores.h"
 #include "runtime/metrics/process_memory.h"
 #include "runtime/training/initial_values.h"
 
@@ -28,11 +29,13 @@ public:
         isQueued(backend.queue().records()), rule(settingsOf(options)),
         flops(sumOfAll(rank.flops())) {
     Initialisation how{options.seed, options.deviation, plan.layers};
-    rank.initialise([&](const Parameter &parameter, int copy,
-                        const TensorView &piece, double *values) {
-      fillInitial(how, parameter.label, parameter.firstCopy + copy,
-                  parameter.init, piece, values);
-    });
+    rank.initialise(
+        [&](const Parameter &parameter, int copy, const TensorView &piece,
+            double *values) {
+          fillInitial(how, parameter.label, parameter.firstCopy + copy,
+                      parameter.init, piece, values);
+        },
+        coresOfRank(world));
     if (!hooks.resume)
       return;
     if (const std::optional<TrainState> other = hooks.resume(rank)) {

@@ -210,6 +210,14 @@ TEST(Communicator, ThreadsShareTheCoresOfTheirProcess) {
   }).join();
 }
 
+// As they find out by themselves.
+TEST(Communicator, RanksOfOneProcessShareItsCores) {
+  for (const int ranks : {1, 2, 64})
+    runOnThreads(ranks, {}, [&](World &world) {
+      EXPECT_EQ(coresOfRank(world), coresOfRank({}, ranks));
+    });
+}
+
 // More ranks than this machine's processors.
 TEST(Communicator, ManyRanksOnFewProcessors) {
   runOnThreads(16, {}, [](World &world) {
