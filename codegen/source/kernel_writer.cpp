@@ -13,9 +13,9 @@ using namespace runtime;
 KernelWriter::KernelWriter(const Instruction &theInstruction,
                            const Program &theProgram,
                            const StageNames &theNames, Text &theText,
-                           std::set<std::string> &theNeeded)
+                           Needs &theNeeds)
     : instruction(theInstruction), program(theProgram), names(theNames),
-      text(theText), needed(theNeeded) {
+      text(theText), wanted(theNeeds) {
   const auto &call = std::get<KernelCall>(instruction.what);
   spec = {call.kernel, instruction.label, call.settings, {}, {}};
   for (const Tensor &tensor : instruction.inputs)
@@ -85,16 +85,15 @@ void writeInTurn(const KernelWriter &to) {
   one.what = KernelCall{first.kernel, first.settings};
   one.inputs = halves.firstInputs;
   one.outputs = halves.firstOutputs;
-  writeKernel(one, to.program, to.names, to.text, to.needed);
+  writeKernel(one, to.program, to.names, to.text, to.wanted);
   one.what = KernelCall{second.kernel, second.settings};
   one.inputs = halves.secondInputs;
   one.outputs = halves.secondOutputs;
-  writeKernel(one, to.program, to.names, to.text, to.needed);
+  writeKernel(one, to.program, to.names, to.text, to.wanted);
 }
 
 void writeKernel(const Instruction &instruction, const Program &program,
-                 const StageNames &names, Text &text,
-                 std::set<std::string> &needed) {
+                 const StageNames &names, Text &text, Needs &needs) {
   static const KernelTable kTable = [] {
     KernelTable table;
     addElementKernels(table);
@@ -111,7 +110,7 @@ void writeKernel(const Instruction &instruction, const Program &program,
                       "): there is no way yet to write this kernel into a "
                       "program that stands alone");
   try {
-    found->second(KernelWriter(instruction, program, names, text, needed));
+    found->second(KernelWriter(instruction, program, names, text, needs));
   } catch (const std::runtime_error &fault) {
     throw SourceError(fault.what());
   }

@@ -17,7 +17,7 @@ class KernelWriter {
 public:
   KernelWriter(const runtime::Instruction &theInstruction,
                const runtime::Program &theProgram, const StageNames &theNames,
-               Text &theText, std::set<std::string> &theNeeded);
+               Text &theText, Needs &theNeeds);
 
   std::string in(std::size_t i) const;  ///< operand i, or "kNone"
   std::string out(std::size_t i) const; ///< result i, or "kNowhere"
@@ -51,7 +51,7 @@ public:
     return later.empty() ? "true" : later;
   }
   void needs(const char *header) const {
-    needed.insert(std::string("runtime/cuda/device/") + header);
+    wanted.files.insert(std::string("runtime/cuda/device/") + header);
   }
   /// A line, or some: function<R>(now.stream(), arguments...);
   void call(const std::string &function,
@@ -68,7 +68,7 @@ public:
   const runtime::Program &program;
   const StageNames &names;
   Text &text;
-  std::set<std::string> &needed;
+  Needs &wanted;
   runtime::KernelSpec spec; ///< without places: of any rank
   std::string real;         ///< "float" or "double"
   std::string axis;         ///< of setting "axis"; "" if there is none

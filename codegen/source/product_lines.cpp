@@ -1,5 +1,6 @@
 //===- product_lines.cpp - Products of matrices ---------------------------===//
 
+#include <algorithm>
 #include <utility>
 
 #include "codegen/source/kernel_writer.h"
@@ -44,15 +45,45 @@ std::vector<std::string> membersOf(const MatrixShape &shape) {
   return members;
 }
 
-/// multiply(now, {members...}, operands...);
+std::string sumsText(const MatrixShape &shape) {
+  return shape.sums == OperandSum::a ? ".sums = OperandSum::a"
+                                     : ".sums = OperandSum::b";
+}
+
+/// Whether a call may have either of both.
+enum class Varies { nothing, adds, biasOrAdds };
+
+/// Adds what calls of the shape ask cuBLASLt for.
+void ask(const KernelWriter &to, MatrixShape shape, Varies how) {
+  const auto add = [&] {
+    auto &all = to.wanted.products;
+    if (std::ranges::find(all, shape) == all.end())
+      all.push_back(shape);
+  };
+  if (how == Varies::nothing)
+    return add();
+  shape.adds = false;
+  add();
+  shape.adds = true;
+  shape.biased = shape.biased && how == Varies::adds;
+  add();
+}
+
+/// function(first, {members...}, operands...);
+void writeCall(const std::string &function, const char *first,
+               std::vector<std::string> members,
+               const std::vector<std::string> &operands, Text &text) {
+  members.front() = "{" + members.front();
+  members.back() += "}";
+  members.insert(members.begin(), first);
+  members.insert(members.end(), operands.begin(), operands.end());
+  text.call(function, members);
+}
+
 void writeMultiply(const KernelWriter &to, const std::string &function,
                    std::vector<std::string> members,
                    const std::vector<std::string> &operands) {
-  members.front() = "{" + members.front();
-  members.back() += "}";
-  members.insert(members.begin(), "now");
-  members.insert(members.end(), operands.begin(), operands.end());
-  to.text.call(function, members);
+  writeCall(function, "now", std::move(members), operands, to.text);
 }
 
 /// `data`, so many elements on in every step of the loops.
@@ -117,6 +148,8 @@ public:
                          .append(")"));
       }
     std::vector<std::string> members = membersOf(calls.first);
+    ask(to, calls.first,
+        calls.summed.empty() ? Varies::nothing : Varies::biasOrAdds);
     if (!calls.summed.empty())
       spoilFirst(members);
     writeMultiply(to, "multiply", std::move(members),
@@ -183,13 +216,15 @@ void writeFollowed(const KernelWriter &to) {
                       {"nullptr", data(whole->takesKept ? to.in(whole->operands)
                                                         : to.out(0))});
     std::vector<std::string> members = membersOf(whole->shape);
-    if (whole->shape.adds && !whole->takesAddend)
-      members.back() = ".adds = " + to.adds();
+    const std::string adds = to.adds();
+    const bool accumulates = whole->shape.adds && !whole->takesAddend;
+    ask(to, whole->shape,
+        accumulates && adds != "true" ? Varies::adds : Varies::nothing);
+    if (accumulates)
+      members.back() = ".adds = " + adds;
     if (whole->shape.sums == OperandSum::none)
       return writeMultiply(to, "multiply", members, operands);
-    members.push_back(whole->shape.sums == OperandSum::a
-                          ? ".sums = OperandSum::a"
-                          : ".sums = OperandSum::b");
+    members.push_back(sumsText(whole->shape));
     operands.erase(operands.begin() + 2); // there is no bias
     for (const std::string &one :
          {to.in(1), to.out(whole->biasGradient),
@@ -219,6 +254,15 @@ void writeLetterSum(const KernelWriter &to) {
 }
 
 } // namespace
+
+void writeChoices(const Needs &needs, Text &text) {
+  for (const MatrixShape &shape : needs.products) {
+    std::vector<std::string> members = membersOf(shape);
+    if (shape.sums != OperandSum::none)
+      members.push_back(sumsText(shape));
+    writeCall("choose", "rank", std::move(members), {}, text);
+  }
+}
 
 void addProducts(KernelTable &table) {
   table["einsum"] = [](const KernelWriter &to) {

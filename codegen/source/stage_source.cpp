@@ -51,11 +51,10 @@ std::int64_t extent(const std::vector<std::int64_t> &shape, int first,
 class StageSource {
 public:
   StageSource(const Plan &thePlan, std::size_t theStage,
-              const SharedWords &theShared, Text &theText,
-              std::set<std::string> &theNeeded)
+              const SharedWords &theShared, Text &theText)
       : plan(thePlan), number(static_cast<int>(theStage)),
         stage(plan.stages[theStage]), shared(theShared), text(theText),
-        needed(theNeeded), names(plan, stage) {
+        names(plan, stage) {
     std::set<std::string> taken = {
         "buf",    "initialise", "gradients", "wideGradients",
         "update", "squares",    "open",      "forwardAndBackward"};
@@ -64,7 +63,8 @@ public:
     updates.emplace(stage, names, functions, taken);
   }
 
-  void write() {
+  /// \return files of the runtime that it calls
+  std::set<std::string> write() {
     text.line("namespace stage" + std::to_string(number) + " {");
     text.line();
     writeBuffers();
@@ -77,6 +77,7 @@ public:
     writeUpdate();
     text.line();
     text.line("} // namespace stage" + std::to_string(number));
+    return std::move(needs.files);
   }
 
 private:
@@ -147,7 +148,7 @@ private:
         text.comment(titleOf(program, instruction));
       order.before(i);
       if (end > i + 1)
-        updates->writeLaunch(which, i, text, needed);
+        updates->writeLaunch(which, i, text, needs.files);
       else
         writeInstruction(program, instruction, order.runOf(i));
       for (; i < end; ++i)
@@ -191,7 +192,7 @@ private:
             plan.streams[indexed(instruction.stream)] +
             "; in a program that stands alone kernels are all on " +
             plan.streams.front());
-      writeKernel(instruction, program, names, text, needed);
+      writeKernel(instruction, program, names, text, needs);
     } else if (const auto *collective =
                    std::get_if<Collective>(&instruction.what)) {
       writeCollective(instruction, *collective, run);
@@ -329,7 +330,7 @@ private:
 
   void writeOpen() {
     text.line();
-    text.comment("Its memory.");
+    text.comment("Its memory, and what cuBLASLt does its products by.");
     text.open("void open(Rank &rank) {");
     for (const Arena &arena : stage.arenas)
       if (arena.size > 0)
@@ -337,6 +338,7 @@ private:
                   ", " + std::to_string(arena.size) + ");");
     if (const std::int64_t bytes = bytesOfInputs(); bytes > 0)
       text.line("rank.inputs.open(" + std::to_string(bytes) + ");");
+    writeChoices(needs, text);
     text.close();
   }
 
@@ -470,7 +472,7 @@ private:
   const Stage &stage;
   const SharedWords &shared;
   Text &text;
-  std::set<std::string> &needed;
+  Needs needs;
   const StageNames names;
   std::vector<std::string> functions; ///< by program
   std::optional<UpdateLines> updates; ///< of the functions
@@ -480,7 +482,7 @@ private:
 
 void writeStage(const Plan &plan, std::size_t stage, const SharedWords &shared,
                 Text &text, std::set<std::string> &needed) {
-  StageSource(plan, stage, shared, text, needed).write();
+  needed.merge(StageSource(plan, stage, shared, text).write());
 }
 
 } // namespace mtplan::codegen

@@ -14,7 +14,8 @@ const ProductCalls &productCalls();
 
 /// While this lives, no product of this thread is given a vector to add; nor of
 /// a process whose environment has MTPLAN_REFUSED_BIASES. One that has
-/// MTPLAN_REFUSED_GELUS has none with a gelu or its derivative.
+/// MTPLAN_REFUSED_GELUS has none with a gelu or its derivative. A process that
+/// was told so and refused nothing fails.
 struct RefusedBiases {
   RefusedBiases();
   ~RefusedBiases();

@@ -78,6 +78,7 @@ bool isJoined(const Captured &captured) {
 
 /// That a capture has begun, or ended.
 void count(const Captured &captured, int change) {
+  openCaptures += change;
   if (captured.mode != cudaStreamCaptureModeRelaxed)
     captures += change;
   if (captured.mode == cudaStreamCaptureModeGlobal)

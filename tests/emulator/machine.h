@@ -42,6 +42,8 @@ struct Captured {
 
 /// That this thread has begun and not ended, but for relaxed ones.
 extern thread_local int captures;
+/// That this thread has begun and not ended, of any mode.
+extern thread_local int openCaptures;
 /// Whether this thread may not do what would have to wait, and could not be
 /// captured: for one of its own, or of any thread that forbids it to all.
 bool isForbidden();

@@ -8,7 +8,7 @@ using namespace mtplan::emulator;
 
 namespace mtplan::emulator {
 
-thread_local int captures = 0;
+thread_local int captures = 0, openCaptures = 0;
 
 Machine &machine() {
   static Machine all;

@@ -40,23 +40,46 @@ void finish(const Run &now, const MatrixShape &shape, const Tensor &sums,
   }
 }
 
+/// What is left of it where the device has only the bare product, in the
+/// precision that the rest is done in; c is contiguous.
+inline MatrixShape bareOf(MatrixShape shape) {
+  shape.biased = shape.adds = false;
+  shape.epilogue = Epilogue::none;
+  if (shape.result != ElementType::f64)
+    shape.result = ElementType::f32;
+  shape.c = {shape.n, 1, shape.m * shape.n};
+  return shape;
+}
+
+/// Has algorithms chosen for what `multiply` and `multiplyAndSum` do of a
+/// shape. cuBLASLt is not asked while the step is captured: nobody promises an
+/// answer then, and CUDA 13.3's has been seen to fail.
+inline void choose(Rank &rank, MatrixShape shape) {
+  if (rank.products->find(shape))
+    return;
+  if (shape.sums != OperandSum::none) {
+    shape.sums = OperandSum::none;
+    choose(rank, shape);
+  } else {
+    rank.products->find(bareOf(shape));
+  }
+}
+
 /// The same as `multiply`, where the device has only the bare product: it is
 /// rounded after all else.
 /// \throws DeviceError if it has not even that, or c is not contiguous
 inline void multiplyAndFinish(const Run &now, const MatrixShape &shape,
                               const MatrixOperands &operands) {
-  MatrixShape bare = shape;
-  bare.biased = bare.adds = false;
-  bare.epilogue = Epilogue::none;
+  const bool isBare =
+      !shape.biased && !shape.adds && shape.epilogue == Epilogue::none;
   const bool isContiguous =
       (shape.m == 1 || shape.c.row == shape.n) &&
       (shape.batches == 1 || shape.c.batch == shape.m * shape.n);
   MatrixProducts &products = *now.rank.products;
-  if (bare == shape || !isContiguous)
+  if (isBare || !isContiguous)
     products.of(shape); // which says why not
+  const MatrixShape bare = bareOf(shape);
   const bool isDouble = shape.result == ElementType::f64;
-  bare.result = isDouble ? ElementType::f64 : ElementType::f32;
-  bare.c = {shape.n, 1, shape.m * shape.n};
   const MatrixProduct &product = products.of(bare);
   const std::size_t room = roundedUp(product.workspaceBytes());
   const std::int64_t elements = shape.batches * shape.m * shape.n;
@@ -71,8 +94,7 @@ inline void multiplyAndFinish(const Run &now, const MatrixShape &shape,
     finish<float>(now, shape, sums, operands);
 }
 
-/// c = epilogue(a b + bias + before), as the shape has it; algorithms are
-/// chosen when a shape is first met.
+/// c = epilogue(a b + bias + before), as the shape has it.
 /// \param before  null: c itself
 inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
                      const void *b, const void *bias, void *c,
