@@ -80,10 +80,10 @@ std::vector<Attention> attentionsOf(std::int64_t width) {
        width,
        true,
        0.2,
-       {{0, 2}, {70, 140}, {half, 2 * half}}},
+       {{1, 5}, {70, 140}, {half, 2 * half}}},
       {1, 5, 2, 67, 2, width, false, 0.1, {}},
       {1, 131, 2, 33, 1, width, false, 0.0, {}},
-      {1, 40, 1, 36, 1, width, true, 0.3, {{0, 1}, {2, 42}, {0, width}}},
+      {1, 40, 1, 36, 1, width, true, 0.3, {{3, 4}, {2, 42}, {0, width}}},
       {1, 70, 1, 210, 1, width, false, 0.1, {}, 40.0},
   };
 }

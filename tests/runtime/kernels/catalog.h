@@ -18,6 +18,10 @@ inline constexpr std::int64_t kSamples = 4;
 /// f64, else of f32
 std::vector<Case> catalog(ElementType type, unsigned seed);
 
+/// Attention of 16 bits and its gradient, as models have it, which more ways
+/// are made for than one.
+std::vector<Case> modelAttention(ElementType type, unsigned seed);
+
 } // namespace mtplan::runtime::testing
 
 #endif // MTPLAN_TESTS_RUNTIME_KERNELS_CATALOG_H

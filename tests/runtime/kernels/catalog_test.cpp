@@ -105,7 +105,7 @@ void Writer::pointwise() {
           named("activation_grad").set("kind", kind).in(x).in(x).out(x));
     }
   }
-  const std::vector<Span> pieces{{0, kB}, {3, 20}, {11, 44}};
+  const std::vector<Span> pieces{{1, kB + 2}, {3, 20}, {11, 44}};
   for (double rate : {0.0, 0.3})
     cases.push_back(named("dropout")
                         .set("rate", rate)
@@ -154,7 +154,7 @@ void Writer::attention(const Shape &query, const Shape &key,
   const auto settings = [&](Case one) {
     one.set("head_dim", width)
         .set("causal", std::int64_t{causal ? 1 : 0})
-        .set("scale", 0.4)
+        .set("scale", width < 64 ? 0.4 : 0.125)
         .set("rate", rate)
         .set("mask", "h.*.attn.drop");
     if (biased)
@@ -392,6 +392,18 @@ void Writer::updates() {
 
 } // namespace
 
+std::vector<Case> modelAttention(ElementType type, unsigned seed) {
+  Writer writer(type, seed);
+  for (const double rate : {0.0, 0.1}) {
+    // Heads of GPT-2 1.2B, and of Llamas, that share keys; several tiles.
+    writer.attention({2, 150, 192}, {2, 150, 192}, {}, rate, true, false, 96);
+    writer.attention({2, 150, 128}, {2, 150, 64}, {}, rate, true, false, 64);
+  }
+  // Fewer queries than keys, all of which are seen.
+  writer.attention({1, 70, 64}, {1, 150, 64}, {}, 0.0, false, false, 64);
+  return writer.cases;
+}
+
 std::vector<Case> catalog(ElementType type, unsigned seed) {
   Writer writer(type, seed);
   writer.products();
@@ -400,8 +412,8 @@ std::vector<Case> catalog(ElementType type, unsigned seed) {
   writer.norms();
   // Shared heads, more than a block of queries and of keys, pieces, masks.
   writer.attention({kB, 9, 12}, {kB, 9, 12}, {}, 0.0, true, false);
-  writer.attention({kB, 70, 24}, {kB, 140, 12}, {{0, kB}, {70, 140}, {24, 48}},
-                   0.2, true, false);
+  writer.attention({kB, 70, 24}, {kB, 140, 12},
+                   {{2, kB + 3}, {70, 140}, {24, 48}}, 0.2, true, false);
   writer.attention({kB, 5, 12}, {kB, 67, 6}, {}, 0.1, false, false);
   writer.attention({kB, 9, 12}, {kB, 9, 12}, {}, 0.1, true, true);
   // As wide as tensor cores want heads.
