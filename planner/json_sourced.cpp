@@ -95,6 +95,24 @@ SourcedFields::rows(const std::string &key,
   return result;
 }
 
+std::vector<std::string> SourcedFields::texts(const std::string &key) {
+  std::vector<std::string> result;
+  plain.need(key);
+  const json *list = value(key);
+  if (!list)
+    return result;
+  if (!list->is_array() || list->empty()) {
+    errors.push_back(pointerTo(key) + ": must be an array, not empty");
+    return result;
+  }
+  for (std::size_t i = 0; i < list->size(); ++i)
+    if (const json &text = (*list)[i]; text.is_string())
+      result.push_back(text.get<std::string>());
+    else
+      errors.push_back(childPointer(pointerTo(key), i) + ": must be a string");
+  return result;
+}
+
 std::vector<double> SourcedFields::numbers(const std::string &key,
                                            const NumberRange &range) {
   std::vector<double> result;

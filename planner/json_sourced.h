@@ -35,6 +35,8 @@ public:
   /// \param ranges  by column
   std::vector<std::vector<double>> rows(const std::string &key,
                                         const std::vector<NumberRange> &ranges);
+  /// Strings, at least one; empty, and a note, if the member is missing.
+  std::vector<std::string> texts(const std::string &key);
   /// Numbers, at least one; empty if the member is missing.
   std::vector<double> numbers(const std::string &key, const NumberRange &range);
 

@@ -40,9 +40,17 @@ BytesPerSec measuredPassRate(const Software &software, const Device &device,
 
 bool joins(const Software &software, const Device &device,
            std::string_view name, Precision precision) {
-  const MeasuredKernels *kernels = measuredOf(software, device);
-  return kernels &&
-         std::ranges::binary_search(kernels->joins[storedAs(precision)], name);
+  if (const MeasuredKernels *kernels = measuredOf(software, device))
+    return std::ranges::binary_search(kernels->joins[storedAs(precision)],
+                                      name);
+  const auto &[devices, kernels] = software.joins;
+  const std::vector<std::string> &names = kernels[storedAs(precision)];
+  return std::ranges::any_of(devices,
+                             [&](const std::string &one) {
+                               return one == device.name ||
+                                      one == device.architecture;
+                             }) &&
+         std::ranges::find(names, name) != names.end();
 }
 
 std::string joinName(std::string_view maker, std::string_view kernel,

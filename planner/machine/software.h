@@ -11,6 +11,7 @@
 #ifndef MTPLAN_PLANNER_MACHINE_SOFTWARE_H
 #define MTPLAN_PLANNER_MACHINE_SOFTWARE_H
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -57,6 +58,14 @@ struct ScoreTraffic {
   /// The one kernel is there if heads times samples on a rank divide by this
   /// and the keys are at most that many.
   int fusedMultiple = 1, fusedLongest = 0;
+};
+
+/// Kernels that are done at once with the one before them, on some devices.
+struct KernelJoins {
+  std::vector<std::string> devices; ///< Device::name or Device::architecture
+  /// By Precision, as joinName has them.
+  std::array<std::vector<std::string>, 3> kernels;
+  bool operator==(const KernelJoins &) const = default;
 };
 
 struct AttentionKernel {
@@ -135,6 +144,7 @@ struct Software {
   /// Products of one input (q, k and v) are one, and the gradients of that
   /// input need no sum in memory.
   bool joinsProducts = false;
+  KernelJoins joins;
   ParameterTraffic parameters;
   /// Recomputation ends with the last value that backward reads.
   bool stopsRecomputeEarly = false;
@@ -165,7 +175,8 @@ BytesPerSec measuredPassRate(const Software &software, const Device &device,
                              std::string_view kernel, Precision precision,
                              std::string_view variant = {});
 
-/// Whether it was seen to do a kernel at once with the one before it.
+/// Whether it does a kernel at once with the one before it: as was measured on
+/// the device, else as the software's file has it.
 /// \param name  joinName of the two
 bool joins(const Software &software, const Device &device,
            std::string_view name, Precision precision);

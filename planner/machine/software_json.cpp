@@ -78,6 +78,13 @@ template <typename File> void visit(File &file, AttentionKernel &attention) {
   file.number("backward_kernels", kKernels, attention.backwardKernels);
 }
 
+template <typename File> void visit(File &file, KernelJoins &joins) {
+  file.texts("devices", joins.devices);
+  for (const Precision precision :
+       {Precision::fp32, Precision::fp16, Precision::bf16})
+    file.texts(nameOf(precision), joins.kernels[storedAs(precision)]);
+}
+
 template <typename File> void visit(File &file, ParameterTraffic &parameters) {
   file.number("gradient_bytes", kBytes, parameters.gradient);
   file.number("optimizer_bytes", kBytes, parameters.optimizer);
@@ -118,6 +125,7 @@ template <typename File> void visit(File &file, Software &software) {
   file.object("passes", software.passes);
   file.number("cross_entropy_bytes", kBytes, software.crossEntropy);
   file.flag("joins_products", software.joinsProducts);
+  file.rareObject("joins", software.joins);
   file.rareObject("fp8_casts", software.casts);
   file.object("parameters", software.parameters);
   file.flag("stops_recompute_early", software.stopsRecomputeEarly);
@@ -156,6 +164,9 @@ public:
     value = static_cast<int>(fields.count(key, kMostKeys));
   }
   void flag(const char *key, bool &value) { value = fields.flag(key); }
+  void texts(const char *key, std::vector<std::string> &value) {
+    value = fields.texts(key);
+  }
   void delay(const char *key, std::optional<Seconds> &value) {
     if (std::optional<double> us = fields.optional(key, kDelay))
       value = Seconds{kMicro * *us};
@@ -228,6 +239,9 @@ public:
   }
   void count(const char *key, int value) { file[key] = quantity(value); }
   void flag(const char *key, bool value) { file[key] = quantity(value); }
+  void texts(const char *key, const std::vector<std::string> &value) {
+    file[key] = quantity(value);
+  }
   void delay(const char *key, const std::optional<Seconds> &value) {
     if (value)
       file[key] = quantity(value->value / kMicro);

@@ -58,7 +58,8 @@ struct LayoutDomain {
   /// Index of `layout`, added if it is new.
   int add(const Layout &layout);
   int find(const Layout &layout) const; ///< or -1
-  /// \param passed  from operator to operator, so that exposedTime() applies
+  /// \param passed  from operator to operator, so that exposedTime() applies,
+  ///                and nothing of 16 bits that is whole becomes partial
   /// \param tiles   if not: see stateTime()
   void price(const std::vector<std::int64_t> &shape, double elementBytes,
              bool passed, const Setting &setting, int tiles = 1);

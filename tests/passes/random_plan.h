@@ -11,6 +11,7 @@
 #ifndef MTPLAN_TESTS_PASSES_RANDOM_PLAN_H
 #define MTPLAN_TESTS_PASSES_RANDOM_PLAN_H
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <ostream>
@@ -101,6 +102,10 @@ public:
     EXPECT_TRUE(mlir::succeeded(manager.run(*module)));
     resizeBatch(*module, samples);
     graph = buildModelGraph(*module);
+    // Of 16 bits nothing that is whole becomes partial. What is legal is tried.
+    for (planner::SegmentGraph &segment : graph.segments)
+      for (planner::Tensor &tensor : segment.tensors)
+        tensor.elementBytes = std::max(4, tensor.elementBytes);
   }
 
   /// Whether some element is dropped out.

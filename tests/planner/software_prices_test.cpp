@@ -1,6 +1,7 @@
 //===- software_prices_test.cpp - Traffic of parameters and tensors -------===//
 
 #include <array>
+#include <cmath>
 
 #include <gtest/gtest.h>
 
@@ -148,6 +149,39 @@ TEST_F(SoftwarePrices, ADomainHasAPricePerPhaseWhereTheyDiffer) {
   domain.price({1, 8, 16}, 2, false, setting);
   EXPECT_DOUBLE_EQ(domain.between(shard, all), 128 * kNano);
   EXPECT_DOUBLE_EQ(domain.between(shard, all, Phase::backward), 128 * kNano);
+}
+
+// Ranks' sums of 16 bits would each be rounded at the size of what one adds.
+TEST_F(SoftwarePrices, NothingWholeOf16BitsBecomesPartial) {
+  LayoutDomain domain;
+  const Layout layout = Layout::whole(3);
+  const int whole = domain.add(layout);
+  const int shard = domain.add(withPlacement(layout, kTensorAxis, 1));
+  const int partial = domain.add(withPlacement(layout, kTensorAxis, kPartial));
+  domain.price({1, 8, 16}, 2, true, setting);
+  EXPECT_TRUE(std::isinf(domain.between(whole, partial)));
+  EXPECT_TRUE(std::isinf(domain.between(shard, partial)));
+  EXPECT_TRUE(std::isfinite(domain.between(partial, whole)));
+  domain.price({1, 8, 16}, 4, true, setting);
+  EXPECT_TRUE(std::isfinite(domain.between(whole, partial)));
+}
+
+// What was measured on a device counts before the file.
+TEST_F(SoftwarePrices, JoinsAreOfDevices) {
+  software.name = "soft";
+  software.joins = {{"new", "one"}, {{{"dropout+add"}, {}, {"add"}}}};
+  Device device;
+  EXPECT_FALSE(joins(software, device, "add", Precision::bf16));
+  device.architecture = "new";
+  EXPECT_TRUE(joins(software, device, "add", Precision::bf16));
+  EXPECT_TRUE(joins(software, device, "add", Precision::fp8));
+  EXPECT_TRUE(joins(software, device, "dropout+add", Precision::fp32));
+  EXPECT_FALSE(joins(software, device, "dropout+add", Precision::bf16));
+  device.architecture = "";
+  device.name = "one";
+  EXPECT_TRUE(joins(software, device, "add", Precision::bf16));
+  device.kernels.software = "soft";
+  EXPECT_FALSE(joins(software, device, "add", Precision::bf16));
 }
 
 } // namespace

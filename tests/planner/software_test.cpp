@@ -1,6 +1,7 @@
 //===- software_test.cpp - Software files, good and bad -------------------===//
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -58,6 +59,11 @@ json smallFile() {
             {"flat_ring_GBps", quantity(14)},
             {"per_sharer_us", quantity(15)}}},
           {"joins_products", quantity(true)},
+          {"joins",
+           {{"devices", quantity({"new", "newer"})},
+            {"fp32", quantity({"add"})},
+            {"fp16", quantity({"mul"})},
+            {"bf16", quantity({"add", "dropout+add"})}}},
           {"fp8_casts",
            {{"input_bytes", quantity(16)},
             {"normalised_input_bytes", quantity(17)},
@@ -153,6 +159,10 @@ TEST(ParseSoftware, ReadsEveryNumber) {
   EXPECT_EQ(software.parameters.flatRing.value, 14e9);
   EXPECT_DOUBLE_EQ(software.parameters.perSharer.value, 15e-6);
   EXPECT_TRUE(software.joinsProducts);
+  EXPECT_EQ(software.joins.devices, (std::vector<std::string>{"new", "newer"}));
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(software.joins.kernels, (std::array{Names{"add"}, Names{"mul"},
+                                                Names{"add", "dropout+add"}}));
   EXPECT_EQ(software.casts.input, 16);
   EXPECT_EQ(software.casts.normalised, 17);
   EXPECT_EQ(software.casts.weight, 18);
@@ -206,9 +216,9 @@ TEST(ParseSoftware, AValueWithoutASourceIsRejected) {
                 pointer + ": must say where the number is from");
     }
   }
-  // 32 of passes, 9 of parameters, 4 and 5 of collectives, 4 of casts, 5 beside
-  // them; of attention 3 and 4, or 8 and 4; the launch.
-  EXPECT_EQ(values, 2 * 59 + 7 + 12 + 1);
+  // 32 of passes, 9 of parameters, 4 and 5 of collectives, 4 of casts, 4 of
+  // joins, 5 beside them; of attention 3 and 4, or 8 and 4; the launch.
+  EXPECT_EQ(values, 2 * 63 + 7 + 12 + 1);
 }
 
 TEST(ParseSoftware, EveryKeyIsNeeded) {
@@ -229,12 +239,14 @@ TEST(ParseSoftware, EveryKeyIsNeeded) {
        {"gathered_fp8_share", "flat_ring_GBps", "per_sharer_us"})
     rare["parameters"].erase(key);
   rare.erase("fp8_casts");
+  rare.erase("joins");
   rare["tensor_collectives"].erase("fp8_share");
   Software plain = parseSoftware(rare.dump());
   EXPECT_EQ(plain.parameters.gatheredFp8, 1.0);
   EXPECT_EQ(plain.parameters.flatRing.value, 0.0);
   EXPECT_EQ(plain.tensor.fp8, 1.0);
   EXPECT_EQ(plain.casts, CastTraffic{});
+  EXPECT_EQ(plain.joins, KernelJoins{});
   for (const char *key : {"kernel", "head_sizes", "rates"}) {
     json file = smallFile();
     file["attention"].erase(key);
@@ -261,6 +273,10 @@ TEST(ParseSoftware, AValueOfTheWrongKindIsRejected) {
   EXPECT_EQ(messageWith("/attention/head_sizes/value", json::array()),
             "/attention/head_sizes/value: must be an array of numbers, not "
             "empty");
+  EXPECT_EQ(messageWith("/joins/bf16/value", json::array()),
+            "/joins/bf16/value: must be an array, not empty");
+  EXPECT_EQ(messageWith("/joins/devices/value/1", 3),
+            "/joins/devices/value/1: must be a string");
   EXPECT_EQ(messageWith("/attention/kernel", "flash"),
             "/attention/kernel: must be one of \"fused\", \"scores\", got "
             "\"flash\"");

@@ -268,15 +268,22 @@ private:
     prices.assign(segment.tensors.size(), {});
     bool moves = allowed(Split::batch) || allowed(Split::sequence);
     for (std::size_t t = 0; t < layouts.size(); ++t) {
-      bool inPlace =
-          !moves && segment.tensors[t].shape.size() == 2; // weight or gradient
+      bool ofWeight = segment.tensors[t].shape.size() == 2; // or its gradient
+      bool inPlace = !moves && ofWeight;
       for (const Layout &from : layouts[t]) {
         prices[t].emplace_back();
         for (const Layout &to : layouts[t]) {
           int placed = placementOf(from, 1);
           bool stays = inPlace && placed >= 0 && placed != placementOf(to, 1);
+          // All are of 16 bits.
+          bool becomesPartial =
+              !ofWeight && std::ranges::any_of(to.partial, [&](int axis) {
+                return placementOf(from, axis) != kPartial;
+              });
           prices[t].back().push_back(
-              stays ? kNever : price(from, to, segment.tensors[t].shape));
+              stays || becomesPartial
+                  ? kNever
+                  : price(from, to, segment.tensors[t].shape));
         }
       }
     }

@@ -118,7 +118,8 @@ TEST(MaxStepTime, ThatNothingReachesIsSaidAsATime) {
   EXPECT_THAT(ran.out, testing::HasSubstr("\nNo plan is fast enough for a step "
                                           "in 1.00 ms, of 34 candidates.\n"
                                           "  dp "));
-  EXPECT_THAT(ran.out, testing::HasSubstr(": no plan is faster than 1.00 s\n"));
+  EXPECT_THAT(ran.out,
+              testing::ContainsRegex(": no plan is faster than [0-9.]+ m?s\n"));
   EXPECT_THAT(ran.out, testing::Not(testing::HasSubstr("Nearest: ")));
 }
 
