@@ -212,7 +212,9 @@ inline MatrixProduct::MatrixProduct(const Library &rank,
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
       library.handle, product.handle, bLayout.handle, aLayout.handle,
       cLayout.handle, cLayout.handle, preference.handle, 1, &best, &found);
-  if (status != CUBLAS_STATUS_SUCCESS || found == 0)
+  // Of an answer whose state is no success nothing else counts.
+  if (status != CUBLAS_STATUS_SUCCESS || found == 0 ||
+      best.state != CUBLAS_STATUS_SUCCESS)
     whyNot = "cuBLASLt has no product of " + std::to_string(shape.m) + " x " +
              std::to_string(shape.n) + " x " + std::to_string(shape.k) + ", " +
              std::to_string(shape.batches) +

@@ -2,7 +2,6 @@
 
 #include <set>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "runtime/calibration/kernel_runs.h"
@@ -11,9 +10,7 @@
 namespace mtplan::runtime {
 namespace {
 
-using ::testing::UnorderedElementsAre;
-
-// cuBLASLt has no other functions in its epilogues.
+// cuBLASLt has no other functions in its epilogues, nor this one in 32 bits.
 TEST(CudaCalibration, MeasuresWhatIsOneKernel) {
   const CalibrationShapes small{
       .samples = 2, .sequence = 64, .hidden = 128, .words = 512, .square = 256};
@@ -25,10 +22,11 @@ TEST(CudaCalibration, MeasuresWhatIsOneKernel) {
           !backend->prepare(one.spec)->isInTurn())
         joined.insert(one.run.after + '+' + one.run.kernel + ' ' +
                       one.run.variant);
-    EXPECT_THAT(joined, UnorderedElementsAre(
-                            "+add ", "+activation gelu_tanh",
-                            "+activation_grad gelu_tanh", "dropout+add ",
-                            "layer_norm_grad+add ", "rms_norm_grad+add "));
+    std::set<std::string> expected{
+        "+add ", "dropout+add ", "layer_norm_grad+add ", "rms_norm_grad+add "};
+    if (bytesOf(type) == 2)
+      expected.insert({"+activation gelu_tanh", "+activation_grad gelu_tanh"});
+    EXPECT_EQ(joined, expected);
   }
 }
 

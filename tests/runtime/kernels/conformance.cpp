@@ -112,16 +112,21 @@ TEST_P(Conformance, AttendsAsModelsDo) {
 }
 
 // What lies between them is for the backend alone, unless it is activated, and
-// need not be rounded.
+// need not be rounded. In 16 bits a library may take the device's own tanh,
+// right to 2^-11: the derivative of what is near 2 moves by two or three of it.
 TEST_P(Conformance, DoesWhatFollowsAnEinsum) {
   const std::unique_ptr<Backend> reference = makeReferenceBackend();
   for (ElementType type : kTypes)
-    for (const Case &one : followedCases(type, 1))
+    for (const Case &one : followedCases(type, 1)) {
+      const bool mayTakeItsTanh =
+          bytesOf(type) == 2 && one.spec.text("kind", "") == "gelu_tanh";
       EXPECT_NO_THROW(
           expectNear(one, one.run(*backend), one.run(*reference),
                      one.spec.text("then", "") == "activation" ? 0 : 1,
-                     toleranceOf(one.spec.outputs[0].type)))
+                     toleranceOf(one.spec.outputs[0].type) +
+                         (mayTakeItsTanh ? 4 * 0x1p-11 : 0.0)))
           << titleOf(one);
+    }
 }
 
 // Likewise of what is between; and what is added to is added to once.

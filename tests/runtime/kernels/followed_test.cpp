@@ -99,6 +99,8 @@ TEST(FollowedProduct, IsOneWithAnEpilogue) {
   const auto gelu = FollowedProduct::of(linear("activation", kBf16, 24));
   ASSERT_TRUE(gelu);
   EXPECT_EQ(gelu->shape.epilogue, Epilogue::gelu);
+  // Its tanh is not one of 32 bits.
+  EXPECT_FALSE(FollowedProduct::of(linear("activation", kF32, 24)));
   EXPECT_FALSE(gelu->shape.adds);
   KernelSpec spec = linear("activation_grad", kBf16, 24);
   spec.inputs.push_back(spec.outputs[0]);
