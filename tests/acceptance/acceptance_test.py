@@ -29,6 +29,7 @@ import gpu_acceptance
 from acceptance import lines, numbers
 from acceptance.machine import DeviceMemory, Failure, Machine, NoTime, last_object
 from acceptance.record import Record
+from acceptance.speed import Speed
 
 STAND_INS = {
     "python": """#!/bin/sh
@@ -268,6 +269,26 @@ def check_conformance(folder):
     place.machine.close()
 
 
+def check_classes(folder):
+    """What is outside kernels is not 0 because instructions took longer alone."""
+    line = "time outside kernels"
+    for products, rest, wanted in ((0.8, 0.2, {"measured": 20.0, "note": ""}), (1.3, None, None)):
+        place = Place(folder)
+        (folder / "speed-x").mkdir(exist_ok=True)
+        (folder / "speed-x" / "roofline.json").write_text('{"classes": []}')
+        classes = {"products": products, "step": 1.0}
+        if rest is not None:
+            classes["rest"] = rest
+        run = types.SimpleNamespace(median=lambda *_: 1.0, classes=classes.copy, device_bytes=None)
+        Speed(place.machine, place.record).own("x", "speed-x", [run])
+        place.record.write()
+        words = place.written()
+        expect(words["lines"].get(line) == wanted, str(words["lines"]))
+        expect(len(words["tables"]) == 1 and bool(words["failures"]) == (wanted is None),
+               str(words))
+        place.machine.close()
+
+
 def check_memory(folder):
     """Also what a program would hold back is read, and nothing is left of it."""
     path = folder / "nvidia-smi"
@@ -421,8 +442,8 @@ def main():
     check_verdicts()
     check_differences()
     check_suites()
-    for check in (check_commands, check_record, check_conformance, check_memory, check_package,
-                  check_prepare):
+    for check in (check_commands, check_record, check_conformance, check_classes, check_memory,
+                  check_package, check_prepare):
         with tempfile.TemporaryDirectory() as folder:
             check(pathlib.Path(folder))
     with tempfile.TemporaryDirectory() as folder:
