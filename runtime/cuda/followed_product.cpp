@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/cuda/families.h"
+#include "runtime/cuda/wanted_epilogues.h"
 #include "runtime/plan/first_term.h"
 
 namespace mtplan::runtime::cuda {
@@ -75,7 +76,7 @@ private:
 MadeKernel makeFollowedProduct(const KernelSpec &spec,
                                const SharedContext &context) {
   const std::optional<FollowedProduct> whole = FollowedProduct::of(spec);
-  if (!whole)
+  if (!whole || !isWanted(whole->shape))
     return nullptr;
   const FirstTerm firstTerm = firstTermOf(spec.settings);
   MatrixShape stored = whole->shape;

@@ -88,5 +88,37 @@ TEST(CudaKernels, SumWhatIsAboveAfterAProductWhereTheLibraryDoesNot) {
     }
 }
 
+/// Of bf16: gelus and sums that are one kernel with their product.
+std::pair<int, int> joinedWith(const char *epilogues) {
+  if (epilogues)
+    setenv("MTPLAN_EPILOGUES", epilogues, 1);
+  const std::unique_ptr<Backend> backend = makeCudaBackend();
+  std::pair<int, int> found;
+  for (const Case &one : followedCases(ElementType::bf16, 1)) {
+    const Setting *kind = one.spec.find("kind");
+    if (kind && std::get<std::string>(kind->value) == "gelu_tanh")
+      found.first += !backend->prepare(one.spec)->isInTurn();
+  }
+  for (const Case &one : biasGradientCases(ElementType::bf16, 1))
+    if (one.spec.kernel == "einsum")
+      found.second += !backend->prepare(one.spec)->isInTurn();
+  unsetenv("MTPLAN_EPILOGUES");
+  return found;
+}
+
+TEST(CudaKernels, AreJoinedAsAPersonWants) {
+  const auto [gelus, sums] = joinedWith(nullptr);
+  ASSERT_GT(gelus, 0);
+  ASSERT_GT(sums, 0);
+  EXPECT_EQ(joinedWith("gelu,sums"), std::pair(gelus, sums));
+  EXPECT_EQ(joinedWith("gelu"), std::pair(gelus, 0));
+  EXPECT_EQ(joinedWith("sums"), std::pair(0, sums));
+  EXPECT_EQ(joinedWith("0"), std::pair(0, 0));
+  for (const char *wrong : {"", "gelus", "gelu,", "1"}) {
+    EXPECT_THROW(joinedWith(wrong), std::runtime_error) << wrong;
+    unsetenv("MTPLAN_EPILOGUES");
+  }
+}
+
 } // namespace
 } // namespace mtplan::runtime::testing
