@@ -74,7 +74,8 @@ Prediction predictionOf(const Problem &problem,
     for (const auto &[name, seconds] :
          classesOfStage(graph, candidate, setting, stage))
       sums[name] += seconds / how.pp;
-  sums[runtime::kRest] += step.clipsGradients ? step.gradientNorm.value : 0.0;
+  sums[runtime::kGradientNorm] =
+      step.clipsGradients ? step.gradientNorm.value : 0.0;
   if (how.pp > 1)
     sums[runtime::classOfGroup("pp")] += step.tied.value * 2.0 / how.pp;
   double rest = prediction.step;

@@ -67,9 +67,9 @@ class Speed:
             rest = step - sum(classes.values()) if "rest" not in classes else classes.pop("rest")
             self.lost(case, classes, rest, step)
             if rest <= 0:
-                raise Failure(f"instructions took {1e3 * (step - rest):.4g} ms one by one, each "
-                              f"waited for, and a step {1e3 * step:.4g} ms: this does not tell "
-                              "what it is outside kernels")
+                raise Failure(f"instructions took {1e3 * (step - rest):.4g} ms in a step without "
+                              f"overlap, and a step {1e3 * step:.4g} ms: this does not tell what "
+                              "it is outside kernels")
             self.record.measure("time outside kernels", 100 * rest / step)
         seconds = statistics.median(run.median("seconds", FIRST) for run in ours)
         used = [run.device_bytes for run in ours if run.device_bytes]

@@ -12,6 +12,8 @@
 #include <functional>
 #include <memory>
 
+#include "runtime/backend/stream_clock.h"
+
 namespace mtplan::runtime {
 
 /// Work that was queued once and may be queued again as a whole.
@@ -40,6 +42,9 @@ public:
   /// Returns when all that was queued has happened.
   /// \throws what went wrong since the last time
   virtual void finish() {}
+  virtual std::unique_ptr<StreamClock> clock() {
+    return std::make_unique<HostClock>();
+  }
 
   /// Whether recorded() gives anything.
   virtual bool records() const { return false; }

@@ -61,6 +61,33 @@ private:
   cudaGraph_t graph = nullptr;
 };
 
+/// Events that keep when they happened. They stay, to be recorded anew.
+class DeviceClock final : public StreamClock {
+public:
+  explicit DeviceClock(SharedContext theContext)
+      : context(std::move(theContext)) {}
+
+  int mark() override {
+    if (next == marks.size())
+      marks.emplace_back(cudaEventDefault);
+    MTPLAN_CUDA(cudaEventRecord(marks[next].get(), context->stream().get()));
+    return static_cast<int>(next++);
+  }
+  double between(int from, int to) const override {
+    float milliseconds = 0.0F;
+    MTPLAN_CUDA(cudaEventElapsedTime(
+        &milliseconds, marks[static_cast<std::size_t>(from)].get(),
+        marks[static_cast<std::size_t>(to)].get()));
+    return 1e-3 * static_cast<double>(milliseconds);
+  }
+  void clear() override { next = 0; }
+
+private:
+  const SharedContext context;
+  std::vector<Event> marks;
+  std::size_t next = 0;
+};
+
 class DeviceQueue final : public Queue {
 public:
   explicit DeviceQueue(SharedContext theContext)
@@ -87,6 +114,10 @@ public:
   void finish() override {
     for (std::size_t i = 0; i < context->streams(); ++i)
       context->stream(i).synchronise();
+  }
+
+  std::unique_ptr<StreamClock> clock() override {
+    return std::make_unique<DeviceClock>(context);
   }
 
   bool records() const override { return true; }

@@ -32,8 +32,10 @@ public:
         kernels(std::move(theKernels)), numbers(theNumbers) {}
 
   void run(const TaskRun &run) override {
-    if (auto found = kernels.find(run.copy); found != kernels.end())
-      found->second->run({nullptr, nullptr, numbers});
+    kernels.at(run.copy)->run({nullptr, nullptr, numbers});
+  }
+  bool isIdle(const TaskRun &run) const override {
+    return !kernels.contains(run.copy);
   }
   double TimeSpent::*account() const override { return alone->account(); }
   double flops() const override { return alone->flops(); }

@@ -85,7 +85,9 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
   carries = backend.carrier(world);
   const auto streams = static_cast<int>(plan.streams.size());
   sumsAreThere = StreamOrder::eventsOf(own, streams);
-  backend.queue().open(streams, sumsAreThere + 1);
+  const int turn = sumsAreThere + 1;
+  backend.queue().open(streams, turn + 1);
+  stepTimes = std::make_unique<StepTimes>(backend.queue(), turn);
   for (const Group &group : plan.groups) {
     groups.emplace_back();
     for (const std::vector<int> &ranks : group.communicators)
@@ -255,18 +257,19 @@ TimeSpent RankExecutor::timeSpent() const {
   for (const auto &tasks : programs)
     for (const std::unique_ptr<Task> &task : tasks)
       spent.*(task->account()) += task->seconds;
-  spent.kernels += secondsOfOwnKernels;
+  spent.kernels += secondsOfNorm;
   spent.steps = secondsOfSteps;
   return spent;
 }
 
 std::vector<InstructionTime> RankExecutor::instructionTimes() const {
-  std::vector<InstructionTime> times;
+  std::vector<InstructionTime> all;
   for (std::size_t p = 0; p < programs.size(); ++p)
     for (std::size_t i = 0; i < programs[p].size(); ++i)
-      times.push_back(
+      all.push_back(
           {&own.programs[p].instructions[i], programs[p][i]->seconds});
-  return times;
+  all.push_back({nullptr, secondsOfNorm});
+  return all;
 }
 
 } // namespace mtplan::runtime

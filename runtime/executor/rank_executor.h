@@ -29,11 +29,14 @@
 #include "runtime/executor/rank_place.h"
 #include "runtime/executor/results.h"
 #include "runtime/executor/step_data.h"
+#include "runtime/executor/step_times.h"
 #include "runtime/executor/stream_order.h"
 #include "runtime/plan/joint_updates.h"
 #include "runtime/training/update_rule.h"
 
 namespace mtplan::runtime {
+
+struct TaskRun;
 
 /// Fills a piece of a copy of a parameter before training. Called by several
 /// threads at a time.
@@ -41,18 +44,11 @@ using InitialValues =
     std::function<void(const Parameter &parameter, int copy,
                        const TensorView &piece, double *values)>;
 
-/// One run of an instruction of the rank's stage. Where a backend has several
-/// updates as one kernel, all of their time is the first one's, of its first
-/// copy; the others follow it and take none.
-struct InstructionRun {
-  std::int32_t program = 0, instruction = 0;
-  std::int32_t copy = 0; ///< within the segment
-  std::int32_t microBatch = 0;
-  double start = 0.0, end = 0.0; ///< seconds of this process's clock
-};
-
-/// What an instruction of the rank's stage took in all steps so far.
+/// What an instruction of the rank's stage took in all steps so far that were
+/// timed.
 struct InstructionTime {
+  /// Null: the norm of gradients, of this rank's and, where devices decide, of
+  /// all; no program has it.
   const Instruction *instruction = nullptr;
   double seconds = 0.0;
 };
@@ -65,8 +61,9 @@ struct StepInput {
   UpdateNumbers update;  ///< gradientFactor: unread where there is a rule
   /// Of the loss, and so of all gradients; reports are without it.
   double lossScale = 1.0;
-  /// Whether the host waits for each instruction, so that its time is its own:
-  /// nothing overlaps, and nothing is recorded or replayed.
+  /// Whether the streams of a device take turns, so that the time of each
+  /// instruction is its own: nothing overlaps, and nothing is recorded or
+  /// replayed. Where kernels run when they are called all steps are timed.
   bool isTimed = false;
   /// Where to note when each instruction ran, of a timed step; null: nowhere.
   std::vector<InstructionRun> *trace = nullptr;
@@ -96,8 +93,9 @@ struct CollectiveCount {
   }
 };
 
-/// Seconds of all steps so far. Of `steps` the norm of all gradients and what
-/// is between instructions are in nothing else.
+/// Seconds of all steps so far that were timed. Of `steps` what ranks say to
+/// each other of their norms, and what is between instructions, are in nothing
+/// else.
 struct TimeSpent {
   double kernels = 0.0, collectives = 0.0, transfers = 0.0, data = 0.0,
          steps = 0.0;
@@ -133,7 +131,7 @@ public:
     return counted;
   }
   TimeSpent timeSpent() const;
-  /// In the order of the stage's programs.
+  /// In the order of the stage's programs; then the norm of gradients.
   std::vector<InstructionTime> instructionTimes() const;
   /// Of the kernels of one step of this rank.
   double flops() const;
@@ -164,9 +162,10 @@ private:
 
   void queue(Part &part, const StepInput &input,
              const std::function<void()> &work);
-  /// \param wanted  instructions; null: all, and their times are kept
+  /// \param wanted  instructions; null: all
   void run(const ScheduleEntry &entry, const StepInput &input,
            const std::vector<bool> *wanted);
+  void runTimed(Task &task, const TaskRun &run, InstructionRun what);
   /// Takes what the step is given, for what is queued or replayed next.
   void feed(const StepInput &input, bool drops);
   /// Queued first: the step's numbers; nothing is reported yet.
@@ -203,7 +202,8 @@ private:
   std::map<CollectiveCount, std::int64_t> counted;
   Part forward, update, evaluation;
   double secondsOfSteps = 0.0;
-  double secondsOfOwnKernels = 0.0; ///< those that no program has
+  double secondsOfNorm = 0.0;
+  std::unique_ptr<StepTimes> stepTimes;
 };
 
 } // namespace mtplan::runtime

@@ -40,28 +40,31 @@ void RankExecutor::run(const ScheduleEntry &entry, const StepInput &input,
   run.firstCopy = own.programs[sized(entry.program)].firstCopy;
   run.input = &input;
   run.microBatch = entry.microBatch;
-  double before = seconds();
   for (int i = 0; i < entry.count; ++i) {
     run.copy = entry.first + i * entry.step;
     order.begin(queue);
+    int last = 0; // stream
     for (std::size_t t = 0; t < tasks.size(); ++t) {
+      stepTimes->turnTo(last, order.streamOf(t));
+      last = order.streamOf(t);
       order.before(t, queue);
       if (!wanted || (*wanted)[t])
-        tasks[t]->run(run);
+        runTimed(*tasks[t], run, {entry.program, static_cast<std::int32_t>(t)});
       order.after(t, queue);
-      if (wanted)
-        continue;
-      if (input.isTimed)
-        queue.finish();
-      double after = seconds();
-      tasks[t]->seconds += after - before;
-      if (input.trace)
-        input.trace->push_back({entry.program, static_cast<std::int32_t>(t),
-                                run.copy, entry.microBatch, before, after});
-      before = after;
     }
     order.end(queue);
   }
+}
+
+void RankExecutor::runTimed(Task &task, const TaskRun &run,
+                            InstructionRun what) {
+  what.copy = run.copy;
+  what.microBatch = run.microBatch;
+  if (task.isIdle(run))
+    return stepTimes->pass(task.seconds, &what);
+  stepTimes->start();
+  task.run(run);
+  stepTimes->stop(task.seconds, &what);
 }
 
 // The first time finds everything cold, and may set things up that a recording
@@ -185,16 +188,18 @@ void RankExecutor::applyUpdate(const StepInput &input) {
 StepOutput RankExecutor::step(const StepInput &input) {
   const double start = seconds();
   feed(input, true);
+  const bool isTimed = input.isTimed || !backend.queue().records();
+  stepTimes->begin(isTimed, input.trace);
   queue(forward, input, [&] {
     beginStep();
     for (const auto *entries : {&own.schedule, &own.reduce})
       for (const ScheduleEntry &entry : *entries)
         run(entry, input, nullptr);
-    const double after = seconds();
+    stepTimes->start();
     sumSquares();
     if (everyoneThere)
       decideThere();
-    secondsOfOwnKernels += seconds() - after;
+    stepTimes->stop(secondsOfNorm, nullptr);
   });
   // What the device decides alone it goes on with, while the host hears of it.
   // The first update finds everything cold, and may wait for devices itself.
@@ -229,7 +234,9 @@ StepOutput RankExecutor::step(const StepInput &input) {
                                  sizeof(StepNumbers));
     applyUpdate(scaled);
   }
-  secondsOfSteps += seconds() - start;
+  stepTimes->end();
+  if (isTimed)
+    secondsOfSteps += seconds() - start;
   return output;
 }
 

@@ -23,6 +23,7 @@ public:
   /// Events that any program of the stage needs.
   static int eventsOf(const Stage &stage, int streams);
 
+  int streamOf(std::size_t i) const { return places[i].stream; }
   /// Whether the host computes in it.
   bool hasHost() const;
 

@@ -23,13 +23,13 @@ public:
   virtual void feed(const StepInput & /*input*/) {}
   /// Queues it.
   virtual void run(const TaskRun &run) = 0;
+  /// Whether this run is another's work, so that there is nothing to queue.
+  virtual bool isIdle(const TaskRun & /*run*/) const { return false; }
   /// Where its time goes.
   virtual double TimeSpent::*account() const = 0;
   virtual double flops() const { return 0.0; }
 
-  /// Of all runs in steps, until they were queued or, of what the host
-  /// computes, had happened, with what that waited for.
-  double seconds = 0.0;
+  double seconds = 0.0; ///< of all runs in steps that were timed
 
 protected:
   const std::byte *input(std::size_t i, const TaskRun &run) const {

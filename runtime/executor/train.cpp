@@ -118,6 +118,13 @@ public:
   }
 
   TrainTimes end() {
+    // Of the last step, too, what it left to the device.
+    if (isQueued) {
+      const double start = now();
+      rank.settle();
+      times.seconds += now() - start;
+    }
+    times.isOfOneStep = isQueued;
     times.spent = rank.timeSpent();
     times.instructions = rank.instructionTimes();
     if (times.steps > 0) {

@@ -61,11 +61,12 @@ struct TrainHooks {
 struct TrainTimes {
   TimeSpent spent;
   /// Of all steps but the first, which finds everything cold; of that if there
-  /// is no other.
-  /// On a device: as if all had been like the one that was timed.
+  /// is no other. On a device: as if in all had been as in the one in which
+  /// streams took turns.
   std::vector<InstructionTime> instructions;
-  double seconds = 0.0;              ///< of those steps
-  std::int64_t steps = 0;            ///< as many
+  double seconds = 0.0;     ///< of those steps
+  std::int64_t steps = 0;   ///< as many
+  bool isOfOneStep = false; ///< `spent` and the share of each instruction
   std::vector<InstructionRun> trace; ///< seconds since all ranks began the step
   double traceSeconds = 0.0;
 };

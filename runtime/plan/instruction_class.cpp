@@ -34,8 +34,8 @@ std::string classOf(const Plan &plan, const Instruction &instruction) {
 }
 
 std::vector<std::string> classesOf(const Plan &plan) {
-  std::vector<std::string> all{kProducts, kAttention, kPointwise, kCopies,
-                               kOptimizer};
+  std::vector<std::string> all{kProducts, kAttention,    kPointwise,
+                               kCopies,   kGradientNorm, kOptimizer};
   for (const Group &group : plan.groups)
     if (std::string name = classOfGroup(group.name);
         std::ranges::find(all, name) == all.end())

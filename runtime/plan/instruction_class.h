@@ -18,7 +18,9 @@ namespace mtplan::runtime {
 
 inline constexpr char kProducts[] = "products", kAttention[] = "attention",
                       kPointwise[] = "norms, pointwise",
-                      kCopies[] = "sums, copies", kOptimizer[] = "optimizer",
+                      kCopies[] = "sums, copies",
+                      kGradientNorm[] = "gradient norm",
+                      kOptimizer[] = "optimizer",
                       kMessages[] = "messages, waits", kRest[] = "rest";
 
 /// Of a kernel of this name, which is also an operator's.
@@ -29,7 +31,8 @@ std::string classOfGroup(std::string_view group);
 
 std::string classOf(const Plan &plan, const Instruction &instruction);
 
-/// All that the instructions of a plan can be, in the order of a table.
+/// All that the instructions of a plan can be, and the norm of gradients, which
+/// is none, in the order of a table.
 std::vector<std::string> classesOf(const Plan &plan);
 
 } // namespace mtplan::runtime

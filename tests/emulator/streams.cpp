@@ -25,6 +25,7 @@ bool Machine::advance(cudaStream_t stream) {
   Polled work = std::move(stream->work.front());
   stream->work.pop_front();
   if (work()) {
+    ++happenings;
     changed.notify_all();
     return true;
   }
@@ -129,7 +130,7 @@ cudaError_t ended(cudaEvent_t event) {
 Polled marking(const std::shared_ptr<Happening> &its) {
   return [its] {
     its->done = true;
-    its->when = ++machine().happenings;
+    its->when = machine().happenings;
     return true;
   };
 }

@@ -71,8 +71,32 @@ private:
   std::vector<std::unique_ptr<Kernel>> kernels;
 };
 
+/// Says what time it is by how often it was asked.
+class Counting final : public Queue {
+public:
+  std::unique_ptr<StreamClock> clock() override {
+    return std::make_unique<Counter>(marks);
+  }
+  double now() const { return marks; }
+
+private:
+  class Counter final : public StreamClock {
+  public:
+    explicit Counter(int &theMarks) : marks(theMarks) {}
+    int mark() override { return ++marks; }
+    double between(int from, int to) const override { return to - from; }
+    void clear() override {}
+
+  private:
+    int &marks;
+  };
+
+  int marks = 0;
+};
+
 class JoiningBackend : public Backend {
 public:
+  Queue &queue() override { return order; }
   std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
     return kernels->prepare(spec);
   }
@@ -83,6 +107,8 @@ public:
     log().add(runs[0].spec.kernel, runs.size());
     return std::make_unique<Backwards>(*kernels, runs);
   }
+
+  Counting order;
 
 private:
   const std::unique_ptr<Backend> kernels = makeCpuBackend(1);
@@ -200,11 +226,11 @@ TEST(JoinedUpdates, RunWithTheFirst) {
   const Plan plan = planOf({"--gpus", "1"});
   const Stage &stage = plan.stages.front();
   std::vector<InstructionRun> trace;
-  std::vector<std::size_t> ranAfter;
-  onRun() = [&] { ranAfter.push_back(trace.size()); };
+  std::vector<double> ran; ///< since the first mark
   runOnThreads(1, {}, [&](World &world) {
-    const std::unique_ptr<Backend> backend = makeJoining();
-    RankExecutor rank(plan, world, *backend);
+    JoiningBackend backend;
+    onRun() = [&] { ran.push_back(backend.order.now()); };
+    RankExecutor rank(plan, world, backend);
     DrawnData data = drawnDataOf(plan, 1, 1);
     StepInput input;
     input.data = &data;
@@ -220,8 +246,12 @@ TEST(JoinedUpdates, RunWithTheFirst) {
           trace[i].copy == 0)
         firsts.push_back(i);
   ASSERT_THAT(firsts, SizeIs(3));
-  EXPECT_THAT(ranAfter,
-              ElementsAre(firsts[0], firsts[0], firsts[1], firsts[2]));
+  // The norm's squares and then these, each within its own marks.
+  ASSERT_THAT(ran, SizeIs(4));
+  EXPECT_EQ(ran[1] - ran[0], 2.0);
+  for (std::size_t i = 1; i < 3; ++i)
+    EXPECT_NEAR(trace[firsts[i]].start - trace[firsts[0]].start,
+                ran[i + 1] - ran[1], 1e-6);
   EXPECT_EQ(trace.size(), firsts[2] + 2);
   EXPECT_EQ(firsts[2] - firsts[1], 32U);
 }

@@ -201,7 +201,7 @@ TEST(RunTimes, TheTableSetsThemSideBySide) {
   EXPECT_THAT(with.out, HasSubstr("a step, mean of 3 and all ranks"));
   EXPECT_THAT(with.out, HasSubstr("measured / predicted"));
   for (const char *name : {"products", "collectives tp", "collectives dp",
-                           "optimizer", "rest", "step"})
+                           "gradient norm", "optimizer", "rest", "step"})
     EXPECT_THAT(with.out, HasSubstr(std::string("\n  ") + name + "  "));
   EXPECT_EQ(with.err, "");
 

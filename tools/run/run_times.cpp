@@ -25,7 +25,9 @@ MeanTimes meanTimesOf(World &world, const Plan &plan, const TrainTimes &mine) {
   const std::size_t rest = place(kRest);
   sums.back() = sums[rest] = mine.seconds;
   for (const InstructionTime &time : mine.instructions)
-    if (const std::size_t at = place(classOf(plan, *time.instruction));
+    if (const std::size_t at =
+            place(time.instruction ? classOf(plan, *time.instruction)
+                                   : kGradientNorm);
         at != rest) {
       sums[at] += time.seconds;
       sums[rest] -= time.seconds;

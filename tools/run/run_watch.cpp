@@ -38,18 +38,20 @@ std::string ranksText(const Plan &plan, bool processes) {
 }
 
 // Seconds of a rank, by what it did.
-std::string accountOf(const TimeSpent &spent) {
+std::string accountOf(const TimeSpent &spent, bool isOfOneStep) {
   auto share = [&](double seconds) {
     return spent.steps > 0 ? 100.0 * seconds / spent.steps : 0.0;
   };
   double other = spent.steps - spent.kernels - spent.collectives -
                  spent.transfers - spent.data;
-  return fmt::format("rank 0: {:.1f} s in steps: kernels {:.1f} %, collectives "
+  return fmt::format("rank 0: {} in {}: kernels {:.1f} %, collectives "
                      "{:.1f} %, messages {:.1f} %, data {:.1f} %, the rest "
                      "{:.1f} %\n",
-                     spent.steps, share(spent.kernels),
-                     share(spent.collectives), share(spent.transfers),
-                     share(spent.data), share(other));
+                     isOfOneStep ? timeText({spent.steps})
+                                 : fmt::format("{:.1f} s", spent.steps),
+                     isOfOneStep ? "steps without overlap" : "steps",
+                     share(spent.kernels), share(spent.collectives),
+                     share(spent.transfers), share(spent.data), share(other));
 }
 
 } // namespace
@@ -130,7 +132,8 @@ void RunWatch::end(const Plan &plan, const TrainTimes &rank0,
                    const MeanTimes &means, const Traces &traces) {
   const Prediction *predicted = prediction ? &*prediction : nullptr;
   if (means.steps > 0) // else all had been done before
-    out << accountOf(rank0.spent) << tableOf(means, predicted) << std::flush;
+    out << accountOf(rank0.spent, rank0.isOfOneStep)
+        << tableOf(means, predicted) << std::flush;
   if (trace) {
     std::vector<std::string> faults;
     trace->write(writeChromeTrace(

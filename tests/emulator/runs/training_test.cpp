@@ -12,7 +12,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include "runtime/plan/plan_json.h"
 #include "tests/emulator/runs/small_plan.h"
 #include "tests/emulator/streams.h"
 #include "tests/executable/run_process.h"
@@ -163,6 +165,56 @@ TEST_P(EmulatedScale, SkipsAsOnTheCpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Stages, EmulatedScale, testing::Values(0, 1, 2, 3));
+
+/// Of a rank's complete events start and end, in us, in the order of the file.
+std::vector<std::pair<double, double>> spansOf(const nlohmann::json &trace,
+                                               int rank) {
+  std::vector<std::pair<double, double>> spans;
+  for (const nlohmann::json &event : trace["traceEvents"])
+    if (event["ph"] == "X" && event["pid"] == rank)
+      spans.emplace_back(event["ts"], event["ts"].get<double>() +
+                                          event["dur"].get<double>());
+  return spans;
+}
+
+// A stream that may run ahead of the others does not while it is timed: here
+// every piece of work takes a millisecond.
+TEST(EmulatedTimes, AreOfOneInstructionAtATime) {
+  const TestFolder folder;
+  const std::string plan =
+      compileTwoReplicas(folder, {"--zero", "3", "--precision", "bf16"});
+  const runtime::Plan read = runtime::readPlanFile(plan + "/plan.json");
+  ASSERT_GT(read.streams.size(), 1U);
+  const auto train = [&](const std::string &metrics,
+                         const std::vector<std::string> &more) {
+    std::vector<std::string> arguments{
+        plan,      "--data", kText,       "--backend",     "cuda",
+        "--steps", "5",      "--metrics", folder / metrics};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return runHere(arguments);
+  };
+  emulator::setPace(Pace::last);
+  const Ran plain = train("plain", {});
+  const Ran ran =
+      train("traced", {"--trace", folder / "trace.json", "--trace-step", "4"});
+  emulator::setPace(Pace::first);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(numbersIn(folder / "traced", "loss"),
+            numbersIn(folder / "plain", "loss"));
+  for (const char *words :
+       {" in steps without overlap: kernels ", "\n  gradient norm  ",
+        "\n  products  ", "\n  collectives dp  "})
+    EXPECT_THAT(ran.out, HasSubstr(words));
+  const auto trace = nlohmann::json::parse(contentOf(folder / "trace.json"));
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto spans = spansOf(trace, rank);
+    ASSERT_GT(spans.size(), 50U);
+    const auto [start, end] = spans.front();
+    EXPECT_GT(end, start);
+    for (std::size_t i = 1; i < spans.size(); ++i)
+      EXPECT_GE(spans[i].first, spans[i - 1].second - 1.0) << i;
+  }
+}
 
 } // namespace
 } // namespace mtplan
