@@ -43,8 +43,9 @@ Classes classesOfStage(const planner::ModelGraph &graph,
           (times.forward.local + times.backward.local).value * run.count *
               batches +
           (times.host.down + times.host.up).value * run.count;
+      classes[runtime::kGradientNorm] += times.squares.value * run.count;
       classes[runtime::kOptimizer] +=
-          (times.update + times.host.update).value * run.count;
+          (times.update - times.squares + times.host.update).value * run.count;
       runs.push_back(run);
     }
   for (const planner::LedgerEntry &entry : planner::ledgerOf(graph, runs, here))
@@ -74,8 +75,8 @@ Prediction predictionOf(const Problem &problem,
     for (const auto &[name, seconds] :
          classesOfStage(graph, candidate, setting, stage))
       sums[name] += seconds / how.pp;
-  sums[runtime::kGradientNorm] =
-      step.clipsGradients ? step.gradientNorm.value : 0.0;
+  if (step.clipsGradients)
+    sums[runtime::kGradientNorm] += step.gradientNorm.value;
   if (how.pp > 1)
     sums[runtime::classOfGroup("pp")] += step.tied.value * 2.0 / how.pp;
   double rest = prediction.step;

@@ -145,10 +145,8 @@ static Seconds measuredAccumulation(BytesPerSec rate,
   return Bytes{bytes} / rate;
 }
 
-// Sums are squared for their norm.
-static Seconds measuredSquares(const Parameter &parameter,
-                               const ParameterState &state,
-                               const Setting &setting) {
+Seconds squaresTime(const Parameter &parameter, const ParameterState &state,
+                    const Setting &setting) {
   BytesPerSec rate =
       measuredPassRate(*setting.software, setting.machine->device, "square_sum",
                        setting.precision);
@@ -194,7 +192,7 @@ Seconds updateTime(const Parameter &parameter, const ParameterState &state,
   BytesPerSec rate =
       measuredPassRate(*setting.software, device, "adamw", setting.precision);
   return Bytes{bytes} / (rate.value > 0 ? rate : device.passRate()) +
-         measuredSquares(parameter, state, setting);
+         squaresTime(parameter, state, setting);
 }
 
 HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,

@@ -116,6 +116,7 @@ private:
                          parameter.elementBytes, setting) *
         share;
     times.update += updateTime(parameter, state, setting) * share;
+    times.squares += squaresTime(parameter, state, setting) * share;
     HostTimes host = hostTimes(parameter, state, setting);
     times.host.down += host.down * share;
     times.host.update += host.update * share;

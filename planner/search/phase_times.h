@@ -35,7 +35,8 @@ struct PhaseTimes {
   Seconds reduce;     ///< of gradients, over replicas, each micro-batch
   Seconds reduceStep; ///< of gradients, once a step
   Seconds gatherStep; ///< of parameters, once a step
-  Seconds update;     ///< AdamW on the device, once a step
+  Seconds update;     ///< AdamW on the device, once a step, with the squares
+  Seconds squares;    ///< of that: for the norm of gradients
   HostTimes host;     ///< what is offloaded of it, once a step
 };
 

@@ -63,7 +63,12 @@ parameterStates(const ModelGraph &model, int parameter, const Setting &setting);
 Seconds accumulationTime(const Parameter &parameter,
                          const ParameterState &state, const Setting &setting);
 
-/// Of the optimizer's update, once a step.
+/// Of the squares of one gradient's sum, for the norm of all, once a step; of
+/// software and devices for which it was measured.
+Seconds squaresTime(const Parameter &parameter, const ParameterState &state,
+                    const Setting &setting);
+
+/// Of the optimizer's update, once a step, with the squares.
 Seconds updateTime(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting);
 

@@ -16,9 +16,11 @@
 #include "planner/machine/software_json.h"
 #include "runtime/calibration/kernel_runs.h"
 #include "runtime/calibration/link_runs.h"
+#include "runtime/plan/instruction_class.h"
 #include "tests/executable/run_process.h"
 #include "tests/tools/command_testing.h"
 #include "tools/run/calibrated.h"
+#include "tools/run/prediction.h"
 #include "tools/text_file.h"
 
 namespace mtplan::tools {
@@ -230,6 +232,17 @@ TEST(Calibrate, MtplanTakesTheFile) {
   EXPECT_EQ(planned.err, "");
   EXPECT_THAT(planned.out, HasSubstr("ours  2 x a device of ours"));
   EXPECT_TRUE(std::filesystem::exists(folder / "run/plan.json"));
+  // What was measured of squares is predicted as such, as it is measured.
+  const tools::Prediction predicted =
+      tools::parsePrediction(contentOf(folder / "run/predicted.json"));
+  std::map<std::string, double> classes(predicted.classes.begin(),
+                                        predicted.classes.end());
+  EXPECT_GT(classes[runtime::kGradientNorm], 0.0);
+  EXPECT_LT(classes[runtime::kGradientNorm], classes[runtime::kOptimizer]);
+  double sum = 0.0;
+  for (const auto &[name, seconds] : classes)
+    sum += seconds;
+  EXPECT_NEAR(sum, predicted.step, 1e-9 * predicted.step);
 }
 
 TEST(Calibrate, SaysHowFarItIsAndWhatItTook) {
