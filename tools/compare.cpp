@@ -115,6 +115,7 @@ void addMemory(Table &table, const Side &a, const Side &b) {
       {"  optimizer", &MemoryUse::optimizer},
       {"  activations", &MemoryUse::activations},
       {"  workspace", &MemoryUse::workspace},
+      {"  spare", &MemoryUse::spare},
       {"  reserved", &MemoryUse::reserved}};
   for (auto [name, bytes] : kClasses)
     row(name, a.plan.memory.*bytes, b.plan.memory.*bytes);

@@ -159,7 +159,8 @@ std::string shortageText(const planner::MemoryUse &memory) {
   Class classes[] = {
       {"parameters", memory.parameters}, {"gradients", memory.gradients},
       {"optimizer", memory.optimizer},   {"activations", memory.activations},
-      {"workspace", memory.workspace},   {"reserved", memory.reserved}};
+      {"workspace", memory.workspace},   {"spare", memory.spare},
+      {"reserved", memory.reserved}};
   std::ranges::stable_sort(classes, [](const Class &a, const Class &b) {
     return a.bytes > b.bytes;
   });

@@ -53,6 +53,7 @@ Json memoryJson(const planner::MemoryUse &memory) {
           {"optimizer", memory.optimizer.value},
           {"activations", memory.activations.value},
           {"workspace", memory.workspace.value},
+          {"spare", memory.spare.value},
           {"reserved", memory.reserved.value},
           {"total", memory.total().value},
           {"limit", memory.limit.value}};

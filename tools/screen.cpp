@@ -224,10 +224,11 @@ std::string headingOf(const Problem &problem, const ScreenStyle &style) {
 std::string memoryText(const planner::MemoryUse &memory) {
   std::string text = fmt::format(
       "  parameters {}, gradients {}, optimizer {}, activations {}, workspace "
-      "{}, reserved {}\n",
+      "{}, spare {}, reserved {}\n",
       gibText(memory.parameters), gibText(memory.gradients),
       gibText(memory.optimizer), gibText(memory.activations),
-      gibText(memory.workspace), gibText(memory.reserved));
+      gibText(memory.workspace), gibText(memory.spare),
+      gibText(memory.reserved));
   if (memory.host.value > 0)
     text +=
         fmt::format("  on the host {} of {} GiB per GPU: the optimizer, and "

@@ -159,8 +159,9 @@ class Speed:
                                     100 * abs(step / measured - 1),
                                     f"{1e3 * step:.4g} against {1e3 * measured:.4g} ms")
                 rows.append([name, "step", f"{1e3 * step:.2f} ms", f"{1e3 * measured:.2f} ms"])
-                # What is set aside in case of others is no prediction.
-                planned = said["memory_bytes"]["total"] - said["margins_bytes"]["slack"]
+                # What is set aside in case of others, and left over, is no prediction.
+                kept = said["memory_bytes"]
+                planned = kept["total"] - kept["spare"] - said["margins_bytes"]["slack"]
                 used = run["facts"]["device_bytes"]
                 if not used:
                     raise Failure("nobody measured the GPU's memory (nvidia-smi)")

@@ -76,8 +76,7 @@ std::vector<MemoryUse> memoryByStage(const ModelGraph &graph,
     here.recomputeShare = recomputeShareOf(how, stage);
     here.inFlight = inFlightOf(how, stage);
     MemoryUse use = memoryOf(graph, runs, here);
-    use.workspace =
-        std::max(use.workspace, workspaceReserveOf(graph, here, copies));
+    use.keepRoom(workspaceReserveOf(graph, here, copies));
     stages.push_back(use);
   }
   return stages;

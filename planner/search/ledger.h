@@ -65,11 +65,14 @@ struct MemoryUse {
   Bytes parameters, gradients, optimizer;
   Bytes activations; ///< saved from forward to backward, all copies
   Bytes workspace;   ///< the most that is alive beside them within one segment
+  Bytes spare;       ///< of the room kept for that, what is left over
   Bytes reserved;    ///< context, libraries, fragmentation: see the machine
   Bytes limit;       ///< the device's memory
   Bytes host;        ///< what is offloaded, in the host's memory
   Bytes hostLimit;   ///< the rank's share of that; 0: nothing is said of it
-  Bytes total() const; ///< on the device
+  Bytes total() const; ///< set aside on the device
+  /// Keeps so much for the workspace, should it take less.
+  void keepRoom(Bytes room);
   /// The host has no room for its part.
   bool hostIsFull() const;
   bool fits() const;

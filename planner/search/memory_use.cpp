@@ -251,8 +251,12 @@ int copiesOf(const std::vector<SegmentPlan> &plans, int segment) {
 } // namespace
 
 Bytes MemoryUse::total() const {
-  return parameters + gradients + optimizer + activations + workspace +
+  return parameters + gradients + optimizer + activations + workspace + spare +
          reserved;
+}
+
+void MemoryUse::keepRoom(Bytes room) {
+  spare = std::max(Bytes{}, room - workspace);
 }
 
 static constexpr double kRounding = 1 + 1e-12;

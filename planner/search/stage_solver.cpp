@@ -130,7 +130,7 @@ StageSolver::StageSolver(const ModelGraph &theGraph, const Setting &theSetting,
 
 MemoryUse StageSolver::measure(const StageSolution &solution) const {
   MemoryUse memory = memoryOf(graph, solution.runs, setting);
-  memory.workspace = std::max(memory.workspace, solution.reserve);
+  memory.keepRoom(solution.reserve);
   return memory;
 }
 

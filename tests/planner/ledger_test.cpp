@@ -244,6 +244,16 @@ TEST_F(LedgerTest, MemoryByClass) {
   EXPECT_EQ(memory.reserved.value, 1000);
   EXPECT_EQ(memory.limit.value, 1e6);
   EXPECT_EQ(memory.total().value, 256 + 256 + 1536 + 64 + 176 + 1000);
+  // Room that is kept for more is set aside, and said apart.
+  memory.keepRoom(Bytes{200});
+  EXPECT_EQ(memory.workspace.value, 176);
+  EXPECT_EQ(memory.spare.value, 24);
+  EXPECT_EQ(memory.total().value, 256 + 256 + 1536 + 64 + 200 + 1000);
+  memory.limit = memory.total() - Bytes{1};
+  EXPECT_FALSE(memory.fits());
+  memory.keepRoom(Bytes{150});
+  EXPECT_EQ(memory.spare.value, 0);
+  EXPECT_TRUE(memory.fits());
 }
 
 // In the order loss, activation, product: z lives over the first two, y (twice)

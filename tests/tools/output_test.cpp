@@ -67,7 +67,7 @@ TEST(Json, HasTheDocumentedKeys) {
                           "breakdown_s", "margins_bytes", "unvalidated"));
   EXPECT_THAT(keysOf(report["prediction"]["memory_bytes"]),
               ElementsAre("parameters", "gradients", "optimizer", "activations",
-                          "workspace", "reserved", "total", "limit"));
+                          "workspace", "spare", "reserved", "total", "limit"));
   EXPECT_THAT(keysOf(report["collectives"][0]),
               ElementsAre("kind", "axis", "bytes", "count_per_step", "phase",
                           "cause", "segment", "count_per_micro_batch",

@@ -51,12 +51,12 @@ TEST(PageParts, StepHasAllTerms) {
 }
 
 TEST(PageParts, MemoryByStageAndClass) {
-  MemoryUse use{{1}, {2}, {3}, {4}, {5}, {6}, {80}, {}, {}};
+  MemoryUse use{{1}, {2}, {3}, {4}, {5}, {6}, {7}, {80}, {}, {}};
   PageBars bars = pageMemory({use, use});
   ASSERT_EQ(bars.bars.size(), 2U);
   EXPECT_EQ(bars.bars[1].name, "stage 1");
-  EXPECT_THAT(bars.bars[1].parts, ElementsAre(1, 2, 3, 4, 5, 6));
-  EXPECT_EQ(bars.bars[1].total, 21);
+  EXPECT_THAT(bars.bars[1].parts, ElementsAre(1, 2, 3, 4, 5, 6, 7));
+  EXPECT_EQ(bars.bars[1].total, 28);
   EXPECT_EQ(bars.limit, 80);
 }
 

@@ -64,6 +64,8 @@ PageBars pageMemory(const std::vector<MemoryUse> &stages) {
        &MemoryUse::activations},
       {"workspace", "The most that is alive beside them within one segment.",
        &MemoryUse::workspace},
+      {"spare", "Of the room kept for the workspace, what is left over.",
+       &MemoryUse::spare},
       {"reserved", "Context, libraries, fragmentation.", &MemoryUse::reserved},
   };
   PageBars bars;
