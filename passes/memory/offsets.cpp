@@ -3,6 +3,7 @@
 #include "passes/memory/offsets.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 
 namespace mtplan::passes {
@@ -48,6 +49,45 @@ Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
     result.total = std::max(result.total, result.at[one] + bytes);
     placed.push_back(one);
   }
+  return result;
+}
+
+Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
+                      const std::vector<Row> &rows, std::int64_t alignment) {
+  // A row lives as its first lifetime, of all their bytes.
+  constexpr std::size_t kNone = SIZE_MAX;
+  std::vector<std::size_t> rowOf(lifetimes.size(), kNone);
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    for (const std::size_t one : rows[r])
+      rowOf[one] = r;
+  std::vector<Lifetime> merged;
+  std::vector<std::size_t> place(lifetimes.size());
+  for (std::size_t one = 0; one < lifetimes.size(); ++one) {
+    const bool isLater = rowOf[one] != kNone && rows[rowOf[one]].front() != one;
+    place[one] = isLater ? kNone : merged.size();
+    if (isLater)
+      continue;
+    Lifetime life = lifetimes[one];
+    if (rowOf[one] != kNone) {
+      const Row &row = rows[rowOf[one]];
+      life.bytes = roundedUp(life.bytes, alignment) *
+                   static_cast<std::int64_t>(row.size());
+      for (const std::size_t other : row) {
+        life.first = std::min(life.first, lifetimes[other].first);
+        life.last = std::max(life.last, lifetimes[other].last);
+      }
+    }
+    merged.push_back(life);
+  }
+  const Offsets offsets = assignOffsets(merged, alignment);
+  Offsets result;
+  result.total = offsets.total;
+  for (const std::size_t merge : place)
+    result.at.push_back(merge == kNone ? 0 : offsets.at[merge]);
+  for (const Row &row : rows)
+    for (std::size_t i = 1; i < row.size(); ++i)
+      result.at[row[i]] = result.at[row[i - 1]] +
+                          roundedUp(lifetimes[row[i - 1]].bytes, alignment);
   return result;
 }
 

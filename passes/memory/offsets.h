@@ -25,6 +25,14 @@ struct Offsets {
 Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
                       std::int64_t alignment);
 
+/// Lifetimes of equal bytes, none of which is fixed.
+using Row = std::vector<std::size_t>;
+
+/// The same, with those of a row one after the other, from when its first lives
+/// until its last does. No lifetime is in two rows.
+Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
+                      const std::vector<Row> &rows, std::int64_t alignment);
+
 /// No assignment needs less: the most bytes, rounded up to the alignment each,
 /// that live at one moment.
 std::int64_t peakOf(const std::vector<Lifetime> &lifetimes,

@@ -5,6 +5,7 @@
 #include "mlir/IR/Builders.h"
 
 #include "ir/follower.h"
+#include "passes/memory/even_products.h"
 
 using namespace mlir;
 
@@ -186,7 +187,7 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
     return value;
   };
   Within within;
-  auto &[roots, lives, followers, sharing] = within;
+  auto &[roots, lives, followers, rows, sharing] = within;
   llvm::DenseMap<Value, std::size_t> lifeOf;
   for (Operation &op : block)
     for (Value result : op.getResults()) {
@@ -233,7 +234,37 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
     if (Operation *product = ir::productBeside(&op))
       makeWith(&op, product);
   }
+  std::set<std::size_t> taken;
+  for (const SmallVector<Value> &values : inRows(block)) {
+    Row row;
+    for (Value value : values)
+      if (auto life = lifeOf.find(rootOf(value)); life != lifeOf.end())
+        row.push_back(life->second);
+    const std::set<std::size_t> apart(row.begin(), row.end());
+    if (apart.size() < values.size() || llvm::any_of(row, [&](std::size_t one) {
+          return taken.contains(one) || lives[one].bytes != lives[row[0]].bytes;
+        }))
+      continue;
+    taken.insert(row.begin(), row.end());
+    rows.push_back(row);
+  }
   return within;
+}
+
+// As many rows as there is room for; in `total` more than that if there is not
+// even for none.
+Offsets StagePlaces::withRows(const Within &within, int64_t room) {
+  std::vector<Row> rows;
+  Offsets best = assignOffsets(within.followers, kAlignment);
+  for (const Row &row : within.rows) {
+    rows.push_back(row);
+    Offsets offsets = assignOffsets(within.followers, rows, kAlignment);
+    if (offsets.total <= room)
+      best = std::move(offsets);
+    else
+      rows.pop_back();
+  }
+  return best;
 }
 
 void StagePlaces::place(const Within &within, const Offsets &offsets,
@@ -271,7 +302,7 @@ void StagePlaces::placeWithin() {
       find(backward.getBlock());
   }
   for (const auto &[within, least] : programs) {
-    const Offsets joined = assignOffsets(within.followers, kAlignment);
+    const Offsets joined = withRows(within, room);
     if (joined.total <= room)
       place(within, joined, within.followers);
     else

@@ -93,9 +93,11 @@ private:
     std::vector<mlir::Value> roots; ///< that have a place of their own
     std::vector<Lifetime> lives;    ///< of the roots, then of what is handed in
     std::vector<Lifetime> followers; ///< the same, see livesWithin
+    std::vector<Row> rows; ///< of roots that may be one product's, if they fit
     std::vector<std::pair<mlir::Value, mlir::Value>> sharing; ///< with a root
   };
   Within livesWithin(mlir::Block &block);
+  static Offsets withRows(const Within &within, std::int64_t room);
   void place(const Within &within, const Offsets &offsets,
              const std::vector<Lifetime> &lives);
   void placeWithin();

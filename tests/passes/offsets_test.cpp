@@ -38,6 +38,17 @@ TEST(Offsets, FixedOnesStay) {
   EXPECT_EQ(offsets.total, 210);
 }
 
+// The third and the first are side by side, in that order, while any of both
+// is there.
+TEST(Offsets, RowsLieOneAfterTheOther) {
+  const std::vector<Lifetime> lives{{0, 1, 35}, {2, 3, 50}, {3, 4, 35}};
+  EXPECT_EQ(assignOffsets(lives, 10).at, (std::vector<std::int64_t>{0, 0, 50}));
+  const Offsets offsets = assignOffsets(lives, {{2, 0}}, 10);
+  EXPECT_EQ(offsets.at, (std::vector<std::int64_t>{40, 80, 0}));
+  EXPECT_EQ(offsets.total, 130);
+  EXPECT_EQ(assignOffsets(lives, {}, 10).at, assignOffsets(lives, 10).at);
+}
+
 // Nothing that lives at one moment overlaps, all is aligned, and no less room
 // would do than what lives at once.
 TEST(Offsets, RandomLivesDoNotOverlap) {

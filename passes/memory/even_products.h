@@ -1,0 +1,20 @@
+//===- even_products.h - What products may share a launch by ----*- C++ -*-===//
+
+#ifndef MTPLAN_PASSES_MEMORY_EVEN_PRODUCTS_H
+#define MTPLAN_PASSES_MEMORY_EVEN_PRODUCTS_H
+
+#include <vector>
+
+#include "ir/mtp.h"
+
+namespace mtplan::passes {
+
+/// Values of a block that are best in a row in memory: the second operands, or
+/// the results, of einsums of one kind that share their first operand, in their
+/// order. A device may do such products at once if all that they do not share
+/// lies evenly apart (runtime/plan/joint_products.h).
+std::vector<llvm::SmallVector<mlir::Value>> inRows(mlir::Block &block);
+
+} // namespace mtplan::passes
+
+#endif // MTPLAN_PASSES_MEMORY_EVEN_PRODUCTS_H
