@@ -70,9 +70,24 @@ std::optional<FollowedProduct> withBiasGradient(const KernelSpec &spec) {
   return all;
 }
 
+/// An einsum that nothing follows.
+std::optional<FollowedProduct> alone(const KernelSpec &spec) {
+  if (spec.kernel != "einsum" || !ProductShape::of(spec))
+    return std::nullopt;
+  const MatrixCalls calls = MatrixCalls::of(spec);
+  if (!isOneCall(calls, spec))
+    return std::nullopt;
+  FollowedProduct all = productOf(calls);
+  all.operands = spec.inputs.size();
+  all.result = 0;
+  return all;
+}
+
 } // namespace
 
 std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec) {
+  if (!isOfTwo(spec))
+    return alone(spec);
   if (spec.find(kBiasGradient))
     return withBiasGradient(spec);
   auto [first, second] = halvesOf(spec);
@@ -106,6 +121,34 @@ std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec) {
   all.shape.epilogue = all.takesKept ? Epilogue::geluGrad : Epilogue::gelu;
   // The derivative's epilogue has none.
   return all.takesKept && calls.biased ? std::nullopt : std::optional(all);
+}
+
+// What a gelu keeps might be spread likewise; nobody has such products yet.
+std::optional<FollowedProduct> FollowedProduct::of(const KernelSpec &spec,
+                                                   const EvenRuns &runs) {
+  std::optional<FollowedProduct> all = of(spec);
+  if (!all || all->shape.batches > 1 || all->shape.epilogue != Epilogue::none)
+    return std::nullopt;
+  for (const auto *steps : {&runs.inputs, &runs.outputs})
+    for (const std::int64_t step : *steps)
+      if (step < 0 || step % kAlignment != 0)
+        return std::nullopt;
+  MatrixShape &shape = all->shape;
+  const std::int64_t toResult = runs.outputs[all->result];
+  // Both are laid out as one.
+  if (all->takesAddend && runs.inputs[all->operands] != toResult)
+    return std::nullopt;
+  shape.batches = runs.count;
+  shape.a.batch = runs.inputs[all->lhs] / bytesOf(shape.inputs);
+  shape.b.batch = runs.inputs[all->rhs] / bytesOf(shape.inputs);
+  shape.c.batch = toResult / bytesOf(shape.result);
+  const std::int64_t toVector = shape.biased ? runs.inputs[2]
+                                : shape.sums != OperandSum::none
+                                    ? runs.outputs[all->biasGradient]
+                                    : 0;
+  shape.vectorStep = toVector / bytesOf(shape.result);
+  all->flops *= static_cast<double>(runs.count);
+  return all;
 }
 
 } // namespace mtplan::runtime

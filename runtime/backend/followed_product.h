@@ -9,9 +9,10 @@
 
 namespace mtplan::runtime {
 
-/// An einsum and what follows it as one product of matrices, without loops or
-/// conversions. Its result is that of the second kernel; the einsum's own is
-/// what a gelu keeps, and not written otherwise. Likewise of the sum beside it.
+/// An einsum and what follows it, if anything does, as one product of matrices,
+/// without loops or conversions. Its result is that of the second kernel; the
+/// einsum's own is what a gelu keeps, and not written otherwise. Likewise of
+/// the sum beside it.
 struct FollowedProduct {
   MatrixShape shape;
   std::size_t lhs = 0, rhs = 1; ///< which operand is a, and b
@@ -24,6 +25,10 @@ struct FollowedProduct {
 
   /// None: it is more than that.
   static std::optional<FollowedProduct> of(const KernelSpec &spec);
+  /// Of runs that lie evenly apart. None: they are more than the matrices of
+  /// one call, each a whole number of kAlignment after the one before.
+  static std::optional<FollowedProduct> of(const KernelSpec &spec,
+                                           const EvenRuns &runs);
 };
 
 } // namespace mtplan::runtime

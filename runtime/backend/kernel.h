@@ -84,6 +84,12 @@ struct FixedRun {
   }
 };
 
+/// Runs of one kernel whose operands and results lie evenly apart.
+struct EvenRuns {
+  std::int64_t count = 1;
+  std::vector<std::int64_t> inputs, outputs; ///< bytes to the next run's
+};
+
 /// What kernels run on, as it calls itself.
 struct DeviceFacts {
   std::string name;        ///< "AMD EPYC"; "": it does not say
@@ -104,6 +110,14 @@ public:
   /// result. Null: they are no better off than one by one.
   virtual std::unique_ptr<Kernel>
   prepareTogether(const std::vector<FixedRun> & /*runs*/) {
+    return nullptr;
+  }
+  /// Runs that lie evenly apart as one, which is given the first's operands and
+  /// results. None may read what another writes, nor write it. What only a
+  /// kernel that follows at once takes up (followed.h) is not written.
+  /// Null: they are no better off than one by one.
+  virtual std::unique_ptr<Kernel> prepareEven(const KernelSpec & /*spec*/,
+                                              const EvenRuns & /*runs*/) {
     return nullptr;
   }
   /// What its kernels see.

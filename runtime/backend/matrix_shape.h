@@ -40,8 +40,10 @@ struct MatrixShape {
   bool biased = false;                   ///< a vector of n of the result's type
   bool adds = false;                     ///< to what is there, or elsewhere
   Epilogue epilogue = Epilogue::none;    ///< of a single product
-  /// Of the result's type; stored, whatever `adds` says. Of a single product.
+  /// Of the result's type; stored, whatever `adds` says.
   OperandSum sums = OperandSum::none;
+  /// Of several matrices, elements to the next one's bias or sums.
+  std::int64_t vectorStep = 0;
 
   bool operator==(const MatrixShape &) const = default;
 };

@@ -96,6 +96,41 @@ const std::map<std::string, ManyMaker> &makersOfMany() {
   return kTable;
 }
 
+/// Where no product sums its operand: all products, and then sum by sum.
+class SumsAfter final : public Kernel {
+public:
+  SumsAfter(const KernelSpec &spec, EvenRuns theRuns, MadeKernel theProducts,
+            MadeKernel theSums)
+      : pairing(pairingOf(spec)), runs(std::move(theRuns)),
+        products(std::move(theProducts)), sums(std::move(theSums)) {}
+
+  void run(const Invocation &call) override {
+    products->run(call);
+    Invocation half = call;
+    for (std::int64_t r = 0; r < runs.count; ++r) {
+      const std::size_t above = pairing.secondInputs[0];
+      const void *operand = static_cast<const std::byte *>(call.inputs[above]) +
+                            r * runs.inputs[above];
+      std::vector<void *> results;
+      for (std::size_t o = pairing.firstOutputs; o < runs.outputs.size(); ++o)
+        results.push_back(static_cast<std::byte *>(call.outputs[o]) +
+                          r * runs.outputs[o]);
+      half.inputs = &operand;
+      half.outputs = results.data();
+      sums->run(half);
+    }
+  }
+
+  double flops() const override {
+    return products->flops() + static_cast<double>(runs.count) * sums->flops();
+  }
+
+private:
+  const Pairing pairing;
+  const EvenRuns runs;
+  const MadeKernel products, sums;
+};
+
 class CudaBackend final : public Backend {
 public:
   explicit CudaBackend(const HostMaker &theHost)
@@ -126,6 +161,16 @@ public:
                                          : found->second(runs, context);
   }
 
+  std::unique_ptr<Kernel> prepareEven(const KernelSpec &spec,
+                                      const EvenRuns &runs) override {
+    checkSpec(spec);
+    if (spec.kernel != "einsum")
+      return nullptr;
+    MadeKernel all = makeEvenProducts(spec, runs, context);
+    return all || !spec.find(kBiasGradient) ? std::move(all)
+                                            : makeSumsAfter(spec, runs);
+  }
+
   Memory &memory() override { return *ownMemory; }
   Backend *host() override {
     if (!ownHost && makeHost)
@@ -139,6 +184,23 @@ public:
   DeviceFacts facts() const override { return factsOfDevice(); }
 
 private:
+  /// Products that are one, and then each one's sum.
+  MadeKernel makeSumsAfter(const KernelSpec &spec, const EvenRuns &runs) {
+    const auto [product, sum] = halvesOf(spec);
+    const auto half = static_cast<std::ptrdiff_t>(pairingOf(spec).firstOutputs);
+    MadeKernel products =
+        makeEvenProducts(product,
+                         {runs.count,
+                          runs.inputs,
+                          {runs.outputs.begin(), runs.outputs.begin() + half}},
+                         context);
+    MadeKernel sums = prepare(sum);
+    if (!products || sums->isInTurn()) // which writes what lies between
+      return nullptr;
+    return std::make_unique<SumsAfter>(spec, runs, std::move(products),
+                                       std::move(sums));
+  }
+
   const HostMaker makeHost;
   std::unique_ptr<Backend> ownHost;
   const SharedContext context;

@@ -62,6 +62,10 @@ MadeKernel makeAdamwOfMany(const std::vector<FixedRun> &runs,
 MadeKernel makeSquareSumOfMany(const std::vector<FixedRun> &runs,
                                const SharedContext &context);
 
+/// As Backend::prepareEven has it.
+MadeKernel makeEvenProducts(const KernelSpec &spec, const EvenRuns &runs,
+                            const SharedContext &context);
+
 /// Where kernels are queued now.
 inline cudaStream_t streamOf(const SharedContext &context) {
   return context->stream().get();

@@ -3,6 +3,10 @@
 #include "runtime/backend/followed_product.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
 #include "runtime/cuda/families.h"
 #include "runtime/cuda/wanted_epilogues.h"
@@ -19,19 +23,29 @@ MadeKernel adder(const KernelSpec &spec, const TensorView &gradient,
   return makePointwise(one, context);
 }
 
+/// Whether what a product sums is added to what is there.
+bool addsSums(const FollowedProduct &whole) {
+  return whole.shape.sums != OperandSum::none && whole.shape.adds;
+}
+
+std::size_t sumBytes(const KernelSpec &spec, const FollowedProduct &whole) {
+  const TensorView &sum = spec.outputs[whole.biasGradient];
+  return static_cast<std::size_t>(sum.elements() * bytesOf(sum.type));
+}
+
 class WithEpilogue final : public Kernel {
 public:
+  /// \param theWhole  of one or more matrices
   /// \param theFirst  stores what the other adds, in run `theTerm`
   WithEpilogue(const KernelSpec &spec, const FollowedProduct &theWhole,
                const MatrixProduct &theProduct, const MatrixProduct &theFirst,
                FirstTerm theTerm, SharedContext theContext)
       : whole(theWhole), product(theProduct), first(theFirst),
         firstTerm(theTerm), context(std::move(theContext)) {
-    if (sums() && whole.shape.adds) {
-      const TensorView &gradient = spec.outputs[whole.biasGradient];
-      addGradient = adder(spec, gradient, context);
-      workspace = roundedUp(static_cast<std::size_t>(gradient.elements() *
-                                                     bytesOf(gradient.type)));
+    if (addsSums(whole)) {
+      addGradient = adder(spec, spec.outputs[whole.biasGradient], context);
+      toNextSum = roundedUp(sumBytes(spec, whole));
+      workspace = static_cast<std::size_t>(whole.shape.batches) * toNextSum;
     }
     context->reserve(
         workspace + std::max(product.workspaceBytes(), first.workspaceBytes()));
@@ -54,8 +68,14 @@ public:
               whole.takesKept ? other : call.outputs[0],
               const_cast<void *>(vector)},
              scratch + workspace);
-    if (vector != gradient)
-      addGradient->run({&vector, &gradient});
+    if (vector == gradient)
+      return;
+    for (std::int64_t i = 0; i < whole.shape.batches; ++i) {
+      const void *term = scratch + static_cast<std::size_t>(i) * toNextSum;
+      void *sum = static_cast<std::byte *>(gradient) +
+                  i * whole.shape.vectorStep * bytesOf(whole.shape.result);
+      addGradient->run({&term, &sum});
+    }
   }
 
   double flops() const override { return whole.flops; }
@@ -68,25 +88,48 @@ private:
   const FirstTerm firstTerm;
   const SharedContext context;
   MadeKernel addGradient;    ///< null: there is none to be added
-  std::size_t workspace = 0; ///< where it begins; before it, the vector
+  std::size_t toNextSum = 0; ///< bytes, of those that are added
+  std::size_t workspace = 0; ///< where it begins; before it, the vectors
 };
 
-} // namespace
-
-MadeKernel makeFollowedProduct(const KernelSpec &spec,
-                               const SharedContext &context) {
-  const std::optional<FollowedProduct> whole = FollowedProduct::of(spec);
+MadeKernel made(const std::optional<FollowedProduct> &whole,
+                const KernelSpec &spec, const SharedContext &context) {
   if (!whole || !isWanted(whole->shape))
     return nullptr;
   const FirstTerm firstTerm = firstTermOf(spec.settings);
-  MatrixShape stored = whole->shape;
+  MatrixShape stored = whole->shape, added = whole->shape;
   stored.adds = stored.adds && firstTerm.microBatch == FirstTerm::kNone;
-  const MatrixProduct *product = context->products.find(whole->shape),
+  if (addsSums(*whole) && added.batches > 1)
+    added.vectorStep =
+        static_cast<std::int64_t>(roundedUp(sumBytes(spec, *whole))) /
+        bytesOf(added.result);
+  if (stored.adds)
+    stored = added;
+  const MatrixProduct *product = context->products.find(added),
                       *first = context->products.find(stored);
   if (!product || !first)
     return nullptr;
   return std::make_unique<WithEpilogue>(spec, *whole, *product, *first,
                                         firstTerm, context);
+}
+
+} // namespace
+
+MadeKernel makeFollowedProduct(const KernelSpec &spec,
+                               const SharedContext &context) {
+  return made(FollowedProduct::of(spec), spec, context);
+}
+
+MadeKernel makeEvenProducts(const KernelSpec &spec, const EvenRuns &runs,
+                            const SharedContext &context) {
+  const char *joint = std::getenv("MTPLAN_JOINT_PRODUCTS");
+  const std::string_view wanted = joint ? joint : "1";
+  if (wanted != "0" && wanted != "1")
+    throw std::runtime_error("MTPLAN_JOINT_PRODUCTS is \"" +
+                             std::string(wanted) + "\": 0 or 1 is wanted");
+  if (wanted == "0")
+    return nullptr;
+  return made(FollowedProduct::of(spec, runs), spec, context);
 }
 
 } // namespace mtplan::runtime::cuda

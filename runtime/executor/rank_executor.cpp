@@ -114,6 +114,7 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
       programs.back().push_back(prepare(instruction, phases[p]));
     }
   }
+  joinProducts();
   joinUpdates();
   backend.queue().select(0);
   update.mayBeRecorded =

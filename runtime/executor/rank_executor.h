@@ -31,6 +31,7 @@
 #include "runtime/executor/step_data.h"
 #include "runtime/executor/step_times.h"
 #include "runtime/executor/stream_order.h"
+#include "runtime/plan/joint_products.h"
 #include "runtime/plan/joint_updates.h"
 #include "runtime/training/update_rule.h"
 
@@ -157,6 +158,9 @@ private:
   /// Kernels of the update that are one to the backend.
   void joinUpdates();
   void join(const JointUpdates &joint);
+  /// Products that are one to the backend.
+  void joinProducts();
+  void join(const JointProducts &joint);
   void findReporting();
   World &carrier() { return carries ? *carries : world; }
 

@@ -19,8 +19,8 @@
 namespace mtplan::runtime {
 
 /// One run of an instruction of the rank's stage. Where a backend has several
-/// updates as one kernel, all of their time is the first one's, of its first
-/// copy; the others follow it and take none.
+/// products, or updates, as one kernel, all of their time is the first one's,
+/// of updates its first copy's; the others follow it and take none.
 struct InstructionRun {
   std::int32_t program = 0, instruction = 0;
   std::int32_t copy = 0; ///< within the segment

@@ -43,6 +43,12 @@ protected:
   const Instruction &instruction;
 };
 
+/// Runs `kernel` on the instruction's operands and results.
+std::unique_ptr<RankExecutor::Task> kernelTask(const ArenaMemory &memory,
+                                               const Instruction &instruction,
+                                               std::unique_ptr<Kernel> kernel,
+                                               const StepNumbers *numbers);
+
 } // namespace mtplan::runtime
 
 #endif // MTPLAN_RUNTIME_EXECUTOR_TASK_H

@@ -251,6 +251,14 @@ private:
 
 } // namespace
 
+std::unique_ptr<Task> kernelTask(const ArenaMemory &memory,
+                                 const Instruction &instruction,
+                                 std::unique_ptr<Kernel> kernel,
+                                 const StepNumbers *numbers) {
+  return std::make_unique<KernelTask>(memory, instruction, std::move(kernel),
+                                      numbers);
+}
+
 KernelSpec RankExecutor::specOf(const Instruction &instruction) const {
   const auto &call = std::get<KernelCall>(instruction.what);
   KernelSpec spec{call.kernel, instruction.label, call.settings, {}, {}};

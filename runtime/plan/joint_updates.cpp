@@ -3,10 +3,10 @@
 #include "runtime/plan/joint_updates.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <string>
 #include <tuple>
 
+#include "runtime/plan/arena_bytes.h"
 #include "runtime/plan/index.h"
 #include "runtime/plan/instruction_side.h"
 
@@ -14,10 +14,8 @@ namespace mtplan::runtime {
 
 namespace {
 
-/// Bytes of an arena that a kernel reads, or writes.
-struct Touched {
-  int arena = 0;
-  std::int64_t begin = 0, end = 0;
+/// What a kernel reads, or writes.
+struct Touched : ArenaBytes {
   std::size_t kernel = 0;
   bool isWritten = false;
 };
@@ -50,15 +48,8 @@ public:
 
 private:
   void touch(const Tensor &tensor, int copy, int microBatch, bool isWritten) {
-    const Buffer &buffer = stage.buffers[indexed(tensor.buffer)];
-    const std::int64_t entry =
-        (tensor.entry + std::int64_t{copy} * tensor.entryStep) % buffer.entries;
-    const std::int64_t begin = buffer.offset + entry * buffer.entryStride +
-                               microBatch % buffer.slots * buffer.slotStride;
-    std::int64_t bytes = bytesOf(tensor.type);
-    for (const std::int64_t size : tensor.shape)
-      bytes *= size;
-    touched.push_back({buffer.arena, begin, begin + bytes, count, isWritten});
+    touched.push_back(
+        {arenaBytesOf(stage, tensor, copy, microBatch), count, isWritten});
   }
 
   const Stage &stage;

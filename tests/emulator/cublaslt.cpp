@@ -74,6 +74,7 @@ struct FakeProduct {
   std::int32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   std::int32_t biasType = -1; ///< the result's
   void *bias = nullptr;       ///< or its gradient
+  std::int64_t biasStep = 0;  ///< to the next matrix's
   void *kept = nullptr;       ///< of the result's type
   std::int64_t keptLead = 0;
 };
@@ -262,6 +263,8 @@ cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t matmulDesc,
     return take(product.epilogue, buf, sizeInBytes);
   case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
     return take(product.bias, buf, sizeInBytes);
+  case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE:
+    return take(product.biasStep, buf, sizeInBytes);
   case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
     return take(product.kept, buf, sizeInBytes);
   case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
@@ -351,12 +354,12 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
       sumsTold.count(refusesSums && sums(product.epilogue)) ||
       gelusTold.count(gelusTold.isTold() && ofGelu))
     return CUBLAS_STATUS_NOT_SUPPORTED;
-  // What is summed has to lie along k; and there is one vector.
+  // What is summed has to lie along k; and each matrix has a vector.
+  const bool ofA = product.epilogue == CUBLASLT_EPILOGUE_BGRADA;
   const bool summed =
       !sums(product.epilogue) ||
-      (d.batches == 1 && (product.epilogue == CUBLASLT_EPILOGUE_BGRADA
-                              ? product.turnsA == CUBLAS_OP_N
-                              : product.turnsB == CUBLAS_OP_T));
+      ((d.batches == 1 || product.biasStep >= (ofA ? m : n)) &&
+       (ofA ? product.turnsA == CUBLAS_OP_N : product.turnsB == CUBLAS_OP_T));
   *returnAlgoCount = 0;
   if (!types || !sizes || !auxiliary || !epilogue || !summed ||
       requestedAlgoCount < 1)
@@ -410,20 +413,23 @@ cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
       product.biasType < 0
           ? d.type
           : typeOf(static_cast<cudaDataType_t>(product.biasType));
-  const auto sumOperand = [=] {
+  const auto sumOperand = [=](std::int64_t batch) {
     const bool ofA = product.epilogue == CUBLASLT_EPILOGUE_BGRADA;
     for (std::int64_t i = 0; i < (ofA ? d.rows : d.columns); ++i) {
       double sum = 0.0;
       for (std::int64_t k = 0; k < terms; ++k)
-        sum += ofA ? read(a, A, turnsA, i, k, 0) : read(b, B, turnsB, k, i, 0);
-      mtplan::runtime::writeElement(vectorType, product.bias, i, sum);
+        sum += ofA ? read(a, A, turnsA, i, k, batch)
+                   : read(b, B, turnsB, k, i, batch);
+      mtplan::runtime::writeElement(vectorType, product.bias,
+                                    batch * product.biasStep + i, sum);
     }
   };
   const auto multiply = [=] {
     std::memset(workspace, 0xC3, workspaceSizeInBytes);
     // Stored, neither scaled nor added.
-    if (sums(product.epilogue))
-      sumOperand();
+    for (std::int64_t batch = 0; sums(product.epilogue) && batch < d.batches;
+         ++batch)
+      sumOperand(batch);
     for (std::int64_t batch = 0; batch < d.batches; ++batch)
       for (std::int64_t column = 0; column < d.columns; ++column)
         for (std::int64_t row = 0; row < d.rows; ++row) {
@@ -436,7 +442,8 @@ cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
             sum += kept * read(c, C, false, row, column, batch);
           // A row of the result has one number of the vector.
           if (addsBias(product.epilogue))
-            sum += mtplan::runtime::readElement(vectorType, product.bias, row);
+            sum += mtplan::runtime::readElement(vectorType, product.bias,
+                                                batch * product.biasStep + row);
           const std::int64_t at = column * product.keptLead + row;
           if (keeps(product.epilogue)) {
             mtplan::runtime::writeElement(d.type, product.kept, at, sum);

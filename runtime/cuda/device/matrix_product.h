@@ -244,6 +244,8 @@ inline void MatrixProduct::setEpilogue() {
     set(product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
         static_cast<std::int32_t>(dataType(shape.result)));
     set(product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, somewhere);
+    if (shape.vectorStep != 0)
+      set(product, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, shape.vectorStep);
   }
   if (shape.epilogue == Epilogue::none)
     return;

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/runtime/kernels/even_cases.h"
 #include "tests/runtime/kernels/followed_cases.h"
 
 namespace mtplan::runtime::testing {
@@ -141,6 +142,26 @@ TEST_P(Conformance, SumsBesideAProduct) {
         if (!accumulates || i % 2 == 1)
           expectNear(one, {own[i]}, {right[i]}, 0,
                      toleranceOf(one.spec.outputs[0].type));
+    }
+}
+
+// Of the backends that do several products as one.
+TEST_P(Conformance, MultipliesWhatLiesEvenlyApart) {
+  const std::unique_ptr<Backend> reference = makeReferenceBackend();
+  for (ElementType type : kTypes)
+    for (const EvenCase &even : evenCases(type)) {
+      const auto own = even.run(*backend, /*together=*/true);
+      const auto right = even.run(*reference, /*together=*/false);
+      for (std::size_t r = 0; r < own.size(); ++r)
+        for (std::size_t o = 0; o < own[r].size(); ++o)
+          if (even.isWritten(o)) {
+            SCOPED_TRACE("run " + std::to_string(r) + ", of result " +
+                         std::to_string(o));
+            const TensorView &view = even.spec().outputs[o];
+            expectNear(even.runs[r], {Case::widened(view, own[r][o])},
+                       {Case::widened(view, right[r][o])}, 0,
+                       toleranceOf(even.spec().outputs[0].type));
+          }
     }
 }
 
