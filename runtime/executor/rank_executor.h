@@ -94,7 +94,7 @@ struct CollectiveCount {
   }
 };
 
-/// Seconds of all steps so far that were timed. Of `steps` what ranks say to
+/// Seconds of all steps so far that were timed. Of `steps` what hosts say to
 /// each other of their norms, and what is between instructions, are in nothing
 /// else.
 struct TimeSpent {

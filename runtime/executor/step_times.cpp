@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 
 namespace mtplan::runtime {
 
@@ -17,24 +16,14 @@ double seconds() {
 
 } // namespace
 
-// A mark takes time, too: a microsecond of a GPU, of which a step has thousands
-// of instructions. The shortest of several was disturbed by nothing.
 void StepTimes::begin(bool areTimed, std::vector<InstructionRun> *theTrace) {
   on = areTimed;
   trace = theTrace;
   parts.clear();
   if (!on)
     return;
-  constexpr int kPairs = 16;
   queue.finish();
   queue.select(0);
-  clock->clear();
-  for (int i = 0; i <= kPairs; ++i)
-    clock->mark();
-  queue.finish();
-  nothing = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kPairs; ++i)
-    nothing = std::min(nothing, clock->between(i, i + 1));
   setZero();
 }
 
@@ -86,8 +75,23 @@ void StepTimes::end() {
   on = false;
 }
 
+// A mark takes time, too: a microsecond of a GPU, of which a step has thousands
+// of instructions. Most of them follow each other at once, with nothing between
+// the mark that ends one and that with which the next begins.
+double StepTimes::secondsOfNothing() const {
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    gaps.push_back(clock->between(parts[i - 1].to, parts[i].from));
+  if (gaps.empty())
+    return 0.0;
+  const auto middle = gaps.begin() + std::ssize(gaps) / 2;
+  std::ranges::nth_element(gaps, middle);
+  return *middle;
+}
+
 void StepTimes::collect() {
   queue.finish();
+  const double nothing = secondsOfNothing();
   for (Part &part : parts) {
     const double took =
         std::max(0.0, clock->between(part.from, part.to) - nothing);

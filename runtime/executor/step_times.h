@@ -2,7 +2,9 @@
 //
 // By the clock of what runs it. A device's streams take turns for that, so that
 // nothing overlaps and the host need not wait for each: what a device is given
-// ahead of time begins when what was before it ends.
+// ahead of time begins when what was before it ends. Where the host is not
+// ahead, as with kernels shorter than it takes to queue them, a part's time is
+// the host's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +21,8 @@
 namespace mtplan::runtime {
 
 /// One run of an instruction of the rank's stage. Where a backend has several
-/// products, or updates, as one kernel, all of their time is the first one's,
-/// of updates its first copy's; the others follow it and take none.
+/// products, or updates, as one kernel, all of their time is that of the one
+/// that runs first, of updates its first copy's; the others take none.
 struct InstructionRun {
   std::int32_t program = 0, instruction = 0;
   std::int32_t copy = 0; ///< within the segment
@@ -45,9 +47,9 @@ public:
   void begin(bool areTimed, std::vector<InstructionRun> *theTrace);
   bool isOn() const { return on; }
 
-  /// The selected stream has been `from`, and is now `to`: what it is given
-  /// from now on follows all that `from` has been given.
-  void turnTo(int from, int to);
+  /// The selected stream has been `before`, and is now `to`: what it is given
+  /// from now on follows all that `before` has been given.
+  void turnTo(int before, int to);
 
   /// The part begins.
   void start();
@@ -70,6 +72,8 @@ private:
 
   void setZero();
   void add(double &spent, const InstructionRun *run, int to);
+  /// Between two marks that follow each other.
+  double secondsOfNothing() const;
   void collect();
 
   Queue &queue;
@@ -78,10 +82,9 @@ private:
   bool on = false;
   std::vector<InstructionRun> *trace = nullptr;
   std::vector<Part> parts;
-  int from = 0;         ///< mark of what began last
-  int zero = 0;         ///< a mark
-  double atZero = 0.0;  ///< of this process's clock
-  double nothing = 0.0; ///< seconds between two marks that follow each other
+  int from = 0;        ///< mark of what began last
+  int zero = 0;        ///< a mark
+  double atZero = 0.0; ///< of this process's clock
 };
 
 } // namespace mtplan::runtime

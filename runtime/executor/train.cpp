@@ -60,6 +60,9 @@ public:
     const std::int64_t number = done + 1;
     const bool isFirst = done == started;
     const bool traced = number == options.traceStep;
+    const bool isTimed = traced || number == timedStep();
+    if (isQueued && isTimed)
+      settle();
     if (traced)
       world.barrier("the traced step");
     const double start = now();
@@ -79,11 +82,11 @@ public:
                     1.0};
     if (traced)
       input.trace = &times.trace;
-    input.isTimed = traced || number == timedStep();
-    if (isQueued && input.isTimed)
+    input.isTimed = isTimed;
+    if (isQueued && isTimed)
       first = rank.instructionTimes();
     StepOutput output = rank.step(input);
-    if (isQueued && input.isTimed)
+    if (isQueued && isTimed)
       timed = since(first);
     done = number;
     updates += output.skipped ? 0 : 1;
@@ -94,10 +97,12 @@ public:
     if (isFirst) {
       first = rank.instructionTimes();
       firstSeconds = record.seconds;
-    } else if (!(isQueued && input.isTimed)) {
+    } else if (counts(number, isTimed)) {
       times.seconds += record.seconds;
       ++times.steps;
     }
+    if (isQueued && isTimed)
+      timedSeconds = record.seconds;
     if (options.validateEvery > 0 &&
         (number % options.validateEvery == 0 || number == options.steps))
       record.validationLoss = validate();
@@ -118,19 +123,14 @@ public:
   }
 
   TrainTimes end() {
-    // Of the last step, too, what it left to the device.
-    if (isQueued) {
-      const double start = now();
-      rank.settle();
-      times.seconds += now() - start;
-    }
+    settle();
     times.isOfOneStep = isQueued;
     times.spent = rank.timeSpent();
     times.instructions = rank.instructionTimes();
     if (times.steps > 0) {
       times.instructions = since(first);
     } else {
-      times.seconds = firstSeconds;
+      times.seconds = timedSeconds > 0.0 ? timedSeconds : firstSeconds;
       times.steps = done > started ? 1 : 0;
     }
     if (isQueued) {
@@ -142,6 +142,22 @@ public:
   }
 
 private:
+  // What a step that counts has left to the device is still to be counted.
+  void settle() {
+    const double start = now();
+    rank.settle();
+    if (times.steps > 0)
+      times.seconds += now() - start;
+  }
+
+  // Whether the step is one like all that follow: a device's second is
+  // recorded, or, if it is traced, the first after the one that is timed, and
+  // later ones are replayed.
+  bool counts(std::int64_t number, bool isTimed) const {
+    const std::int64_t cold = options.traceStep == started + 2 ? 1 : 0;
+    return !isQueued || (number > timedStep() + cold && !isTimed);
+  }
+
   // Of a device that is given whole steps: the one after it has seen how they
   // go. Where kernels run when they are called every step is timed.
   std::int64_t timedStep() const {
@@ -213,7 +229,7 @@ private:
   std::int64_t updates = 0;           ///< steps that were not skipped
   std::vector<InstructionTime> first; ///< step of this run
   std::vector<InstructionTime> timed; ///< step, on a device
-  double firstSeconds = 0.0;
+  double firstSeconds = 0.0, timedSeconds = 0.0;
   TrainTimes times;
 };
 

@@ -61,12 +61,15 @@ struct TrainHooks {
 struct TrainTimes {
   TimeSpent spent;
   /// Of all steps but the first, which finds everything cold; of that if there
-  /// is no other. On a device: as if in all had been as in the one in which
-  /// streams took turns.
+  /// is no other. On a device: of all that follow the step in which streams
+  /// take turns, and are like each other, as if all had been as that; of that
+  /// alone if none follows.
   std::vector<InstructionTime> instructions;
-  double seconds = 0.0;     ///< of those steps
-  std::int64_t steps = 0;   ///< as many
-  bool isOfOneStep = false; ///< `spent` and the share of each instruction
+  double seconds = 0.0;   ///< of those steps
+  std::int64_t steps = 0; ///< as many
+  /// `spent` is of steps in which streams took turns, and `instructions` of the
+  /// last of these.
+  bool isOfOneStep = false;
   std::vector<InstructionRun> trace; ///< seconds since all ranks began the step
   double traceSeconds = 0.0;
 };

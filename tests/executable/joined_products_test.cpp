@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include <algorithm>
 #include <functional>
 #include <mutex>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +24,6 @@ namespace {
 
 using namespace runtime;
 using testing::ElementsAre;
-using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 

@@ -15,7 +15,6 @@
 namespace mtplan::runtime {
 namespace {
 
-using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -42,13 +41,15 @@ public:
 
   int finished = 0;
   std::size_t marks = 0; ///< most at a time
+  int dear = 0;          ///< of the next marks, which take a second
 
 private:
   class Clock final : public StreamClock {
   public:
     explicit Clock(TwoStreams &theStreams) : streams(theStreams) {}
     int mark() override {
-      streams.give(kMark);
+      streams.give(streams.dear > 0 ? 1.0 : kMark);
+      --streams.dear;
       moments.push_back(streams.ends[streams.selected]);
       streams.marks = std::max(streams.marks, moments.size());
       return static_cast<int>(moments.size()) - 1;
@@ -100,9 +101,23 @@ TEST_F(StepTimesTest, AreThoseOfThePartsAlone) {
   EXPECT_EQ(other, 0.5);
 }
 
+// Nor that of a queue which was empty, or of a mark that was new.
+TEST_F(StepTimesTest, MarksTakeWhatMostOfThemTake) {
+  double first = 0.0, others = 0.0;
+  queue.dear = 3; // where the step begins, and around the first part
+  times.begin(true, nullptr);
+  run(0, 0, 1.0, first);
+  for (int i = 0; i < 8; ++i)
+    run(0, 0, 1.0, others);
+  times.end();
+  EXPECT_GT(first, 1.0);
+  EXPECT_EQ(others, 8.0);
+}
+
 TEST_F(StepTimesTest, AreNotBelowNothing) {
   double idle = 0.0;
   times.begin(true, &trace);
+  run(0, 0, -0.125, idle);
   run(0, 0, -0.125, idle);
   times.end();
   EXPECT_EQ(idle, 0.0);
@@ -178,9 +193,10 @@ TEST_F(StepTimesTest, BeginAnew) {
   run(0, 0, 3.0, spent);
   times.begin(true, &trace);
   run(0, 0, 2.0, spent);
+  run(0, 0, 1.0, spent);
   times.end();
-  EXPECT_EQ(spent, 2.0);
-  EXPECT_THAT(trace, SizeIs(1));
+  EXPECT_EQ(spent, 3.0);
+  EXPECT_THAT(trace, SizeIs(2));
 }
 
 } // namespace

@@ -131,7 +131,8 @@ void RunWatch::see(const StepRecord &record) {
 void RunWatch::end(const Plan &plan, const TrainTimes &rank0,
                    const MeanTimes &means, const Traces &traces) {
   const Prediction *predicted = prediction ? &*prediction : nullptr;
-  if (means.steps > 0) // else all had been done before
+  // Else all had been done before, or it ended before the step that is timed.
+  if (means.steps > 0 && rank0.spent.steps > 0)
     out << accountOf(rank0.spent, rank0.isOfOneStep)
         << tableOf(means, predicted) << std::flush;
   if (trace) {
