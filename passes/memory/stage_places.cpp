@@ -242,7 +242,8 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
         row.push_back(life->second);
     const std::set<std::size_t> apart(row.begin(), row.end());
     if (apart.size() < values.size() || llvm::any_of(row, [&](std::size_t one) {
-          return taken.contains(one) || lives[one].bytes != lives[row[0]].bytes;
+          return taken.contains(one) ||
+                 within.lives[one].bytes != within.lives[row[0]].bytes;
         }))
       continue;
     taken.insert(row.begin(), row.end());
