@@ -225,8 +225,8 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   const auto makeWith = [&](Operation *made, Operation *with) {
     for (Value result : made->getResults())
       if (auto life = lifeOf.find(rootOf(result)); life != lifeOf.end())
-        followers[life->second].first =
-            std::min(followers[life->second].first, position[with]);
+        within.followers[life->second].first =
+            std::min(within.followers[life->second].first, position[with]);
   };
   for (Operation &op : block) {
     if (Operation *follower = ir::followerOf(&op))
