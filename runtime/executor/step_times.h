@@ -45,7 +45,6 @@ public:
   /// nothing here does anything.
   /// \param theTrace  also gets their runs; may be null
   void begin(bool areTimed, std::vector<InstructionRun> *theTrace);
-  bool isOn() const { return on; }
 
   /// The selected stream has been `before`, and is now `to`: what it is given
   /// from now on follows all that `before` has been given.

@@ -16,6 +16,7 @@
 #include "runtime/backend/followed.h"
 #include "runtime/plan/joint_products.h"
 #include "runtime/plan/plan_json.h"
+#include "tests/executable/counting_queue.h"
 #include "tests/executable/run_plan.h"
 #include "tests/executable/run_process.h"
 
@@ -90,29 +91,6 @@ private:
   const EvenRuns runs;
   const std::unique_ptr<Kernel> kernel;
   std::vector<std::vector<std::byte>> between; ///< empty: it is written
-};
-
-/// Says what time it is by how often it was asked.
-class Counting final : public Queue {
-public:
-  std::unique_ptr<StreamClock> clock() override {
-    return std::make_unique<Counter>(marks);
-  }
-  double now() const { return marks; }
-
-private:
-  class Counter final : public StreamClock {
-  public:
-    explicit Counter(int &theMarks) : marks(theMarks) {}
-    int mark() override { return ++marks; }
-    double between(int from, int to) const override { return to - from; }
-    void clear() override {}
-
-  private:
-    int &marks;
-  };
-
-  int marks = 0;
 };
 
 class JoiningBackend : public Backend {

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/plan/plan_json.h"
+#include "tests/executable/counting_queue.h"
 #include "tests/executable/run_plan.h"
 #include "tests/executable/run_process.h"
 
@@ -69,29 +70,6 @@ public:
 private:
   const std::vector<FixedRun> runs;
   std::vector<std::unique_ptr<Kernel>> kernels;
-};
-
-/// Says what time it is by how often it was asked.
-class Counting final : public Queue {
-public:
-  std::unique_ptr<StreamClock> clock() override {
-    return std::make_unique<Counter>(marks);
-  }
-  double now() const { return marks; }
-
-private:
-  class Counter final : public StreamClock {
-  public:
-    explicit Counter(int &theMarks) : marks(theMarks) {}
-    int mark() override { return ++marks; }
-    double between(int from, int to) const override { return to - from; }
-    void clear() override {}
-
-  private:
-    int &marks;
-  };
-
-  int marks = 0;
 };
 
 class JoiningBackend : public Backend {
