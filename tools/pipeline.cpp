@@ -155,6 +155,7 @@ private:
         "-o: gradients are kept and sent in fp32, {:g} bytes each where plans "
         "without -o have {:g}; give --software to have what it has",
         kSingle, traffic.gradient));
+    traffic.optimizer += kSingle - traffic.gradient; // which the update reads
     traffic.gradient = traffic.accumulation = kSingle;
   }
 

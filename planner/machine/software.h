@@ -85,6 +85,7 @@ struct ParameterTraffic {
   double gradient = 2.0;   ///< kept and sent, for training in 16 bits
   double optimizer = 28.0; ///< read and written by one update of what is owned
   double sweep = 0.0;      ///< the same, of all that is stored: scaling, casts
+  double normReads = 0.0;  ///< of each gradient that is owned, for the norm
   /// Per micro-batch after the first, to add a gradient to those before.
   double accumulation = 2.0;
   /// Per micro-batch, around gathers and reductions of split parameters.

@@ -32,6 +32,7 @@ constexpr NumberRange kPart{0, 1, false};
 constexpr NumberRange kDelay{0, 1e6, true};     // us
 constexpr NumberRange kBucket{0, 1e6, false};   // MB
 constexpr NumberRange kBandwidth{0, 1e6, true}; // 10^9 bytes/s
+constexpr NumberRange kReads{0, 16, false};
 constexpr NumberRange kTransfers{1, 16, false};
 constexpr NumberRange kHead{1, 65'536, false};
 constexpr std::int64_t kMostKeys = 1'000'000'000;
@@ -89,6 +90,7 @@ template <typename File> void visit(File &file, ParameterTraffic &parameters) {
   file.number("gradient_bytes", kBytes, parameters.gradient);
   file.number("optimizer_bytes", kBytes, parameters.optimizer);
   file.number("sweep_bytes", kBytes, parameters.sweep);
+  file.rare("norm_reads", kReads, parameters.normReads, 0.0);
   file.number("accumulation_bytes", kBytes, parameters.accumulation);
   file.number("shard_copy_bytes", kBytes, parameters.shardCopies);
   file.number("bucket_MB", kBucket, parameters.bucket.value, kMega);

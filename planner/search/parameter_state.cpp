@@ -147,13 +147,14 @@ static Seconds measuredAccumulation(BytesPerSec rate,
 
 Seconds squaresTime(const Parameter &parameter, const ParameterState &state,
                     const Setting &setting) {
-  BytesPerSec rate =
-      measuredPassRate(*setting.software, setting.machine->device, "square_sum",
-                       setting.precision);
-  double bytes =
-      localBytes(parameter.shape, accumulatorLayout(state, setting.mesh),
-                 kSumBytes, setting.mesh);
-  return rate.value > 0 ? Bytes{bytes} / rate : Seconds{};
+  double perElement =
+      stateBytesOf(setting).gradient * setting.software->parameters.normReads;
+  const Device &device = setting.machine->device;
+  BytesPerSec rate = measuredPassRate(*setting.software, device, "square_sum",
+                                      setting.precision);
+  return Bytes{localBytes(parameter.shape, state.owned(), perElement,
+                          setting.mesh)} /
+         (rate.value > 0 ? rate : device.passRate());
 }
 
 Seconds accumulationTime(const Parameter &parameter,

@@ -63,8 +63,8 @@ parameterStates(const ModelGraph &model, int parameter, const Setting &setting);
 Seconds accumulationTime(const Parameter &parameter,
                          const ParameterState &state, const Setting &setting);
 
-/// Of the squares of one gradient's sum, for the norm of all, once a step; of
-/// software and devices for which it was measured.
+/// Of the squares of what a rank owns of one gradient's sum, for the norm of
+/// all, once a step.
 Seconds squaresTime(const Parameter &parameter, const ParameterState &state,
                     const Setting &setting);
 

@@ -19,6 +19,7 @@
 #include "runtime/plan/instruction_class.h"
 #include "tests/executable/run_process.h"
 #include "tests/tools/command_testing.h"
+#include "tests/tools/planning.h"
 #include "tools/run/calibrated.h"
 #include "tools/run/prediction.h"
 #include "tools/text_file.h"
@@ -243,6 +244,37 @@ TEST(Calibrate, MtplanTakesTheFile) {
   for (const auto &[name, seconds] : classes)
     sum += seconds;
   EXPECT_NEAR(sum, predicted.step, 1e-9 * predicted.step);
+}
+
+// A rate is bytes a second: of as many bytes as a plan's update is priced by.
+TEST(Calibrate, UpdatesArePricedByTheBytesThatWereMeasured) {
+  const std::pair<ElementType, planner::Precision> kinds[] = {
+      {ElementType::f32, planner::Precision::fp32},
+      {ElementType::f16, planner::Precision::fp16},
+      {ElementType::bf16, planner::Precision::bf16}};
+  for (const auto &[type, precision] : kinds) {
+    SCOPED_TRACE(planner::nameOf(precision));
+    PlanRequest request = exampleRequest("tiny-gpt2", 1);
+    request.precision = precision;
+    request.output = "compiled";
+    const PlanOutcome outcome = planned(request);
+    const Problem &problem = *outcome.problem;
+    const planner::Setting setting = planner::settingOf(
+        problem.options, problem.machine, outcome.best()->how);
+    const planner::StateBytes priced = planner::stateBytesOf(setting);
+
+    std::map<std::string, double> measured; ///< of an element
+    for (const runtime::KernelRun &one :
+         runtime::kernelRunsOf(runtime::CalibrationShapes{}, type)) {
+      double elements = 1;
+      for (const std::int64_t size : one.spec.inputs.front().shape)
+        elements *= static_cast<double>(size);
+      measured[one.run.kernel] = static_cast<double>(one.run.bytes) / elements;
+    }
+    EXPECT_EQ(priced.traffic, measured["adamw"]);
+    EXPECT_NEAR(priced.gradient * problem.software.parameters.normReads,
+                measured["square_sum"], 1e-3); // which writes one sum
+  }
 }
 
 TEST(Calibrate, SaysHowFarItIsAndWhatItTook) {

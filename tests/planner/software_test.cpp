@@ -52,6 +52,7 @@ json smallFile() {
            {{"gradient_bytes", quantity(6)},
             {"optimizer_bytes", quantity(7)},
             {"sweep_bytes", quantity(8)},
+            {"norm_reads", quantity(12)},
             {"accumulation_bytes", quantity(9)},
             {"shard_copy_bytes", quantity(11)},
             {"bucket_MB", quantity(13)},
@@ -152,6 +153,7 @@ TEST(ParseSoftware, ReadsEveryNumber) {
   EXPECT_EQ(software.parameters.gradient, 6);
   EXPECT_EQ(software.parameters.optimizer, 7);
   EXPECT_EQ(software.parameters.sweep, 8);
+  EXPECT_EQ(software.parameters.normReads, 12);
   EXPECT_EQ(software.parameters.accumulation, 9);
   EXPECT_EQ(software.parameters.shardCopies, 11);
   EXPECT_EQ(software.parameters.bucket.value, 13e6);
