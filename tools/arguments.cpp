@@ -4,14 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include <algorithm>
 #include <ostream>
-#include <string_view>
 
 #include <CLI/CLI.hpp>
 
 #include "tools/command.h"
-#include "tools/nearest_option.h"
+#include "tools/parse_error.h"
 
 namespace mtplan::tools {
 
@@ -177,18 +175,6 @@ void addFlags(CLI::App &app, Flags &flags) {
                "say how long the search took; such output differs each time");
 }
 
-// What was typed and is no flag, each with one that there is.
-void sayUnknown(const CLI::App &app, std::ostream &err) {
-  for (const std::string &typed : app.remaining())
-    err << "error: " << typed
-        << (typed.starts_with("-")
-                ? ": no such flag; nearest is " + nearestOption(app, typed)
-                : ": what is this for? One model is planned, and a flag takes "
-                  "one value")
-        << '\n';
-  err << "mtplan --help lists the flags\n";
-}
-
 } // namespace
 
 std::optional<Flags> parseArguments(const std::vector<std::string> &arguments,
@@ -201,25 +187,12 @@ std::optional<Flags> parseArguments(const std::vector<std::string> &arguments,
   app.footer(kExamples);
   app.set_version_flag("--version", "mtplan " MTPLAN_VERSION);
   addFlags(app, flags);
-  // CLI11 takes them last first.
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(reversed);
+  app.final_callback([&] {
     if (app.count("MODEL") == 0 && !flags.load && flags.compare.empty())
       throw CLI::RequiredError("MODEL");
-  } catch (const CLI::Success &success) {
-    app.exit(success, out, err);
-    exitCode = kDone;
+  });
+  if (!parseOrSay(app, arguments, "One model is planned", out, err, exitCode))
     return std::nullopt;
-  } catch (const CLI::ExtrasError &) {
-    sayUnknown(app, err);
-    exitCode = kBadInput;
-    return std::nullopt;
-  } catch (const CLI::ParseError &error) {
-    err << "error: " << error.what() << "\nmtplan --help lists the flags\n";
-    exitCode = kBadInput;
-    return std::nullopt;
-  }
   return flags;
 }
 

@@ -13,6 +13,7 @@
 #include "planner/fit/measurements_json.h"
 #include "runtime/data/named_files.h"
 #include "tools/command.h"
+#include "tools/parse_error.h"
 #include "tools/table.h"
 #include "tools/text_file.h"
 
@@ -118,18 +119,10 @@ int runFitHardware(const std::vector<std::string> &arguments, std::ostream &out,
   app.add_option("-o,--output", output,
                  "write the machine file there, not to standard output")
       ->type_name("FILE");
-  // CLI11 takes them last first.
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::Success &success) {
-    app.exit(success, out, err);
-    return kDone;
-  } catch (const CLI::ParseError &error) {
-    err << "error: " << error.what() << "\nmtplan " << kFitHardware
-        << " --help lists the flags\n";
-    return kBadInput;
-  }
+  int exitCode = kDone;
+  if (!parseOrSay(app, arguments, "One file of measurements is read", out, err,
+                  exitCode))
+    return exitCode;
   return fitFile(file, output, out, err);
 }
 

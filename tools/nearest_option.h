@@ -12,7 +12,7 @@ class App;
 namespace mtplan::tools {
 
 /// Of the options that `command` has, the one that is most like `typed`, which
-/// it does not have: "-o" for "-O", else a long one.
+/// it does not have: "-o" for "-O", else a long one, "--pp" for "-p".
 std::string nearestOption(const CLI::App &command, const std::string &typed);
 
 } // namespace mtplan::tools

@@ -36,6 +36,9 @@ void NamedFiles::read(const std::string &by, const std::string &file) {
 }
 
 std::string NamedFiles::write(const std::string &by, const std::string &file) {
+  if (file == "-")
+    return "is standard output elsewhere, and would be a file of that name "
+           "here; give it another name";
   std::string against;
   for (const auto &[other, name] : named)
     if (against.empty() && isSameFile(file, name))

@@ -438,11 +438,15 @@ TEST(Arguments, ThatAreUnknownAreRefused) {
             "error: 8: what is this for? One model is planned, and a flag "
             "takes one value\n"
             "mtplan --help lists the flags\n");
-  // The same letter in another case; of others one is as near as the next.
+  // The same letter in another case; of others a name that begins with it.
   EXPECT_THAT(runExample(kGpt, {"-O", "run"}).err,
               testing::HasSubstr("-O: no such flag; nearest is -o\n"));
   EXPECT_THAT(runExample(kGpt, {"-x"}).err,
               testing::HasSubstr("-x: no such flag; nearest is --"));
+  EXPECT_THAT(runExample(kGpt, {"-p", "any"}).err,
+              testing::HasSubstr("-p: no such flag; nearest is --pp\n"));
+  EXPECT_THAT(runExample(kGpt, {"-gpus", "8"}).err,
+              testing::HasSubstr("-gpus: no such flag; nearest is --gpus\n"));
   EXPECT_THAT(runExample(kGpt, {"--micro", "4"}).err,
               testing::HasSubstr("nearest is --micro-batch\n"));
   EXPECT_THAT(runExample(kGpt, {"--GPUS", "4"}).err,

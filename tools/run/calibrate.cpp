@@ -127,11 +127,11 @@ void check(const CalibrateFlags &flags) {
       throw BadInput(
           fmt::format("{}: there is no folder {}", file, folder.string()));
   NamedFiles files;
-  files.write("-o", flags.output);
-  if (const std::string why = files.write("--measurements", flags.measurements);
-      !why.empty())
-    throw BadInput(
-        fmt::format("--measurements {}: {}", flags.measurements, why));
+  for (const auto &[option, file] :
+       {std::pair("-o", flags.output),
+        std::pair("--measurements", flags.measurements)})
+    if (const std::string why = files.write(option, file); !why.empty())
+      throw BadInput(fmt::format("{} {}: {}", option, file, why));
   machineLike(deviceLike(flags)); // throws where there is none
 }
 

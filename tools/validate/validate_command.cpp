@@ -11,6 +11,7 @@
 
 #include "runtime/data/named_files.h"
 #include "tools/command.h"
+#include "tools/parse_error.h"
 #include "tools/text_file.h"
 #include "tools/validate/accuracy_text.h"
 #include "tools/validate/beat.h"
@@ -97,17 +98,10 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
                "off the prices are."};
   app.name("mtplan-validate");
   addFlags(app, flags);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::Success &success) {
-    app.exit(success, out, err);
-    return kDone;
-  } catch (const CLI::ParseError &error) {
-    err << "error: " << error.what()
-        << "\nmtplan-validate --help lists the flags\n";
-    return kBadInput;
-  }
+  int exitCode = kDone;
+  if (!parseOrSay(app, arguments, "One file of runs is priced", out, err,
+                  exitCode))
+    return exitCode;
 
   std::vector<std::string> errors, faults;
   std::optional<BeatPart> part = partOf(flags.group);

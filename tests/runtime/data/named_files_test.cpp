@@ -62,6 +62,10 @@ TEST(NamedFiles, SayWhoNamesOneAlready) {
             "is what --save names; give it another name");
   EXPECT_EQ(files.write("--report", ""), "");
   EXPECT_EQ(files.write("-o", ""), "");
+  EXPECT_EQ(files.write("-o", "-"),
+            "is standard output elsewhere, and would be a file of that name "
+            "here; give it another name");
+  EXPECT_EQ(files.write("-o", folder / "-"), "");
 }
 
 TEST(MegatronFiles, AreTwoWhateverNamesThem) {
