@@ -11,31 +11,42 @@
 
 namespace mtplan::tools {
 
+namespace {
+
+int sayUnknown(const CLI::App &app, const std::string &takes,
+               const std::string &why, std::ostream &err) {
+  for (const std::string &typed : app.remaining())
+    err << "error: " << typed
+        << (typed.starts_with("-")
+                ? ": no such flag; nearest is " + nearestOption(app, typed)
+                : ": what is this for? " + takes +
+                      ", and a flag takes one value")
+        << '\n';
+  if (!why.empty())
+    err << "error: " << why << '\n';
+  err << app.get_name() << " --help lists the flags\n";
+  return kBadInput;
+}
+
+} // namespace
+
+// Who throws may be built without types at run time: what it is a catch says.
 bool parseOrSay(CLI::App &app, const std::vector<std::string> &arguments,
                 const std::string &takes, std::ostream &out, std::ostream &err,
                 int &exitCode) {
   try {
     // CLI11 takes them last first.
-    app.parse({arguments.rbegin(), arguments.rend()});
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     return true;
   } catch (const CLI::Success &success) {
     app.exit(success, out, err);
     exitCode = kDone;
-    return false;
+  } catch (const CLI::ExtrasError &) {
+    exitCode = sayUnknown(app, takes, "", err);
   } catch (const CLI::ParseError &error) {
-    for (const std::string &typed : app.remaining())
-      err << "error: " << typed
-          << (typed.starts_with("-")
-                  ? ": no such flag; nearest is " + nearestOption(app, typed)
-                  : ": what is this for? " + takes +
-                        ", and a flag takes one value")
-          << '\n';
-    if (dynamic_cast<const CLI::ExtrasError *>(&error) == nullptr)
-      err << "error: " << error.what() << '\n';
-    err << app.get_name() << " --help lists the flags\n";
-    exitCode = kBadInput;
-    return false;
+    exitCode = sayUnknown(app, takes, error.what(), err);
   }
+  return false;
 }
 
 } // namespace mtplan::tools
