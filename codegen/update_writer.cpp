@@ -1,5 +1,10 @@
 //===- update_writer.cpp - A step's update, before and after the norm -----===//
 
+#include <iterator>
+#include <utility>
+
+#include "llvm/ADT/MapVector.h"
+
 #include "codegen/stage_writer.h"
 #include "ir/update_chain.h"
 #include "runtime/plan/instruction_side.h"
@@ -16,6 +21,55 @@ namespace {
 ArrayRef<int64_t> copiesOf(Operation *op) {
   return op->getAttrOfType<DenseI64ArrayAttr>(ir::kCopiesAttrName);
 }
+
+/// A program's instructions, as they are best queued. The host is at work as
+/// soon as it can be: before that it has all on its way that it works on, and
+/// what it is done with goes back. Without it all updates are one after the
+/// other, and what is made of them follows, of the last update first: that
+/// waits for all, and the others for nothing any more. So neither the updates
+/// nor the collectives behind them have anything between them, and go as one.
+class Ordered {
+public:
+  explicit Ordered(const runtime::Stage &theStage) : stage(theStage) {}
+
+  /// What was written of an operation.
+  void add(Operation *op, std::vector<Instruction> instructions) {
+    ir::AdamwOp adamw = ir::updatedBy(op);
+    for (Instruction &one : instructions) {
+      const runtime::Side side = runtime::sideOf(stage, one);
+      hostHasPart |= side != runtime::Side::device;
+      if (side == runtime::Side::down)
+        first.push_back(std::move(one));
+      else if (hostHasPart || !adamw)
+        then.push_back(std::move(one));
+      else if (adamw != op)
+        behind[adamw].push_back(std::move(one));
+      else
+        (isPiece(one) ? first : then).push_back(std::move(one));
+    }
+  }
+
+  std::vector<Instruction> take() {
+    std::vector<Instruction> all = std::exchange(first, {});
+    llvm::move(std::exchange(then, {}), std::back_inserter(all));
+    for (auto &[adamw, steps] : llvm::reverse(behind))
+      llvm::move(steps, std::back_inserter(all));
+    behind.clear();
+    hostHasPart = false;
+    return all;
+  }
+
+private:
+  static bool isPiece(const Instruction &one) {
+    const auto *call = std::get_if<KernelCall>(&one.what);
+    return call && call->kernel == "piece";
+  }
+
+  const runtime::Stage &stage;
+  std::vector<Instruction> first, then;
+  llvm::MapVector<Operation *, std::vector<Instruction>> behind; ///< updates
+  bool hostHasPart = false;
+};
 
 } // namespace
 
@@ -160,40 +214,39 @@ LogicalResult StageWriter::writeUpdate(ir::UpdateOp update) {
     return success();
   for (bool applies : {false, true}) {
     std::vector<ScheduleEntry> &entries = applies ? stage.apply : stage.reduce;
-    ArrayRef<int64_t> copies;
-    int open = -1;           // program
-    std::ptrdiff_t sent = 0; // its first instructions, which send to the host
+    Attribute open; // program
+    Ordered ordered(stage);
+    auto close = [&] {
+      if (open)
+        stage.programs.back().instructions = ordered.take();
+    };
     for (Operation &op : update.getBody().front()) {
       if (ir::isUpdated(&op) != applies)
         continue;
       ArrayRef<int64_t> here = copiesOf(&op);
-      if (here.size() != 2)
-        return op.emitOpError("has no '") << ir::kCopiesAttrName << "'";
+      Attribute program = op.getAttr(ir::kUpdateProgramAttrName);
+      if (here.size() != 2 || !program)
+        return op.emitOpError("has no '") << ir::kCopiesAttrName << "' or '"
+                                          << ir::kUpdateProgramAttrName << "'";
       Program written;
       if (failed(write(&op, written)))
         return failure();
       if (written.instructions.empty())
         continue;
-      if (open < 0 || copies != here) {
-        copies = here;
-        open = static_cast<int>(stage.programs.size());
-        sent = 0;
-        Program program;
-        program.name = std::string("update.") +
-                       (applies ? "apply." : "reduce.") +
-                       std::to_string(entries.size());
-        stage.programs.push_back(std::move(program));
-        entries.push_back(
-            {open, 0, static_cast<int>(here[0]), 1, static_cast<int>(here[1])});
+      if (program != open) {
+        close();
+        open = program;
+        Program begun;
+        begun.name = std::string("update.") + (applies ? "apply." : "reduce.") +
+                     std::to_string(entries.size());
+        entries.push_back({static_cast<int>(stage.programs.size()), 0,
+                           static_cast<int>(here[0]), 1,
+                           static_cast<int>(here[1])});
+        stage.programs.push_back(std::move(begun));
       }
-      // Before the host is at work it has all on its way that it works on.
-      auto &all = stage.programs[static_cast<std::size_t>(open)].instructions;
-      for (Instruction &one : written.instructions)
-        if (runtime::sideOf(stage, one) == runtime::Side::down)
-          all.insert(all.begin() + sent++, std::move(one));
-        else
-          all.push_back(std::move(one));
+      ordered.add(&op, std::move(written.instructions));
     }
+    close();
   }
   for (auto op : update.getBody().front().getOps<ir::AdamwOp>())
     if (failed(addParameter(op)))

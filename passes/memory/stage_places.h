@@ -133,6 +133,8 @@ private:
 
   // The update, update_places.cpp.
   mlir::LogicalResult placeUpdate();
+  mlir::LogicalResult dealIntoPrograms();
+  std::int64_t madeOf(ir::AdamwOp op) const;
   /// Whose parameter it is, and which of its copies are meant.
   struct Meant {
     ir::SegmentOp holder;              ///< null: of no copies

@@ -2,11 +2,16 @@
 //
 // Gradients that are reduced to pieces wait there for the norm of all of them,
 // in the arena of activations, of which none is left. What is made of updated
-// pieces lives in the workspace, one parameter after the other.
+// pieces lives in the workspace, that of all parameters of a program side by
+// side, so that they need not wait for each other.
 //
 //===----------------------------------------------------------------------===//
 
+#include <algorithm>
+#include <array>
 #include <utility>
+
+#include "mlir/IR/Builders.h"
 
 #include "ir/update_chain.h"
 #include "passes/memory/stage_places.h"
@@ -166,19 +171,67 @@ void StagePlaces::placeResult(Operation *op, const Meant &meant,
       meant, operand.getType());
 }
 
-LogicalResult StagePlaces::placeUpdate() {
-  if (!contents.update)
-    return success();
-  int64_t workspaceEnd = ends["workspace"];
+// What is made of a parameter's updated piece, of one copy, before it is
+// stored.
+int64_t StagePlaces::madeOf(ir::AdamwOp op) const {
+  int64_t bytes = 0;
+  for (Operation *one = op; one && one->getNumResults() == 1;) {
+    Value made = one->getResult(0);
+    one = made.hasOneUse() ? *made.user_begin() : nullptr;
+    if (one && !llvm::isa<ir::StoreOp>(one))
+      bytes += roundedUp(bytesOf(made.getType(), keptAs(made)), kAlignment);
+  }
+  return bytes;
+}
+
+// A program is of the same copies. Room for what is made in it is what forward
+// and backward need anyway: where that is not enough for one more parameter
+// another program begins.
+LogicalResult StagePlaces::dealIntoPrograms() {
+  int64_t room = 0;
+  for (const Fill &fill : workspaces)
+    room = std::max(room, fill.used);
+  struct Program {
+    int64_t number = -1, first = 0, count = 0, taken = 0;
+  };
+  std::array<Program, 2> programs; // before the norm, behind it
   for (Operation &op : contents.update.getBody().front()) {
     FailureOr<Meant> meant = meantBy(&op);
     if (failed(meant))
       return failure();
-    op.setAttr(
-        ir::kCopiesAttrName,
-        DenseI64ArrayAttr::get(op.getContext(), {meant->first, meant->count}));
-    if (llvm::isa<ir::AccumulatedOp>(op))
-      workspaceEnd = ends["workspace"]; // another parameter
+    Program &last = programs[ir::isUpdated(&op) ? 1 : 0];
+    const auto adamw = llvm::dyn_cast<ir::AdamwOp>(op);
+    const int64_t need = adamw ? madeOf(adamw) : 0;
+    if (last.number < 0 || last.first != meant->first ||
+        last.count != meant->count ||
+        (last.taken > 0 && need > 0 && last.taken + need > room))
+      last = {last.number + 1, meant->first, meant->count};
+    last.taken += need;
+    Builder builder(op.getContext());
+    op.setAttr(ir::kCopiesAttrName,
+               builder.getDenseI64ArrayAttr({last.first, last.count}));
+    op.setAttr(ir::kUpdateProgramAttrName,
+               builder.getI64IntegerAttr(last.number));
+  }
+  return success();
+}
+
+LogicalResult StagePlaces::placeUpdate() {
+  if (!contents.update)
+    return success();
+  if (failed(dealIntoPrograms()))
+    return failure();
+  int64_t workspaceEnd = ends["workspace"];
+  Attribute program; // of the last that works there
+  for (Operation &op : contents.update.getBody().front()) {
+    FailureOr<Meant> meant = meantBy(&op);
+    if (failed(meant))
+      return failure();
+    if (ir::isUpdated(&op) &&
+        program != op.getAttr(ir::kUpdateProgramAttrName)) {
+      program = op.getAttr(ir::kUpdateProgramAttrName);
+      workspaceEnd = ends["workspace"];
+    }
     if (auto adamw = llvm::dyn_cast<ir::AdamwOp>(op))
       placeState(adamw, *meant);
     if (auto store = llvm::dyn_cast<ir::StoreOp>(op)) {
