@@ -3,15 +3,14 @@
 #include "runtime/plan/joint_products.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 
 #include "runtime/plan/arena_bytes.h"
 #include "runtime/plan/instruction_side.h"
 #include "runtime/plan/program_order.h"
+#include "runtime/plan/program_runs.h"
 #include "runtime/plan/then_setting.h"
 
 namespace mtplan::runtime {
@@ -60,13 +59,6 @@ bool areAlike(const Instruction &one, const Instruction &other) {
                             });
 }
 
-struct Run {
-  int copy = 0, microBatch = 0;
-  bool operator<(const Run &other) const {
-    return std::tie(copy, microBatch) < std::tie(other.copy, other.microBatch);
-  }
-};
-
 std::size_t streamsOf(const Program &program) {
   int last = 0;
   for (const Instruction &instruction : program.instructions)
@@ -82,7 +74,7 @@ public:
         all(stage.programs[indexed(program)].instructions),
         order(stage.programs[indexed(program)],
               streamsOf(stage.programs[indexed(program)])),
-        runs(runsOf()) {}
+        runs(runsOf(stage, program)) {}
 
   std::vector<JointProducts> joints() const {
     std::vector<JointProducts> found;
@@ -105,27 +97,7 @@ public:
   }
 
 private:
-  /// Of which no other has its tensors where one of these has.
-  std::vector<Run> runsOf() const {
-    int slots = 1; // in how many micro-batches all places come again
-    for (const Instruction &instruction : all)
-      for (const auto *some : {&instruction.inputs, &instruction.outputs})
-        for (const Tensor &tensor : *some) {
-          const int own = stage.buffers[indexed(tensor.buffer)].slots;
-          slots = slots / std::gcd(slots, own) > kMostSlots / own
-                      ? kMostSlots
-                      : std::lcm(slots, own);
-        }
-    std::set<Run> found;
-    for (const ScheduleEntry &entry : stage.schedule)
-      for (int i = 0; entry.program == program && i < entry.count; ++i)
-        found.insert({entry.first + i * entry.step,
-                      slots == kMostSlots ? entry.microBatch
-                                          : entry.microBatch % slots});
-    return {found.begin(), found.end()};
-  }
-
-  ArenaBytes at(const Tensor &tensor, const Run &run) const {
+  ArenaBytes at(const Tensor &tensor, const ProgramRun &run) const {
     return arenaBytesOf(stage, tensor, run.copy, run.microBatch);
   }
 
@@ -142,7 +114,7 @@ private:
   /// Whether the product, done at once, has to come after the other.
   bool meets(const Instruction &product, const Instruction &other) const {
     const auto meet = [&](const Tensor &own, const Tensor &its) {
-      return std::ranges::any_of(runs, [&](const Run &run) {
+      return std::ranges::any_of(runs, [&](const ProgramRun &run) {
         return at(own, run).meets(at(its, run));
       });
     };
@@ -167,7 +139,7 @@ private:
       const std::int64_t first =
           at(there, runs[0]).begin - at(here, runs[0]).begin;
       steps.push_back(first);
-      return std::ranges::all_of(runs, [&](const Run &run) {
+      return std::ranges::all_of(runs, [&](const ProgramRun &run) {
         const ArenaBytes a = at(here, run), b = at(there, run);
         return a.arena == b.arena && b.begin - a.begin == first && first >= 0;
       });
@@ -205,13 +177,11 @@ private:
     return found;
   }
 
-  static constexpr int kMostSlots = 1 << 20;
-
   const Stage &stage;
   const int program;
   const std::vector<Instruction> &all;
   const ProgramOrder order;
-  const std::vector<Run> runs;
+  const std::vector<ProgramRun> runs;
 };
 
 } // namespace

@@ -2,60 +2,15 @@
 
 #include "runtime/plan/joint_updates.h"
 
-#include <algorithm>
 #include <string>
-#include <tuple>
 
-#include "runtime/plan/arena_bytes.h"
 #include "runtime/plan/index.h"
 #include "runtime/plan/instruction_side.h"
+#include "runtime/plan/runs_apart.h"
 
 namespace mtplan::runtime {
 
 namespace {
-
-/// What a kernel reads, or writes.
-struct Touched : ArenaBytes {
-  std::size_t kernel = 0;
-  bool isWritten = false;
-};
-
-class Kernels {
-public:
-  explicit Kernels(const Stage &theStage) : stage(theStage) {}
-
-  void add(const Instruction &instruction, int copy, int microBatch) {
-    for (const auto *some : {&instruction.inputs, &instruction.outputs})
-      for (const Tensor &tensor : *some)
-        touch(tensor, copy, microBatch, some == &instruction.outputs);
-    ++count;
-  }
-
-  bool areSeveralApart() {
-    std::ranges::sort(touched, {}, [](const Touched &one) {
-      return std::tuple(one.arena, one.begin);
-    });
-    for (std::size_t i = 0; i < touched.size(); ++i)
-      for (std::size_t j = i + 1;
-           j < touched.size() && touched[j].arena == touched[i].arena &&
-           touched[j].begin < touched[i].end;
-           ++j)
-        if (touched[i].kernel != touched[j].kernel &&
-            (touched[i].isWritten || touched[j].isWritten))
-          return false;
-    return count > 1;
-  }
-
-private:
-  void touch(const Tensor &tensor, int copy, int microBatch, bool isWritten) {
-    touched.push_back(
-        {arenaBytesOf(stage, tensor, copy, microBatch), count, isWritten});
-  }
-
-  const Stage &stage;
-  std::vector<Touched> touched;
-  std::size_t count = 0;
-};
 
 /// "" if it is none, or the host's.
 std::string kernelOf(const Stage &stage, const Instruction &instruction) {
@@ -68,11 +23,11 @@ bool mayBeOne(const Stage &stage, const JointUpdates &joint) {
   const auto &all = stage.programs[indexed(entry.program)].instructions;
   const int together = joint.ofAllCopies ? entry.count : 1;
   for (int i = 0; i < entry.count; i += together) {
-    Kernels kernels(stage);
+    RunsApart kernels(stage);
     for (int j = i; j < i + together; ++j)
       for (std::size_t k = joint.first; k < joint.end; ++k)
         kernels.add(all[k], entry.first + j * entry.step, entry.microBatch);
-    if (!kernels.areSeveralApart())
+    if (!kernels.areSeveral())
       return false;
   }
   return true;
