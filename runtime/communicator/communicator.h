@@ -75,6 +75,13 @@ public:
   /// From place `root` to all.
   virtual void broadcast(const std::string &label, void *data, Pieces pieces,
                          int root) = 0;
+
+  /// Whether calls that are made together take less time than one by one.
+  virtual bool joins() const { return false; }
+  /// Makes what `calls` calls of this group. None of them writes what another
+  /// reads or writes; where the group joins they may be made when `calls` has
+  /// returned, and none is if it throws.
+  virtual void together(const std::function<void()> &calls) { calls(); }
 };
 
 /// Calls that were made while a queue recorded (runtime/backend/queue.h).

@@ -10,11 +10,13 @@
 #ifndef MTPLAN_RUNTIME_CUDA_CONTEXT_H
 #define MTPLAN_RUNTIME_CUDA_CONTEXT_H
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
 #include "runtime/cuda/collectives/registration.h"
 #include "runtime/cuda/device/matrix_product.h"
+#include "runtime/cuda/environment_switch.h"
 #include "runtime/cuda/handles.h"
 
 namespace mtplan::runtime::cuda {
@@ -43,6 +45,12 @@ public:
 
   /// With NCCL, where collectives see it.
   bool registersMemory = registrationIsWanted();
+  /// Whether calls of NCCL that are made together are one launch. Ranks must
+  /// agree: it deals the work of several calls out otherwise than of each.
+  bool joinsCollectives = isSwitchedOn("MTPLAN_JOINT_COLLECTIVES");
+  /// Bytes that those are rearranged in, each beside the others: what needs
+  /// more is several launches.
+  std::size_t roomToJoin = std::size_t{64} << 20;
   MatrixProducts products;
   /// Made by the first kernel that asks cuDNN.
   std::shared_ptr<CudnnGraphs> cudnn;

@@ -3,11 +3,8 @@
 #include "runtime/backend/followed_product.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <stdexcept>
-#include <string>
-#include <string_view>
 
+#include "runtime/cuda/environment_switch.h"
 #include "runtime/cuda/families.h"
 #include "runtime/cuda/wanted_epilogues.h"
 #include "runtime/plan/first_term.h"
@@ -122,12 +119,7 @@ MadeKernel makeFollowedProduct(const KernelSpec &spec,
 
 MadeKernel makeEvenProducts(const KernelSpec &spec, const EvenRuns &runs,
                             const SharedContext &context) {
-  const char *joint = std::getenv("MTPLAN_JOINT_PRODUCTS");
-  const std::string_view wanted = joint ? joint : "1";
-  if (wanted != "0" && wanted != "1")
-    throw std::runtime_error("MTPLAN_JOINT_PRODUCTS is \"" +
-                             std::string(wanted) + "\": 0 or 1 is wanted");
-  if (wanted == "0")
+  if (!isSwitchedOn("MTPLAN_JOINT_PRODUCTS"))
     return nullptr;
   return made(FollowedProduct::of(spec, runs), spec, context);
 }

@@ -116,12 +116,13 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
   }
   joinProducts();
   joinUpdates();
+  findReporting();
+  joinCollectives();
   backend.queue().select(0);
   update.mayBeRecorded =
       std::ranges::none_of(own.apply, [&](const ScheduleEntry &entry) {
         return orders[sized(entry.program)].hasHost();
       });
-  findReporting();
   prepareOwnKernels();
 }
 

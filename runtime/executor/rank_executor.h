@@ -31,6 +31,7 @@
 #include "runtime/executor/step_data.h"
 #include "runtime/executor/step_times.h"
 #include "runtime/executor/stream_order.h"
+#include "runtime/plan/joint_collectives.h"
 #include "runtime/plan/joint_products.h"
 #include "runtime/plan/joint_updates.h"
 #include "runtime/training/update_rule.h"
@@ -161,6 +162,9 @@ private:
   /// Products that are one to the backend.
   void joinProducts();
   void join(const JointProducts &joint);
+  /// Collectives that are one to their group.
+  void joinCollectives();
+  void join(const JointCollectives &joint);
   void findReporting();
   World &carrier() { return carries ? *carries : world; }
 

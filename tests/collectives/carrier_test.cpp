@@ -287,15 +287,17 @@ TEST_P(Carriers, ManyGroupsShareRanks) {
 }
 
 /// What makeCarrier says to ranks on these devices, some of which register
-/// memory.
+/// memory, and some of which join no calls.
 std::string refusalOf(const std::vector<int> &devices,
-                      const std::set<int> &registering = {}) {
+                      const std::set<int> &registering = {},
+                      const std::set<int> &calling = {}) {
   emulator::setDevices(8);
   std::vector<std::string> said(devices.size());
   runOnThreads(static_cast<int>(devices.size()), patient(), [&](World &host) {
     cudaSetDevice(devices[host.rank()]);
     const auto context = std::make_shared<cuda::Context>();
     context->registersMemory = registering.contains(host.rank());
+    context->joinsCollectives = !calling.contains(host.rank());
     try {
       cuda::makeCarrier(host, context);
     } catch (const CommunicationError &error) {
@@ -338,6 +340,14 @@ TEST(CarrierTest, RanksRegisterMemoryAlikeOrNotAtAll) {
               AllOf(StartsWith("ranks 0 and 1 share a GPU of host "),
                     HasSubstr(", which use no memory that is registered with "
                               "NCCL (MTPLAN_NCCL_REGISTER=0 does without")));
+}
+
+// NCCL would wait for ever.
+TEST(CarrierTest, RanksJoinCallsAlikeOrNotAtAll) {
+  EXPECT_EQ(refusalOf({4, 1, 7}, {}, {0, 1, 2}), "");
+  EXPECT_EQ(refusalOf({4, 1, 7}, {}, {0, 1}),
+            "collectives are joined by rank 2 and not by rank 0: set "
+            "MTPLAN_JOINT_COLLECTIVES alike for all ranks");
 }
 
 } // namespace

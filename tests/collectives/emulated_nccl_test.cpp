@@ -74,6 +74,58 @@ TEST(EmulatedNccl, SendsAndReceivesOfAGroupGoTogether) {
   });
 }
 
+// They are one launch, in which there is no order.
+TEST(EmulatedNccl, CallsOfAGroupMayNotTouchWhatAnotherWrites) {
+  using ::testing::ElementsAre;
+  using ::testing::IsEmpty;
+  takeNcclLaunches();
+  onRanks(2, [](Rank &rank) {
+    const auto all = [&](std::array<float, 4> &data, int from, int to) {
+      ncclAllReduce(&data.at(from), &data.at(to), 1, ncclFloat, ncclSum,
+                    rank.comm, rank.stream);
+    };
+    std::array<float, 4> data{1, 2, 3, 4};
+    ncclGroupStart();
+    all(data, 0, 2);
+    all(data, 1, 1);
+    all(data, 0, 3);
+    ncclGroupEnd();
+    cudaStreamSynchronize(rank.stream);
+    EXPECT_THAT(data, ElementsAre(1, 4, 2, 2));
+  });
+  EXPECT_EQ(takeNcclLaunches(), 2);
+  EXPECT_THAT(takeNcclMisuses(), IsEmpty());
+  onRanks(1, [](Rank &rank) {
+    std::array<float, 2> data{};
+    ncclGroupStart();
+    for (const int at : {0, 1})
+      ncclAllReduce(data.data(), &data.at(at), 1, ncclFloat, ncclSum, rank.comm,
+                    rank.stream);
+    ncclGroupEnd();
+    cudaStreamSynchronize(rank.stream);
+  });
+  EXPECT_THAT(takeNcclMisuses(),
+              ElementsAre("calls of a group touch what one of them writes"));
+}
+
+TEST(EmulatedNccl, CallsOfAGroupAreAllCapturedOrNone) {
+  onRanks(1, [](Rank &rank) {
+    cudaStream_t other = nullptr;
+    cudaStreamCreateWithFlags(&other, 0);
+    cudaStreamBeginCapture(rank.stream, cudaStreamCaptureModeThreadLocal);
+    std::array<float, 2> data{};
+    ncclGroupStart();
+    ncclAllReduce(&data[0], &data[0], 1, ncclFloat, ncclSum, rank.comm,
+                  rank.stream);
+    ncclAllReduce(&data[1], &data[1], 1, ncclFloat, ncclSum, rank.comm, other);
+    EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
+    cudaGraph_t graph = nullptr;
+    cudaStreamEndCapture(rank.stream, &graph);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(other);
+  });
+}
+
 TEST(EmulatedNccl, CallsOfACommunicatorGoInTheirOrderOnWhicheverStream) {
   onRanks(2, [](Rank &rank) {
     cudaStream_t other = nullptr;

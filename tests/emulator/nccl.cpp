@@ -58,6 +58,7 @@ std::map<ncclComm_t, Comm> alive;
 std::uint64_t ids = 0;
 std::set<int> failing, stalled, silent, broken; ///< devices
 int libraryVersion = NCCL_VERSION_CODE;
+int launches = 0;
 
 void outside(std::unique_lock<std::mutex> &lock,
              const std::function<void()> &action) {
@@ -92,8 +93,9 @@ Polled workOf(const Comm &comm, const std::vector<Operation> &operations) {
     for (const Numbered &one : *all)
       if (!comm->clique->isMet(comm->rank, one))
         return false;
-    for (const Numbered &one : *all)
-      comm->clique->complete(comm->rank, one);
+    // What is called together is in no order.
+    for (auto one = all->rbegin(); one != all->rend(); ++one)
+      comm->clique->complete(comm->rank, *one);
     ++comm->completed;
     return true;
   };
@@ -156,10 +158,18 @@ void awaitGraphs(const ncclComm &comm, std::unique_lock<std::mutex> &lock) {
   }
 }
 
+/// Where a call goes. Those of a group that go to the same are one launch.
+struct Whither {
+  Comm comm;
+  cudaStream_t stream = nullptr;
+  unsigned long long capture = 0; ///< 0: it is queued
+  bool operator==(const Whither &) const = default;
+};
+
 /// Calls of this thread between ncclGroupStart and ncclGroupEnd.
 struct Together {
   int depth = 0;
-  std::vector<std::pair<std::pair<Comm, cudaStream_t>, Operation>> operations;
+  std::vector<std::pair<Whither, Operation>> operations;
   std::vector<Comm> made;
 };
 thread_local Together together;
@@ -188,23 +198,29 @@ ncclResult_t stateOf(ncclComm &comm) {
 
 ncclResult_t flush(std::unique_lock<std::mutex> &lock) {
   Together all = std::exchange(together, {});
+  for (const auto &[one, its] : all.operations)
+    for (const auto &[other, of] : all.operations)
+      if (one.comm == other.comm && one.capture != other.capture)
+        return ncclInvalidUsage; // all of one capture, or of none
   // By communicator and stream, in the order of the first call of each.
   while (!all.operations.empty()) {
-    const auto where = all.operations.front().first;
+    const Whither where = all.operations.front().first;
     std::vector<Operation> those;
     std::erase_if(all.operations, [&](const auto &one) {
       if (one.first == where)
         those.push_back(one.second);
       return one.first == where;
     });
-    const Comm &comm = where.first;
+    const Comm &comm = where.comm;
+    ++launches;
+    ncclRegistry().seeTogether(those, comm->rank, comm->clique->size());
     if (!mayConnect(*comm, those, lock))
       return ncclUnhandledCudaError;
     ++comm->clique->launched[comm->rank];
     changed.notify_all();
     if (comm->blocks)
       changed.wait(lock, [&] { return areConnected(*comm, those); });
-    launch(comm, those, where.second, lock);
+    launch(comm, those, where.stream, lock);
   }
   ncclResult_t result = ncclSuccess;
   for (const Comm &comm : all.made)
@@ -220,6 +236,10 @@ ncclResult_t flush(std::unique_lock<std::mutex> &lock) {
 
 ncclResult_t callNccl(ncclComm_t handle, cudaStream_t stream,
                       const Operation &operation) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  unsigned long long capture = 0;
+  cudaStreamGetCaptureInfo(stream, &status, &capture, nullptr, nullptr, nullptr,
+                           nullptr);
   std::unique_lock lock(mutex);
   const auto found = alive.find(handle);
   if (found == alive.end())
@@ -230,7 +250,7 @@ ncclResult_t callNccl(ncclComm_t handle, cudaStream_t stream,
     return ncclInvalidUsage;
   ncclRegistry().see(handle, operation.isTransfer(),
                      touchedBy(operation, comm->rank, comm->clique->size()));
-  together.operations.push_back({{comm, stream}, operation});
+  together.operations.push_back({{comm, stream, capture}, operation});
   if (together.depth > 0)
     return ncclSuccess;
   if (const ncclResult_t result = flush(lock); result != ncclSuccess)
@@ -280,6 +300,11 @@ bool isNcclOpen(ncclComm_t comm) {
   const std::lock_guard lock(mutex);
   const auto found = alive.find(comm);
   return found != alive.end() && !found->second->finalised;
+}
+
+int takeNcclLaunches() {
+  const std::lock_guard lock(mutex);
+  return std::exchange(launches, 0);
 }
 
 int ncclCommunicators() {
@@ -456,7 +481,7 @@ ncclResult_t ncclGroupEnd() {
   const ncclResult_t result = flush(lock);
   changed.notify_all();
   const bool waits = std::ranges::any_of(
-      calls, [](const auto &one) { return !one.first.first->waiting.empty(); });
+      calls, [](const auto &one) { return !one.first.comm->waiting.empty(); });
   return result == ncclSuccess && waits ? ncclInProgress : result;
 }
 

@@ -11,8 +11,9 @@
 // A communicator that does not block says ncclInProgress while it is made, and
 // at its first call until all of its ranks have made one; what was called is
 // queued when ncclCommGetAsyncError no longer says so. What was captured is
-// called when its graph is launched, in the order of the capture. Whichever
-// call ends a communicator takes until its graphs are gone.
+// called when its graph is launched, in the order of the capture. Calls of a
+// group are in no order, and all are captured together or none. Whichever call
+// ends a communicator takes until its graphs are gone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,6 +50,9 @@ public:
   void failRegistration(int device);
 };
 
+/// What was put on streams, or into graphs, since the last time: calls of a
+/// communicator and a stream that are grouped are one.
+int takeNcclLaunches();
 /// Communicators that were made and neither destroyed nor aborted.
 int ncclCommunicators();
 /// Pieces of memory that NCCL has allocated and that were not freed.
@@ -67,10 +71,11 @@ inline void PrintTo(const NcclUse &use, std::ostream *out) {
 }
 /// Since the last time.
 NcclUse takeNcclUse();
-/// What was done to memory against NCCL's rules since the last time: registered
-/// where it was not allocated by ncclMemAlloc, registered twice, deregistered
-/// without, freed while registered or in use, or left registered with a
-/// communicator that is destroyed.
+/// What was done to memory against NCCL's rules since the last time: written by
+/// one of several calls in a group and touched by another, registered where it
+/// was not allocated by ncclMemAlloc, registered twice, deregistered without,
+/// freed while registered or in use, or left registered with a communicator
+/// that is destroyed.
 std::vector<std::string> takeNcclMisuses();
 
 } // namespace mtplan::emulator

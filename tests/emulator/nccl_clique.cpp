@@ -106,7 +106,7 @@ std::vector<Touched> touchedBy(const Operation &operation, int rank,
   const Touched in{operation.in,
                    operation.kind == Kind::reduceScatter ? all : bytes};
   const Touched out{operation.out,
-                    operation.kind == Kind::allGather ? all : bytes};
+                    operation.kind == Kind::allGather ? all : bytes, true};
   switch (operation.kind) {
   case Kind::send:
     return {in};

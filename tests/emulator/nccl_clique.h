@@ -51,6 +51,7 @@ ncclResult_t callNccl(ncclComm_t handle, cudaStream_t stream,
 struct Touched {
   const void *data = nullptr;
   std::size_t bytes = 0;
+  bool isWritten = false;
 };
 /// Of a rank, one of `ranks`.
 std::vector<Touched> touchedBy(const Operation &operation, int rank, int ranks);

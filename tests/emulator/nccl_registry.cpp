@@ -118,6 +118,21 @@ ncclResult_t NcclRegistry::leave(ncclComm_t comm, void *handle) {
   return ncclInvalidUsage;
 }
 
+void NcclRegistry::seeTogether(const std::vector<Operation> &operations,
+                               int rank, int ranks) {
+  const auto meet = [](const Touched &one, const Touched &other) {
+    return (one.isWritten || other.isWritten) &&
+           byteOf(one.data) < byteOf(other.data) + other.bytes &&
+           byteOf(other.data) < byteOf(one.data) + one.bytes;
+  };
+  for (std::size_t late = 0; late < operations.size(); ++late)
+    for (std::size_t early = 0; early < late; ++early)
+      for (const Touched &one : touchedBy(operations[early], rank, ranks))
+        for (const Touched &other : touchedBy(operations[late], rank, ranks))
+          if (meet(one, other))
+            return misuse("calls of a group touch what one of them writes");
+}
+
 void NcclRegistry::see(ncclComm_t comm, bool isTransfer,
                        const std::vector<Touched> &touched) {
   const std::lock_guard lock(mutex);

@@ -35,6 +35,9 @@ public:
   /// What a call of the communicator reads and writes.
   void see(ncclComm_t comm, bool isTransfer,
            const std::vector<Touched> &touched);
+  /// Calls of a rank that are made together.
+  void seeTogether(const std::vector<Operation> &operations, int rank,
+                   int ranks);
   /// The communicator goes. If it is not aborted, nothing may be left of it.
   void end(ncclComm_t comm, bool aborted);
   void misuse(const std::string &what);

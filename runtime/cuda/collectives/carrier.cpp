@@ -19,11 +19,11 @@ namespace mtplan::runtime::cuda {
 
 namespace {
 
-/// Where a rank is, and whether it registers memory. No two devices of the
-/// world have the same uuid.
+/// Where a rank is, and what it was told of NCCL. No two devices of the world
+/// have the same uuid.
 struct Whereabouts {
   std::array<char, 64> host{};
-  std::int64_t process = 0, registers = 0;
+  std::int64_t process = 0, registers = 0, joins = 0;
   std::array<char, 16> device{};
 
   bool sharesProcess(const Whereabouts &other) const {
@@ -36,6 +36,7 @@ Whereabouts ownWhereabouts(const Context &context) {
   gethostname(mine.host.data(), mine.host.size() - 1);
   mine.process = getpid();
   mine.registers = context.registersMemory ? 1 : 0;
+  mine.joins = context.joinsCollectives ? 1 : 0;
   cudaDeviceProp properties{};
   MTPLAN_CUDA(cudaGetDeviceProperties(&properties, presentDevice()));
   std::memcpy(mine.device.data(), properties.uuid.bytes, mine.device.size());
@@ -61,14 +62,20 @@ std::vector<int> ranksOn(const std::array<char, 16> &device,
   return ranks;
 }
 
-void checkRegistration(const std::vector<Whereabouts> &all) {
+/// \param what      "memory is registered with NCCL"
+/// \param variable  of the environment, which says so
+void checkAlike(const std::vector<Whereabouts> &all,
+                std::int64_t Whereabouts::*told, const std::string &what,
+                const std::string &variable) {
   for (std::size_t rank = 1; rank < all.size(); ++rank)
-    if (all[rank].registers != all[0].registers)
-      throw CommunicationError(
-          "memory is registered with NCCL by rank " +
-          std::to_string(all[0].registers ? 0 : rank) + " and not by rank " +
-          std::to_string(all[0].registers ? rank : 0) +
-          ": set MTPLAN_NCCL_REGISTER alike for all ranks");
+    if (all[rank].*told != all[0].*told) {
+      std::string words = what;
+      words += " by rank " + std::to_string(all[0].*told ? 0 : rank);
+      words += " and not by rank " + std::to_string(all[0].*told ? rank : 0);
+      words += ": set ";
+      words += variable;
+      throw CommunicationError(words + " alike for all ranks");
+    }
 }
 
 [[noreturn]] void refuse(const std::string &what) {
@@ -82,7 +89,10 @@ void checkRegistration(const std::vector<Whereabouts> &all) {
 std::unique_ptr<World> makeCarrier(World &host, const SharedContext &context) {
   const std::vector<Whereabouts> all = allWhereabouts(host, *context);
   const std::size_t count = all.size();
-  checkRegistration(all);
+  checkAlike(all, &Whereabouts::registers, "memory is registered with NCCL",
+             "MTPLAN_NCCL_REGISTER");
+  checkAlike(all, &Whereabouts::joins, "collectives are joined",
+             "MTPLAN_JOINT_COLLECTIVES");
   for (const Whereabouts &one : all) {
     const std::vector<int> sharing = ranksOn(one.device, all);
     if (sharing.size() == 1 && count > 1)

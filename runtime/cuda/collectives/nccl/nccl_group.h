@@ -1,16 +1,22 @@
 //===- nccl_group.h - The collectives of NCCL -------------------*- C++ -*-===//
 //
 // NCCL's data have one row. Several are rearranged before or after it, through
-// memory that is made at the first call of a size, and kept.
+// memory that is made at the first call of a size, and kept. Calls that are
+// made together are one launch of NCCL's: what they take is rearranged before
+// it, and what they give behind it.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_COLLECTIVES_NCCL_NCCL_GROUP_H
 #define MTPLAN_RUNTIME_CUDA_COLLECTIVES_NCCL_NCCL_GROUP_H
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "runtime/communicator/call.h"
 #include "runtime/cuda/collectives/nccl/nccl_link.h"
@@ -40,10 +46,33 @@ public:
   void broadcast(const std::string &label, void *data, Pieces pieces,
                  int root) override;
 
-private:
-  class Session;
+  bool joins() const override { return context->joinsCollectives; }
+  void together(const std::function<void()> &calls) override;
 
-  /// The link's memory for what is rearranged, of one call after another.
+private:
+  /// A call, and what NCCL makes of it.
+  struct Work {
+    Call call;
+    const void *in = nullptr;
+    void *out = nullptr;
+    /// Whether rows of pieces of all places go in, or come out.
+    bool packs = false, unpacks = false;
+    std::function<ncclResult_t(const void *in, void *out, ncclComm_t comm,
+                               cudaStream_t stream)>
+        make;
+  };
+
+  /// At once, or with others.
+  void make(Work work);
+  void run(std::span<const Work> works);
+  std::string wordsOf(std::span<const Work> works) const;
+  /// Of the memory that it is rearranged in; 0: it is not.
+  std::size_t roomFor(const Work &work, bool isWanted) const;
+  std::size_t roomFor(const Work &work) const {
+    return roomFor(work, work.packs) + roomFor(work, work.unpacks);
+  }
+
+  /// The link's memory for what is rearranged, of one launch after another.
   struct Scratch {
     std::byte *memory = nullptr;
     std::size_t size = 0;
@@ -55,6 +84,7 @@ private:
   const int own;
   const SharedContext context;
   std::int64_t calls = 0;
+  std::vector<Work> *collected = nullptr; ///< null: each is made at once
   Scratch before, after;
   Event scratchIsFree;
   /// What that was recorded in: who is not in it follows it anyway.
