@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <optional>
 
+#include "codegen/source/collective_causes.h"
 #include "codegen/source/cuda_source.h"
 #include "codegen/source/kernel_lines.h"
 #include "codegen/source/schedule_lines.h"
 #include "codegen/source/stream_lines.h"
 #include "codegen/source/update_lines.h"
 #include "runtime/plan/index.h"
+#include "runtime/plan/joint_collectives.h"
 #include "runtime/plan/plan_words.h"
 #include "runtime/plan/then_setting.h"
 
@@ -54,7 +56,7 @@ public:
               const SharedWords &theShared, Text &theText)
       : plan(thePlan), number(static_cast<int>(theStage)),
         stage(plan.stages[theStage]), shared(theShared), text(theText),
-        names(plan, stage) {
+        names(plan, stage), joints(jointCollectives(stage)) {
     std::set<std::string> taken = {
         "buf",    "initialise", "gradients", "wideGradients",
         "update", "squares",    "open",      "forwardAndBackward"};
@@ -142,20 +144,39 @@ private:
     const StreamLines order(program, names, shared.streams, text);
     order.begin();
     for (std::size_t i = 0; i < program.instructions.size();) {
-      const Instruction &instruction = program.instructions[i];
-      const std::size_t end = updates->endOfLaunch(which, i);
-      if (end == i + 1)
-        text.comment(titleOf(program, instruction));
-      order.before(i);
-      if (end > i + 1)
+      std::size_t end = updates->endOfLaunch(which, i);
+      if (end > i + 1) {
+        order.before(i);
         updates->writeLaunch(which, i, text, needs.files);
-      else
-        writeInstruction(program, instruction, order.runOf(i));
+      } else {
+        end = endOfGroup(joints, which, i);
+        writeInstructions(program, i, end, order);
+      }
       for (; i < end; ++i)
         order.after(i);
     }
     order.end();
     text.close();
+  }
+
+  void writeInstructions(const Program &program, std::size_t first,
+                         std::size_t end, const StreamLines &order) {
+    const bool isGroup = end > first + 1;
+    if (isGroup) {
+      text.comment("NCCL makes one launch of these " +
+                   std::to_string(end - first) + ": none waits for another.");
+      order.before(first);
+      text.line("groupStart(" + order.runOf(first) + ");");
+    }
+    for (std::size_t i = first; i < end; ++i) {
+      const Instruction &instruction = program.instructions[i];
+      text.comment(titleOf(program, instruction));
+      if (!isGroup)
+        order.before(i);
+      writeInstruction(program, instruction, order.runOf(i));
+    }
+    if (isGroup)
+      text.line("groupEnd(" + order.runOf(first) + ");");
   }
 
   // What it is, of which shapes, and for a collective why.
@@ -168,7 +189,7 @@ private:
     if (const auto *call = std::get_if<Collective>(&instruction.what))
       return label + ": " + std::string(wordOf(call->kind)) + " over " +
              plan.groups[indexed(call->group)].name + ", " +
-             causeOf(*call, originOf(program, instruction)) + "; " +
+             causeOf(*call, program, instruction) + "; " +
              shapesOf(instruction);
     if (const auto *transfer = std::get_if<Transfer>(&instruction.what))
       return label + ": " + (transfer->sends ? "to stage " : "from stage ") +
@@ -231,49 +252,6 @@ private:
     for (const Tensor &tensor : instruction.outputs)
       results += (results.empty() ? "" : ", ") + names.shape(tensor);
     return line + (line.empty() ? "-> " : " -> ") + results;
-  }
-
-  // Who made what a collective takes.
-  static std::string originOf(const Program &program,
-                              const Instruction &instruction) {
-    const Instruction *last = nullptr;
-    for (const Instruction &early : program.instructions) {
-      if (&early == &instruction)
-        break;
-      for (const Tensor &tensor : early.outputs)
-        if (tensor.buffer == instruction.inputs[0].buffer)
-          last = &early;
-    }
-    if (!last)
-      return "what earlier programs left";
-    const auto *call = std::get_if<KernelCall>(&last->what);
-    return last->label + (call ? " (" + call->kernel + ")" : "");
-  }
-
-  static std::string causeOf(const Collective &call,
-                             const std::string &origin) {
-    auto dimension = [](int which) {
-      return "dimension " + std::to_string(which);
-    };
-    std::string term =
-        std::string("each rank has a ") +
-        (call.reduction == Reduction::max ? "maximum in "
-                                          : "term of the sum in ") +
-        origin;
-    switch (call.kind) {
-    case CollectiveKind::allReduce:
-      break;
-    case CollectiveKind::allGather:
-      return "each rank has a piece of " + dimension(call.gathered) + " of " +
-             origin;
-    case CollectiveKind::reduceScatter:
-      return term + " and needs a piece of " + dimension(call.scattered);
-    case CollectiveKind::allToAll:
-      return "each rank has a piece of " + dimension(call.scattered) +
-             " in whole of " + origin + " and needs one of " +
-             dimension(call.gathered);
-    }
-    return term;
   }
 
   void writeCollective(const Instruction &instruction, const Collective &call,
@@ -476,6 +454,7 @@ private:
   const StageNames names;
   std::vector<std::string> functions; ///< by program
   std::optional<UpdateLines> updates; ///< of the functions
+  const std::vector<JointCollectives> joints;
 };
 
 } // namespace

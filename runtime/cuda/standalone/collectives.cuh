@@ -3,6 +3,9 @@
 #ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_COLLECTIVES_CUH
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_COLLECTIVES_CUH
 
+#include <functional>
+#include <utility>
+
 #include "runtime/cuda/standalone/rank.cuh"
 
 namespace mtplan::runtime::cuda {
@@ -53,6 +56,39 @@ inline void swapRows(const Run &now, const Tensor &from, const Tensor &to,
     take<float>(now.stream(), from, to, outer * inner, source);
 }
 
+/// What is called on the run's stream from here to groupEnd() is one launch of
+/// NCCL's. None of it may write what another reads or writes: what they take is
+/// rearranged before it, and what they give behind it.
+inline void groupStart(const Run &now) {
+  now.lane().isTogether = true;
+  MTPLAN_NCCL(ncclGroupStart());
+}
+inline void groupEnd(const Run &now) {
+  Lane &lane = now.lane();
+  MTPLAN_NCCL(ncclGroupEnd());
+  for (const std::function<void()> &rearrange : lane.behind)
+    rearrange();
+  lane.behind.clear();
+  lane.exchanged = 0;
+  lane.isTogether = false;
+}
+
+/// Where a collective's data are rearranged, beside those of others that are
+/// one launch with it. Where all of that is too much, they are two.
+inline void *exchangeRoom(const Run &now, std::size_t bytes) {
+  constexpr std::size_t kMost = std::size_t{64} << 20; // bytes
+  Lane &lane = now.lane();
+  if (!lane.isTogether)
+    return lane.exchange.atLeast(bytes);
+  if (lane.exchanged > 0 && lane.exchanged + bytes > kMost) {
+    groupEnd(now);
+    groupStart(now);
+  }
+  auto *all = static_cast<std::byte *>(
+      lane.exchange.atLeast(lane.exchanged + roundedUp(bytes)));
+  return all + std::exchange(lane.exchanged, lane.exchanged + roundedUp(bytes));
+}
+
 inline void allReduce(const Run &now, int group, const Tensor &from,
                       const Tensor &to, std::int64_t elements,
                       ncclRedOp_t how) {
@@ -70,11 +106,16 @@ inline void allGather(const Run &now, int group, const Tensor &from,
   const std::int64_t ranks = now.rank.groupSizes[g];
   Tensor all = to;
   if (outer > 1)
-    all.data = now.lane().exchange.atLeast(bytesOf(to, ranks * outer * inner));
+    all.data = exchangeRoom(now, bytesOf(to, ranks * outer * inner));
   MTPLAN_NCCL(ncclAllGather(
       from.data, all.data, static_cast<std::size_t>(outer * inner),
       ncclTypeOf(to.type), now.rank.groups[g], now.stream()));
-  if (outer > 1)
+  if (outer == 1)
+    return;
+  if (now.lane().isTogether)
+    now.lane().behind.emplace_back(
+        [=] { swapRows(now, all, to, outer, ranks, inner); });
+  else
     swapRows(now, all, to, outer, ranks, inner);
 }
 
@@ -86,8 +127,7 @@ inline void reduceScatter(const Run &now, int group, const Tensor &from,
   const std::int64_t ranks = now.rank.groupSizes[g];
   Tensor all = from;
   if (outer > 1) {
-    all.data =
-        now.lane().exchange.atLeast(bytesOf(from, ranks * outer * inner));
+    all.data = exchangeRoom(now, bytesOf(from, ranks * outer * inner));
     swapRows(now, from, all, ranks, outer, inner);
   }
   MTPLAN_NCCL(ncclReduceScatter(

@@ -10,6 +10,7 @@
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_STREAMS_CUH
 
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -59,6 +60,11 @@ struct Staging {
 struct Lane {
   cudaStream_t stream = nullptr;
   Scratch scratch, exchange, workspace;
+  /// Of collectives that are one launch (collectives.cuh): that they are, bytes
+  /// of `exchange` that they have taken, and what is to be done behind them.
+  bool isTogether = false;
+  std::size_t exchanged = 0;
+  std::vector<std::function<void()>> behind;
 };
 
 struct Streams {
