@@ -194,5 +194,39 @@ TEST(EmulatedEvaluation, MakesNoCallsButItsOwn) {
   }
 }
 
+// The first with the time of all, the others with none.
+TEST(EmulatedTrace, HasAllThatAreJoined) {
+  const Plan plan = twoReplicas({"--zero", "1"});
+  const runtime::Stage &stage = plan.stages.front();
+  std::vector<std::vector<runtime::InstructionRun>> traces(plan.ranks);
+  emulator::setDevices(plan.ranks);
+  ranksOnDevices = 0;
+  runtime::runOnThreads(plan.ranks, {}, [&](runtime::World &world) {
+    const auto backend = makeOnOwnDevice();
+    runtime::RankExecutor rank(plan, world, *backend);
+    runtime::DrawnData data = runtime::drawnDataOf(plan, 1, 1);
+    runtime::StepInput input;
+    input.data = &data;
+    input.isTimed = true;
+    input.trace = &traces[world.rank()];
+    rank.step(input);
+  });
+  emulator::setDevices(1);
+  std::map<std::pair<int, int>, int> expected; // by program and instruction
+  for (auto entries : {&runtime::Stage::schedule, &runtime::Stage::reduce,
+                       &runtime::Stage::apply})
+    for (const runtime::ScheduleEntry &entry : stage.*entries)
+      for (int i = 0;
+           i < std::ssize(stage.programs[entry.program].instructions); ++i)
+        expected[{entry.program, i}] += entry.count;
+  EXPECT_GT(savedBy(plan), 0);
+  for (const auto &trace : traces) {
+    std::map<std::pair<int, int>, int> seen;
+    for (const runtime::InstructionRun &run : trace)
+      ++seen[{run.program, run.instruction}];
+    EXPECT_EQ(seen, expected);
+  }
+}
+
 } // namespace
 } // namespace mtplan::passes
