@@ -23,8 +23,7 @@ std::string nearestOption(const CLI::App &command, const std::string &typed) {
   const std::vector<std::string_view> words(names.begin(), names.end());
   // One dash for two: "-p" begins "--pp".
   const bool isShort = typed.starts_with('-') && !typed.starts_with("--");
-  return std::string(
-      runtime::nearestTo(isShort ? '-' + typed : typed, words));
+  return std::string(runtime::nearestTo(isShort ? '-' + typed : typed, words));
 }
 
 } // namespace mtplan::tools

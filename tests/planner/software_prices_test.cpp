@@ -77,8 +77,8 @@ TEST_F(SoftwarePrices, TheNormReadsTheGradientsThatAreOwned) {
                    without + 32 * 2 * kNano);
   software.parameters.gradient = 4;
   software.name = machine.device.kernels.software = "mtplan";
-  machine.device.kernels.passes["square_sum"] = {
-      BytesPerSec{}, BytesPerSec{}, BytesPerSec{4e9}};
+  machine.device.kernels.passes["square_sum"] = {BytesPerSec{}, BytesPerSec{},
+                                                 BytesPerSec{4e9}};
   EXPECT_DOUBLE_EQ(squaresTime(parameter, split, setting).value,
                    32 * 4 / 4.0 * kNano);
 }
