@@ -2,6 +2,7 @@
 
 #include "codegen/executable_plan.h"
 
+#include "codegen/overlapped_reduces.h"
 #include "codegen/stage_writer.h"
 #include "codegen/streams.h"
 
@@ -33,7 +34,8 @@ void readExtents(ModuleOp module, const ir::MeshView &mesh,
 } // namespace
 
 FailureOr<runtime::Plan> executablePlanOf(ModuleOp placed,
-                                          const std::string &model) {
+                                          const std::string &model,
+                                          bool overlapsReduces) {
   auto tasks = placed->getAttrOfType<ArrayAttr>(ir::kTasksAttrName);
   auto microBatches =
       placed->getAttrOfType<IntegerAttr>(ir::kMicroBatchesAttrName);
@@ -68,6 +70,8 @@ FailureOr<runtime::Plan> executablePlanOf(ModuleOp placed,
       return failure();
     plan.stages.push_back(std::move(writer.stage));
   }
+  if (overlapsReduces)
+    overlapReduces(plan);
   assignStreams(plan);
   return plan;
 }

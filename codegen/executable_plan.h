@@ -19,8 +19,10 @@ namespace mtplan::codegen {
 
 /// Fails, with a diagnostic, if an operation has no place, or is one that no
 /// instruction stands for.
+/// \param overlapsReduces  see overlapped_reduces.h
 mlir::FailureOr<runtime::Plan> executablePlanOf(mlir::ModuleOp placed,
-                                                const std::string &model);
+                                                const std::string &model,
+                                                bool overlapsReduces = false);
 
 } // namespace mtplan::codegen
 

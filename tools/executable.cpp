@@ -45,8 +45,8 @@ executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
   manager.addPass(passes::createPlaceMemoryPass(places));
   if (mlir::failed(manager.run(*module)))
     return std::nullopt;
-  mlir::FailureOr<runtime::Plan> plan =
-      codegen::executablePlanOf(*module, problem.model.name);
+  mlir::FailureOr<runtime::Plan> plan = codegen::executablePlanOf(
+      *module, problem.model.name, problem.options.overlaps.reduce);
   if (mlir::failed(plan))
     return std::nullopt;
   return std::move(*plan);

@@ -412,6 +412,18 @@ void finishOutcome(PlanOutcome &outcome) {
   if (!request.pins.empty() && best && best->how.tp == 1)
     notes.emplace_back(
         "with tp 1 nothing is split, so every pin holds by itself");
+  if (best && !request.output.empty() && best->how.zeroStage > 0 &&
+      (outcome.problem->options.overlaps.gather ||
+       outcome.problem->options.overlaps.reduce))
+    notes.push_back(fmt::format(
+        "-o: traffic of ZeRO {} is priced beside all compute that it can be "
+        "beside; what is compiled {}",
+        best->how.zeroStage,
+        best->how.zeroStage == 1 ? "has it after the backward"
+        : best->how.zeroStage == 2
+            ? "scatters gradients beside their own layer's backward alone, and "
+              "gathers after the update"
+            : "has a layer's beside its own compute alone"));
   if (best)
     if (std::string note = repeatedWorkOf(outcome); !note.empty())
       notes.push_back(std::move(note));

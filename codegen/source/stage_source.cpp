@@ -143,7 +143,13 @@ private:
     text.open("void " + functions[indexed(which)] + "(const Run &now) {");
     const StreamLines order(program, names, shared.streams, text);
     order.begin();
+    bool isOverlapped = false;
     for (std::size_t i = 0; i < program.instructions.size();) {
+      if (const bool is = program.instructions[i].overlapped;
+          is != isOverlapped) {
+        order.turnOverlap(is, plan.microBatches);
+        isOverlapped = is;
+      }
       std::size_t end = updates->endOfLaunch(which, i);
       if (end > i + 1) {
         order.before(i);
@@ -155,7 +161,11 @@ private:
       for (; i < end; ++i)
         order.after(i);
     }
+    if (isOverlapped)
+      order.turnOverlap(false, plan.microBatches);
     order.end();
+    for (const std::string &stream : order.overlapped())
+      overlapped.insert(stream);
     text.close();
   }
 
@@ -386,6 +396,11 @@ private:
     text.comment("A step up to where gradients are whole.");
     text.open("void forwardAndBackward(Rank &rank) {");
     writeSchedule(stage.schedule, functions, text);
+    if (!overlapped.empty())
+      text.line("rank.streams.join(" +
+                listText(std::vector<std::string>(overlapped.begin(),
+                                                  overlapped.end())) +
+                ");");
     writeSchedule(stage.reduce, functions, text);
     text.close();
   }
@@ -455,6 +470,7 @@ private:
   std::vector<std::string> functions; ///< by program
   std::optional<UpdateLines> updates; ///< of the functions
   const std::vector<JointCollectives> joints;
+  std::set<std::string> overlapped; ///< streams that the schedule's end joins
 };
 
 } // namespace

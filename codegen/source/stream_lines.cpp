@@ -2,6 +2,8 @@
 
 #include "codegen/source/stream_lines.h"
 
+#include <algorithm>
+
 #include "runtime/plan/index.h"
 
 namespace mtplan::codegen {
@@ -36,9 +38,11 @@ StreamLines::StreamLines(const Program &theProgram, const StageNames &theNames,
     : program(theProgram), names(theNames), streams(theStreams), text(theText),
       events(program.instructions.size()) {
   std::set<std::string> taken = {"now"};
-  std::set<int> used;
+  std::set<int> used, followed;
   for (const Instruction &instruction : program.instructions) {
     used.insert(instruction.stream);
+    if (!instruction.overlapped)
+      followed.insert(instruction.stream);
     for (const int early : instruction.waits) {
       const Instruction &awaited = program.instructions[indexed(early)];
       if (std::string &event = events[indexed(early)]; event.empty())
@@ -46,8 +50,11 @@ StreamLines::StreamLines(const Program &theProgram, const StageNames &theNames,
     }
   }
   used.erase(0);
-  for (const int stream : used)
+  for (const int stream : used) {
     others.push_back(streams[indexed(stream)]);
+    if (followed.contains(stream))
+      joined.push_back(streams[indexed(stream)]);
+  }
 }
 
 const std::string &StreamLines::streamOf(std::size_t i) const {
@@ -79,9 +86,30 @@ void StreamLines::after(std::size_t i) const {
     text.line("cudaEvent_t " + events[i] + " = now.done(" + streamOf(i) + ");");
 }
 
+void StreamLines::turnOverlap(bool begins, int microBatches) const {
+  if (begins)
+    text.comment("Sums over all micro-batches, which runs that follow do not "
+                 "wait for.");
+  if (microBatches == 1)
+    return;
+  if (begins)
+    text.open("if (now.microBatch == " + std::to_string(microBatches - 1) +
+              ") {");
+  else
+    text.close();
+}
+
 void StreamLines::end() const {
-  if (!others.empty())
-    text.line("now.join(" + listText(others) + ");");
+  if (!joined.empty())
+    text.line("now.join(" + listText(joined) + ");");
+}
+
+std::vector<std::string> StreamLines::overlapped() const {
+  std::vector<std::string> beside = others;
+  std::erase_if(beside, [&](const std::string &stream) {
+    return std::ranges::find(joined, stream) != joined.end();
+  });
+  return beside;
 }
 
 // A wait has one: what is read was written, or what is written over is read no

@@ -12,7 +12,8 @@
 namespace mtplan::codegen {
 
 /// Of one program's run, around its instructions. Streams beside the first fork
-/// from it and join it again.
+/// from it and join it again, those of which all is overlapped when the
+/// schedule ends.
 class StreamLines {
 public:
   /// \param theStreams  constants of the program, by stream of the plan
@@ -26,7 +27,12 @@ public:
   std::string runOf(std::size_t i) const;
   /// Marks its end, where another stream waits for that.
   void after(std::size_t i) const;
+  /// Before what is overlapped, which the last micro-batch alone has, and
+  /// after.
+  void turnOverlap(bool begins, int microBatches) const;
   void end() const;
+  /// Streams that are to be joined when the schedule ends.
+  std::vector<std::string> overlapped() const;
 
 private:
   const std::string &streamOf(std::size_t i) const;
@@ -38,6 +44,7 @@ private:
   const std::vector<std::string> &streams;
   Text &text;
   std::vector<std::string> others; ///< streams beside the first
+  std::vector<std::string> joined; ///< of those, when the run ends
   std::vector<std::string> events; ///< by instruction; "": nobody waits
 };
 

@@ -111,7 +111,8 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
     orders.emplace_back(own, own.programs[p]);
     for (const Instruction &instruction : own.programs[p].instructions) {
       backend.queue().select(instruction.stream);
-      programs.back().push_back(prepare(instruction, phases[p]));
+      programs.back().push_back(
+          prepare(instruction, instruction.overlapped ? "update" : phases[p]));
     }
   }
   joinProducts();

@@ -85,7 +85,7 @@ struct StepOutput {
 };
 
 /// How often each collective ran, by phase of the program it stands in
-/// ("forward", "backward", "update"), kind and group.
+/// ("forward", "backward", "update", as is what is overlapped), kind and group.
 struct CollectiveCount {
   std::string phase, kind, group;
   bool operator==(const CollectiveCount &) const = default;
@@ -173,6 +173,7 @@ private:
   /// \param wanted  instructions; null: all
   void run(const ScheduleEntry &entry, const StepInput &input,
            const std::vector<bool> *wanted);
+  void runSchedule(const StepInput &input, bool reportsAlone);
   void runTimed(Task &task, const TaskRun &run, InstructionRun what);
   /// Takes what the step is given, for what is queued or replayed next.
   void feed(const StepInput &input, bool drops);

@@ -34,6 +34,7 @@ StepNumbers numbersOf(const StepInput &input, bool drops) {
 void RankExecutor::run(const ScheduleEntry &entry, const StepInput &input,
                        const std::vector<bool> *wanted) {
   const auto &tasks = programs[sized(entry.program)];
+  const auto &instructions = own.programs[sized(entry.program)].instructions;
   const StreamOrder &order = orders[sized(entry.program)];
   Queue &queue = backend.queue();
   TaskRun run;
@@ -48,12 +49,28 @@ void RankExecutor::run(const ScheduleEntry &entry, const StepInput &input,
       stepTimes->turnTo(last, order.streamOf(t));
       last = order.streamOf(t);
       order.before(t, queue);
-      if (!wanted || (*wanted)[t])
+      if ((!wanted || (*wanted)[t]) &&
+          runsFor(run.microBatch, instructions[t], plan.microBatches))
         runTimed(*tasks[t], run, {entry.program, static_cast<std::int32_t>(t)});
       order.after(t, queue);
     }
+    if (order.overlaps())
+      stepTimes->turnTo(last, 0);
     order.end(queue);
   }
+}
+
+// Up to the norm of gradients.
+void RankExecutor::runSchedule(const StepInput &input, bool reportsAlone) {
+  const auto runAll = [&](const std::vector<ScheduleEntry> &entries) {
+    for (const ScheduleEntry &entry : entries)
+      run(entry, input,
+          reportsAlone ? &reporting[sized(entry.program)] : nullptr);
+  };
+  runAll(own.schedule);
+  for (const StreamOrder &order : orders)
+    order.endOverlap(backend.queue());
+  runAll(own.reduce);
 }
 
 void RankExecutor::runTimed(Task &task, const TaskRun &run,
@@ -110,9 +127,7 @@ std::map<std::string, double> RankExecutor::evaluate(const StepInput &input) {
   feed(input, false);
   queue(evaluation, input, [&] {
     beginStep();
-    for (const auto *entries : {&own.schedule, &own.reduce})
-      for (const ScheduleEntry &entry : *entries)
-        run(entry, input, &reporting[sized(entry.program)]);
+    runSchedule(input, true);
   });
   backend.queue().finish();
   StepOutput output;
@@ -192,9 +207,7 @@ StepOutput RankExecutor::step(const StepInput &input) {
   stepTimes->begin(isTimed, input.trace);
   queue(forward, input, [&] {
     beginStep();
-    for (const auto *entries : {&own.schedule, &own.reduce})
-      for (const ScheduleEntry &entry : *entries)
-        run(entry, input, nullptr);
+    runSchedule(input, false);
     stepTimes->start();
     sumSquares();
     if (everyoneThere)

@@ -3,6 +3,7 @@
 #include "runtime/executor/stream_order.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "runtime/plan/instruction_side.h"
@@ -14,7 +15,7 @@ namespace mtplan::runtime {
 StreamOrder::StreamOrder(const Stage &stage, const Program &program)
     : places(program.instructions.size()),
       instructions(static_cast<int>(places.size())) {
-  std::set<int> used;
+  std::set<int> used, followed;
   for (std::size_t i = 0; i < places.size(); ++i) {
     const Instruction &instruction = program.instructions[i];
     places[i].stream = instruction.stream;
@@ -22,10 +23,15 @@ StreamOrder::StreamOrder(const Stage &stage, const Program &program)
     places[i].isOnHost = sideOf(stage, instruction) == Side::host;
     for (const int early : instruction.waits)
       places[static_cast<std::size_t>(early)].isAwaited = true;
-    if (instruction.stream != 0)
-      used.insert(instruction.stream);
+    if (instruction.stream == 0)
+      continue;
+    used.insert(instruction.stream);
+    if (!instruction.overlapped)
+      followed.insert(instruction.stream);
   }
   others.assign(used.begin(), used.end());
+  joined.assign(followed.begin(), followed.end());
+  std::ranges::set_difference(others, joined, std::back_inserter(overlapped));
 }
 
 int StreamOrder::eventsOf(const Stage &stage, int streams) {
@@ -67,13 +73,15 @@ void StreamOrder::after(std::size_t i, Queue &queue) const {
     queue.record(static_cast<int>(i));
 }
 
-void StreamOrder::end(Queue &queue) const {
-  for (const int stream : others) {
+void StreamOrder::end(Queue &queue) const { join(joined, queue); }
+
+void StreamOrder::join(const std::vector<int> &streams, Queue &queue) const {
+  for (const int stream : streams) {
     queue.select(stream);
     queue.record(endOf(stream));
   }
   queue.select(0);
-  for (const int stream : others)
+  for (const int stream : streams)
     queue.wait(endOf(stream));
 }
 

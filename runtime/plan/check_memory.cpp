@@ -63,7 +63,7 @@ bool isAllReduce(const Instruction &instruction) {
 class StageMemory {
 public:
   StageMemory(const Plan &whole, std::size_t number, Faults &list)
-      : stage(whole.stages[number]), s(number), faults(list),
+      : plan(whole), stage(plan.stages[number]), s(number), faults(list),
         placement(stage, s, list) {}
 
   void check() {
@@ -200,6 +200,8 @@ private:
     for (now.instruction = 0; now.instruction < list.size();
          ++now.instruction) {
       const Instruction &what = list[now.instruction];
+      if (!runsFor(now.microBatch, what, plan.microBatches))
+        continue;
       if (!reaches(what.inputs, "/inputs/") ||
           !reaches(what.outputs, "/outputs/"))
         continue;
@@ -322,6 +324,7 @@ private:
     }
   }
 
+  const Plan &plan;
   const Stage &stage;
   std::size_t s;
   Faults &faults;

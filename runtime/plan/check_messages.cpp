@@ -114,7 +114,9 @@ private:
              ++copy)
           for (Event event : ofProgram[indexed(entry.program)]) {
             event.microBatch = entry.microBatch;
-            events[s].push_back(event);
+            if (runsFor(event.microBatch, *event.instruction,
+                        plan.microBatches))
+              events[s].push_back(event);
           }
   }
 

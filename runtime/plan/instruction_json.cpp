@@ -87,7 +87,8 @@ struct Kind {
 const std::vector<Kind> &kinds() {
   static const std::vector<Kind> kKinds = {
       {"kernel", {"settings"}},
-      {"collective", {"group", "reduction", "gathered", "scattered"}},
+      {"collective",
+       {"group", "reduction", "gathered", "scattered", "overlapped"}},
       {"send_to", {"channel"}},
       {"receive_from", {"channel"}},
       {"input", {"dims", "limit"}},
@@ -161,6 +162,8 @@ Instruction readInstruction(const Node &node) {
   made.stream = members.index("stream");
   if (std::optional<Node> waits = members.find("waits"))
     made.waits = waits->list(readIndex);
+  if (std::optional<Node> overlapped = members.find("overlapped"))
+    made.overlapped = overlapped->boolean();
   return made;
 }
 

@@ -19,7 +19,8 @@ const Collective *collectiveOf(const Instruction &instruction) {
 bool mayFollow(const Instruction &early, const Instruction &late) {
   const Collective *one = collectiveOf(early), *other = collectiveOf(late);
   return one && other && one->group == other->group &&
-         early.stream == late.stream && late.waits.empty();
+         early.stream == late.stream && late.waits.empty() &&
+         early.overlapped == late.overlapped;
 }
 
 bool areApart(const Stage &stage, const std::vector<ProgramRun> &runs,

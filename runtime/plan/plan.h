@@ -30,7 +30,7 @@
 
 namespace mtplan::runtime {
 
-inline constexpr int kPlanVersion = 5;
+inline constexpr int kPlanVersion = 6;
 
 //===----------------------------------------------------------------------===//
 // Ranks
@@ -160,6 +160,10 @@ struct Instruction {
   std::vector<Tensor> outputs;
   int stream = 0;         ///< of Plan::streams
   std::vector<int> waits; ///< of the same Program, earlier ones only
+  /// A collective of sums over all micro-batches, in the schedule: it runs with
+  /// the last of them alone, and later runs do not follow it, but for what
+  /// comes after it on its stream, until the schedule ends.
+  bool overlapped = false;
 };
 
 //===----------------------------------------------------------------------===//
@@ -177,8 +181,8 @@ struct Program {
 /// Runs a program for `count` copies of its segment: the first-th, counted
 /// within the segment, then every `step`-th. A run is that of one copy. Between
 /// runs all streams join: what a run does follows all that the run before it
-/// does, of whichever entry. For buffers are used by turns, and nothing else
-/// says who has done with them.
+/// does, of whichever entry, unless it is overlapped. For buffers are used by
+/// turns, and nothing else says who has done with them.
 struct ScheduleEntry {
   int program = 0;    ///< of Stage::programs
   int microBatch = 0; ///< >= 0 and < Plan::microBatches
@@ -208,6 +212,12 @@ struct Parameter {
   /// beyond them depends on the plan, and is no part of the model.
   std::vector<std::int64_t> unpadded;
 };
+
+/// Whether a run of a program for a micro-batch has the instruction.
+inline bool runsFor(int microBatch, const Instruction &instruction,
+                    int microBatches) {
+  return !instruction.overlapped || microBatch + 1 == microBatches;
+}
 
 /// What the ranks of one pipeline stage hold and do in a training step.
 struct Stage {

@@ -48,6 +48,7 @@ std::vector<std::string> checkPlan(const Plan &plan) {
   checkParameters(plan, faults);
   checkMemory(plan, faults);
   checkStreams(plan, faults);
+  checkOverlap(plan, faults);
   // Which ranks a call joins, and who a message goes to, has to be right.
   if (!faults.any())
     checkMessages(plan, faults);

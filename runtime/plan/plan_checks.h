@@ -1,7 +1,7 @@
 //===- plan_checks.h - The parts of the check -------------------*- C++ -*-===//
 //
 // checkRanges first: the others index with what it has seen. checkSchedule and
-// checkCalls next: the last three follow what they have seen.
+// checkCalls next: the last four follow what they have seen.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +28,8 @@ void checkParameters(const Plan &plan, Faults &faults);
 void checkMemory(const Plan &plan, Faults &faults);
 /// Streams of a program meet only where one has waited for the other.
 void checkStreams(const Plan &plan, Faults &faults);
+/// What is overlapped is alone with its bytes until the schedule ends.
+void checkOverlap(const Plan &plan, Faults &faults);
 /// What stages say to each other.
 void checkMessages(const Plan &plan, Faults &faults);
 

@@ -184,6 +184,8 @@ std::string instruction(const Instruction &instruction) {
   members.add("stream", instruction.stream);
   if (!instruction.waits.empty())
     members.with("waits", [&] { return numbers(instruction.waits); });
+  if (instruction.overlapped)
+    members.with("overlapped", [] { return std::string("true"); });
   return members.close();
 }
 

@@ -35,7 +35,7 @@ std::size_t sized(std::int64_t number) {
 } // namespace
 
 Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
-              int microBatches, bool offloads) {
+              int microBatches, bool offloads, bool overlapsReduces) {
   passes::writeTasks(step, schedule, microBatches);
   mlir::PassManager manager(step.getContext());
   passes::PlaceMemoryPassOptions places;
@@ -44,7 +44,8 @@ Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
   manager.addPass(passes::createPlaceMemoryPass(places));
   if (mlir::failed(manager.run(step)))
     throw std::runtime_error("no places");
-  mlir::FailureOr<Plan> plan = codegen::executablePlanOf(step, "any");
+  mlir::FailureOr<Plan> plan =
+      codegen::executablePlanOf(step, "any", overlapsReduces);
   if (mlir::failed(plan))
     throw std::runtime_error("no plan");
   Plan read = parsePlan(planText(*plan));

@@ -38,8 +38,10 @@ struct Gathered {
 /// A partitioned step with places, as a plan, checked, written and read back:
 /// what runs is what stands in the file. Throws std::runtime_error.
 /// \param offloads  the optimizer, to the host's memory
+/// \param overlapsReduces  codegen/overlapped_reduces.h
 runtime::Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
-                       int microBatches, bool offloads = false);
+                       int microBatches, bool offloads = false,
+                       bool overlapsReduces = false);
 
 /// The model as the program of one rank that has all of it.
 runtime::Plan alone(mlir::ModuleOp logical, int microBatches,

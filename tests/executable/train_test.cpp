@@ -125,6 +125,20 @@ TEST(Train, EveryLayoutTrainsTheSame) {
   }
 }
 
+// Sums over replicas are the same, beside the backward or after all of it.
+TEST(Train, TheSameBitsWhereReducesAreOverlapped) {
+  for (std::vector<std::string> flags : std::vector<std::vector<std::string>>{
+           {"--gpus", "2", "--dp", "2", "--micro-batch", "1"},
+           {"--gpus", "4", "--dp", "2", "--tp", "2", "--micro-batch", "2"},
+           {"--gpus", "4", "--dp", "2", "--pp", "2", "--micro-batch", "1"},
+           {"--gpus", "4", "--dp", "2", "--cp", "2", "--micro-batch", "2"}}) {
+    SCOPED_TRACE(testing::PrintToString(flags));
+    const Trained after = train("tiny-gpt2", flags);
+    flags.insert(flags.end(), {"--overlap", "on"});
+    expectEqual(after, train("tiny-gpt2", flags));
+  }
+}
+
 TEST(Train, TheSameBitsAgain) {
   Trained once = train("tiny-gpt2", kOneRank);
   expectEqual(once, train("tiny-gpt2", kOneRank));

@@ -36,7 +36,7 @@ Plan rowSplitProduct() {
   Program forward{"fc.forward", {}};
   forward.instructions = {
       {.label = "fc",
-       .what = KernelCall{"einsum", {{"subscripts", "si,io->so"}}},
+       .what = KernelCall{"einsum", {{"equation", "si,io->so"}}},
        .inputs = {x, w},
        .outputs = {y},
        .stream = 0,

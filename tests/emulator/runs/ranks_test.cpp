@@ -24,8 +24,9 @@ class EmulatedRanks : public ::testing::TestWithParam<Family> {};
 TEST_P(EmulatedRanks, ComputeWhatPlainKernelsDo) {
   const DrawnRun run(GetParam(), 12);
   SCOPED_TRACE(textOf(run.drawn));
-  const Plan plan = compiled(*run.pair->partitioned, run.drawn.how.schedule,
-                             run.drawn.microBatches);
+  const Plan plan =
+      compiled(*run.pair->partitioned, run.drawn.how.schedule,
+               run.drawn.microBatches, false, run.drawn.seed % 2 == 0);
   const Gathered expected =
       runPlan(plan, run.options, runtime::makeReferenceBackend, 1e-10, kSteps);
   // Each family one way: all of them see both.

@@ -467,7 +467,7 @@ TEST(PlanCheck, TellsNumbersOutOfRange) {
   stage.schedule[0].count = 0;
   const std::vector<std::string> faults = checkPlan(plan);
   for (const char *fault :
-       {"/version: is 1, but this program runs version 5",
+       {"/version: is 1, but this program runs version 6",
         "/stages/0/buffers/0/offset: must be a multiple of 256 bytes, got 100",
         "/stages/0/buffers/1/entries: must be a whole number from 1",
         "/stages/0/buffers/2/size: must be a whole number from 1 to",

@@ -141,7 +141,7 @@ Plan everyMember() {
 }
 
 const char *const kEveryMember =
-    R"json({"version": 5,
+    R"json({"version": 6,
 "model": "m",
 "ranks": 4,
 "mesh": [{"name": "dp", "size": 2}, {"name": "tp", "size": 2}],
@@ -261,9 +261,9 @@ struct Fault {
 
 TEST(PlanJson, NamesThePointerOfAFault) {
   const std::vector<Fault> faults = {
-      {R"("version": 5)", R"("version": 4)",
-       "/version: is 4, but this program reads version 5"},
-      {R"("version": 5,)", "", "/version: is missing"},
+      {R"("version": 6)", R"("version": 5)",
+       "/version: is 5, but this program reads version 6"},
+      {R"("version": 6,)", "", "/version: is missing"},
       {R"("ranks": 2)", R"("ranks": "2")",
        "/ranks: must be a whole number from 1 to 1048576, got \"2\""},
       {R"("ranks": 2)", R"("ranks": 2.0)", "/ranks: must be a whole number"},
@@ -300,8 +300,8 @@ TEST(PlanJson, NamesThePointerOfAFault) {
       {R"("reduction": "sum")", R"("reduction": "sum", "gathered": 0)",
        "/stages/0/programs/2/instructions/0/gathered: is not read by "
        "all_reduce; leave it out"},
-      {R"("subscripts": "bi,bo->io")", R"("subscripts": [1])",
-       "/stages/0/programs/1/instructions/0/settings/subscripts: must be a "
+      {R"("equation": "bi,bo->io")", R"("equation": [1])",
+       "/stages/0/programs/1/instructions/0/settings/equation: must be a "
        "whole number, a number with a point, or a string, got an array"},
       {R"("decay": 1)", R"("decay": 18446744073709551615)",
        "/stages/0/programs/3/instructions/0/settings/decay: must be a whole "

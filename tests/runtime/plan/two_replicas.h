@@ -96,10 +96,10 @@ inline Plan twoReplicas() {
                            .stream = 0,
                            .waits = {}},
                           kernelCall("fc", "einsum",
-                                     {{"subscripts", "bi,io->bo"}},
+                                     {{"equation", "bi,io->bo"}},
                                      {source, value}, {product})};
   backward.instructions = {
-      kernelCall("fc.dw", "einsum", {{"subscripts", "bi,bo->io"}},
+      kernelCall("fc.dw", "einsum", {{"equation", "bi,bo->io"}},
                  {source, product}, {term}),
       kernelCall("fc.weight", "accumulate", {{"first_term", std::int64_t{0}}},
                  {term}, {gradient})};

@@ -1,0 +1,27 @@
+//===- overlapped_reduces.h - Gradients are reduced beside backward -*- C++
+//-*-===//
+
+#ifndef MTPLAN_CODEGEN_OVERLAPPED_REDUCES_H
+#define MTPLAN_CODEGEN_OVERLAPPED_REDUCES_H
+
+#include "runtime/plan/plan.h"
+
+namespace mtplan::codegen {
+
+/// Moves all-reduces of gradients from Stage::reduce behind the last run of the
+/// schedule that touches these, as Instruction::overlapped: those of a layer
+/// run beside the backward of the layer before. What does not stay where it is
+/// (scattered), what other stages have a part in, and what is added up again
+/// before it is reduced (a tied weight) stays.
+///
+/// In a program the last to be ready comes first, so that all others follow it
+/// without waiting: they may go as one (PyTorch DDP, Li et al., VLDB 2020,
+/// section 3.2.3: buckets in the reverse order of the model).
+///
+/// Before assignStreams(). Complexity: reduces * runs * tensors of a program,
+/// as far as they lie in one arena.
+void overlapReduces(runtime::Plan &plan);
+
+} // namespace mtplan::codegen
+
+#endif // MTPLAN_CODEGEN_OVERLAPPED_REDUCES_H

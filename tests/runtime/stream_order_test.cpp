@@ -1,0 +1,81 @@
+//===- stream_order_test.cpp - Who joins which stream when ----------------===//
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "runtime/executor/stream_order.h"
+#include "tests/runtime/plan/two_replicas.h"
+
+namespace mtplan::runtime {
+namespace {
+
+/// Writes down what it is told: "s1" for stream 1 selected, "r" and "w" for an
+/// event recorded and waited for.
+class Noting final : public Queue {
+public:
+  void select(int stream) override { note('s', stream); }
+  void record(int event) override { note('r', event); }
+  void wait(int event) override { note('w', event); }
+  std::string taken() { return std::exchange(text, {}); }
+
+private:
+  void note(char what, int number) {
+    text += (text.empty() ? "" : " ") + (what + std::to_string(number));
+  }
+  std::string text;
+};
+
+/// A kernel on stream 0 and a sum on 1 that waits for it; events 2 and 3 are
+/// the ends of the streams.
+Program program(bool overlapped) {
+  const Plan plan = twoReplicas();
+  Program made{"p", {}};
+  made.instructions = {plan.stages[0].programs[1].instructions[0],
+                       plan.stages[0].programs[2].instructions[0]};
+  made.instructions[1].waits = {0};
+  made.instructions[1].overlapped = overlapped;
+  return made;
+}
+
+TEST(StreamOrder, ARunJoinsWhatItForked) {
+  const Plan plan = twoReplicas();
+  const StreamOrder order(plan.stages[0], program(false));
+  Noting queue;
+  order.begin(queue);
+  EXPECT_EQ(queue.taken(), "s0 r2 s1 w2");
+  order.end(queue);
+  EXPECT_EQ(queue.taken(), "s1 r3 s0 w3");
+  order.endOverlap(queue);
+  EXPECT_EQ(queue.taken(), "s0");
+  EXPECT_FALSE(order.overlaps());
+}
+
+TEST(StreamOrder, TheScheduleJoinsWhatIsOverlapped) {
+  const Plan plan = twoReplicas();
+  const StreamOrder order(plan.stages[0], program(true));
+  Noting queue;
+  order.begin(queue);
+  EXPECT_EQ(queue.taken(), "s0 r2 s1 w2"); // it follows what is before
+  order.end(queue);
+  EXPECT_EQ(queue.taken(), "s0");
+  order.endOverlap(queue);
+  EXPECT_EQ(queue.taken(), "s1 r3 s0 w3");
+  EXPECT_TRUE(order.overlaps());
+}
+
+// A stream is joined as a whole.
+TEST(StreamOrder, AStreamThatIsFollowedIsJoined) {
+  const Plan plan = twoReplicas();
+  Program both = program(true);
+  both.instructions.push_back(both.instructions[1]);
+  both.instructions[2].overlapped = false;
+  const StreamOrder order(plan.stages[0], both);
+  Noting queue;
+  order.end(queue);
+  EXPECT_EQ(queue.taken(), "s1 r4 s0 w4");
+  EXPECT_FALSE(order.overlaps());
+}
+
+} // namespace
+} // namespace mtplan::runtime
