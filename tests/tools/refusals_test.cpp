@@ -416,7 +416,9 @@ TEST(Files, ThatAreReadAreNotWrittenOver) {
     EXPECT_TRUE(std::filesystem::remove(preset));
   }
   EXPECT_EQ(Ran({"--load", "-", "--trace", "-", "--top", "9"}).err,
-            "error: --top: is what --load says: give one of the two\n");
+            "error: --top: is what --load says: give one of the two\n"
+            "error: --trace: - is standard output elsewhere, and would be a "
+            "file of that name here; give it another name\n");
   std::ifstream after(model.path);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(after), {}), text);
   EXPECT_EQ(runExample(kGpt, {"--save", "/dev/null", "--dot", "/dev/null"}).err,
