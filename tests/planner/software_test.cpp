@@ -218,9 +218,9 @@ TEST(ParseSoftware, AValueWithoutASourceIsRejected) {
                 pointer + ": must say where the number is from");
     }
   }
-  // 32 of passes, 9 of parameters, 4 and 5 of collectives, 4 of casts, 4 of
+  // 32 of passes, 10 of parameters, 4 and 5 of collectives, 4 of casts, 4 of
   // joins, 5 beside them; of attention 3 and 4, or 8 and 4; the launch.
-  EXPECT_EQ(values, 2 * 63 + 7 + 12 + 1);
+  EXPECT_EQ(values, 2 * 64 + 7 + 12 + 1);
 }
 
 TEST(ParseSoftware, EveryKeyIsNeeded) {
