@@ -24,6 +24,7 @@ public:
     countUses();
     for (auto op : module.getOps<ir::SegmentOp>())
       addSegment(op);
+    planner::shareSegments(graph);
     return std::move(graph);
   }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "planner/index.h"
+
 namespace mtplan::planner {
 
 const char *nameOf(Split split) {
@@ -83,6 +85,32 @@ bool isHandedOn(const SegmentGraph &segment, int tensor) {
         segment.carriedOut[i] == tensor)
       return true;
   return false;
+}
+
+static double elementsOf(const Parameter &parameter) {
+  double product = 1.0;
+  for (const std::int64_t size : parameter.shape)
+    product *= static_cast<double>(size);
+  return product;
+}
+
+void shareSegments(ModelGraph &graph) {
+  std::vector<bool> seen(graph.parameters.size(), false);
+  for (const SegmentGraph &segment : graph.segments) {
+    std::vector<Parameter *> own;
+    double all = 0.0;
+    for (const Tensor &tensor : segment.tensors) {
+      if (tensor.kind != TensorKind::parameter || seen[at(tensor.parameter)])
+        continue;
+      seen[at(tensor.parameter)] = true;
+      Parameter *parameter = &graph.parameters[at(tensor.parameter)];
+      parameter->ofSegment = elementsOf(*parameter);
+      all += parameter->ofSegment;
+      own.push_back(parameter);
+    }
+    for (Parameter *parameter : own)
+      parameter->ofSegment /= all;
+  }
 }
 
 bool isLayer(const SegmentGraph &segment) {

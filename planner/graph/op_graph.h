@@ -137,6 +137,8 @@ struct Parameter {
   int copies = 1;        ///< one per repetition of its segment
   bool shared = false;   ///< used by more than one segment (tied)
   bool divisible = true; ///< may be stored split
+  /// Of the elements of all parameters of its segment, the first that has it.
+  double ofSegment = 1.0;
 };
 
 struct ModelGraph {
@@ -149,6 +151,9 @@ struct ModelGraph {
   /// without recompute).
   Flops modelFlops;
 };
+
+/// Writes Parameter::ofSegment.
+void shareSegments(ModelGraph &graph);
 
 /// Whether its copies are layers of the model: it repeats, or is what pins cut
 /// off a segment that does. Labels of such have a star.

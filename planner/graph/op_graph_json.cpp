@@ -380,6 +380,7 @@ ModelGraph parseModelGraph(const std::string &text) {
       reader.errors.empty() ? check(graph) : std::move(reader.errors);
   if (!errors.empty())
     throw GraphError(joinLines(errors));
+  shareSegments(graph);
   return graph;
 }
 

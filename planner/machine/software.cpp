@@ -38,18 +38,24 @@ BytesPerSec measuredPassRate(const Software &software, const Device &device,
   return rateOf(kernel);
 }
 
+static bool isOnListed(const KernelJoins &joins, const Device &device) {
+  return std::ranges::any_of(joins.devices, [&](const std::string &one) {
+    return one == device.name || one == device.architecture;
+  });
+}
+
+bool joinsMessages(const Software &software, const Device &device) {
+  return software.joins.messages && isOnListed(software.joins, device);
+}
+
 bool joins(const Software &software, const Device &device,
            std::string_view name, Precision precision) {
   if (const MeasuredKernels *kernels = measuredOf(software, device))
     return std::ranges::binary_search(kernels->joins[storedAs(precision)],
                                       name);
-  const auto &[devices, kernels] = software.joins;
-  const std::vector<std::string> &names = kernels[storedAs(precision)];
-  return std::ranges::any_of(devices,
-                             [&](const std::string &one) {
-                               return one == device.name ||
-                                      one == device.architecture;
-                             }) &&
+  const std::vector<std::string> &names =
+      software.joins.kernels[storedAs(precision)];
+  return isOnListed(software.joins, device) &&
          std::ranges::find(names, name) != names.end();
 }
 

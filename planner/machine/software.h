@@ -60,11 +60,14 @@ struct ScoreTraffic {
   int fusedMultiple = 1, fusedLongest = 0;
 };
 
-/// Kernels that are done at once with the one before them, on some devices.
+/// What is done at once with what is before it, on some devices.
 struct KernelJoins {
   std::vector<std::string> devices; ///< Device::name or Device::architecture
   /// By Precision, as joinName has them.
   std::array<std::vector<std::string>, 3> kernels;
+  /// Of what replicas send of one segment's weights and gradients once a step:
+  /// all go as one message.
+  bool messages = false;
   bool operator==(const KernelJoins &) const = default;
 };
 
@@ -181,6 +184,9 @@ BytesPerSec measuredPassRate(const Software &software, const Device &device,
 /// \param name  joinName of the two
 bool joins(const Software &software, const Device &device,
            std::string_view name, Precision precision);
+
+/// Whether KernelJoins::messages are one on the device.
+bool joinsMessages(const Software &software, const Device &device);
 
 /// What two kernels go by that may be done at once: "dropout+add"; of a product
 /// and another, that alone: "activation.gelu".

@@ -84,6 +84,7 @@ template <typename File> void visit(File &file, KernelJoins &joins) {
   for (const Precision precision :
        {Precision::fp32, Precision::fp16, Precision::bf16})
     file.texts(nameOf(precision), joins.kernels[storedAs(precision)]);
+  file.rareFlag("messages", joins.messages);
 }
 
 template <typename File> void visit(File &file, ParameterTraffic &parameters) {
@@ -166,6 +167,10 @@ public:
     value = static_cast<int>(fields.count(key, kMostKeys));
   }
   void flag(const char *key, bool &value) { value = fields.flag(key); }
+  /// Left out: false.
+  void rareFlag(const char *key, bool &value) {
+    value = fields.plain.find(key) && fields.flag(key);
+  }
   void texts(const char *key, std::vector<std::string> &value) {
     value = fields.texts(key);
   }
@@ -241,6 +246,10 @@ public:
   }
   void count(const char *key, int value) { file[key] = quantity(value); }
   void flag(const char *key, bool value) { file[key] = quantity(value); }
+  void rareFlag(const char *key, bool value) {
+    if (value)
+      flag(key, value);
+  }
   void texts(const char *key, const std::vector<std::string> &value) {
     file[key] = quantity(value);
   }

@@ -192,14 +192,17 @@ PhaseTimes Floors::replicaTimes(const SegmentGraph &segment,
           made = withPlacement(made, axis, kPartial);
       if (state.reduceOncePerStep)
         made = withPlacement(made, tensorAxisOf(mesh), kPartial);
-      auto between = [&](const Layout &from, const Layout &to, double bytes) {
-        return stateReshardTime(from, to, parameter.shape, bytes, setting);
+      auto between = [&](const Layout &from, const Layout &to, double bytes,
+                         double ofSegment = 1.0) {
+        return stateReshardTime(from, to, parameter.shape, bytes, setting,
+                                ofSegment);
       };
       gather.add(between(state.stored, whole, parameter.elementBytes));
       reduce.add(between(made, accumulator, parameter.elementBytes));
-      reduceStep.add(between(accumulator, state.owned(), perElement.gradient));
-      gatherStep.add(
-          between(state.owned(), state.stored, parameter.elementBytes));
+      reduceStep.add(between(accumulator, state.owned(), perElement.gradient,
+                             parameter.ofSegment));
+      gatherStep.add(between(state.owned(), state.stored,
+                             parameter.elementBytes, parameter.ofSegment));
       update.add(updateTime(parameter, state, setting));
       HostTimes host = hostTimes(parameter, state, setting);
       down.add(host.down);

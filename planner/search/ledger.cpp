@@ -30,16 +30,18 @@ namespace {
 template <typename Visit>
 void forEachStep(const Layout &from, const Layout &to,
                  const std::vector<std::int64_t> &shape, double elementBytes,
-                 bool ofState, const Setting &setting, int tiles, Visit visit) {
+                 bool ofState, const Setting &setting, int tiles,
+                 double ofSegment, Visit visit) {
   std::vector<std::int64_t> local = localShape(shape, from, setting.mesh);
   for (const ReshardStep &step : reshardSteps(from, to)) {
     double bytes = elementBytes;
     for (std::int64_t size : local)
       bytes *= static_cast<double>(size);
     visit(step, Bytes{bytes},
-          ofState ? stateTime(step, local, elementBytes, setting, tiles)
-                  : stepTime(step, local, elementBytes, setting.mesh,
-                             *setting.machine));
+          ofState
+              ? stateTime(step, local, elementBytes, setting, tiles, ofSegment)
+              : stepTime(step, local, elementBytes, setting.mesh,
+                         *setting.machine));
     local = localShape(shape, step.result, setting.mesh);
   }
 }
@@ -57,8 +59,9 @@ void forEachConversion(const ModelGraph &model,
     auto emit = [&](const Layout &from, const Layout &to,
                     const std::vector<std::int64_t> &shape, double elementBytes,
                     bool ofState, LedgerPhase phase, const std::string &cause,
-                    std::int64_t times, int tiles = 1) {
+                    std::int64_t times, int tiles = 1, double ofSegment = 1.0) {
       forEachStep(from, to, shape, elementBytes, ofState, setting, tiles,
+                  ofSegment,
                   [&](const ReshardStep &step, Bytes bytes, Seconds seconds) {
                     // Between replicas each tile goes on its own.
                     bool whole = roleOf(setting.mesh.axes[at(step.axis)]) ==
@@ -105,9 +108,10 @@ void forEachConversion(const ModelGraph &model,
       int copies = parameter.shared ? 1 : plan.count;
       emit(accumulatorLayout(state, setting.mesh), state.owned(),
            parameter.shape, gradientBytes, true, LedgerPhase::update,
-           parameter.name, copies);
+           parameter.name, copies, 1, parameter.ofSegment);
       emit(state.owned(), state.stored, parameter.shape, parameter.elementBytes,
-           true, LedgerPhase::update, parameter.name, copies);
+           true, LedgerPhase::update, parameter.name, copies, 1,
+           parameter.ofSegment);
     }
   }
 }

@@ -233,10 +233,11 @@ Cost parameterCost(const Parameter &parameter, const ParameterState &state,
   double stored = localBytes(parameter.shape, state.stored, 1, mesh);
   double owned = localBytes(parameter.shape, state.owned(), 1, mesh);
   Cost cost;
-  Seconds time = stateReshardTime(accumulator, state.owned(), parameter.shape,
-                                  perElement.gradient, setting) +
-                 stateReshardTime(state.owned(), state.stored, parameter.shape,
-                                  parameter.elementBytes, setting);
+  Seconds time =
+      stateReshardTime(accumulator, state.owned(), parameter.shape,
+                       perElement.gradient, setting, parameter.ofSegment) +
+      stateReshardTime(state.owned(), state.stored, parameter.shape,
+                       parameter.elementBytes, setting, parameter.ofSegment);
   if (setting.updateAddsUp)
     time += updateTime(parameter, state, setting);
   if (setting.hostAddsUp)

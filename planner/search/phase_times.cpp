@@ -109,11 +109,12 @@ private:
     StateBytes perElement = stateBytesOf(setting);
     times.reduceStep +=
         stateReshardTime(accumulatorLayout(state, mesh), state.owned(),
-                         parameter.shape, perElement.gradient, setting) *
+                         parameter.shape, perElement.gradient, setting,
+                         parameter.ofSegment) *
         share;
     times.gatherStep +=
         stateReshardTime(state.owned(), state.stored, parameter.shape,
-                         parameter.elementBytes, setting) *
+                         parameter.elementBytes, setting, parameter.ofSegment) *
         share;
     times.update += updateTime(parameter, state, setting) * share;
     times.squares += squaresTime(parameter, state, setting) * share;

@@ -63,7 +63,8 @@ Seconds reshardTime(const Layout &from, const Layout &to,
 
 Seconds stateTime(const ReshardStep &step,
                   const std::vector<std::int64_t> &localBefore,
-                  double elementBytes, const Setting &setting, int tiles) {
+                  double elementBytes, const Setting &setting, int tiles,
+                  double ofSegment) {
   const Mesh &mesh = setting.mesh;
   const MeshAxis &axis = mesh.axes[static_cast<std::size_t>(step.axis)];
   const ParameterTraffic &software = setting.software->parameters;
@@ -73,6 +74,8 @@ Seconds stateTime(const ReshardStep &step,
   Bytes piece{elementsOf(localBefore) * elementBytes};
   if (gathers && setting.precision == Precision::fp8)
     piece = piece * software.gatheredFp8;
+  if (!joinsMessages(*setting.software, setting.machine->device))
+    ofSegment = 1.0;
   double parts = gathers ? axis.size : 1.0;
   Group group{axis.size, mesh.stride(step.axis), mesh.ranks()};
   auto sentIn = [&](Bytes message) -> Seconds {
@@ -82,9 +85,10 @@ Seconds stateTime(const ReshardStep &step,
            (piece / message);
   };
   double passes = step.kind == StepKind::allReduce ? 2.0 : 1.0;
-  Seconds together = software.flatRing.value > 0
-                         ? passes * parts * piece / software.flatRing
-                         : sentIn(std::max(piece, software.bucket / parts));
+  Seconds together =
+      software.flatRing.value > 0
+          ? passes * parts * piece / software.flatRing
+          : sentIn(std::max(piece / ofSegment, software.bucket / parts));
   // A tile waits for no others to share a message with, and takes no less for
   // being on its own.
   return tiles == 1 ? together : std::max(together, sentIn(piece / tiles));
@@ -92,11 +96,12 @@ Seconds stateTime(const ReshardStep &step,
 
 Seconds stateReshardTime(const Layout &from, const Layout &to,
                          const std::vector<std::int64_t> &shape,
-                         double elementBytes, const Setting &setting) {
+                         double elementBytes, const Setting &setting,
+                         double ofSegment) {
   return sumOfSteps(
       from, to, shape, setting.mesh,
       [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
-        return stateTime(step, local, elementBytes, setting);
+        return stateTime(step, local, elementBytes, setting, 1, ofSegment);
       });
 }
 

@@ -23,13 +23,19 @@ Seconds stepTime(const ReshardStep &step,
 
 /// Time of a step of a weight or of its gradient: between replicas they go in
 /// the software's buckets, of which each has its share, and on its links.
-/// \param tiles  there they go as so many messages, one after another
+/// \param tiles      there they go as so many messages, one after another
+/// \param ofSegment  Parameter::ofSegment of what goes once a step, as one
+///                   message with its segment's, if the software joins those:
+///                   this share of its time is the parameter's, whatever the
+///                   others' layouts. Else 1
 Seconds stateTime(const ReshardStep &step,
                   const std::vector<std::int64_t> &localBefore,
-                  double elementBytes, const Setting &setting, int tiles = 1);
+                  double elementBytes, const Setting &setting, int tiles = 1,
+                  double ofSegment = 1.0);
 Seconds stateReshardTime(const Layout &from, const Layout &to,
                          const std::vector<std::int64_t> &shape,
-                         double elementBytes, const Setting &setting);
+                         double elementBytes, const Setting &setting,
+                         double ofSegment = 1.0);
 
 /// Time of all steps from `from` to `to`.
 Seconds reshardTime(const Layout &from, const Layout &to,

@@ -96,6 +96,7 @@ TEST(Floors, HoldWhateverOverlaps) {
   taxed.parameters.perSharer = Seconds{1e-7};
   taxed.parameters.shardCopies = 3;
   taxed.parameters.bucket = Bytes{1000};
+  taxed.joins.messages = true;
   taxed.stopsRecomputeEarly = true;
   taxed.selective = SelectiveRule::everySecondProduct;
   taxed.tensor.hiddenBackward = 0.5;
@@ -111,6 +112,9 @@ TEST(Floors, HoldWhateverOverlaps) {
                                 false,
                                 false};
       drawn.options.software = &taxed;
+      taxed.joins.devices = {drawn.machine.device.name};
+      for (Parameter &parameter : drawn.model.parameters)
+        parameter.ofSegment = 0.3;
       compared += compare(drawn);
     }
   EXPECT_GT(compared, 1000);

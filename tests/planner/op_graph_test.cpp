@@ -323,4 +323,32 @@ TEST(GraphFile, SaysWhereItIsWrong) {
             "shape");
 }
 
+// Of what a segment has first, by elements.
+TEST(OpGraph, ParametersShareTheirSegment) {
+  ModelGraph graph;
+  graph.parameters.resize(3);
+  graph.parameters[0].shape = {6, 4};
+  graph.parameters[1].shape = {8};
+  graph.parameters[2].shape = {3, 3};
+  graph.segments.resize(2);
+  auto read = [&](std::size_t segment, int parameter) {
+    Tensor tensor;
+    tensor.kind = TensorKind::parameter;
+    tensor.parameter = parameter;
+    graph.segments[segment].tensors.push_back(tensor);
+  };
+  read(0, 0);
+  read(0, 1);
+  read(0, 0); // twice
+  read(1, 1); // shared
+  read(1, 2);
+  shareSegments(graph);
+  EXPECT_DOUBLE_EQ(graph.parameters[0].ofSegment, 0.75);
+  EXPECT_DOUBLE_EQ(graph.parameters[1].ofSegment, 0.25);
+  EXPECT_EQ(graph.parameters[2].ofSegment, 1.0);
+  EXPECT_EQ(toy().parameters[0].ofSegment, 1.0);
+  EXPECT_EQ(parseModelGraph(formatModelGraph(toy())).parameters[0].ofSegment,
+            1.0);
+}
+
 } // namespace

@@ -83,6 +83,41 @@ TEST_F(SoftwarePrices, TheNormReadsTheGradientsThatAreOwned) {
                    32 * 4 / 4.0 * kNano);
 }
 
+// A quarter of a segment's weights, with 8 us to begin a message: their share
+// of it, and their bytes. 256 bytes go as gradients, 128 as gathered weights.
+TEST_F(SoftwarePrices, MessagesOfASegmentGoTogether) {
+  machine = roundMachine(8e-6);
+  machine.device.name = "one";
+  parameter.ofSegment = 0.25;
+  split.optimizer = withPlacement(split.stored, kDataAxis, 1);
+  const auto seconds = [&] {
+    return parameterCost(parameter, split, setting).time;
+  };
+  const auto begins = [&] { // of reduce-scatter and gather
+    const double slow = seconds();
+    for (NetworkLevel &level : machine.levels)
+      level.latency = Seconds{};
+    const double rest = seconds();
+    machine.levels = roundMachine(8e-6).levels;
+    return slow - rest;
+  };
+  setting.updateAddsUp = false;
+  const double alone = begins();
+  EXPECT_GT(alone, 8e-6);
+  software.joins.messages = true;
+  EXPECT_DOUBLE_EQ(begins(), alone); // on other devices
+  software.joins.devices = {"one"};
+  EXPECT_NEAR(begins(), alone / 4, 1e-12);
+  // Whatever is priced once a step, alike.
+  const Layout accumulator = accumulatorLayout(split, setting.mesh);
+  EXPECT_DOUBLE_EQ(seconds(),
+                   (stateReshardTime(accumulator, split.owned(),
+                                     parameter.shape, 2, setting, 0.25) +
+                    stateReshardTime(split.owned(), split.stored,
+                                     parameter.shape, 2, setting, 0.25))
+                       .value);
+}
+
 // Stored as quarters, gathered to halves: copies are of halves.
 TEST_F(SoftwarePrices, SplitWeightsAreCopiedEachMicroBatch) {
   software.parameters.accumulation = 0;

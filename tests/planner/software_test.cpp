@@ -64,7 +64,8 @@ json smallFile() {
            {{"devices", quantity({"new", "newer"})},
             {"fp32", quantity({"add"})},
             {"fp16", quantity({"mul"})},
-            {"bf16", quantity({"add", "dropout+add"})}}},
+            {"bf16", quantity({"add", "dropout+add"})},
+            {"messages", quantity(true)}}},
           {"fp8_casts",
            {{"input_bytes", quantity(16)},
             {"normalised_input_bytes", quantity(17)},
@@ -161,6 +162,7 @@ TEST(ParseSoftware, ReadsEveryNumber) {
   EXPECT_EQ(software.parameters.flatRing.value, 14e9);
   EXPECT_DOUBLE_EQ(software.parameters.perSharer.value, 15e-6);
   EXPECT_TRUE(software.joinsProducts);
+  EXPECT_TRUE(software.joins.messages);
   EXPECT_EQ(software.joins.devices, (std::vector<std::string>{"new", "newer"}));
   using Names = std::vector<std::string>;
   EXPECT_EQ(software.joins.kernels, (std::array{Names{"add"}, Names{"mul"},
@@ -218,9 +220,9 @@ TEST(ParseSoftware, AValueWithoutASourceIsRejected) {
                 pointer + ": must say where the number is from");
     }
   }
-  // 32 of passes, 10 of parameters, 4 and 5 of collectives, 4 of casts, 4 of
+  // 32 of passes, 10 of parameters, 4 and 5 of collectives, 4 of casts, 5 of
   // joins, 5 beside them; of attention 3 and 4, or 8 and 4; the launch.
-  EXPECT_EQ(values, 2 * 64 + 7 + 12 + 1);
+  EXPECT_EQ(values, 2 * 65 + 7 + 12 + 1);
 }
 
 TEST(ParseSoftware, EveryKeyIsNeeded) {
@@ -249,6 +251,9 @@ TEST(ParseSoftware, EveryKeyIsNeeded) {
   EXPECT_EQ(plain.tensor.fp8, 1.0);
   EXPECT_EQ(plain.casts, CastTraffic{});
   EXPECT_EQ(plain.joins, KernelJoins{});
+  rare = smallFile();
+  rare["joins"].erase("messages");
+  EXPECT_FALSE(parseSoftware(rare.dump()).joins.messages);
   for (const char *key : {"kernel", "head_sizes", "rates"}) {
     json file = smallFile();
     file["attention"].erase(key);
