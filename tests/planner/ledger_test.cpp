@@ -208,7 +208,7 @@ TEST_F(LedgerTest, SharedParametersArePaidOnce) {
   EXPECT_EQ(ledger[2].cause, "w");
   EXPECT_EQ(ledger[2].perStep, 1);
   EXPECT_DOUBLE_EQ(stepTimeOf(model, {plan, plan}, setting).update.value,
-                   64 * 28 * kNano);
+                   64 * (28 + 2) * kNano);
   MemoryUse memory = memoryOf(model, {plan, plan}, setting);
   EXPECT_EQ(memory.parameters.value, 64 * 2);
   EXPECT_EQ(memory.optimizer.value, 64 * 12);
@@ -217,8 +217,9 @@ TEST_F(LedgerTest, SharedParametersArePaidOnce) {
 
 // Six times: each product 256 flops (its bytes, 192, are fewer), the activation
 // 32 + 32 B, the loss 32 + 4 B; the sum of y 32 B; the slice of z reads and
-// writes 16 B. Twice: 128 + 4 B over data, 64 weights of 28 B each updated, and
-// 128 B of gradient read back by the second and third micro-batch.
+// writes 16 B. Twice: 128 + 4 B over data, 64 weights of 28 B each updated,
+// their gradients of 2 B each read for the norm, and 128 B of gradient read
+// back by the second and third micro-batch.
 TEST_F(LedgerTest, TimeAddsUp) {
   StepTime time = stepTimeOf(model, {plan}, setting);
   EXPECT_DOUBLE_EQ(time.compute.value,
@@ -226,8 +227,8 @@ TEST_F(LedgerTest, TimeAddsUp) {
   EXPECT_DOUBLE_EQ(time.tensor.value, 6 * 32 * kNano);
   EXPECT_DOUBLE_EQ(time.local.value, 6 * 32 * kNano);
   EXPECT_DOUBLE_EQ(time.data.value, 2 * (128 + 4) * kNano);
-  EXPECT_DOUBLE_EQ(time.update.value, 2 * 64 * 28 * kNano);
-  EXPECT_DOUBLE_EQ(time.step.value, (4184 + 192 + 192 + 264 + 3584) * kNano);
+  EXPECT_DOUBLE_EQ(time.update.value, 2 * 64 * 30 * kNano);
+  EXPECT_DOUBLE_EQ(time.step.value, (4184 + 192 + 192 + 264 + 3840) * kNano);
 }
 
 // Two copies of 64 weights: 2 + 2 + 12 bytes each. z is saved twice, 32 B each.

@@ -103,6 +103,10 @@ TEST(Offload, TakesThePlaceOfTheUpdate) {
   for (unsigned seed : {3U, 4U, 8U}) {
     Case drawn = drawCase(seed);
     drawn.options.devices = 1;
+    // What is left on the device, the norm, is tested with the prices.
+    Software software = defaultSoftware();
+    software.parameters.normReads = 0;
+    drawn.options.software = &software;
     for (bool beside : {false, true}) {
       drawn.options.overlaps.down = beside;
       drawn.options.overlaps.hostUpdate = beside;

@@ -146,9 +146,11 @@ private:
         kept.layouts.push_back(stored);
         gradient.layouts.push_back(summed);
         double rank = 64.0 / (d >= 0 ? tp() : 1);
-        choice.cost.push_back(pays ? price(summed, stored, parameter.shape) +
-                                         28 * rank / device.bandwidth.value
-                                   : 0.0);
+        choice.cost.push_back(pays
+                                  ? price(summed, stored, parameter.shape) +
+                                        // and the norm reads the gradient
+                                        (28 + 2) * rank / device.bandwidth.value
+                                  : 0.0);
       }
     }
     choice.count = static_cast<int>(kept.layouts.size());
