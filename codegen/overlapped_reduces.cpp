@@ -8,6 +8,7 @@
 
 #include "codegen/meetings.h"
 #include "runtime/plan/arena_bytes.h"
+#include "runtime/plan/group_within.h"
 
 namespace mtplan::codegen {
 
@@ -36,7 +37,13 @@ public:
     for (std::size_t r = 0; r < stage.reduce.size(); ++r)
       move(r);
     for (std::vector<Moved> &all : moved) {
-      std::ranges::stable_sort(all, std::greater<>(), &Moved::readyAfter);
+      // Each hop behind the one before, and turned: its first waits for all.
+      std::ranges::stable_sort(all, [](const Moved &one, const Moved &other) {
+        if (one.hop != other.hop)
+          return one.hop < other.hop;
+        return one.hop % 2 == 0 ? one.readyAfter > other.readyAfter
+                                : one.readyAfter < other.readyAfter;
+      });
       for (Moved &one : all)
         stage.programs[indexed(one.to)].instructions.push_back(
             std::move(one.instruction));
@@ -48,6 +55,7 @@ private:
   struct Moved {
     int to = 0;                 ///< program
     std::size_t readyAfter = 0; ///< instruction of it
+    std::ptrdiff_t hop = 0;     ///< reduces of the same before it
     Instruction instruction;
   };
 
@@ -58,35 +66,32 @@ private:
     moved.resize(stage.programs.size());
     std::vector<Instruction> kept;
     std::vector<std::optional<LastUse>> places;
+    places.reserve(all.size());
     for (const Instruction &one : all)
       places.push_back(placeFor(one, entry));
     for (std::size_t i = 0; i < all.size(); ++i)
       if (places[i]) {
         all[i].overlapped = true;
-        moved[indexed(places[i]->program)].push_back(
-            {places[i]->program, places[i]->instruction, std::move(all[i])});
+        const Tensor sum = all[i].outputs[0];
+        std::vector<Moved> &there = moved[indexed(places[i]->program)];
+        const std::ptrdiff_t hop =
+            std::ranges::count_if(there, [&](const Moved &one) {
+              return isSame(one.instruction.outputs[0], sum);
+            });
+        there.push_back({places[i]->program, places[i]->instruction, hop,
+                         std::move(all[i])});
       } else {
         kept.push_back(std::move(all[i]));
       }
     all = std::move(kept);
   }
 
-  bool isOurs(const Collective &call) const {
-    const auto isHere = [&](int rank) {
-      return std::ranges::find(stage.ranks, rank) != stage.ranks.end();
-    };
-    return std::ranges::all_of(plan.groups[indexed(call.group)].communicators,
-                               [&](const std::vector<int> &ranks) {
-                                 return std::ranges::all_of(ranks, isHere) ||
-                                        std::ranges::none_of(ranks, isHere);
-                               });
-  }
-
   /// Whether it is an all-reduce within the stage of a gradient where it is.
   bool staysInPlace(const Instruction &one) const {
     const auto *call = std::get_if<Collective>(&one.what);
     if (!call || call->kind != runtime::CollectiveKind::allReduce ||
-        !isOurs(*call) || !isSame(one.inputs[0], one.outputs[0]))
+        !runtime::isWithin(plan.groups[indexed(call->group)], stage) ||
+        !isSame(one.inputs[0], one.outputs[0]))
       return false;
     const int arena = stage.buffers[indexed(one.inputs[0].buffer)].arena;
     return stage.arenas[indexed(arena)].memoryClass ==
@@ -123,10 +128,13 @@ private:
                                const ScheduleEntry &entry,
                                const Tensor &sum) const {
     std::optional<LastUse> last;
+    bool isOfOwn = true;
     const auto &all = stage.programs[indexed(late.program)].instructions;
     for (std::size_t i = 0; i < all.size(); ++i)
-      if (touches(late, all[i], entry, sum))
-        last = {isOfOwnCopies(late, all[i], entry, sum) ? late.program : -1, i};
+      if (touches(late, all[i], entry, sum)) {
+        isOfOwn = isOfOwn && isOfOwnCopies(late, all[i], entry, sum);
+        last = {isOfOwn ? late.program : -1, i};
+      }
     return last;
   }
 

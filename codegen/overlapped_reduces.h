@@ -18,8 +18,12 @@ namespace mtplan::codegen {
 /// without waiting: they may go as one (PyTorch DDP, Li et al., VLDB 2020,
 /// section 3.2.3: buckets in the reverse order of the model).
 ///
-/// Before assignStreams(). Complexity: reduces * runs * tensors of a program,
-/// as far as they lie in one arena.
+/// A sum over an axis that the layers' own collectives go over, too, as cp, is
+/// on their stream, and awaited with them.
+///
+/// Before assignStreams(). Complexity: reduces * entries of the schedule from
+/// the last use on * copies of both * tensors of a program in the gradients'
+/// arena.
 void overlapReduces(runtime::Plan &plan);
 
 } // namespace mtplan::codegen

@@ -1,6 +1,8 @@
 //===- update_writer.cpp - A step's update, before and after the norm -----===//
 
+#include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "llvm/ADT/MapVector.h"
@@ -28,9 +30,13 @@ ArrayRef<int64_t> copiesOf(Operation *op) {
 /// other, and what is made of them follows, of the last update first: that
 /// waits for all, and the others for nothing any more. So neither the updates
 /// nor the collectives behind them have anything between them, and go as one.
+/// Before the norm it is alike: what is reduced over several axes is so over
+/// one after the other, every other time the last first; unless other stages
+/// have a part in it, which have chains of their own.
 class Ordered {
 public:
-  explicit Ordered(const runtime::Stage &theStage) : stage(theStage) {}
+  Ordered(const runtime::Stage &theStage, bool othersHavePart)
+      : stage(theStage), keepsOrder(othersHavePart) {}
 
   /// What was written of an operation.
   void add(Operation *op, std::vector<Instruction> instructions) {
@@ -40,7 +46,9 @@ public:
       hostHasPart |= side != runtime::Side::device;
       if (side == runtime::Side::down)
         first.push_back(std::move(one));
-      else if (hostHasPart || !adamw)
+      else if (!adamw)
+        hops[keepsOrder ? 0 : hopOf(op)].push_back(std::move(one));
+      else if (hostHasPart)
         then.push_back(std::move(one));
       else if (adamw != op)
         behind[adamw].push_back(std::move(one));
@@ -51,6 +59,11 @@ public:
 
   std::vector<Instruction> take() {
     std::vector<Instruction> all = std::exchange(first, {});
+    for (auto &[hop, some] : std::exchange(hops, {})) {
+      if (hop > 0 && hop % 2 == 0)
+        std::ranges::reverse(some);
+      llvm::move(some, std::back_inserter(all));
+    }
     llvm::move(std::exchange(then, {}), std::back_inserter(all));
     for (auto &[adamw, steps] : llvm::reverse(behind))
       llvm::move(steps, std::back_inserter(all));
@@ -60,13 +73,22 @@ public:
   }
 
 private:
+  /// How many steps it is from a gradient's sum; 0: it makes that.
+  static int hopOf(Operation *op) {
+    Operation *before =
+        op->getNumOperands() > 0 ? op->getOperand(0).getDefiningOp() : nullptr;
+    return before ? 1 + hopOf(before) : 0;
+  }
+
   static bool isPiece(const Instruction &one) {
     const auto *call = std::get_if<KernelCall>(&one.what);
     return call && call->kernel == "piece";
   }
 
   const runtime::Stage &stage;
+  const bool keepsOrder;
   std::vector<Instruction> first, then;
+  std::map<int, std::vector<Instruction>> hops; ///< before the norm
   llvm::MapVector<Operation *, std::vector<Instruction>> behind; ///< updates
   bool hostHasPart = false;
 };
@@ -212,10 +234,13 @@ LogicalResult StageWriter::addParameter(ir::AdamwOp op) {
 LogicalResult StageWriter::writeUpdate(ir::UpdateOp update) {
   if (!update)
     return success();
+  const bool othersHavePart = llvm::any_of(
+      update.getBody().front().getOps<ir::AllReduceOp>(),
+      [](ir::AllReduceOp op) { return op.getAxis() == ir::kStageAxis; });
   for (bool applies : {false, true}) {
     std::vector<ScheduleEntry> &entries = applies ? stage.apply : stage.reduce;
     Attribute open; // program
-    Ordered ordered(stage);
+    Ordered ordered(stage, othersHavePart);
     auto close = [&] {
       if (open)
         stage.programs.back().instructions = ordered.take();
@@ -224,7 +249,9 @@ LogicalResult StageWriter::writeUpdate(ir::UpdateOp update) {
       if (ir::isUpdated(&op) != applies)
         continue;
       ArrayRef<int64_t> here = copiesOf(&op);
-      Attribute program = op.getAttr(ir::kUpdateProgramAttrName);
+      // What is reduced needs no room: programs differ by their copies alone.
+      Attribute program = op.getAttr(applies ? ir::kUpdateProgramAttrName
+                                             : ir::kCopiesAttrName);
       if (here.size() != 2 || !program)
         return op.emitOpError("has no '") << ir::kCopiesAttrName << "' or '"
                                           << ir::kUpdateProgramAttrName << "'";

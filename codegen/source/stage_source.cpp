@@ -56,7 +56,7 @@ public:
               const SharedWords &theShared, Text &theText)
       : plan(thePlan), number(static_cast<int>(theStage)),
         stage(plan.stages[theStage]), shared(theShared), text(theText),
-        names(plan, stage), joints(jointCollectives(stage)) {
+        names(plan, stage), joints(jointCollectives(plan, stage)) {
     std::set<std::string> taken = {
         "buf",    "initialise", "gradients", "wideGradients",
         "update", "squares",    "open",      "forwardAndBackward"};

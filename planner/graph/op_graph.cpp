@@ -3,6 +3,7 @@
 #include "planner/graph/op_graph.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 
 #include "planner/index.h"
@@ -94,22 +95,29 @@ static double elementsOf(const Parameter &parameter) {
   return product;
 }
 
+// Experts are of ranks that the other parameters are not: their messages are
+// others.
+static bool isOfExperts(const Parameter &parameter) {
+  return std::ranges::find(parameter.splits, Split::expert) !=
+         parameter.splits.end();
+}
+
 void shareSegments(ModelGraph &graph) {
   std::vector<bool> seen(graph.parameters.size(), false);
   for (const SegmentGraph &segment : graph.segments) {
     std::vector<Parameter *> own;
-    double all = 0.0;
+    std::array<double, 2> all{}; // of others, of experts
     for (const Tensor &tensor : segment.tensors) {
       if (tensor.kind != TensorKind::parameter || seen[at(tensor.parameter)])
         continue;
       seen[at(tensor.parameter)] = true;
       Parameter *parameter = &graph.parameters[at(tensor.parameter)];
       parameter->ofSegment = elementsOf(*parameter);
-      all += parameter->ofSegment;
+      all[isOfExperts(*parameter) ? 1 : 0] += parameter->ofSegment;
       own.push_back(parameter);
     }
     for (Parameter *parameter : own)
-      parameter->ofSegment /= all;
+      parameter->ofSegment /= all[isOfExperts(*parameter) ? 1 : 0];
   }
 }
 

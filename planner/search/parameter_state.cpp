@@ -208,8 +208,11 @@ HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,
   };
   BytesPerSec rate = host.bandwidth * host.updateEfficiency /
                      sharersOf(*setting.machine, setting.devices);
-  return {host.linkLatency + owned(stateBytesOf(setting).gradient) / host.link,
-          owned(stateBytesOf(setting.precision).traffic) / rate,
+  // The gradient as it comes down.
+  const StateBytes usual = stateBytesOf(setting.precision);
+  const double gradient = stateBytesOf(setting).gradient;
+  return {host.linkLatency + owned(gradient) / host.link,
+          owned(usual.traffic + gradient - usual.gradient) / rate,
           host.linkLatency + owned(parameter.elementBytes) / host.link};
 }
 

@@ -55,7 +55,7 @@ public:
 
 // An evaluation makes some calls and not others: one is of either.
 void RankExecutor::joinCollectives() {
-  for (const JointCollectives &joint : jointCollectives(own)) {
+  for (const JointCollectives &joint : jointCollectives(plan, own)) {
     const std::vector<bool> &wanted = reporting[sized(joint.program)];
     for (std::size_t first = joint.first, end = first; first < joint.end;
          first = end) {

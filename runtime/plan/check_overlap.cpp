@@ -11,6 +11,7 @@
 #include <set>
 #include <tuple>
 
+#include "runtime/plan/group_within.h"
 #include "runtime/plan/placement.h"
 
 namespace mtplan::runtime {
@@ -24,15 +25,12 @@ public:
         placement(stage, s, toldElsewhere) {}
 
   void check() {
-    bool isAny = false;
     const std::vector<bool> scheduled = scheduledAlone();
     for (std::size_t p = 0; p < stage.programs.size(); ++p)
       for (std::size_t i = 0; i < stage.programs[p].instructions.size(); ++i)
-        if (stage.programs[p].instructions[i].overlapped) {
-          isAny = true;
+        if (stage.programs[p].instructions[i].overlapped)
           checkOne(p, i, scheduled[p]);
-        }
-    if (!isAny || !placement.complete())
+    if (!placement.complete())
       return;
     for (std::size_t e = 0; e < stage.schedule.size(); ++e)
       for (int k = 0; k < stage.schedule[e].count; ++k)
@@ -43,7 +41,6 @@ private:
   /// Of what is overlapped and may still be under way.
   struct UnderWay {
     std::size_t program = 0, instruction = 0;
-    int stream = 0;
     bool isWritten = false;
   };
 
@@ -67,15 +64,10 @@ private:
            "is in \"" + stage.programs[p].name +
                "\", which does not run in /schedule alone");
     const Group &group = plan.groups[indexed(call->group)];
-    const auto isOurs = [&](int rank) {
-      return std::ranges::binary_search(stage.ranks, rank);
-    };
-    for (const std::vector<int> &ranks : group.communicators)
-      if (std::ranges::any_of(ranks, isOurs) &&
-          !std::ranges::all_of(ranks, isOurs))
-        return fail(p, i,
-                    "is of group \"" + group.name +
-                        "\", in which other stages wait for this one");
+    if (!isWithin(group, stage))
+      return fail(p, i,
+                  "is of group \"" + group.name +
+                      "\", in which other stages wait for this one");
   }
 
   void checkRun(std::size_t e, int copy) {
@@ -94,9 +86,11 @@ private:
     for (std::size_t i = 0; i < all.size() && !underWay.empty(); ++i) {
       auto meet = [&](std::size_t piece, bool writes) {
         const auto found = underWay.find(piece);
-        if (found != underWay.end() && found->second.stream != all[i].stream &&
-            (writes || found->second.isWritten))
-          tellMeeting(p, i, e, copy, found->second);
+        if (found == underWay.end())
+          return;
+        for (const auto &[stream, early] : found->second)
+          if (stream != all[i].stream && (writes || early.isWritten))
+            tellMeeting(p, i, e, copy, early);
       };
       forEachPiece(all[i], [&](std::size_t piece, bool writes) {
         meet(piece, writes);
@@ -108,8 +102,8 @@ private:
       if (all[i].overlapped &&
           runsFor(entry.microBatch, all[i], plan.microBatches))
         forEachPiece(all[i], [&](std::size_t piece, bool writes) {
-          UnderWay &there = underWay[piece];
-          there = {p, i, all[i].stream, there.isWritten || writes};
+          UnderWay &there = underWay[piece][all[i].stream];
+          there = {p, i, there.isWritten || writes};
         });
   }
 
@@ -136,15 +130,19 @@ private:
   Faults &faults;
   Faults toldElsewhere; ///< about the placement, by checkMemory
   Placement placement;
-  std::map<std::size_t, UnderWay> underWay; ///< by piece
+  std::map<std::size_t, std::map<int, UnderWay>> underWay; ///< piece, stream
   std::set<std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>> told;
 };
 
 } // namespace
 
 void checkOverlap(const Plan &plan, Faults &faults) {
+  const auto isAny = [](const Program &program) {
+    return std::ranges::any_of(program.instructions, &Instruction::overlapped);
+  };
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
-    OverlapCheck(plan, s, faults).check();
+    if (std::ranges::any_of(plan.stages[s].programs, isAny))
+      OverlapCheck(plan, s, faults).check();
 }
 
 } // namespace mtplan::runtime

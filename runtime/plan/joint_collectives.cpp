@@ -2,6 +2,7 @@
 
 #include "runtime/plan/joint_collectives.h"
 
+#include "runtime/plan/group_within.h"
 #include "runtime/plan/index.h"
 #include "runtime/plan/program_runs.h"
 #include "runtime/plan/runs_apart.h"
@@ -10,14 +11,24 @@ namespace mtplan::runtime {
 
 namespace {
 
-/// Null: it is none, or not to be joined.
-const Collective *collectiveOf(const Instruction &instruction) {
+/// More at once gain nothing, and all are compared with each other.
+constexpr std::size_t kMostTogether = 64;
+
+/// Null: it is none, or not to be joined. Ranks of a communicator have to join
+/// alike, and those of one stage do: they run the same program.
+const Collective *collectiveOf(const Plan &plan, const Stage &stage,
+                               const Instruction &instruction) {
   const auto *call = std::get_if<Collective>(&instruction.what);
-  return call && call->kind != CollectiveKind::allToAll ? call : nullptr;
+  return call && call->kind != CollectiveKind::allToAll &&
+                 isWithin(plan.groups[indexed(call->group)], stage)
+             ? call
+             : nullptr;
 }
 
-bool mayFollow(const Instruction &early, const Instruction &late) {
-  const Collective *one = collectiveOf(early), *other = collectiveOf(late);
+bool mayFollow(const Plan &plan, const Stage &stage, const Instruction &early,
+               const Instruction &late) {
+  const Collective *one = collectiveOf(plan, stage, early),
+                   *other = collectiveOf(plan, stage, late);
   return one && other && one->group == other->group &&
          early.stream == late.stream && late.waits.empty() &&
          early.overlapped == late.overlapped;
@@ -38,15 +49,17 @@ bool areApart(const Stage &stage, const std::vector<ProgramRun> &runs,
 
 } // namespace
 
-std::vector<JointCollectives> jointCollectives(const Stage &stage) {
+std::vector<JointCollectives> jointCollectives(const Plan &plan,
+                                               const Stage &stage) {
   std::vector<JointCollectives> joints;
   for (std::size_t p = 0; p < stage.programs.size(); ++p) {
     const auto program = static_cast<int>(p);
     const auto &all = stage.programs[p].instructions;
     std::vector<ProgramRun> runs; // none: not looked up, or never run
     for (std::size_t first = 0, end = 0; first < all.size(); first = end) {
-      for (end = first + 1;
-           end < all.size() && mayFollow(all[end - 1], all[end]); ++end) {
+      for (end = first + 1; end < all.size() && end - first < kMostTogether &&
+                            mayFollow(plan, stage, all[end - 1], all[end]);
+           ++end) {
         if (runs.empty())
           runs = runsOf(stage, program);
         if (!areApart(stage, runs, {program, first, end + 1}))

@@ -26,8 +26,10 @@ struct JointCollectives {
 
 /// In the order of the stage's programs. There are at least two in each, of
 /// which none writes what another reads or writes, in any run of the program.
-/// \param stage  that checkPlan finds nothing wrong with
-std::vector<JointCollectives> jointCollectives(const Stage &stage);
+/// None is of a group that ranks of other stages are in, nor longer than 64.
+/// \param stage  of the plan, which checkPlan finds nothing wrong with
+std::vector<JointCollectives> jointCollectives(const Plan &plan,
+                                               const Stage &stage);
 
 } // namespace mtplan::runtime
 

@@ -103,7 +103,7 @@ TEST(Offload, TakesThePlaceOfTheUpdate) {
   for (unsigned seed : {3U, 4U, 8U}) {
     Case drawn = drawCase(seed);
     drawn.options.devices = 1;
-    // What is left on the device, the norm, is tested with the prices.
+    // The norm is left on the device: explain_test.cpp.
     Software software = defaultSoftware();
     software.parameters.normReads = 0;
     drawn.options.software = &software;

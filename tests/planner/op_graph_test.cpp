@@ -326,10 +326,12 @@ TEST(GraphFile, SaysWhereItIsWrong) {
 // Of what a segment has first, by elements.
 TEST(OpGraph, ParametersShareTheirSegment) {
   ModelGraph graph;
-  graph.parameters.resize(3);
+  graph.parameters.resize(4);
   graph.parameters[0].shape = {6, 4};
   graph.parameters[1].shape = {8};
   graph.parameters[2].shape = {3, 3};
+  graph.parameters[3].shape = {8, 6, 4};
+  graph.parameters[3].splits = {Split::expert, Split::row, Split::column};
   graph.segments.resize(2);
   auto read = [&](std::size_t segment, int parameter) {
     Tensor tensor;
@@ -342,10 +344,12 @@ TEST(OpGraph, ParametersShareTheirSegment) {
   read(0, 0); // twice
   read(1, 1); // shared
   read(1, 2);
+  read(1, 3); // of other ranks
   shareSegments(graph);
   EXPECT_DOUBLE_EQ(graph.parameters[0].ofSegment, 0.75);
   EXPECT_DOUBLE_EQ(graph.parameters[1].ofSegment, 0.25);
   EXPECT_EQ(graph.parameters[2].ofSegment, 1.0);
+  EXPECT_EQ(graph.parameters[3].ofSegment, 1.0);
   EXPECT_EQ(toy().parameters[0].ofSegment, 1.0);
   EXPECT_EQ(parseModelGraph(formatModelGraph(toy())).parameters[0].ofSegment,
             1.0);

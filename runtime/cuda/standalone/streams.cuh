@@ -1,8 +1,9 @@
 //===- streams.cuh - Streams of a rank that stands alone --------*- C++ -*-===//
 //
 // As the plan has them: a run of a program begins and ends on the first, where
-// kernels are; the others fork from it and join it again. In between they go
-// side by side, but for what waits.
+// kernels are; the others fork from it and join it again, those of which all is
+// overlapped when the schedule ends. In between they go side by side, but for
+// what waits.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,16 +1,21 @@
 //===- overlap_test.cpp - What runs beside later runs, on emulated GPUs ---===//
 //
 // Two replicas whose only sum over both is overlapped: nothing but the end of
-// the schedule joins its stream.
+// the schedule joins its stream. Then models of several layers, whose sums run
+// beside the layer before.
 //
 //===----------------------------------------------------------------------===//
+
+#include <algorithm>
 
 #include <gtest/gtest.h>
 
 #include "codegen/overlapped_reduces.h"
 #include "codegen/streams.h"
+#include "runtime/plan/plan_json.h"
 #include "tests/emulator/runs/drawn_run.h"
 #include "tests/emulator/streams.h"
+#include "tests/executable/run_process.h"
 #include "tests/runtime/plan/two_replicas.h"
 
 namespace mtplan::passes {
@@ -30,6 +35,46 @@ Gathered ranAt(Pace pace, const runtime::Plan &plan) {
   emulator::setPace(Pace::first);
   return ran;
 }
+
+/// Of two layers and, on two replicas, two micro-batches.
+runtime::Plan compiledPlan(std::vector<std::string> flags) {
+  const TestFolder folder;
+  const std::string plan = folder / "plan";
+  flags.insert(flags.end(), {"--seq", "8"});
+  EXPECT_EQ(compileExample("tiny-gpt2", plan, flags), "");
+  return runtime::readPlanFile(plan + "/plan.json");
+}
+
+class EmulatedOverlaps
+    : public ::testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(EmulatedOverlaps, ChangeNoBit) {
+  std::vector<std::string> flags = GetParam();
+  const Gathered expected = ranAt(Pace::first, compiledPlan(flags));
+  flags.insert(flags.end(), {"--overlap", "on"});
+  const runtime::Plan plan = compiledPlan(flags);
+  EXPECT_TRUE(std::ranges::any_of(
+      plan.stages[0].programs, [](const runtime::Program &program) {
+        return std::ranges::any_of(program.instructions,
+                                   &runtime::Instruction::overlapped);
+      }));
+  for (const Pace pace : {Pace::first, Pace::last, Pace::asked}) {
+    SCOPED_TRACE(static_cast<int>(pace));
+    const Gathered ran = ranAt(pace, plan);
+    EXPECT_EQ(ran.faults, std::vector<std::string>());
+    std::string worst;
+    EXPECT_EQ(worstDifference(ran, expected, worst, 1e-3), 0.0) << worst;
+    EXPECT_EQ(ran.collectives, expected.collectives);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Meshes, EmulatedOverlaps,
+    ::testing::Values(
+        std::vector<std::string>{"--gpus", "2", "--dp", "2"},
+        std::vector<std::string>{"--gpus", "4", "--dp", "2", "--tp", "2"},
+        std::vector<std::string>{"--gpus", "4", "--dp", "2", "--pp", "2"},
+        std::vector<std::string>{"--gpus", "4", "--dp", "2", "--cp", "2"}));
 
 TEST(EmulatedOverlap, ChangesNoBit) {
   runtime::Plan plan = runtime::twoReplicas();

@@ -17,6 +17,8 @@ struct Calls {
     stage.arenas = {{MemoryClass::gradients, 4096}};
     stage.programs = {{"update", {}}};
     stage.reduce = {{.program = 0}};
+    stage.ranks = {0, 1};
+    plan.groups = {{"dp", {{0, 1}, {2, 3}}}, {"tp", {{0, 1}, {2, 3}}}};
   }
   /// An element on by copy and by micro-batch, so many of them.
   Tensor at(int element, int copies = 1, int slots = 1) {
@@ -49,7 +51,7 @@ struct Calls {
   /// First and end.
   std::vector<std::vector<std::size_t>> joints() const {
     std::vector<std::vector<std::size_t>> found;
-    for (const JointCollectives &one : jointCollectives(stage)) {
+    for (const JointCollectives &one : jointCollectives(plan, stage)) {
       EXPECT_EQ(one.program, 0);
       found.push_back({one.first, one.end});
     }
@@ -57,6 +59,7 @@ struct Calls {
   }
 
   static constexpr std::int64_t kElement = 4; ///< bytes
+  Plan plan;
   Stage stage;
 };
 
@@ -103,6 +106,25 @@ TEST(JointCollectives, AreOfOneGroupAndStreamAndWaitForNothingBetween) {
   Calls other = calls;
   other.all()[1].what = KernelCall{"copy", {}};
   EXPECT_THAT(other.joints(), ElementsAre(ElementsAre(2, 4)));
+}
+
+// Another stage may have something between them, and NCCL deals out what it is
+// told at once otherwise.
+TEST(JointCollectives, AreOfRanksOfOneStage) {
+  Calls calls;
+  calls.add(0, 2).add(4, 6);
+  EXPECT_THAT(calls.joints(), ElementsAre(kBoth));
+  calls.plan.groups[0].communicators = {{0, 2}, {1, 3}};
+  EXPECT_THAT(calls.joints(), IsEmpty());
+}
+
+TEST(JointCollectives, AreNotWithoutEnd) {
+  Calls calls;
+  calls.stage.arenas[0].size = 1 << 20;
+  for (int i = 0; i < 100; ++i)
+    calls.add(4 * i, 4 * i + 2);
+  EXPECT_THAT(calls.joints(),
+              ElementsAre(ElementsAre(0, 64), ElementsAre(64, 100)));
 }
 
 // What the first waits for all wait for.
