@@ -6,6 +6,7 @@
 #include <array>
 #include <cassert>
 
+#include "planner/graph/elements.h"
 #include "planner/index.h"
 
 namespace mtplan::planner {
@@ -88,13 +89,6 @@ bool isHandedOn(const SegmentGraph &segment, int tensor) {
   return false;
 }
 
-static double elementsOf(const Parameter &parameter) {
-  double product = 1.0;
-  for (const std::int64_t size : parameter.shape)
-    product *= static_cast<double>(size);
-  return product;
-}
-
 // Experts are of ranks that the other parameters are not: their messages are
 // others.
 static bool isOfExperts(const Parameter &parameter) {
@@ -112,7 +106,7 @@ void shareSegments(ModelGraph &graph) {
         continue;
       seen[at(tensor.parameter)] = true;
       Parameter *parameter = &graph.parameters[at(tensor.parameter)];
-      parameter->ofSegment = elementsOf(*parameter);
+      parameter->ofSegment = elementsOf(parameter->shape);
       all[isOfExperts(*parameter) ? 1 : 0] += parameter->ofSegment;
       own.push_back(parameter);
     }

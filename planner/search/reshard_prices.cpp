@@ -8,15 +8,9 @@
 #include <limits>
 
 #include "planner/cost/collective_cost.h"
+#include "planner/graph/elements.h"
 
 namespace mtplan::planner {
-
-static double elementsOf(const std::vector<std::int64_t> &shape) {
-  double product = 1.0;
-  for (std::int64_t size : shape)
-    product *= static_cast<double>(size);
-  return product;
-}
 
 Seconds stepTime(const ReshardStep &step,
                  const std::vector<std::int64_t> &localBefore,
