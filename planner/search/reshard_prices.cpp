@@ -68,7 +68,8 @@ Seconds stateTime(const ReshardStep &step,
   Bytes piece{elementsOf(localBefore) * elementBytes};
   if (gathers && setting.precision == Precision::fp8)
     piece = piece * software.gatheredFp8;
-  if (!joinsMessages(*setting.software, setting.machine->device))
+  if (ofSegment < 1.0 &&
+      !joinsMessages(*setting.software, setting.machine->device))
     ofSegment = 1.0;
   double parts = gathers ? axis.size : 1.0;
   Group group{axis.size, mesh.stride(step.axis), mesh.ranks()};
