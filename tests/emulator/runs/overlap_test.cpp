@@ -36,6 +36,17 @@ Gathered ranAt(Pace pace, const runtime::Plan &plan) {
   return ran;
 }
 
+void expectAtAnyPace(const runtime::Plan &plan, const Gathered &expected) {
+  for (const Pace pace : {Pace::first, Pace::last, Pace::asked}) {
+    SCOPED_TRACE(static_cast<int>(pace));
+    const Gathered ran = ranAt(pace, plan);
+    EXPECT_EQ(ran.faults, std::vector<std::string>());
+    std::string worst;
+    EXPECT_EQ(worstDifference(ran, expected, worst, 1e-3), 0.0) << worst;
+    EXPECT_EQ(ran.collectives, expected.collectives);
+  }
+}
+
 /// Of two layers and, on two replicas, two micro-batches.
 runtime::Plan compiledPlan(std::vector<std::string> flags) {
   const TestFolder folder;
@@ -58,14 +69,7 @@ TEST_P(EmulatedOverlaps, ChangeNoBit) {
         return std::ranges::any_of(program.instructions,
                                    &runtime::Instruction::overlapped);
       }));
-  for (const Pace pace : {Pace::first, Pace::last, Pace::asked}) {
-    SCOPED_TRACE(static_cast<int>(pace));
-    const Gathered ran = ranAt(pace, plan);
-    EXPECT_EQ(ran.faults, std::vector<std::string>());
-    std::string worst;
-    EXPECT_EQ(worstDifference(ran, expected, worst, 1e-3), 0.0) << worst;
-    EXPECT_EQ(ran.collectives, expected.collectives);
-  }
+  expectAtAnyPace(plan, expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -82,14 +86,7 @@ TEST(EmulatedOverlap, ChangesNoBit) {
   codegen::overlapReduces(plan);
   codegen::assignStreams(plan);
   ASSERT_TRUE(plan.stages[0].reduce.empty());
-  for (const Pace pace : {Pace::first, Pace::last, Pace::asked}) {
-    SCOPED_TRACE(static_cast<int>(pace));
-    const Gathered ran = ranAt(pace, plan);
-    EXPECT_EQ(ran.faults, std::vector<std::string>());
-    std::string worst;
-    EXPECT_EQ(worstDifference(ran, expected, worst, 1e-3), 0.0) << worst;
-    EXPECT_EQ(ran.collectives, expected.collectives);
-  }
+  expectAtAnyPace(plan, expected);
 }
 
 } // namespace
