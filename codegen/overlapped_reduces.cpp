@@ -6,7 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "codegen/group_axis.h"
 #include "codegen/meetings.h"
+#include "ir/replica_axes.h"
 #include "runtime/plan/arena_bytes.h"
 #include "runtime/plan/group_within.h"
 
@@ -55,6 +57,7 @@ private:
   struct Moved {
     int to = 0;                 ///< program
     std::size_t readyAfter = 0; ///< instruction of it
+    Tensor sum;                 ///< that it reduces, or what is left of it
     std::ptrdiff_t hop = 0;     ///< reduces of the same before it
     Instruction instruction;
   };
@@ -64,62 +67,115 @@ private:
     std::vector<Instruction> &all =
         stage.programs[indexed(entry.program)].instructions;
     moved.resize(stage.programs.size());
+    const std::vector<Tensor> sums = sumsOf(all);
     std::vector<Instruction> kept;
     std::vector<std::optional<LastUse>> places;
     places.reserve(all.size());
-    for (const Instruction &one : all)
-      places.push_back(placeFor(one, entry));
+    for (std::size_t i = 0; i < all.size(); ++i)
+      places.push_back(placeFor(i, entry, sums));
     for (std::size_t i = 0; i < all.size(); ++i)
       if (places[i]) {
         all[i].overlapped = true;
-        const Tensor sum = all[i].outputs[0];
         std::vector<Moved> &there = moved[indexed(places[i]->program)];
-        const std::ptrdiff_t hop =
-            std::ranges::count_if(there, [&](const Moved &one) {
-              return isSame(one.instruction.outputs[0], sum);
-            });
-        there.push_back({places[i]->program, places[i]->instruction, hop,
-                         std::move(all[i])});
+        const std::ptrdiff_t hop = std::ranges::count_if(
+            there, [&](const Moved &one) { return isSame(one.sum, sums[i]); });
+        there.push_back({places[i]->program, places[i]->instruction, sums[i],
+                         hop, std::move(all[i])});
       } else {
         kept.push_back(std::move(all[i]));
       }
     all = std::move(kept);
   }
 
-  /// Whether it is an all-reduce within the stage of a gradient where it is.
-  bool staysInPlace(const Instruction &one) const {
+  /// By instruction, the sum of gradients that it works on, or goes on with.
+  static std::vector<Tensor> sumsOf(const std::vector<Instruction> &all) {
+    std::vector<Tensor> sums(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].inputs.empty())
+        continue;
+      sums[i] = all[i].inputs[0];
+      for (std::size_t early = 0; early < i; ++early)
+        if (!all[early].outputs.empty() &&
+            isSame(all[early].outputs[0], all[i].inputs[0]))
+          sums[i] = sums[early];
+    }
+    return sums;
+  }
+
+  /// Whether it reduces a gradient within the stage, and leaves the result
+  /// among gradients: where it is, or a piece of it elsewhere. What goes on
+  /// with a piece stays if layers have traffic over its axis, too: that would
+  /// wait for the piece.
+  /// \param sum  that it works on, or goes on with
+  bool mayMove(const Instruction &one, const Tensor &sum) const {
     const auto *call = std::get_if<Collective>(&one.what);
-    if (!call || call->kind != runtime::CollectiveKind::allReduce ||
-        !runtime::isWithin(plan.groups[indexed(call->group)], stage) ||
-        !isSame(one.inputs[0], one.outputs[0]))
+    if (!call)
       return false;
-    const int arena = stage.buffers[indexed(one.inputs[0].buffer)].arena;
+    const runtime::Group &group = plan.groups[indexed(call->group)];
+    if (!runtime::isWithin(group, stage) ||
+        (!isSame(one.inputs[0], sum) && !ir::isReplicaAxis(axisOf(group))))
+      return false;
+    const bool isReduce =
+        call->kind == runtime::CollectiveKind::reduceScatter ||
+        (call->kind == runtime::CollectiveKind::allReduce &&
+         isSame(one.inputs[0], one.outputs[0]));
+    return isReduce && isGradient(one.inputs[0]) && isGradient(one.outputs[0]);
+  }
+
+  bool isGradient(const Tensor &tensor) const {
+    const int arena = stage.buffers[indexed(tensor.buffer)].arena;
     return stage.arenas[indexed(arena)].memoryClass ==
            runtime::MemoryClass::gradients;
   }
 
-  /// Behind what it may run; none where it has to stay.
-  std::optional<LastUse> placeFor(const Instruction &one,
-                                  const ScheduleEntry &entry) const {
-    if (!staysInPlace(one))
+  /// Behind what instruction i of an entry of `reduce` may run; none where it
+  /// has to stay.
+  std::optional<LastUse> placeFor(std::size_t i, const ScheduleEntry &entry,
+                                  const std::vector<Tensor> &sums) const {
+    const Tensor &sum = sums[i];
+    const auto &all = stage.programs[indexed(entry.program)].instructions;
+    if (!mayMove(all[i], sum))
       return std::nullopt;
-    const Tensor &sum = one.inputs[0];
-    // Of several reduces of it all go, or none.
-    for (const ScheduleEntry &other : stage.reduce)
-      for (const Instruction &user :
-           stage.programs[indexed(other.program)].instructions)
-        if (touches(other, user, entry, sum) &&
-            (other.program != entry.program || !staysInPlace(user) ||
-             !isSame(user.inputs[0], sum)))
+    // Of several reduces of it the first go, or none.
+    for (const ScheduleEntry &other : stage.reduce) {
+      const auto &users = stage.programs[indexed(other.program)].instructions;
+      for (std::size_t u = 0; u < users.size(); ++u)
+        if (touches(other, users[u], entry, sum) &&
+            (other.program != entry.program || !isSame(sums[u], sum) ||
+             (u < i && !mayMove(users[u], sum))))
           return std::nullopt;
+    }
     for (std::size_t e = stage.schedule.size(); e-- > 0;)
       if (const std::optional<LastUse> use =
-              useOf(stage.schedule[e], entry, sum))
-        return use->program < 0 ||
-                       stage.schedule[e].microBatch + 1 != plan.microBatches
-                   ? std::nullopt
-                   : use;
+              useOf(stage.schedule[e], entry, sum)) {
+        const bool moves =
+            use->program >= 0 &&
+            stage.schedule[e].microBatch + 1 == plan.microBatches &&
+            std::ranges::all_of(all, [&](const Instruction &one) {
+              const auto at = static_cast<std::size_t>(&one - all.data());
+              return !isSame(sums[at], sum) || !mayMove(one, sum) ||
+                     isSame(one.outputs[0], sum) ||
+                     isFreeBehind(e, entry, one.outputs[0]);
+            });
+        return moves ? use : std::nullopt;
+      }
     return std::nullopt;
+  }
+
+  /// Whether nobody touches what is made of a copy's sum once its run in
+  /// schedule entry e has begun.
+  bool isFreeBehind(std::size_t e, const ScheduleEntry &entry,
+                    const Tensor &made) const {
+    for (std::size_t late = e; late < stage.schedule.size(); ++late) {
+      const ScheduleEntry &runs = stage.schedule[late];
+      for (const Instruction &user :
+           stage.programs[indexed(runs.program)].instructions)
+        if (anyMeeting(runs, user, entry, made, [&](int one, int other) {
+              return late > e || (one - other) * runs.step >= 0;
+            }))
+          return false;
+    }
+    return true;
   }
 
   /// In the runs of `late`; none: it does not touch the sum. The program is -1

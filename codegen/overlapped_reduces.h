@@ -8,10 +8,10 @@
 
 namespace mtplan::codegen {
 
-/// Moves all-reduces of gradients from Stage::reduce behind the last run of the
+/// Moves reductions of gradients from Stage::reduce behind the last run of the
 /// schedule that touches these, as Instruction::overlapped: those of a layer
-/// run beside the backward of the layer before. What does not stay where it is
-/// (scattered), what other stages have a part in, and what is added up again
+/// run beside the backward of the layer before. What is scattered to where no
+/// gradients are, what other stages have a part in, and what is added up again
 /// before it is reduced (a tied weight) stays.
 ///
 /// In a program the last to be ready comes first, so that all others follow it

@@ -6,8 +6,10 @@
 #include <array>
 #include <string_view>
 
+#include "codegen/group_axis.h"
 #include "codegen/meetings.h"
 #include "ir/mtp.h"
+#include "ir/replica_axes.h"
 #include "runtime/plan/instruction_side.h"
 
 namespace mtplan::codegen {
@@ -46,12 +48,10 @@ Stream streamOf(const Instruction &instruction, const Stage &stage,
   const auto *call = std::get_if<runtime::Collective>(&instruction.what);
   if (!call)
     return compute;
-  const std::string &group = plan.groups[indexed(call->group)].name;
-  const std::string_view axis(group.data(),
-                              std::min(group.find(' '), group.size()));
+  const std::string_view axis = axisOf(plan.groups[indexed(call->group)]);
   if (axis == std::string_view(ir::kStageAxis))
     return pipeline;
-  return axis == "dp" || axis == "zero" ? data : tensor;
+  return ir::isReplicaAxis(axis) ? data : tensor;
 }
 
 /// By stream, the last instruction of it that has ended, or -1.

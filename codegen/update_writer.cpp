@@ -266,9 +266,14 @@ LogicalResult StageWriter::writeUpdate(ir::UpdateOp update) {
         Program begun;
         begun.name = std::string("update.") + (applies ? "apply." : "reduce.") +
                      std::to_string(entries.size());
+        // What is kept of a gradient may lie where that of the copy behind
+        // was: the last copy first.
+        const auto first = static_cast<int>(here[0]),
+                   count = static_cast<int>(here[1]);
+        const bool turns = !applies && count > 1;
         entries.push_back({static_cast<int>(stage.programs.size()), 0,
-                           static_cast<int>(here[0]), 1,
-                           static_cast<int>(here[1])});
+                           turns ? first + count - 1 : first, turns ? -1 : 1,
+                           count});
         stage.programs.push_back(std::move(begun));
       }
       ordered.add(&op, std::move(written.instructions));

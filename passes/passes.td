@@ -254,6 +254,10 @@ def PlaceMemoryPass : Pass<"mtp-place-memory", "mlir::ModuleOp"> {
     Option<"sumsPerUse", "sums-per-use", "bool", "false",
            "a weight that several segments of a stage use has a sum of gradients "
            "for each of those that are not repeated">,
+    Option<"scattersEarly", "scatters-early", "bool", "false",
+           "what ZeRO 1 keeps of a copy's gradient over replicas lies where the "
+           "gradient of the copy behind was, so that backward may go on while it "
+           "is scattered">,
     Option<"offloads", "offload-optimizer", "bool", "false",
            "moments and masters lie in the host's memory, with a place for the "
            "gradient that comes and, where the weight is narrower than its "

@@ -40,6 +40,7 @@ executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
           planner::settingOf(problem.options, problem.machine, how))
           .gradient);
   places.sumsPerUse = problem.options.sumsPerUse;
+  places.scattersEarly = problem.options.scattersEarly;
   places.offloads = how.offload == planner::Offload::optimizer;
   mlir::PassManager manager(problem.context.get());
   manager.addPass(passes::createPlaceMemoryPass(places));

@@ -83,6 +83,8 @@ public:
       return nullptr;
     problem->options.software = &problem->software;
     problem->options.sumsPerUse = !request.output.empty();
+    problem->options.scattersEarly =
+        !request.output.empty() && problem->options.overlaps.reduce;
     return std::move(problem);
   }
 
@@ -419,7 +421,9 @@ void finishOutcome(PlanOutcome &outcome) {
         "-o: traffic of ZeRO {} is priced beside all compute that it can be "
         "beside; what is compiled {}",
         best->how.zeroStage,
-        best->how.zeroStage == 1 ? "has it after the backward"
+        best->how.zeroStage == 1
+            ? "scatters gradients beside the backward, and gathers weights "
+              "after the update"
         : best->how.zeroStage == 2
             ? "scatters gradients beside their own layer's backward alone, and "
               "gathers after the update"

@@ -37,7 +37,8 @@ struct PlaceMemory : impl::PlaceMemoryPassBase<PlaceMemory> {
       for (auto update : module.getOps<ir::UpdateOp>())
         if (static_cast<int64_t>(update.getStage().value_or(0)) == stage)
           contents.update = update;
-      StagePlaces places(std::move(contents), wider, sumsPerUse, offloads);
+      StagePlaces places(std::move(contents), wider, sumsPerUse, scattersEarly,
+                         offloads);
       if (failed(places.run()))
         return signalPassFailure();
       for (const Fill &fill : places.fills()) {

@@ -102,14 +102,28 @@ void StagePlaces::placeLabels(ir::SegmentOp segment) {
   });
 }
 
-// Whether its labels have a `*`, be there one copy or many.
-static bool isOfCopies(ir::SegmentOp segment) {
+bool isOfCopies(ir::SegmentOp segment) {
   return segment
       .walk([](ir::ParameterOp op) {
         return op.getLabel().contains('*') ? WalkResult::interrupt()
                                            : WalkResult::advance();
       })
       .wasInterrupted();
+}
+
+// Room behind the sums of all copies for what is kept of the last one's.
+int64_t StagePlaces::bytesBehind(StringAttr label, Type element) const {
+  int64_t bytes = 0;
+  ir::UpdateOp update = contents.update;
+  if (!update)
+    return bytes;
+  for (auto sum : update.getBody().front().getOps<ir::AccumulatedOp>())
+    if (ir::ReduceScatterOp scatter =
+            sum.getLabelAttr() == label ? scatterOf(sum) : nullptr)
+      bytes = std::max(
+          bytes, roundedUp(bytesOf(scatter.getResult().getType(), element),
+                           kAlignment));
+  return bytes;
 }
 
 ir::PlaceAttr StagePlaces::placeOfSum(ir::SegmentOp segment,
@@ -120,9 +134,15 @@ ir::PlaceAttr StagePlaces::placeOfSum(ir::SegmentOp segment,
   Type type = op.getValue().getType();
   Operation *first = firstUser.try_emplace(label, segment).first->second;
   if (!sumsPerUse || report || op.getLabel().contains('*') ||
-      first == segment.getOperation() || isOfCopies(segment))
-    return placeOfLabel(accumulators, report ? "workspace" : "gradients",
-                        segment, op.getLabelAttr(), type, element);
+      first == segment.getOperation() || isOfCopies(segment)) {
+    const bool isNew = !accumulators.count(keyOf(segment, op.getLabelAttr()));
+    const ir::PlaceAttr place =
+        placeOfLabel(accumulators, report ? "workspace" : "gradients", segment,
+                     op.getLabelAttr(), type, element);
+    if (isNew && !report)
+      ends["gradients"] += bytesBehind(op.getLabelAttr(), element);
+    return place;
+  }
   auto &others = otherSums[label];
   auto found = llvm::find_if(others, [&](const auto &other) {
     return other.first == segment.getOperation();

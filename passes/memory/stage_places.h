@@ -6,7 +6,8 @@
 //   optimizer    moments and masters
 //   host         the same where they are offloaded, then with masters of all
 //                weights, and what goes between it and the device
-//   gradients    accumulators of parameters
+//   gradients    accumulators of parameters, and where they are scattered early
+//                what that leaves of them
 //   activations  what backward reads of forward, for as many micro-batches as
 //                are in flight; once all are through, what the update makes
 //   workspace    accumulators of reports; then by turns what goes from one copy
@@ -51,11 +52,12 @@ public:
   /// theirs
   /// \param apart of a weight that several segments use, those that are not
   ///              repeated have sums of gradients of their own
+  /// \param early  gradients are scattered while backward runs
   /// \param onHost  the optimizer is offloaded
   StagePlaces(StageContents stageContents, mlir::Type gradientType, bool apart,
-              bool onHost)
+              bool early, bool onHost)
       : contents(std::move(stageContents)), wider(gradientType),
-        sumsPerUse(apart), offloads(onHost) {}
+        sumsPerUse(apart), scattersEarly(early), offloads(onHost) {}
 
   /// Writes `mtp.places` and `mtp.state`. Fails, with a diagnostic, where a
   /// value would have to be in two places.
@@ -87,6 +89,7 @@ private:
   mlir::Type accumulated(mlir::StringRef label, mlir::Type element) const;
   void placeLabels(ir::SegmentOp segment);
   ir::PlaceAttr placeOfSum(ir::SegmentOp segment, ir::AccumulateOp op);
+  std::int64_t bytesBehind(mlir::StringAttr label, mlir::Type element) const;
   void placeSaved(ir::SegmentOp segment);
   /// Values that live between two operators of a program.
   struct Within {
@@ -135,6 +138,7 @@ private:
   mlir::LogicalResult placeUpdate();
   mlir::LogicalResult dealIntoPrograms();
   std::int64_t madeOf(ir::AdamwOp op) const;
+  ir::ReduceScatterOp scatterOf(ir::AccumulatedOp sum) const;
   /// Whose parameter it is, and which of its copies are meant.
   struct Meant {
     ir::SegmentOp holder;              ///< null: of no copies
@@ -151,7 +155,7 @@ private:
 
   StageContents contents;
   mlir::Type wider;
-  bool sumsPerUse, offloads;
+  bool sumsPerUse, scattersEarly, offloads;
   std::set<std::string> trained; ///< labels of parameters; others are reports
   std::map<std::string, std::int64_t> ends; ///< by arena
   std::map<LabelKey, Array> parameters, accumulators;
@@ -169,6 +173,9 @@ private:
 
 /// Whether something of the backward half reads `value` of the forward half.
 bool isSaved(mlir::Value value);
+
+/// Whether its labels have a `*`, be there one copy or many.
+bool isOfCopies(ir::SegmentOp segment);
 
 /// Bytes of a tensor whose elements are of `element`.
 std::int64_t bytesOf(mlir::Type type, mlir::Type element);

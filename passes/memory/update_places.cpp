@@ -1,7 +1,11 @@
 //===- update_places.cpp - Where an update works --------------------------===//
 //
-// Gradients that are reduced to pieces wait there for the norm of all of them,
-// in the arena of activations, of which none is left. What is made of updated
+// Gradients that are reduced to pieces wait for the norm of all of them: in the
+// arena of activations, of which none is left; or where the whole gradient of
+// the copy behind was, which is in pieces by then, so that backward may still
+// be at work in front. Whatever its copies, that takes room for one more piece:
+// Megatron's buffers have theirs where the whole was, at a place that depends
+// on the rank, which no place of ours does. What is made of updated
 // pieces lives in the workspace, that of all parameters of a program side by
 // side, so that they need not wait for each other.
 //
@@ -13,6 +17,7 @@
 
 #include "mlir/IR/Builders.h"
 
+#include "ir/replica_axes.h"
 #include "ir/update_chain.h"
 #include "passes/memory/stage_places.h"
 
@@ -123,6 +128,41 @@ void StagePlaces::placeState(ir::AdamwOp op, const Meant &meant) {
   op->setAttr(ir::kStateAttrName, ArrayAttr::get(op.getContext(), all));
 }
 
+// What leaves a piece of a gradient, where it may do so while backward runs:
+// the first, over replicas, with which layers have no other traffic that it
+// would have to follow, and of no weight that is used again in front or by
+// another stage.
+ir::ReduceScatterOp StagePlaces::scatterOf(ir::AccumulatedOp sum) const {
+  if (!scattersEarly)
+    return {};
+  if (!sum.getLabel().contains('*')) {
+    int64_t users = 0;
+    for (ir::SegmentOp segment : contents.segments)
+      segment.walk([&](ir::AccumulateOp op) {
+        users += op.getLabel() != sum.getLabel() ? 0
+                 : isOfCopies(segment)           ? 2
+                                                 : 1;
+      });
+    if (users > 1)
+      return {};
+  }
+  ir::ReduceScatterOp first;
+  for (Value value = sum.getResult(); value.hasOneUse();) {
+    Operation *next = *value.user_begin();
+    auto reduce = llvm::dyn_cast<ir::AllReduceOp>(next);
+    auto scatter = llvm::dyn_cast<ir::ReduceScatterOp>(next);
+    if (!reduce && !scatter)
+      return first;
+    const StringRef axis = reduce ? reduce.getAxis() : scatter.getAxis();
+    if (axis == ir::kStageAxis || (!first && !ir::isReplicaAxis(axis)))
+      break;
+    if (!first)
+      first = scatter;
+    value = next->getResult(0);
+  }
+  return {};
+}
+
 void StagePlaces::placeResult(Operation *op, const Meant &meant,
                               int64_t &workspaceEnd) {
   Value result = op->getResult(0);
@@ -163,6 +203,17 @@ void StagePlaces::placeResult(Operation *op, const Meant &meant,
   ir::PlaceAttr operand = places.lookup(op->getOperand(0));
   if (llvm::isa<ir::AllReduceOp>(op) && op->getOperand(0).hasOneUse()) {
     places[result] = operand;
+    return;
+  }
+  if (auto sum = llvm::dyn_cast<ir::AccumulatedOp>(originOf(op));
+      sum && llvm::isa<ir::ReduceScatterOp>(op) && scatterOf(sum) == op &&
+      meant.count ==
+          accumulators.at(keyOf(holder, sum.getLabelAttr())).entries) {
+    Array behind = accumulators.at(keyOf(holder, sum.getLabelAttr()));
+    behind.offset += roundedUp(behind.size, kAlignment);
+    behind.size = bytesOf(result.getType(), operand.getType());
+    places[result] =
+        placeIn(behind, 0, behind.entries > 1 ? 1 : 0, operand.getType());
     return;
   }
   places[result] = placeCopies(

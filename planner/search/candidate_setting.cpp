@@ -35,6 +35,7 @@ Setting settingOf(const SearchOptions &options, const Machine &machine,
   setting.devices = options.devices;
   setting.padsShards = options.padsShards;
   setting.sumsPerUse = options.sumsPerUse;
+  setting.scattersEarly = options.scattersEarly;
   setting.zeroStage = how.zeroStage;
   setting.recompute = how.recompute;
   setting.recomputeShare = recomputeShareOf(how);

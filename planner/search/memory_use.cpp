@@ -308,7 +308,8 @@ MemoryUse memoryOf(const ModelGraph &model,
       use.parameters += Bytes{stored * parameter.elementBytes};
       use.optimizer += Bytes{owned * perElement.optimizer};
       use.host += Bytes{owned * perElement.host};
-      use.gradients += Bytes{accumulated * perElement.gradient};
+      use.gradients += Bytes{accumulated * perElement.gradient +
+                             bytesBehind(parameter, state, setting)};
     }
     // Made a second time, all but what the segment is handed lives while one
     // copy's backward runs.

@@ -223,6 +223,22 @@ double sumBytes(const Parameter &parameter, const ParameterState &state,
          stateBytesOf(setting).gradient;
 }
 
+double bytesBehind(const Parameter &parameter, const ParameterState &state,
+                   const Setting &setting) {
+  const Mesh &mesh = setting.mesh;
+  if (!setting.scattersEarly || parameter.shared)
+    return 0.0;
+  Layout layout = accumulatorLayout(state, mesh);
+  for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
+    if (const int dim = placementOf(state.owned(), axis);
+        dim >= 0 && placementOf(layout, axis) == kPartial &&
+        roleOf(mesh.axes[static_cast<std::size_t>(axis)]) == AxisRole::data)
+      return localBytes(parameter.shape, withPlacement(layout, axis, dim), 1,
+                        mesh) *
+             stateBytesOf(setting).gradient;
+  return 0.0;
+}
+
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting, bool pays) {
   if (!pays) {

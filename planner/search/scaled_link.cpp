@@ -23,6 +23,9 @@ Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
     } else if (growth == Growth::handedOn) {
       for (double &bytes : table.memory)
         bytes *= setting.inFlight * std::min(setting.parts, copies) / copies;
+    } else if (growth == Growth::ofEachPart) {
+      for (double &bytes : table.memory)
+        bytes *= static_cast<double>(std::min(setting.parts, copies)) / copies;
     } else if (growth == Growth::ofAllCopies) {
       for (std::vector<double> *costs : {&table.time, &table.memory})
         for (double &cost : *costs)

@@ -72,6 +72,9 @@ struct SearchOptions {
   /// has a sum of gradients for each of those that are not repeated: then the
   /// order of micro-batches does not mix them.
   bool sumsPerUse = false;
+  /// What ZeRO 1 keeps of gradients is scattered while backward runs, to where
+  /// those of the copy behind were: there is room for one more copy's.
+  bool scattersEarly = false;
   std::vector<Split> tensorSplits; ///< what tp may be used for
   std::vector<Divisor> divisors;
   const Pins *pins = nullptr;

@@ -58,8 +58,7 @@ private:
     result.domains.resize(tensors);
     result.savedVariables.assign(tensors, -1);
     makers.resize(tensors);
-    forwardReaders.resize(tensors);
-    backwardReaders.resize(tensors);
+    forwardReaders = backwardReaders = std::vector<std::vector<Port>>(tensors);
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
       const Op &op = segment.ops[o];
       std::vector<Strategy> strategies = legalStrategies(op, isPinned(o));
@@ -108,14 +107,13 @@ private:
   // backward, on a share of the copies.
   void addTimed(CostTable table, Phase phase, bool again) {
     bool backward = phase == Phase::backward;
+    double share = backward ? 1.0 : again ? setting.recomputeShare : 0.0;
     if (phasesApart) {
       table.memory.assign(table.time.size(), 0.0);
       for (std::size_t i = 0; i < table.time.size(); ++i) {
         if (table.time[i] == kForbidden)
           continue;
-        table.memory[i] = table.time[i] * (backward ? 1.0
-                                           : again  ? setting.recomputeShare
-                                                    : 0.0);
+        table.memory[i] = table.time[i] * share;
         if (backward)
           table.time[i] = 0.0;
       }
@@ -250,19 +248,22 @@ private:
       states = planner::parameterStates(model, parameter, setting);
       variable = addVariable(states.size());
       const Parameter &what = model.parameters[at(parameter)];
+      const bool pays = !what.shared || owner[at(parameter)];
       if (what.shared)
         result.link.shared.emplace_back(variable, parameter);
-      const bool pays = !what.shared || owner[at(parameter)];
       if (!phasesApart &&
           (pays || (setting.sumsPerUse && segment.repeat == 1))) {
-        CostTable table{{variable}, {}, {}};
+        CostTable table{{variable}, {}, {}}, behind = table;
         for (const ParameterState &state : states) {
+          behind.memory.push_back(bytesBehind(what, state, setting));
           Cost cost = parameterCost(what, state, setting, pays);
           table.time.push_back(cost.time);
           table.memory.push_back(cost.memory);
         }
         add(std::move(table),
             what.shared ? Growth::ofAllCopies : Growth::perStep);
+        if (setting.scattersEarly)
+          addKept(std::move(behind), Growth::ofEachPart);
       }
     }
     makers[at(tensor)] = port(tensor, variable, states.size(),

@@ -88,6 +88,11 @@ HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,
 double sumBytes(const Parameter &parameter, const ParameterState &state,
                 const Setting &setting);
 
+/// Bytes behind the sums of all copies for what is scattered early of the last,
+/// see SearchOptions; 0 where nothing is.
+double bytesBehind(const Parameter &parameter, const ParameterState &state,
+                   const Setting &setting);
+
 /// Time and memory of keeping and updating one copy, per step; of a
 /// segment that does not pay for it, of its own sum of gradients alone.
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
@@ -123,6 +128,8 @@ enum class Growth : std::uint8_t {
                  ///< in flight
   handedOn,      ///< memory with those in flight, and all copies of a part of
                  ///< the model keep it together
+  ofEachPart,    ///< memory not at all, and all copies of a part of the model
+                 ///< pay it together
   perStep,       ///< not at all
   ofAllCopies,   ///< not at all, and all copies of the segment pay it together
   accumulation,  ///< of gradients over micro-batches: accumulationTime()

@@ -67,6 +67,7 @@ struct Setting {
   int zeroStage = 0;             ///< see Parallelism
   bool padsShards = false;       ///< see SearchOptions
   bool sumsPerUse = false;       ///< see SearchOptions
+  bool scattersEarly = false;    ///< see SearchOptions
   Recompute recompute = Recompute::none; ///< of repeated segments
   /// Of the copies of a repeated segment, those that do; the others keep
   /// everything. Prices are of a mean copy.

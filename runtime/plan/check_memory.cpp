@@ -119,7 +119,9 @@ private:
   void start() {
     stepWide.resize(stage.buffers.size());
     for (std::size_t b = 0; b < stage.buffers.size(); ++b)
-      stepWide[b] = placement.keeps(static_cast<int>(b));
+      stepWide[b] = placement.keeps(static_cast<int>(b)) ||
+                    stage.arenas[indexed(stage.buffers[b].arena)].memoryClass ==
+                        MemoryClass::gradients;
     // Sums have one value for all micro-batches.
     for (const Program &program : stage.programs)
       for (const Instruction &one : program.instructions)

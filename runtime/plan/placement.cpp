@@ -17,8 +17,7 @@ constexpr std::size_t kMostStagePairs = std::size_t{1} << 24;
 
 bool isKept(MemoryClass memoryClass) {
   return memoryClass == MemoryClass::parameters ||
-         memoryClass == MemoryClass::optimizer ||
-         memoryClass == MemoryClass::gradients;
+         memoryClass == MemoryClass::optimizer;
 }
 
 std::string nameOf(const Stage &stage, int buffer) {
@@ -56,8 +55,8 @@ Placement::Placement(const Stage &placed, std::size_t number, Faults &list)
   for (std::size_t b = 0; b < stage.buffers.size(); ++b)
     kept[b] = isKept(stage.arenas[indexed(stage.buffers[b].arena)].memoryClass);
   for (const Parameter &parameter : stage.parameters) {
-    // A gradient is where it is by its arena: a piece that waits for the norm
-    // lies where activations were.
+    // Gradients are not: a piece that waits for the norm lies where activations
+    // were, or another gradient.
     for (const Tensor *tensor :
          {&parameter.value, &parameter.firstMoment, &parameter.secondMoment})
       kept[indexed(tensor->buffer)] = true;
@@ -148,7 +147,7 @@ void Placement::meet(std::size_t a, std::size_t b) {
   int longer = keeps(first) ? first : second;
   faults.add(where, nameOf(stage, second) + " overlaps " +
                         nameOf(stage, first) + ", and " +
-                        nameOf(stage, longer) + " is kept over the step");
+                        nameOf(stage, longer) + " is kept over steps");
 }
 
 } // namespace mtplan::runtime

@@ -19,7 +19,7 @@ namespace mtplan::runtime {
 class Placement {
 public:
   /// Notes buffers that leave their arena, overlap themselves, or overlap what
-  /// is kept over a step.
+  /// is kept over steps.
   Placement(const Stage &placed, std::size_t number, Faults &list);
 
   /// Whether a piece is known for everything: else do not ask further.
@@ -32,7 +32,7 @@ public:
   const std::vector<std::size_t> &overlaps(std::size_t piece) const {
     return others[piece];
   }
-  /// Whether the buffer's bytes have one meaning throughout a step.
+  /// Whether the buffer's bytes have one meaning throughout all steps.
   bool keeps(int buffer) const { return kept[indexed(buffer)]; }
 
 private:

@@ -1,10 +1,13 @@
 //===- overlapped_reduces_test.cpp - Gradients reduced beside backward ----===//
 
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "codegen/overlapped_reduces.h"
 #include "codegen/streams.h"
+#include "runtime/plan/arena_bytes.h"
 #include "runtime/plan/plan_check.h"
 #include "runtime/plan/plan_json.h"
 #include "tests/runtime/plan/pipeline_plan.h"
@@ -132,14 +135,113 @@ TEST(OverlappedReduces, OfALayerWaitOnce) {
   EXPECT_EQ(waits, 1);
 }
 
-// Scattered gradients wait where activations are, which backward has use for.
-TEST(OverlappedReduces, OfSplitStateStay) {
+/// Of scatters that are overlapped: where what they take and make lies, for
+/// all copies of a layer.
+struct Scattered {
+  std::string label;
+  std::vector<ArenaBytes> wholes, pieces;
+};
+
+std::vector<Scattered> scatteredOf(const Plan &plan) {
+  std::vector<Scattered> all;
+  const Stage &stage = plan.stages[0];
+  for (const ScheduleEntry &entry : stage.schedule)
+    for (const Instruction &one :
+         stage.programs[static_cast<std::size_t>(entry.program)].instructions) {
+      const auto *call = std::get_if<Collective>(&one.what);
+      if (!one.overlapped || call->kind != CollectiveKind::reduceScatter ||
+          !runsFor(entry.microBatch, one, plan.microBatches))
+        continue;
+      Scattered &made = all.emplace_back();
+      made.label = one.label;
+      for (int copy = 0; copy < entry.count; ++copy) {
+        made.wholes.push_back(arenaBytesOf(stage, one.inputs[0], copy, 0));
+        made.pieces.push_back(arenaBytesOf(stage, one.outputs[0], copy, 0));
+      }
+    }
+  return all;
+}
+
+// What is kept of a layer's gradient lies where that of the layer behind was,
+// and of the last layer where none was.
+TEST(OverlappedReduces, OfSplitStateLieBehind) {
   const Plan plan =
       compiledExample("tiny-gpt2", [](tools::PlanRequest &request) {
         request.gpus = request.dp = 2;
         request.zeroStage = {{1}};
       });
-  EXPECT_THAT(overlappedOf(plan.stages[0]), IsEmpty());
+  const std::vector<Scattered> all = scatteredOf(plan);
+  EXPECT_EQ(all.size(), 19U); // as many as are reduced where nothing is split
+  int ofLayers = 0;
+  for (const Scattered &one : all) {
+    SCOPED_TRACE(one.label);
+    ofLayers += one.label.starts_with("h.") ? 1 : 0;
+    for (std::size_t copy = 0; copy + 1 < one.pieces.size(); ++copy)
+      EXPECT_EQ(one.pieces[copy].begin, one.wholes[copy + 1].begin);
+    for (const Scattered &other : all)
+      for (const ArenaBytes &whole : other.wholes)
+        EXPECT_FALSE(one.pieces.back().meets(whole)) << other.label;
+  }
+  EXPECT_EQ(ofLayers, 16);
+  EXPECT_THAT(reducedAfter(plan.stages[0]), ElementsAre("wte.weight", "loss"));
+}
+
+// Layers send over the context axis, too: that hop is made when they are done.
+TEST(OverlappedReduces, OverTwoAxesGoPartOfTheWay) {
+  const Plan plan =
+      compiledExample("tiny-llama", [](tools::PlanRequest &request) {
+        request.gpus = 4;
+        request.dp = 2;
+        request.cp = {{2}};
+        request.zeroStage = {{1}};
+      });
+  const Stage &stage = plan.stages[0];
+  std::set<std::string> early, late;
+  for (const Program &program : stage.programs)
+    for (const Instruction &one : program.instructions)
+      if (const auto *call = std::get_if<Collective>(&one.what);
+          call && call->kind == CollectiveKind::reduceScatter)
+        (one.overlapped ? early : late)
+            .insert(plan.groups[static_cast<std::size_t>(call->group)].name);
+  EXPECT_THAT(early, ElementsAre("dp"));
+  EXPECT_THAT(late, ElementsAre("cp"));
+}
+
+// A piece may lie where the gradient of the layer behind was, which has been
+// reduced; not where that of the layer in front will be.
+TEST(OverlappedReduces, LeaveAloneWhatIsMadeLater) {
+  const int layers = 3;
+  for (const bool isBehind : {true, false}) {
+    SCOPED_TRACE(isBehind);
+    PipelineSize size{.dp = 2, .layers = layers, .microBatches = 2};
+    size.zero = true;
+    Plan plan = PipelinePlan(size).make();
+    Stage &stage = plan.stages[0];
+    Instruction *scatter = nullptr;
+    for (Program &program : stage.programs)
+      if (program.name == "reduce h.*.weight")
+        scatter = &program.instructions.back();
+    ASSERT_TRUE(scatter);
+    const Buffer whole =
+        stage.buffers[static_cast<std::size_t>(scatter->inputs[0].buffer)];
+    const int number = scatter->outputs[0].buffer;
+    Buffer &piece = stage.buffers[static_cast<std::size_t>(number)];
+    // The room of its own begins behind all sums.
+    ASSERT_EQ(piece.offset, whole.offset + layers * whole.entryStride);
+    piece.entryStride = whole.entryStride;
+    piece.offset = whole.offset;
+    if (isBehind)
+      piece.offset += piece.entryStride;
+    else
+      for (Program &program : stage.programs)
+        for (Instruction &one : program.instructions)
+          for (auto *some : {&one.inputs, &one.outputs})
+            for (Tensor &tensor : *some)
+              if (tensor.buffer == number)
+                tensor.entry = layers - 1;
+    codegen::overlapReduces(plan);
+    EXPECT_THAT(overlappedOf(stage).size(), isBehind ? 2 : 1);
+  }
 }
 
 } // namespace

@@ -34,10 +34,16 @@ struct Layout {
   ScheduleKind schedule = ScheduleKind::oneForwardOneBackward;
   planner::Precision precision = planner::Precision::fp32;
   Offload offload = Offload::none;
+  bool overlaps = false;
 };
 
 Layout offloaded(Layout layout) {
   layout.offload = Offload::optimizer;
+  return layout;
+}
+
+Layout overlapped(Layout layout) {
+  layout.overlaps = true;
   return layout;
 }
 
@@ -47,7 +53,8 @@ void PrintTo(const Layout &layout, std::ostream *out) {
        << layout.zero << " recompute " << planner::nameOf(layout.recompute)
        << " " << planner::nameOf(layout.schedule) << " "
        << planner::nameOf(layout.precision) << " offload "
-       << planner::nameOf(layout.offload);
+       << planner::nameOf(layout.offload)
+       << (layout.overlaps ? " overlapped" : "");
 }
 
 class Planned : public ::testing::TestWithParam<Layout> {
@@ -70,6 +77,8 @@ protected:
     request.microBatch = 2;
     request.globalBatch = 8 * layout.dp;
     request.output = "run"; // as a plan that is compiled
+    if (layout.overlaps)
+      request.overlaps.emplace();
     outcome = planned(request);
     std::vector<std::string> errors;
     std::optional<runtime::Plan> compiled =
@@ -209,7 +218,12 @@ INSTANTIATE_TEST_SUITE_P(
         Layout{"tiny-mixtral", 4, 1, 1, 1, 2}, Layout{"tiny-t5", 1, 2},
         Layout{"tiny-bert", 2, 2, 1, 1, 1, 0, Recompute::none,
                ScheduleKind::oneForwardOneBackward, planner::Precision::bf16},
-        offloaded({"tiny-gpt2"}), offloaded({"tiny-gpt2", 2, 2, 2}),
+        overlapped({"tiny-gpt2", 4, 1, 1, 1, 1, 1}),
+        overlapped({"tiny-gpt2", 2, 1, 2, 1, 1, 1}),
+        overlapped({"tiny-llama", 2, 2, 1, 2, 1, 1}),
+        overlapped({"tiny-mixtral", 4, 1, 1, 1, 2, 1}),
+        overlapped({"tiny-t5", 2, 1, 1, 1, 1, 1}), offloaded({"tiny-gpt2"}),
+        offloaded({"tiny-gpt2", 2, 2, 2}),
         offloaded({"tiny-gpt2", 4, 1, 1, 1, 1, 3}),
         offloaded({"tiny-llama", 2, 2, 1, 1, 1, 1}),
         offloaded({"tiny-gpt2", 2, 1, 1, 1, 1, 2, Recompute::none,

@@ -40,6 +40,7 @@ Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
   mlir::PassManager manager(step.getContext());
   passes::PlaceMemoryPassOptions places;
   places.sumsPerUse = true; // as mtplan -o has it
+  places.scattersEarly = overlapsReduces;
   places.offloads = offloads;
   manager.addPass(passes::createPlaceMemoryPass(places));
   if (mlir::failed(manager.run(step)))

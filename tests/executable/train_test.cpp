@@ -131,7 +131,12 @@ TEST(Train, TheSameBitsWhereReducesAreOverlapped) {
            {"--gpus", "2", "--dp", "2", "--micro-batch", "1"},
            {"--gpus", "4", "--dp", "2", "--tp", "2", "--micro-batch", "2"},
            {"--gpus", "4", "--dp", "2", "--pp", "2", "--micro-batch", "1"},
-           {"--gpus", "4", "--dp", "2", "--cp", "2", "--micro-batch", "2"}}) {
+           {"--gpus", "4", "--dp", "2", "--cp", "2", "--micro-batch", "2"},
+           {"--gpus", "4", "--dp", "4", "--zero", "1", "--micro-batch", "1"},
+           {"--gpus", "4", "--dp", "4", "--zero", "1", "--zero-ranks", "2"},
+           {"--gpus", "4", "--dp", "2", "--pp", "2", "--zero", "1",
+            "--micro-batch", "1"},
+           {"--gpus", "4", "--dp", "2", "--cp", "2", "--zero", "1"}}) {
     SCOPED_TRACE(testing::PrintToString(flags));
     const Trained after = train("tiny-gpt2", flags);
     flags.insert(flags.end(), {"--overlap", "on"});

@@ -78,7 +78,14 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"--gpus", "2", "--dp", "2"},
         std::vector<std::string>{"--gpus", "4", "--dp", "2", "--tp", "2"},
         std::vector<std::string>{"--gpus", "4", "--dp", "2", "--pp", "2"},
-        std::vector<std::string>{"--gpus", "4", "--dp", "2", "--cp", "2"}));
+        std::vector<std::string>{"--gpus", "4", "--dp", "2", "--cp", "2"},
+        std::vector<std::string>{"--gpus", "2", "--dp", "2", "--zero", "1"},
+        std::vector<std::string>{"--gpus", "4", "--dp", "4", "--zero", "1",
+                                 "--zero-ranks", "2"},
+        std::vector<std::string>{"--gpus", "4", "--dp", "2", "--pp", "2",
+                                 "--zero", "1"},
+        std::vector<std::string>{"--gpus", "4", "--dp", "2", "--cp", "2",
+                                 "--zero", "1"}));
 
 TEST(EmulatedOverlap, ChangesNoBit) {
   runtime::Plan plan = runtime::twoReplicas();

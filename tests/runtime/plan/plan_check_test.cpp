@@ -111,8 +111,9 @@ INSTANTIATE_TEST_SUITE_P(
     Memory, BrokenPlan,
     testing::Values(
         Break{"/stages/0/buffers/1/offset", "256",
-              "/stages/0/buffers/2: buffer 2 (\"h.*.weight.gradient\") "
-              "overlaps buffer 1 (\"h.*.weight.sum\"), and buffer 1"},
+              "/stages/0/programs/6/instructions/0/inputs/0: reads buffer 1 "
+              "(\"h.*.weight.sum\"), whose place buffer 2 "
+              "(\"h.*.weight.gradient\") has taken since"},
         Break{"/stages/0/buffers/1/arena", "6",
               "/stages/0/buffers/1/arena: refers to number 6 of 6 arenas"},
         Break{"/stages/0/arenas/1/size", "2048",
