@@ -1,16 +1,17 @@
 # What a person types. The work itself is in scripts/, CMakePresets.json and
 # ctest; every target may be repeated and does only what is missing.
 
-.PHONY: demo test test-all setup build package format docs bench clean help
+.PHONY: demo test test-all packages setup build package format docs bench clean help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-demo: setup ## build, plan GPT-2 8.3B for eight GPUs, train a tiny GPT-2
-	@scripts/build.sh release mtplan mtrun
+demo: packages ## plan GPT-2 8.3B for eight GPUs, train a tiny GPT-2
+	@scripts/build.sh release mtplan
 	@build/release/bin/mtplan examples/gpt2-8.3b.json --gpus 8 \
-	  --hardware dgx-2h
+	  --hardware dgx-2h --splits column,row,head,vocab
+	@scripts/build.sh release mtrun
 	@build/release/bin/mtplan examples/tiny-gpt2.json --gpus 4 \
 	  --hardware cpu --dp 2 --tp 2 --global-batch 32 --micro-batch 8 \
 	  -o build/demo >/dev/null
@@ -24,14 +25,16 @@ test: setup ## build and run every test but the heavy ones
 test-all: setup ## also the heavy tests, sanitizers and FUZZ_SECONDS of fuzzing
 	@scripts/test_all.sh
 
-setup: ## install the Debian packages that are missing
+packages: ## install the Debian packages that are missing
 	@scripts/setup.sh
+
+setup: packages ## also fetch the headers of cuDNN's frontend
 	@scripts/setup_cudnn.sh
 
 build: setup ## build everything
 	@scripts/build.sh release
 
-package: setup ## build archives that run where nothing can be installed
+package: setup ## archives that run where nothing can be installed
 	@scripts/package.sh
 
 format: setup ## clang-format every C++ file in place

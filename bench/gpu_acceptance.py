@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Everything that can be asked of mtplan on one GPU, part by part.
 
-    bench/gpu_acceptance.py --prepare DIR --binaries build/release/bin
+    bench/gpu_acceptance.py --prepare DIR --binaries build/package/bin
     bench/gpu_acceptance.py --part conformance --part parity --prepared DIR --results OUT
     bench/gpu_acceptance.py --report --results OUT > bench/results/2026-12-01-gpu.md
 

@@ -8,7 +8,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "tools/pipeline.h"
+#include "tools/driver/pipeline.h"
 
 namespace mtplan::tools {
 namespace {

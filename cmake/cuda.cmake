@@ -1,7 +1,7 @@
 # GPUs: where nvcc is, runtime/cuda is built. Without it everything else is.
 #
-# MTPLAN_CUDA is whether it is there. Device code is for A100 and H100, and for
-# what comes after them through PTX. MTPLAN_NCCL is whether NCCL is there, too,
+# MTPLAN_CUDA is whether it is there. Device code is for the GPUs of this machine,
+# or for H100 and, through PTX, its successors; the preset `package` adds A100. MTPLAN_NCCL is whether NCCL is there, too,
 # as the target mtplan_nccl: ranks that have a device each need it. MTPLAN_CUDNN
 # is whether cuDNN and its C++ frontend are (scripts/setup_cudnn.sh fetches the
 # latter), as mtplan_cudnn: attention is faster with them.
@@ -17,7 +17,13 @@ include(CheckLanguage)
 check_language(CUDA)
 if(CMAKE_CUDA_COMPILER)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+    execute_process(
+      COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+      RESULT_VARIABLE status OUTPUT_VARIABLE capabilities ERROR_QUIET)
+    set(CMAKE_CUDA_ARCHITECTURES 90)
+    if(status EQUAL 0 AND capabilities MATCHES "^[0-9]+\\.[0-9]+")
+      set(CMAKE_CUDA_ARCHITECTURES native)
+    endif()
   endif()
   enable_language(CUDA)
   set(CMAKE_CUDA_STANDARD 20)

@@ -13,12 +13,19 @@ target_compile_options(mtplan_mlir INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
 target_link_libraries(mtplan_mlir INTERFACE MLIR LLVM)
 
-# MLIR's headers and the dialect's generated ones take most of a compilation;
-# each room that reads them reads them once.
+# The headers that a source on MLIR takes most of its compilation for.
+set(MTPLAN_MLIR_HEADERS <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h>
+  <mlir/Pass/PassManager.h> "${PROJECT_SOURCE_DIR}/ir/mtp.h")
+
+# mtplan_precompile(<target>)
+#
+# Lets the target's sources read those headers precompiled. All targets share the
+# file of mtplan_ir, which takes as long to make as ten small sources.
 function(mtplan_precompile target)
-  target_compile_options(${target} PRIVATE -fpch-preprocess) # for ccache
-  target_precompile_headers(${target} PRIVATE
-    <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/Pass/PassManager.h>
-    "${PROJECT_SOURCE_DIR}/ir/mtp.h")
+  if(target STREQUAL mtplan_ir)
+    mtplan_precompiled(mtplan_ir HEADERS ${MTPLAN_MLIR_HEADERS})
+  else()
+    mtplan_precompiled(${target} REUSE_FROM mtplan_ir)
+  endif()
   add_dependencies(${target} mtplan_ir_tablegen)
 endfunction()

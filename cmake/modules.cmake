@@ -1,3 +1,5 @@
+add_custom_target(modules)
+
 # mtplan_module(<name> SOURCES <file>... USES <target>...)
 #
 # lib/libmtplan_<name>.so, which programs load where they need it
@@ -11,11 +13,12 @@ function(mtplan_module name)
   target_compile_options(mtplan_${name}_module PRIVATE
     -Wall -Wextra -Wshadow -Werror)
   target_link_libraries(mtplan_${name}_module PRIVATE ${ARG_USES})
-  foreach(used mtplan_random mtplan_plan mtplan_backend mtplan_communicator
-          ${ARG_USES})
+  foreach(used mtplan_base mtplan_random mtplan_plan mtplan_backend
+          mtplan_communicator ${ARG_USES})
     set_target_properties(${used} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   endforeach()
   set_property(GLOBAL APPEND PROPERTY MTPLAN_MODULES mtplan_${name}_module)
+  add_dependencies(modules mtplan_${name}_module)
 endfunction()
 
 # mtplan_stands_in(<target>)
@@ -28,13 +31,10 @@ endfunction()
 
 # mtplan_loads_modules(<program>)
 #
-# Their names for what it has itself are its own, and it looks for them in the
-# lib/ beside its bin/.
+# A program that loads modules resolves the symbols that they share with it, and
+# looks for them in the lib/ beside its bin/. The program builds and runs without
+# them: the target `modules` builds them all.
 function(mtplan_loads_modules program)
-  get_property(modules GLOBAL PROPERTY MTPLAN_MODULES)
-  if(modules)
-    add_dependencies(${program} ${modules})
-  endif()
   set_target_properties(${program} PROPERTIES ENABLE_EXPORTS ON
     BUILD_RPATH "$ORIGIN/../lib")
 endfunction()

@@ -4,7 +4,7 @@
 
 #include "codegen/overlapped_reduces.h"
 #include "codegen/stage_writer.h"
-#include "codegen/streams.h"
+#include "codegen/waits.h"
 
 using namespace mlir;
 
@@ -12,7 +12,7 @@ namespace mtplan::codegen {
 
 namespace {
 
-// Samples and positions of a step, read off the data.
+// Reads the samples and positions of a step off its inputs.
 void readExtents(ModuleOp module, const ir::MeshView &mesh,
                  runtime::Plan &plan) {
   module.walk([&](ir::InputOp input) {
@@ -70,9 +70,10 @@ FailureOr<runtime::Plan> executablePlanOf(ModuleOp placed,
       return failure();
     plan.stages.push_back(std::move(writer.stage));
   }
+  names.writeStreams();
   if (overlapsReduces)
     overlapReduces(plan);
-  assignStreams(plan);
+  writeWaits(plan);
   return plan;
 }
 

@@ -1,9 +1,9 @@
 //===- executable_plan.h - A placed step as a plan to run -------*- C++ -*-===//
 //
-// codegen/ answers: how is it written down? From a module that the last pass
-// has left, partitioned, with tasks and places, to runtime/plan. Nothing is
-// decided here: any module that has what is asked for can be written, by hand
-// or not.
+// codegen/ answers the question: how is a step written down? It translates a
+// partitioned module with decisions and places into runtime/plan, one
+// instruction for each operation or fused group. Any module that has the
+// attributes can be translated, whoever wrote it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,9 +17,10 @@
 
 namespace mtplan::codegen {
 
-/// Fails, with a diagnostic, if an operation has no place, or is one that no
-/// instruction stands for.
-/// \param overlapsReduces  see overlapped_reduces.h
+/// Fails with a diagnostic if an operation has no place or no stream, or if no
+/// instruction can stand for it.
+/// \param overlapsReduces  whether gradients are reduced beside the backward
+/// (overlapped_reduces.h)
 mlir::FailureOr<runtime::Plan> executablePlanOf(mlir::ModuleOp placed,
                                                 const std::string &model,
                                                 bool overlapsReduces = false);

@@ -9,7 +9,7 @@
 
 namespace mtplan::codegen {
 
-/// The name of a group begins with it (PlanNames::groupOver).
+/// The name of a group begins with its axis (PlanNames::groupOver).
 inline std::string_view axisOf(const runtime::Group &group) {
   const std::string_view name = group.name;
   return name.substr(0, name.find(' '));

@@ -1,9 +1,13 @@
 //===- instructions.cpp - What an operator becomes ------------------------===//
 
+#include <array>
+
 #include "llvm/ADT/TypeSwitch.h"
 
 #include "codegen/stage_writer.h"
+#include "ir/decisions.h"
 #include "ir/interpret/placement.h"
+#include "runtime/plan/first_term.h"
 
 using namespace mlir;
 
@@ -14,7 +18,7 @@ using runtime::CollectiveKind, runtime::Instruction, runtime::KernelCall,
 
 namespace {
 
-// Names that are no business of kernels.
+// Kernels do not see the names of the program's structure.
 bool isStructure(StringRef name) {
   return name == "label" || name == "cause" || name == "layout" ||
          name == "copies" || name.starts_with("mtp.");
@@ -25,6 +29,39 @@ std::string labelOf(Operation *op) {
     if (auto label = op->getAttrOfType<StringAttr>(name))
       return label.str();
   return op->getName().stripDialect().str();
+}
+
+std::vector<Setting> firstTermOf(Operation *op) {
+  std::vector<Setting> settings;
+  auto first = op->getAttrOfType<DenseI64ArrayAttr>(ir::kFirstTermAttrName);
+  constexpr std::array kNames{runtime::kFirstTerm, runtime::kFirstTermCopy};
+  if (first)
+    for (auto [number, name] : llvm::zip_first(first.asArrayRef(), kNames))
+      settings.push_back({name, std::int64_t{number}});
+  return settings;
+}
+
+// Adds an epilogue, or a bias's gradient, to the kernel before it. Operands of
+// an epilogue that the kernel does not make come after the kernel's own; the
+// epilogue of a bias's gradient is the same as that of the kernel.
+void fuse(Operation *op, const Instruction &alone, Instruction &kernel) {
+  std::vector<Setting> &settings = std::get<KernelCall>(kernel.what).settings;
+  kernel.outputs.insert(kernel.outputs.end(), alone.outputs.begin(),
+                        alone.outputs.end());
+  if (ir::isFusedAs(op, ir::kBiasGradient)) {
+    settings.push_back({runtime::kBiasGradient, std::int64_t{1}});
+    return;
+  }
+  Operation *producer = op->getPrevNode();
+  if (ir::isFused(producer))
+    return;
+  const auto &then = std::get<KernelCall>(alone.what);
+  settings.push_back({runtime::kThen, then.kernel});
+  settings.insert(settings.end(), then.settings.begin(), then.settings.end());
+  for (auto [operand, tensor] :
+       llvm::zip_equal(op->getOperands(), alone.inputs))
+    if (operand != producer->getResult(0))
+      kernel.inputs.push_back(tensor);
 }
 
 } // namespace
@@ -44,7 +81,7 @@ std::vector<Setting> settingsOf(Operation *op) {
     else if (auto number = llvm::dyn_cast<FloatAttr>(value))
       setting.value = number.getValueAsDouble();
     else if (auto kind = llvm::dyn_cast<ir::ActivationAttr>(value);
-             kind && name == "kind") // an enumeration in the words of the IR
+             kind && name == "kind") // an enumeration, in the words of the IR
       setting.value = ir::stringifyEnum(kind.getValue()).str();
     else if (auto integer = llvm::dyn_cast<IntegerAttr>(value))
       setting.value = integer.getInt();
@@ -132,7 +169,7 @@ LogicalResult StageWriter::writeAccumulate(ir::AccumulateOp op,
                                            Program &program) {
   Instruction instruction;
   instruction.label = op.getLabel().str();
-  instruction.what = KernelCall{"accumulate", {}};
+  instruction.what = KernelCall{"accumulate", firstTermOf(op)};
   auto places = op->getAttrOfType<ArrayAttr>(ir::kPlacesAttrName);
   if (!places)
     return op->emitOpError("has no place");
@@ -145,7 +182,7 @@ LogicalResult StageWriter::writeAccumulate(ir::AccumulateOp op,
   return success();
 }
 
-// What segments that use the same weight have summed up apart.
+// Adds up what segments that use the same weight have summed up apart.
 LogicalResult StageWriter::writeAccumulated(ir::AccumulatedOp op,
                                             Program &program) {
   auto others = op->getAttrOfType<ArrayAttr>(ir::kStateAttrName);
@@ -167,6 +204,27 @@ LogicalResult StageWriter::writeAccumulated(ir::AccumulatedOp op,
 LogicalResult StageWriter::write(Operation *op, Program &program) {
   if (llvm::isa<ir::ParameterOp, ir::BackwardOp, ir::YieldOp>(op))
     return success();
+  auto stream = op->getAttrOfType<StringAttr>(ir::kStreamAttrName);
+  if (!stream)
+    return op->emitOpError("has no stream");
+  Program written;
+  if (failed(writeAlone(op, written)))
+    return failure();
+  if (ir::isFused(op)) {
+    if (program.instructions.empty() || written.instructions.size() != 1)
+      return op->emitOpError("has nothing to be fused with");
+    fuse(op, written.instructions.front(), program.instructions.back());
+    return success();
+  }
+  for (Instruction &instruction : written.instructions) {
+    if (!llvm::isa<ir::AdamwOp>(op))
+      instruction.stream = names.streamOf(stream.getValue());
+    program.instructions.push_back(std::move(instruction));
+  }
+  return success();
+}
+
+LogicalResult StageWriter::writeAlone(Operation *op, Program &program) {
   if (auto sum = llvm::dyn_cast<ir::AccumulatedOp>(op))
     return writeAccumulated(sum, program);
   if (auto sum = llvm::dyn_cast<ir::AccumulateOp>(op))
@@ -200,7 +258,7 @@ LogicalResult StageWriter::write(Operation *op, Program &program) {
     if (!places || failed(made))
       return store->emitOpError("has no place");
     if (*made == places[0])
-      return success(); // made where it belongs
+      return success(); // the value is made where it belongs
     instruction.what = KernelCall{"copy", {}};
     instruction.outputs = {tensorAt(llvm::cast<ir::PlaceAttr>(places[0]),
                                     store.getValue().getType(),
@@ -225,15 +283,11 @@ FailureOr<int> StageWriter::addProgram(const std::string &name, Block &block,
   Program program;
   program.name = name;
   program.firstCopy = static_cast<int>(firstCopy);
-  std::vector<Operation *> written;
-  for (Operation &op : block) {
+  for (Operation &op : block)
     if (failed(write(&op, program)))
       return failure();
-    written.resize(program.instructions.size(), &op);
-  }
   if (program.instructions.empty())
     return -1;
-  operators.push_back(std::move(written));
   stage.programs.push_back(std::move(program));
   return static_cast<int>(stage.programs.size()) - 1;
 }

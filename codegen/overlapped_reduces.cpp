@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "codegen/group_axis.h"
-#include "codegen/meetings.h"
+#include "codegen/memory_overlaps.h"
 #include "ir/replica_axes.h"
 #include "runtime/plan/arena_bytes.h"
 #include "runtime/plan/group_within.h"
@@ -24,7 +24,7 @@ int copyOf(const ScheduleEntry &entry, int run) {
   return entry.first + run * entry.step;
 }
 
-/// The last that touches what an instruction reduces.
+/// The last instruction that touches what is reduced.
 struct LastUse {
   int program = -1;
   std::size_t instruction = 0;
@@ -39,7 +39,8 @@ public:
     for (std::size_t r = 0; r < stage.reduce.size(); ++r)
       move(r);
     for (std::vector<Moved> &all : moved) {
-      // Each hop behind the one before, and turned: its first waits for all.
+      // Each hop comes behind the hop before. The order of every second hop is
+      // reversed, so that its first reduction waits for all of the hop before.
       std::ranges::stable_sort(all, [](const Moved &one, const Moved &other) {
         if (one.hop != other.hop)
           return one.hop < other.hop;
@@ -55,10 +56,10 @@ public:
 
 private:
   struct Moved {
-    int to = 0;                 ///< program
-    std::size_t readyAfter = 0; ///< instruction of it
-    Tensor sum;                 ///< that it reduces, or what is left of it
-    std::ptrdiff_t hop = 0;     ///< reduces of the same before it
+    int to = 0;                 ///< the program
+    std::size_t readyAfter = 0; ///< the instruction of the program
+    Tensor sum; ///< the gradient that is reduced, or what is left of it
+    std::ptrdiff_t hop = 0; ///< earlier reductions of the same gradient
     Instruction instruction;
   };
 
@@ -87,7 +88,8 @@ private:
     all = std::move(kept);
   }
 
-  /// By instruction, the sum of gradients that it works on, or goes on with.
+  /// Returns, by instruction, the sum of gradients that it reduces or goes on
+  /// reducing.
   static std::vector<Tensor> sumsOf(const std::vector<Instruction> &all) {
     std::vector<Tensor> sums(all.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -102,11 +104,11 @@ private:
     return sums;
   }
 
-  /// Whether it reduces a gradient within the stage, and leaves the result
-  /// among gradients: where it is, or a piece of it elsewhere. What goes on
-  /// with a piece stays if layers have traffic over its axis, too: that would
-  /// wait for the piece.
-  /// \param sum  that it works on, or goes on with
+  /// Whether an instruction reduces a gradient within the stage and leaves the
+  /// result in the arena of gradients, in place or as a piece elsewhere. A
+  /// later reduction of a piece stays if layers communicate over its axis, too,
+  /// because layers would wait for the piece.
+  /// \param sum  the gradient that the instruction reduces
   bool mayMove(const Instruction &one, const Tensor &sum) const {
     const auto *call = std::get_if<Collective>(&one.what);
     if (!call)
@@ -128,15 +130,16 @@ private:
            runtime::MemoryClass::gradients;
   }
 
-  /// Behind what instruction i of an entry of `reduce` may run; none where it
-  /// has to stay.
+  /// Returns the instruction behind which instruction i of an entry of `reduce`
+  /// may run, or nothing if it has to stay.
   std::optional<LastUse> placeFor(std::size_t i, const ScheduleEntry &entry,
                                   const std::vector<Tensor> &sums) const {
     const Tensor &sum = sums[i];
     const auto &all = stage.programs[indexed(entry.program)].instructions;
     if (!mayMove(all[i], sum))
       return std::nullopt;
-    // Of several reduces of it the first go, or none.
+    // If a gradient is reduced several times, the first of its reductions move
+    // or none does.
     for (const ScheduleEntry &other : stage.reduce) {
       const auto &users = stage.programs[indexed(other.program)].instructions;
       for (std::size_t u = 0; u < users.size(); ++u)
@@ -162,8 +165,8 @@ private:
     return std::nullopt;
   }
 
-  /// Whether nobody touches what is made of a copy's sum once its run in
-  /// schedule entry e has begun.
+  /// Whether nothing touches the reduced piece of a copy's gradient once the
+  /// copy's run in schedule entry e has begun.
   bool isFreeBehind(std::size_t e, const ScheduleEntry &entry,
                     const Tensor &made) const {
     for (std::size_t late = e; late < stage.schedule.size(); ++late) {
@@ -178,8 +181,9 @@ private:
     return true;
   }
 
-  /// In the runs of `late`; none: it does not touch the sum. The program is -1
-  /// where runs touch those of other copies than their own.
+  /// Returns the last use of the gradient in the runs of `late`, or nothing if
+  /// they do not touch it. The program is -1 if a run touches the gradient of
+  /// another copy than its own.
   std::optional<LastUse> useOf(const ScheduleEntry &late,
                                const ScheduleEntry &entry,
                                const Tensor &sum) const {
@@ -232,7 +236,7 @@ private:
                        [](int one, int other) { return one != other; });
   }
 
-  // Numbers of programs are those of the entries.
+  // The schedule entries refer to programs by number and are renumbered, too.
   void dropEmpty() {
     std::vector<int> numbers;
     std::vector<Program> kept;

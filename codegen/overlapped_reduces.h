@@ -1,5 +1,4 @@
-//===- overlapped_reduces.h - Gradients are reduced beside backward -*- C++
-//-*-===//
+//===- overlapped_reduces.h - Reductions beside backward --------*- C++ -*-===//
 
 #ifndef MTPLAN_CODEGEN_OVERLAPPED_REDUCES_H
 #define MTPLAN_CODEGEN_OVERLAPPED_REDUCES_H
@@ -9,21 +8,23 @@
 namespace mtplan::codegen {
 
 /// Moves reductions of gradients from Stage::reduce behind the last run of the
-/// schedule that touches these, as Instruction::overlapped: those of a layer
-/// run beside the backward of the layer before. What is scattered to where no
-/// gradients are, what other stages have a part in, and what is added up again
-/// before it is reduced (a tied weight) stays.
+/// schedule that touches them and marks them as Instruction::overlapped: the
+/// gradients of a layer are reduced beside the backward of the layer before. A
+/// reduction stays where it is if it scatters out of the arena of gradients, if
+/// other stages take part, or if its gradient is added up again before it is
+/// reduced, like that of a tied weight.
 ///
-/// In a program the last to be ready comes first, so that all others follow it
-/// without waiting: they may go as one (PyTorch DDP, Li et al., VLDB 2020,
-/// section 3.2.3: buckets in the reverse order of the model).
+/// The reductions of a program are in the reverse order of their readiness. The
+/// first then waits for the last gradient, the others follow without a wait,
+/// and all may be one launch (PyTorch DDP, Li et al., VLDB 2020, section 3.2.3:
+/// buckets in the reverse order of the model).
 ///
-/// A sum over an axis that the layers' own collectives go over, too, as cp, is
-/// on their stream, and awaited with them.
+/// A reduction over an axis that layers communicate over, such as cp, shares
+/// their stream, and layers wait for it.
 ///
-/// Before assignStreams(). Complexity: reduces * entries of the schedule from
-/// the last use on * copies of both * tensors of a program in the gradients'
-/// arena.
+/// Runs before writeWaits(). Complexity: reductions * schedule entries from the
+/// last use on * copies of both * tensors of a program in the arena of
+/// gradients.
 void overlapReduces(runtime::Plan &plan);
 
 } // namespace mtplan::codegen

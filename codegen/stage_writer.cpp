@@ -3,10 +3,10 @@
 #include "codegen/stage_writer.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
-#include "codegen/bias_gradients.h"
-#include "codegen/first_terms.h"
-#include "codegen/followers.h"
+#include "ir/decisions.h"
 #include "runtime/plan/buffer_end.h"
 
 using namespace mlir;
@@ -70,6 +70,30 @@ int PlanNames::groupOver(StringRef axis, ArrayRef<int64_t> among) {
 int PlanNames::channelOf(StringRef label) {
   return channels.try_emplace(label.str(), static_cast<int>(channels.size()))
       .first->second;
+}
+
+int PlanNames::streamOf(StringRef name) {
+  const auto *found = llvm::find(ir::kStreams, std::string_view(name));
+  return static_cast<int>(std::distance(ir::kStreams.begin(), found));
+}
+
+void PlanNames::writeStreams() {
+  std::array<bool, ir::kStreams.size()> isUsed{true}; // "compute" always is
+  const auto forEach = [&](auto act) {
+    for (runtime::Stage &stage : plan.stages)
+      for (runtime::Program &program : stage.programs)
+        for (runtime::Instruction &instruction : program.instructions)
+          act(instruction.stream);
+  };
+  forEach([&](int stream) { isUsed[static_cast<std::size_t>(stream)] = true; });
+  std::array<int, ir::kStreams.size()> numbers{};
+  for (std::size_t stream = 0; stream < numbers.size(); ++stream) {
+    numbers[stream] = static_cast<int>(plan.streams.size());
+    if (isUsed[stream])
+      plan.streams.emplace_back(ir::kStreams[stream]);
+  }
+  forEach(
+      [&](int &stream) { stream = numbers[static_cast<std::size_t>(stream)]; });
 }
 
 int StageWriter::arenaOf(StringRef name) {
@@ -169,7 +193,7 @@ LogicalResult StageWriter::run(ArrayRef<int64_t> tasks,
   for (int64_t rank = 0; rank < names.mesh.ranks(); ++rank)
     if (stages < 0 || names.mesh.coordinate(rank, stages) == number)
       stage.ranks.push_back(static_cast<int>(rank));
-  std::map<Operation *, std::pair<int, int>> programs; // forward, backward
+  std::map<Operation *, std::pair<int, int>> programs; // forward and backward
   for (ir::SegmentOp segment : segments) {
     segment.walk([&](ir::ParameterOp read) {
       reads[read.getLabel().str()].push_back(read);
@@ -202,21 +226,7 @@ LogicalResult StageWriter::run(ArrayRef<int64_t> tasks,
     else
       llvm::for_each(llvm::reverse(segments), visit);
   }
-  for (std::size_t program = 0; program < operators.size(); ++program)
-    joinFollowers(stage.programs[program], operators[program],
-                  Meetings(stage, static_cast<int>(program)));
-  if (failed(writeUpdate(update)))
-    return failure();
-  for (const std::string &sum : storeFirstTerms(stage))
-    return names.module.emitError("the sum of gradients '")
-           << sum
-           << "' has no first term: it is read before, or who adds first, "
-              "or in which micro-batch, is not the same in all layers";
-  // Last: two sums of one instruction begin with the same term.
-  for (std::size_t program = 0; program < stage.programs.size(); ++program)
-    joinBiasGradients(stage.programs[program],
-                      Meetings(stage, static_cast<int>(program)));
-  return success();
+  return writeUpdate(update);
 }
 
 } // namespace mtplan::codegen

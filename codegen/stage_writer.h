@@ -14,15 +14,20 @@
 
 namespace mtplan::codegen {
 
-/// What all stages of a plan share while it is written.
+/// Holds what all stages of a plan share while it is written.
 class PlanNames {
 public:
   PlanNames(mlir::ModuleOp theModule, runtime::Plan &thePlan);
 
-  /// Number of the group of all ranks that differ only along `axis`, or, of
-  /// those, only the ones with these places.
+  /// Returns the number of the group of all ranks that differ only along
+  /// `axis`, or only of those at the places in `among`.
   int groupOver(llvm::StringRef axis, llvm::ArrayRef<std::int64_t> among);
   int channelOf(llvm::StringRef label);
+  /// Returns the number of a stream among ir::kStreams.
+  int streamOf(llvm::StringRef name);
+  /// Writes Plan::streams, those that are used, and renumbers the streams of
+  /// all instructions accordingly.
+  void writeStreams();
 
   mlir::ModuleOp module;
   ir::MeshView mesh;
@@ -38,7 +43,7 @@ public:
       : names(planNames), number(stageNumber) {}
 
   /// \param tasks     of the stage, as in kTasksAttrName
-  /// \param segments  that it holds, in module order
+  /// \param segments  that the stage holds, in module order
   mlir::LogicalResult run(llvm::ArrayRef<std::int64_t> tasks,
                           const std::vector<ir::SegmentOp> &segments,
                           ir::UpdateOp update);
@@ -48,7 +53,7 @@ public:
 private:
   using Split = std::vector<std::vector<int>>;
 
-  // Tensors, stage_writer.cpp.
+  // stage_writer.cpp defines the tensors.
   int arenaOf(llvm::StringRef name);
   int bufferOf(ir::PlaceAttr place, const std::string &name);
   runtime::Tensor tensorAt(ir::PlaceAttr place, mlir::Type type,
@@ -60,8 +65,10 @@ private:
                                  std::vector<runtime::Tensor> &tensors);
   Split splitBy(ir::LayoutAttr layout) const;
 
-  // Instructions, instructions.cpp.
+  // instructions.cpp defines the instructions.
   mlir::LogicalResult write(mlir::Operation *op, runtime::Program &program);
+  mlir::LogicalResult writeAlone(mlir::Operation *op,
+                                 runtime::Program &program);
   mlir::LogicalResult writeKernel(mlir::Operation *op,
                                   runtime::Instruction &instruction);
   bool writeCollective(mlir::Operation *op, runtime::Instruction &instruction);
@@ -73,7 +80,7 @@ private:
   mlir::FailureOr<int> addProgram(const std::string &name, mlir::Block &block,
                                   std::int64_t firstCopy);
 
-  // The update, update_writer.cpp.
+  // update_writer.cpp defines the update.
   mlir::LogicalResult writeUpdate(ir::UpdateOp update);
   ir::ParameterOp readOf(ir::AdamwOp op);
   runtime::Tensor fromCopy(runtime::Tensor tensor, std::int64_t first) const;
@@ -86,13 +93,11 @@ private:
                       std::int64_t, std::int64_t, std::int64_t>,
            int>
       buffers;
-  /// By program and instruction, what segments' instructions were written for.
-  std::vector<std::vector<mlir::Operation *>> operators;
-  /// By label and, if it has a `*`, segment: a read of it.
+  /// Reads of parameters, by label.
   std::map<std::string, std::vector<ir::ParameterOp>> reads;
 };
 
-/// What an attribute of an operator says to a kernel, if anything.
+/// Returns the settings that the attributes of an operator give a kernel.
 std::vector<runtime::Setting> settingsOf(mlir::Operation *op);
 
 } // namespace mtplan::codegen

@@ -24,21 +24,20 @@ ArrayRef<int64_t> copiesOf(Operation *op) {
   return op->getAttrOfType<DenseI64ArrayAttr>(ir::kCopiesAttrName);
 }
 
-/// A program's instructions, as they are best queued. The host is at work as
-/// soon as it can be: before that it has all on its way that it works on, and
-/// what it is done with goes back. Without it all updates are one after the
-/// other, and what is made of them follows, of the last update first: that
-/// waits for all, and the others for nothing any more. So neither the updates
-/// nor the collectives behind them have anything between them, and go as one.
-/// Before the norm it is alike: what is reduced over several axes is so over
-/// one after the other, every other time the last first; unless other stages
-/// have a part in it, which have chains of their own.
+/// Orders the instructions of a program for their streams. Copies to the host
+/// come first, so that the host starts early. Without a host, all updates are
+/// in a row, and what follows from them comes behind in the reverse order: the
+/// first waits for all updates and the others wait for nothing, so that updates
+/// and collectives can each be one launch. Reductions before the norm are
+/// alike: each hop over a further axis comes behind the hop before, in reverse
+/// order every second time. If other stages take part in reductions, the order
+/// is kept, because those stages order theirs.
 class Ordered {
 public:
   Ordered(const runtime::Stage &theStage, bool othersHavePart)
       : stage(theStage), keepsOrder(othersHavePart) {}
 
-  /// What was written of an operation.
+  /// Adds the instructions that an operation has become.
   void add(Operation *op, std::vector<Instruction> instructions) {
     ir::AdamwOp adamw = ir::updatedBy(op);
     for (Instruction &one : instructions) {
@@ -73,7 +72,8 @@ public:
   }
 
 private:
-  /// How many steps it is from a gradient's sum; 0: it makes that.
+  /// Returns the number of steps from a gradient's sum to `op`, 0 for the
+  /// operation that makes the sum.
   static int hopOf(Operation *op) {
     Operation *before =
         op->getNumOperands() > 0 ? op->getOperand(0).getDefiningOp() : nullptr;
@@ -88,14 +88,16 @@ private:
   const runtime::Stage &stage;
   const bool keepsOrder;
   std::vector<Instruction> first, then;
-  std::map<int, std::vector<Instruction>> hops; ///< before the norm
-  llvm::MapVector<Operation *, std::vector<Instruction>> behind; ///< updates
+  /// The instructions before the norm.
+  std::map<int, std::vector<Instruction>> hops;
+  llvm::MapVector<Operation *, std::vector<Instruction>> behind; ///< by update
   bool hostHasPart = false;
 };
 
 } // namespace
 
-// A read of what `op` updates: it lies where the state says.
+// Returns a read of the parameter that `op` updates, which has the place that
+// the state names.
 ir::ParameterOp StageWriter::readOf(ir::AdamwOp op) {
   auto state = op->getAttrOfType<ArrayAttr>(ir::kStateAttrName);
   for (ir::ParameterOp read : reads[op.getLabel().str()]) {
@@ -131,7 +133,7 @@ LogicalResult StageWriter::writeAdamw(ir::AdamwOp op, Program &program) {
     if (failed(piece))
       return failure();
     value = tensorAt(*piece, type, label, owned);
-    if (state.size() == 3) { // no master: the weight's own piece is one
+    if (state.size() == 3) { // the weight's own piece serves as the master
       Instruction take;
       take.label = label;
       take.what = KernelCall{"piece", {}};
@@ -152,24 +154,31 @@ LogicalResult StageWriter::writeAdamw(ir::AdamwOp op, Program &program) {
     program.instructions.push_back(std::move(update));
     return success();
   }
-  // Offloaded: the host has what it works on beside what it keeps.
-  auto copy = [&](const Tensor &from, const Tensor &to) {
-    program.instructions.push_back(
-        {label, KernelCall{"copy", {}}, {from}, {to}, 0, {}});
+  // The host works on a gradient that is copied to it and on its own weights,
+  // which are copied back.
+  auto copy = [&](const Tensor &from, const Tensor &to, StringRef stream) {
+    program.instructions.push_back({label,
+                                    KernelCall{"copy", {}},
+                                    {from},
+                                    {to},
+                                    names.streamOf(stream),
+                                    {}});
   };
   Tensor arrived = tensorAt(placed(4), type, label + ".grad.host", owned);
   Tensor updated = master;
   if (state.size() > 5)
     updated = tensorAt(placed(5), type, label + ".host", owned);
-  copy(update.inputs[0], arrived);
+  copy(update.inputs[0], arrived, "down");
   update.inputs = {arrived};
   update.outputs = {updated, master, first, second};
+  update.stream = names.streamOf("host");
   program.instructions.push_back(std::move(update));
-  copy(updated, value);
+  copy(updated, value, "up");
   return success();
 }
 
-// Entries of a parameter follow the copies that are meant, not the segment's.
+// The entries of a parameter count from the first copy that is meant, not from
+// the segment's first.
 Tensor StageWriter::fromCopy(Tensor tensor, int64_t first) const {
   const runtime::Buffer &buffer =
       stage.buffers[static_cast<std::size_t>(tensor.buffer)];
@@ -239,7 +248,7 @@ LogicalResult StageWriter::writeUpdate(ir::UpdateOp update) {
       [](ir::AllReduceOp op) { return op.getAxis() == ir::kStageAxis; });
   for (bool applies : {false, true}) {
     std::vector<ScheduleEntry> &entries = applies ? stage.apply : stage.reduce;
-    Attribute open; // program
+    Attribute open; // the program that is open
     Ordered ordered(stage, othersHavePart);
     auto close = [&] {
       if (open)
@@ -249,7 +258,8 @@ LogicalResult StageWriter::writeUpdate(ir::UpdateOp update) {
       if (ir::isUpdated(&op) != applies)
         continue;
       ArrayRef<int64_t> here = copiesOf(&op);
-      // What is reduced needs no room: programs differ by their copies alone.
+      // A reduction needs no workspace, so that its programs differ by their
+      // copies alone.
       Attribute program = op.getAttr(applies ? ir::kUpdateProgramAttrName
                                              : ir::kCopiesAttrName);
       if (here.size() != 2 || !program)
@@ -266,8 +276,8 @@ LogicalResult StageWriter::writeUpdate(ir::UpdateOp update) {
         Program begun;
         begun.name = std::string("update.") + (applies ? "apply." : "reduce.") +
                      std::to_string(entries.size());
-        // What is kept of a gradient may lie where that of the copy behind
-        // was: the last copy first.
+        // A kept piece may lie where the gradient of the next copy was, so that
+        // the last copy comes first.
         const auto first = static_cast<int>(here[0]),
                    count = static_cast<int>(here[1]);
         const bool turns = !applies && count > 1;

@@ -22,6 +22,9 @@ def Mtp_AttentionOp : Mtp_ComputeOpBase<"attention"> {
     of the distance up to `max_distance`. Without `causal` the first half of the
     rows is for keys up to the query's position, the second for those after it.
 
+    `softcap`, if given, bounds the scaled scores before they are masked: a score x
+    becomes softcap * tanh(x / softcap), as in Gemma 2.
+
     Splits: samples, key/value heads, query positions (keys and values then
     whole; positions are global, so the causal mask is too).
 
@@ -32,14 +35,16 @@ def Mtp_AttentionOp : Mtp_ComputeOpBase<"attention"> {
     - the result has the type of the queries; `lse` is [b, s, heads];
     - `rate` is at least 0 and below 1;
     - the bias has two dimensions, at least four rows and a column per head; it
-      comes with a `max_distance` of at least 2, which is not there without it.
+      comes with a `max_distance` of at least 2, which is not there without it;
+    - `softcap` is above 0, and there is no bias beside it.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$query,
                        AnyRankedTensor:$key, AnyRankedTensor:$value,
                        Optional<AnyRankedTensor>:$bias,
                        I64Attr:$head_dim, BoolAttr:$causal, F64Attr:$scale,
                        F64Attr:$rate, StrAttr:$mask,
-                       OptionalAttr<I64Attr>:$max_distance);
+                       OptionalAttr<I64Attr>:$max_distance,
+                       OptionalAttr<Mtp_PositiveF64>:$softcap);
   let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$lse);
   let assemblyFormat = [{
     $label `(` $query `,` $key `,` $value (`,` $bias^)? `)` attr-dict `:`
@@ -67,7 +72,8 @@ def Mtp_AttentionGradOp : Mtp_ComputeOpBase<"attention_grad"> {
                        Optional<AnyRankedTensor>:$bias,
                        I64Attr:$head_dim, BoolAttr:$causal, F64Attr:$scale,
                        F64Attr:$rate, StrAttr:$mask,
-                       OptionalAttr<I64Attr>:$max_distance);
+                       OptionalAttr<I64Attr>:$max_distance,
+                       OptionalAttr<Mtp_PositiveF64>:$softcap);
   let results = (outs AnyRankedTensor:$query_gradient,
                       AnyRankedTensor:$key_gradient,
                       AnyRankedTensor:$value_gradient,
@@ -79,6 +85,7 @@ def Mtp_AttentionGradOp : Mtp_ComputeOpBase<"attention_grad"> {
 }
 
 def Mtp_RopeOp : Mtp_ComputeOpBase<"rope", [SameOperandsAndResultType]> {
+  let costClass = "rope";
   let summary = "Rotates pairs of features by the position";
   let description = [{
     The first `rotary_dim` features of every head of `head_dim` are taken in

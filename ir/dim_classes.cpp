@@ -1,4 +1,4 @@
-//===- dim_classes.cpp - Which dimensions are one and the same ------------===//
+//===- dim_classes.cpp - Equivalence classes of dimensions ----------------===//
 
 #include "ir/dim_classes.h"
 
@@ -38,7 +38,7 @@ int DimClasses::find(int node) const {
   return node;
 }
 
-// The smaller number is the root, so that numbering follows the program.
+// Keeps the smaller number as the root, so that numbering follows the program.
 void DimClasses::unite(int a, int b) {
   a = find(a);
   b = find(b);
@@ -65,7 +65,8 @@ void DimClasses::visit(ModuleOp module) {
       visitCompute(compute);
     } else if (auto parameter = llvm::dyn_cast<ParameterOp>(op)) {
       label(parameter.getLabel(), parameter.getValue());
-      // Stored in pieces whatever reads it: ZeRO knows no factors.
+      // Parameters may be stored in pieces whatever reads them, because ZeRO
+      // knows no factors.
       for (unsigned d = 0; d < shapeOf(parameter.getValue()).size(); ++d)
         facts[node(parameter.getValue(), d)].splittable = true;
     } else if (auto accumulate = llvm::dyn_cast<AccumulateOp>(op)) {
@@ -106,14 +107,14 @@ void DimClasses::visitCompute(ComputeOp op) {
     facts.back().experts = factor.role == FactorRole::expert;
     facts.back().places = sendsTokens && factor.name == "c";
   }
-  // One head width over all operators of the model that name it.
+  // All operators of the model that name a head width share it.
   if (auto width = op->getAttrOfType<IntegerAttr>("head_dim")) {
     int d = first + rule.find("d");
     auto [entry, isNew] = headDims.try_emplace(width.getInt(), d);
     if (!isNew)
       unite(entry->second, d);
   }
-  // Dimensions of the same several factors are one as well.
+  // Dimensions that consist of the same factors are one dimension.
   SmallVector<std::pair<DimFactors, int>> joint;
   auto connect = [&](Value value, const TensorFactors &dims) {
     for (auto [d, factors] : llvm::enumerate(dims)) {
@@ -176,8 +177,8 @@ void DimClasses::visitBoundaries(ModuleOp module) {
 // Numbering
 //===----------------------------------------------------------------------===//
 
-// RoPE's (heads, width) and attention's (groups, width) of the keys are the
-// same heads.
+// The heads of RoPE's (heads, width) and of attention's (groups, width) for the
+// keys are the same.
 void DimClasses::uniteProducts() {
   std::map<std::pair<int, std::size_t>, const std::vector<int> *> first;
   for (const auto &[dim, parts] : products) {
@@ -206,8 +207,8 @@ void DimClasses::number() {
     merged.places |= facts[i].places;
     merged.splittable |= facts[i].splittable;
   }
-  // The finest decomposition wins: attention's (groups, queries, width) over
-  // RoPE's (heads, width) of the same dimension.
+  // The finest decomposition wins: (groups, queries, width) of attention over
+  // (heads, width) of RoPE for the same dimension.
   std::ranges::stable_sort(products, [](const auto &a, const auto &b) {
     return a.second.size() > b.second.size();
   });

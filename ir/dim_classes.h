@@ -1,9 +1,9 @@
-//===- dim_classes.h - Which dimensions are one and the same ----*- C++ -*-===//
+//===- dim_classes.h - Equivalence classes of dimensions --------*- C++ -*-===//
 //
-// Two dimensions are one when a factor of some operator runs along both, when
-// a value crosses a segment boundary, or when they belong to one parameter.
-// What a dimension means (samples, positions) is declared at the inputs and
-// known everywhere else from here.
+// Two dimensions are equivalent if a factor of some operator runs along both,
+// if a value crosses a segment boundary, or if they belong to one parameter.
+// The inputs declare what a dimension means (samples, positions); these classes
+// make it known everywhere else.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,17 +21,18 @@ struct DimClass {
   std::int64_t size = 0;
   bool batch = false;    ///< counts samples
   bool sequence = false; ///< counts positions
-  bool whole = false;    ///< some norm or softmax reads it whole
+  bool whole = false;    ///< some norm or softmax reads all of it
   bool experts = false;  ///< counts experts
-  bool places = false;   ///< an expert's room for tokens
-  /// Major or only factor of a dimension, divisible; or one of a parameter.
+  bool places = false;   ///< an expert's capacity
+  /// A major or only factor of a dimension that divides, or a dimension of a
+  /// parameter.
   bool splittable = false;
-  /// Factor classes, major first, whose sizes multiply to this one's; empty
-  /// for a class that is not made of others.
+  /// Factor classes, major first, whose sizes multiply to this one's; empty if
+  /// the class is no product.
   std::vector<int> product;
 };
 
-/// Classes of a whole module, numbered in program order.
+/// The classes of a module, numbered in program order.
 class DimClasses {
 public:
   explicit DimClasses(mlir::ModuleOp module);
@@ -39,7 +40,7 @@ public:
   const std::vector<DimClass> &all() const { return classes; }
   const DimClass &of(mlir::Value value, unsigned dim) const;
   int indexOf(mlir::Value value, unsigned dim) const;
-  /// Class of factor `factor` of a compute op.
+  /// Returns the class of factor `factor` of a compute operator.
   int indexOf(mlir::Operation *op, int factor) const;
 
 private:
@@ -54,7 +55,7 @@ private:
   void number();
 
   std::vector<int> parents;
-  std::vector<DimClass> facts;                 // per node, joined by number()
+  std::vector<DimClass> facts;                 // per node, merged by number()
   llvm::DenseMap<mlir::Value, int> valueNodes; // of dimension 0
   llvm::DenseMap<mlir::Operation *, int> factorNodes; // of factor 0
   llvm::StringMap<mlir::Value> labelled; // parameters and accumulators

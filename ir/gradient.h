@@ -1,8 +1,8 @@
-//===- gradient.h - Building the backward half ------------------*- C++ -*-===//
+//===- gradient.h - Builds the backward half --------------------*- C++ -*-===//
 //
-// What an operator sees of reverse-mode differentiation: gradients of its
-// results come in, gradients of its operands go out. Values used several times
-// get the sum of their gradients, added in the order in which they are made.
+// Shows reverse-mode differentiation to an operator: it reads the gradients of
+// its results and adds gradients of its operands. A value with several users
+// gets the sum of their gradients, added in the order in which they are made.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,31 +23,31 @@ class GradientBuilder {
 public:
   explicit GradientBuilder(mlir::OpBuilder &opBuilder) : builder(opBuilder) {}
 
-  /// Where new operators go.
+  /// Inserts new operators.
   mlir::OpBuilder &builder;
 
-  /// Gradient of `value` so far, or null if nothing it feeds has one.
+  /// Returns the gradient of `value` so far; null if nothing it feeds has one.
   mlir::Value gradientOf(mlir::Value value) const {
     return gradients.lookup(value);
   }
 
-  /// True if anybody needs the gradient of `value`: it is a tensor of floats
-  /// and not an `mtp.input`.
+  /// Returns whether the gradient of `value` is needed: it is a floating-point
+  /// tensor and not an `mtp.input`.
   static bool wants(mlir::Value value);
 
-  /// Adds a term to the gradient of `value`; with one already there, an
-  /// `mtp.add` called `label` + ".sum" joins them (".sum2" for the second of
-  /// one label). Ignored unless wants(value).
+  /// Adds a term to the gradient of `value`. If there is one already, an
+  /// `mtp.add` called `label` + ".sum" adds them (".sum2" for the second of one
+  /// label). Does nothing unless wants(value).
   void add(mlir::Value value, mlir::Value gradient, llvm::StringRef label);
 
-  /// Starts from a known gradient (a block argument).
+  /// Sets a known gradient (a block argument).
   void seed(mlir::Value value, mlir::Value gradient) {
     gradients[value] = gradient;
   }
 
 private:
   llvm::DenseMap<mlir::Value, mlir::Value> gradients;
-  llvm::StringMap<unsigned> sums; ///< how many joins each label has made
+  llvm::StringMap<unsigned> sums; ///< number of sums per label
 };
 
 } // namespace mtplan::ir

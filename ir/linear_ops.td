@@ -41,6 +41,7 @@ def Mtp_EinsumOp : Mtp_ComputeOpBase<"einsum"> {
 }
 
 def Mtp_SumOp : Mtp_ComputeOpBase<"sum"> {
+  let costClass = "biasGradient";
   let summary = "Sums a tensor down to its trailing dimensions";
   let description = [{
     Keeps the last dimensions, as many as the result has, and sums over the

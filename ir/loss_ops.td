@@ -14,6 +14,7 @@
 include "compute_ops.td"
 
 def Mtp_VocabMaxOp : Mtp_ComputeOpBase<"vocab_max"> {
+  let costClass = "logitsRead";
   let summary = "Largest logit of each token";
   let description = [{
     Constraints:
@@ -29,6 +30,7 @@ def Mtp_VocabMaxOp : Mtp_ComputeOpBase<"vocab_max"> {
 }
 
 def Mtp_VocabSumExpOp : Mtp_ComputeOpBase<"vocab_sum_exp"> {
+  let costClass = "logitsRead";
   let summary = "Sum over the classes of exp(logit - maximum)";
   let description = [{
     Constraints:
@@ -80,6 +82,7 @@ def Mtp_TokenLossOp : Mtp_ComputeOpBase<"token_loss"> {
 }
 
 def Mtp_CrossEntropyGradOp : Mtp_ComputeOpBase<"cross_entropy_grad"> {
+  let costClass = "logitsGradient";
   let summary = "Gradient of the cross entropy with respect to the logits";
   let description = [{
     `(exp(logit - maximum) / sum_exp - [class is target]) / count` where the

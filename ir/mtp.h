@@ -1,6 +1,7 @@
-//===- mtp.h - The dialect, as C++ ------------------------------*- C++ -*-===//
+//===- mtp.h - The dialect in C++ -------------------------------*- C++ -*-===//
 //
-// Everything generated from mtp_ops.td, in the order its parts need each other.
+// Includes everything generated from mtp_ops.td, in the order of its
+// dependencies.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +18,7 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "ir/cost_class.h"
 #include "ir/factor_rule.h"
 #include "ir/gradient.h"
 
@@ -24,33 +26,36 @@ namespace mtplan::ir {
 class BackwardOp;
 class YieldOp;
 
-/// Bytes of all tensor operands and results, each value counted once.
+/// Counts the bytes of all tensor operands and results, each value once.
 std::int64_t bytesOfUses(mlir::Operation *op);
 
-/// Names of the module attributes.
+/// Names of the module's attributes.
 inline constexpr llvm::StringLiteral kMeshAttrName = "mtp.mesh";
 inline constexpr llvm::StringLiteral kStrategyAttrName = "mtp.strategy";
-/// Set, as a unit, once shapes are those of one rank.
+/// A unit attribute that is set once shapes are those of one rank.
 inline constexpr llvm::StringLiteral kPartitionedAttrName = "mtp.partitioned";
-/// Number of pipeline stages that the chunks of segments are dealt out to.
+/// Number of pipeline stages over which the chunks of segments are distributed.
 inline constexpr llvm::StringLiteral kStagesAttrName = "mtp.stages";
-/// The mesh axis whose ranks are the stages, once a step is split over them.
+/// The mesh axis whose ranks are the pipeline stages, once a step is split over
+/// them.
 inline constexpr llvm::StringLiteral kStageAxis = "pp";
 /// Layers of the model, for the scale of `residual` initialisation.
 inline constexpr llvm::StringLiteral kLayersAttrName = "mtp.layers";
-/// By stage, what it does in order, three numbers a task: 0 forward or 1
-/// backward, the chunk of the model, the micro-batch.
+/// The tasks of each stage in order, three numbers per task: 0 for forward or 1
+/// for backward, the chunk of the model, and the micro-batch.
 inline constexpr llvm::StringLiteral kTasksAttrName = "mtp.tasks";
-/// Per step.
+/// Number of micro-batches per step.
 inline constexpr llvm::StringLiteral kMicroBatchesAttrName =
     "mtp.micro_batches";
-/// Of an operation: where its results lie; of a segment or a backward half, its
-/// arguments; of mtp.accumulate, the accumulator; of mtp.store, the parameter.
+/// The places of an operation's results; of the arguments of a segment or a
+/// backward half; of the accumulator of mtp.accumulate; of the parameter of
+/// mtp.store.
 inline constexpr llvm::StringLiteral kPlacesAttrName = "mtp.places";
-/// Of mtp.adamw: the parameter, both moments and, if there is one, the master.
+/// The places of mtp.adamw: the parameter, both moments and, if there is one,
+/// the master.
 inline constexpr llvm::StringLiteral kStateAttrName = "mtp.state";
-/// Of an operation of the update: the copies of its parameter's segment that it
-/// runs for, the first counted from the segment's first, and how many.
+/// The layers for which an operation of the update runs: the first, counted
+/// from the first layer of the segment, and how many.
 inline constexpr llvm::StringLiteral kCopiesAttrName = "mtp.copies";
 } // namespace mtplan::ir
 

@@ -1,4 +1,4 @@
-//===- mtp_attrs.cpp - Text and soundness of the attributes ---------------===//
+//===- mtp_attrs.cpp - Syntax and verification of attributes --------------===//
 
 #include <limits>
 

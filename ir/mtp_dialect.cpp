@@ -1,4 +1,4 @@
-//===- mtp_dialect.cpp - Registration, and what is generated --------------===//
+//===- mtp_dialect.cpp - Registers the dialect ----------------------------===//
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -9,6 +9,7 @@
 #include "ir/mtp_dialect.cpp.inc"
 #include "ir/mtp_enums.cpp.inc"
 #include "ir/mtp_interfaces.cpp.inc"
+#include "ir/rules/pointwise.h"
 
 #define GET_OP_CLASSES
 #include "ir/mtp_ops.cpp.inc"

@@ -20,6 +20,9 @@ def Mtp_ComputeOp : OpInterface<"ComputeOp"> {
     InterfaceMethod<
       "Floating-point operations of one execution, a multiply-add being two",
       "double", "getFlops">,
+    InterfaceMethod<"What the time of the operator depends on",
+      "::mtplan::ir::CostClass", "getCostClass", (ins), "",
+      [{ return ::mtplan::ir::CostClass::traffic; }]>,
     InterfaceMethod<[{
         Builds the operators that turn the gradients of the results into
         gradients of the operands. Fails, with a diagnostic, for operators that

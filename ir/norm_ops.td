@@ -6,6 +6,7 @@
 include "compute_ops.td"
 
 def Mtp_LayerNormOp : Mtp_ComputeOpBase<"layer_norm"> {
+  let costClass = "layerNorm";
   let summary = "Normalises rows to mean 0 and variance 1, scales and shifts";
   let description = [{
     Over the last dimension, which cannot be split.
@@ -25,6 +26,7 @@ def Mtp_LayerNormOp : Mtp_ComputeOpBase<"layer_norm"> {
 }
 
 def Mtp_LayerNormGradOp : Mtp_ComputeOpBase<"layer_norm_grad"> {
+  let costClass = "layerNorm";
   let summary = "Gradients of a layer norm; mean and variance are made anew";
   let description = [{
     Statistics of a row come from the row that is in registers anyway, so none
@@ -48,6 +50,7 @@ def Mtp_LayerNormGradOp : Mtp_ComputeOpBase<"layer_norm_grad"> {
 }
 
 def Mtp_RmsNormOp : Mtp_ComputeOpBase<"rms_norm"> {
+  let costClass = "rmsNorm";
   let summary = "Divides rows by their root mean square and scales";
   let description = [{
     Over the last dimension, which cannot be split (Zhang and Sennrich 2019).
@@ -67,6 +70,7 @@ def Mtp_RmsNormOp : Mtp_ComputeOpBase<"rms_norm"> {
 }
 
 def Mtp_RmsNormGradOp : Mtp_ComputeOpBase<"rms_norm_grad"> {
+  let costClass = "rmsNorm";
   let summary = "Gradients of an RMS norm";
   let description = [{
     Constraints:

@@ -1,4 +1,9 @@
 //===- pointwise_ops.td - Element by element ------------------------------===//
+//
+// Each definition holds all that the compiler knows of its operator: shapes, the
+// factor rule, floating-point operations, the cost class and the gradient.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_IR_POINTWISE_OPS
 #define MTPLAN_IR_POINTWISE_OPS
@@ -6,44 +11,101 @@
 include "mlir/IR/EnumAttr.td"
 include "compute_ops.td"
 
-class Mtp_UnaryOp<string mnemonic>
+// An operator that goes element by element. All operands and results have one
+// shape, and every dimension may be split. `flops` is the work of an element: 1
+// for each arithmetic step and 8 for a transcendental function, the order of a
+// polynomial that gives single precision. `linear` lists groups of operands in
+// which the operator is jointly linear (FactorRule::linearGroups).
+class Mtp_PointwiseOp<string mnemonic, int flops, string linear>
     : Mtp_ComputeOpBase<mnemonic, [SameOperandsAndResultType]> {
-  let results = (outs AnyRankedTensor:$result);
   let hasVerifier = 0;
+  // The body of buildGradient. The operators of a backward half keep this one.
+  code gradient = [{
+      return refuseGradient(*this, gradients, kSecondOrder);
+  }];
+  let extraClassDefinition = !strconcat([{
+    ::mtplan::ir::FactorRule $cppClass::getFactorRule() {
+      return pointwiseRule(*this, }], linear, [{);
+    }
+    double $cppClass::getFlops() {
+      return }], !cast<string>(flops), [{ *
+             elementsOf(getOperation()->getResult(0));
+    }
+    ::llvm::LogicalResult
+    $cppClass::buildGradient(::mtplan::ir::GradientBuilder &gradients) {
+    }], gradient, [{
+    }
+  }]);
 }
 
-class Mtp_BinaryOp<string mnemonic>
-    : Mtp_ComputeOpBase<mnemonic, [SameOperandsAndResultType]> {
+class Mtp_UnaryOp<string mnemonic, int flops, string linear>
+    : Mtp_PointwiseOp<mnemonic, flops, linear> {
+  let results = (outs AnyRankedTensor:$result);
+}
+
+class Mtp_BinaryOp<string mnemonic, int flops, string linear>
+    : Mtp_PointwiseOp<mnemonic, flops, linear> {
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$lhs,
                        AnyRankedTensor:$rhs);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $label `(` $lhs `,` $rhs `)` attr-dict `:` type($result)
   }];
-  let hasVerifier = 0;
 }
 
-def Mtp_AddOp : Mtp_BinaryOp<"add"> {
+def Mtp_AddOp : Mtp_BinaryOp<"add", 1, "{{0, 1}}"> {
   let summary = "Adds two tensors of one shape";
   let description = [{
     The residual connection, and the sum of gradients of a value used twice.
     Linear in both operands together: two partial values give a partial sum.
   }];
+  let costClass = "residual";
+  let gradient = [{
+      if (::mlir::Value above = gradients.gradientOf(getResult())) {
+        gradients.add(getLhs(), above, getLabel());
+        gradients.add(getRhs(), above, getLabel());
+      }
+      return ::llvm::success();
+  }];
 }
 
-def Mtp_MulOp : Mtp_BinaryOp<"mul"> {
+def Mtp_MulOp : Mtp_BinaryOp<"mul", 1, "{{0}, {1}}"> {
   let summary = "Multiplies two tensors of one shape, element by element";
+  let gradient = [{
+      ::mlir::Value above = gradients.gradientOf(getResult());
+      if (!above)
+        return ::llvm::success();
+      auto product = [&](::mlir::Value operand, ::mlir::Value other,
+                         ::llvm::StringRef suffix) {
+        if (GradientBuilder::wants(operand))
+          gradients.add(operand,
+                        gradients.builder.create<MulOp>(
+                            getLoc(), (getLabel() + suffix).str(), above,
+                            other).getResult(),
+                        getLabel());
+      };
+      product(getLhs(), getRhs(), ".dlhs");
+      product(getRhs(), getLhs(), ".drhs");
+      return ::llvm::success();
+  }];
 }
 
-def Mtp_ScaleOp : Mtp_UnaryOp<"scale"> {
+def Mtp_ScaleOp : Mtp_UnaryOp<"scale", 1, "{{0}}"> {
   let summary = "Multiplies a tensor by a constant";
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input, F64Attr:$factor);
   let assemblyFormat = [{
     $label `(` $input `)` `by` $factor attr-dict `:` type($result)
   }];
+  let gradient = [{
+      return addInputGradient(*this, gradients, ".dx",
+          [&](::llvm::StringRef label, ::mlir::Value above) {
+            return gradients.builder.create<ScaleOp>(getLoc(), label, above,
+                                                     getFactor());
+          });
+  }];
 }
 
-def Mtp_DropoutOp : Mtp_UnaryOp<"dropout"> {
+def Mtp_DropoutOp : Mtp_UnaryOp<"dropout", 2, "{{0}}"> {
   let summary = "Zeroes elements at random and scales the rest";
   let description = [{
     Keeps an element with probability 1 - `rate` and divides it by that. Whether
@@ -60,6 +122,15 @@ def Mtp_DropoutOp : Mtp_UnaryOp<"dropout"> {
     $label `(` $input `)` attr-dict `:` type($result)
   }];
   let hasVerifier = 1;
+  let costClass = "dropout";
+  // The mask is drawn by name, so the backward operator drops the same elements.
+  let gradient = [{
+      return addInputGradient(*this, gradients, ".dx",
+          [&](::llvm::StringRef label, ::mlir::Value above) {
+            return gradients.builder.create<DropoutOp>(getLoc(), label, above,
+                                                       getRate(), getMask());
+          });
+  }];
 }
 
 def Mtp_Activation : I32EnumAttr<"Activation", "a pointwise nonlinearity", [
@@ -72,7 +143,7 @@ def Mtp_Activation : I32EnumAttr<"Activation", "a pointwise nonlinearity", [
   let cppNamespace = "::mtplan::ir";
 }
 
-def Mtp_ActivationOp : Mtp_UnaryOp<"activation"> {
+def Mtp_ActivationOp : Mtp_UnaryOp<"activation", 8, "{}"> {
   let summary = "Applies a nonlinearity element by element";
   let description = [{
     `gelu` is the exact form with erf, `gelu_tanh` the approximation of GPT-2.
@@ -88,9 +159,17 @@ def Mtp_ActivationOp : Mtp_UnaryOp<"activation"> {
   let assemblyFormat = [{
     $label $kind `(` $input `)` attr-dict `:` type($result)
   }];
+  let costClass = "activation";
+  let gradient = [{
+      return addInputGradient(*this, gradients, ".grad",
+          [&](::llvm::StringRef label, ::mlir::Value above) {
+            return gradients.builder.create<ActivationGradOp>(
+                getLoc(), label, getKind(), getInput(), above);
+          });
+  }];
 }
 
-def Mtp_ActivationGradOp : Mtp_UnaryOp<"activation_grad"> {
+def Mtp_ActivationGradOp : Mtp_UnaryOp<"activation_grad", 12, "{{1}}"> {
   let summary = "Gradient of a nonlinearity, from its input";
   let description = [{
     Linear in `gradient`: with `input` whole, a partial gradient stays partial.
@@ -100,19 +179,32 @@ def Mtp_ActivationGradOp : Mtp_UnaryOp<"activation_grad"> {
   let assemblyFormat = [{
     $label $kind `(` $input `,` $gradient `)` attr-dict `:` type($result)
   }];
+  let costClass = "activation";
 }
 
-def Mtp_SwigluOp : Mtp_BinaryOp<"swiglu"> {
+def Mtp_SwigluOp : Mtp_BinaryOp<"swiglu", 10, "{{1}}"> {
   let summary = "silu(gate) times up";
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$gate,
                        AnyRankedTensor:$up);
   let assemblyFormat = [{
     $label `(` $gate `,` $up `)` attr-dict `:` type($result)
   }];
+  let costClass = "gated";
+  let gradient = [{
+      ::mlir::Value above = gradients.gradientOf(getResult());
+      if (!above)
+        return ::llvm::success();
+      ::mlir::Type type = getResult().getType();
+      auto terms = gradients.builder.create<SwigluGradOp>(
+          getLoc(), type, type, (getLabel() + ".grad").str(), getGate(),
+          getUp(), above);
+      gradients.add(getGate(), terms.getGateGradient(), getLabel());
+      gradients.add(getUp(), terms.getUpGradient(), getLabel());
+      return ::llvm::success();
+  }];
 }
 
-def Mtp_SwigluGradOp
-    : Mtp_ComputeOpBase<"swiglu_grad", [SameOperandsAndResultType]> {
+def Mtp_SwigluGradOp : Mtp_PointwiseOp<"swiglu_grad", 16, "{{2}}"> {
   let summary = "Gradients of silu(gate) times up";
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$gate,
                        AnyRankedTensor:$up, AnyRankedTensor:$gradient);
@@ -122,7 +214,48 @@ def Mtp_SwigluGradOp
     $label `(` $gate `,` $up `,` $gradient `)` attr-dict `:`
     type($gate_gradient)
   }];
-  let hasVerifier = 0;
+  let costClass = "gated";
+}
+
+def Mtp_LogitSoftcapOp : Mtp_UnaryOp<"logit_softcap", 10, "{}"> {
+  let summary = "Bounds numbers smoothly: cap times tanh(input / cap)";
+  let description = [{
+    Keeps numbers between -`cap` and `cap`, and small ones as they are (Gemma Team
+    2024, section 2). Attention caps its scores by itself: see `softcap` there.
+
+    Constraints:
+    - `cap` is above 0.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
+                       Mtp_PositiveF64:$cap);
+  let assemblyFormat = [{
+    $label `(` $input `)` attr-dict `:` type($result)
+  }];
+  let costClass = "activation";
+  let gradient = [{
+      return addInputGradient(*this, gradients, ".grad",
+          [&](::llvm::StringRef label, ::mlir::Value above) {
+            return gradients.builder.create<LogitSoftcapGradOp>(
+                getLoc(), label, getResult(), above, getCap());
+          });
+  }];
+}
+
+def Mtp_LogitSoftcapGradOp : Mtp_UnaryOp<"logit_softcap_grad", 4, "{{1}}"> {
+  let summary = "Gradient of a soft cap, from its result";
+  let description = [{
+    The slope at an element is 1 - (output / cap)^2, so that the input need not be
+    kept.
+
+    Constraints:
+    - `cap` is above 0.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$output,
+                       AnyRankedTensor:$gradient, Mtp_PositiveF64:$cap);
+  let assemblyFormat = [{
+    $label `(` $output `,` $gradient `)` attr-dict `:` type($result)
+  }];
+  let costClass = "activation";
 }
 
 #endif // MTPLAN_IR_POINTWISE_OPS

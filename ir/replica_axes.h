@@ -1,4 +1,4 @@
-//===- replica_axes.h - Axes over which gradients are summed ----*- C++ -*-===//
+//===- replica_axes.h - Axes over which gradients are reduced ---*- C++ -*-===//
 
 #ifndef MTPLAN_IR_REPLICA_AXES_H
 #define MTPLAN_IR_REPLICA_AXES_H
@@ -7,8 +7,8 @@
 
 namespace mtplan::ir {
 
-/// Whether ranks along the axis are replicas of each other: layers have no
-/// traffic over it, but for the weights and gradients that ZeRO splits.
+/// Returns whether ranks along the axis are replicas of each other: layers
+/// communicate over it only for weights and gradients that ZeRO shards.
 inline bool isReplicaAxis(llvm::StringRef axis) {
   return axis == "dp" || axis == "zero";
 }

@@ -1,4 +1,4 @@
-//===- structure_ops.cpp - Text of segments and their halves --------------===//
+//===- structure_ops.cpp - Syntax of segments and their halves ------------===//
 
 #include "mlir/IR/Builders.h"
 

@@ -6,7 +6,10 @@
 //   differentiate/  backward halves, update
 //   layout/         the bridge to planner/, applying what it chose
 //   communicate/    local shapes and collectives
-//   schedule/       recomputation, a program for every stage
+//   fuse/           what one kernel computes
+//   schedule/       recomputation, a program for every stage, what begins sums,
+//                   streams
+//   memory/         a place for every tensor
 //   verify/         proofs: shrinking, interpreting, mutating
 //
 // Neighbours: ir/ (what is rewritten) and planner/ (what chooses). Only

@@ -13,7 +13,7 @@
 
 namespace mtplan::planner {
 
-/// All divisors of `number` >= 1, ascending. O(sqrt(number)).
+/// Returns all divisors of `number` >= 1, ascending. O(sqrt(number)).
 inline std::vector<std::int64_t> divisorsOf(std::int64_t number) {
   std::vector<std::int64_t> low, high;
   for (std::int64_t d = 1; d <= number / d; ++d)
@@ -38,8 +38,8 @@ std::string listText(const std::vector<Number> &numbers, const char *last) {
   return text;
 }
 
-/// Of `allowed`, ascending, the nearest below and above each that is `wanted`,
-/// of which none is among them: "4 and 8"; "none" if `allowed` is empty.
+/// Returns the nearest of `allowed` (ascending) below and above each `wanted`
+/// number, none of which is allowed: "4 and 8"; "none" if `allowed` is empty.
 std::string nearestOf(const std::vector<std::int64_t> &allowed,
                       const std::vector<std::int64_t> &wanted);
 

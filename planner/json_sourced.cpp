@@ -4,9 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_pointer.h"
+
 namespace mtplan::planner {
 
-using nlohmann::json;
+using json = base::Json;
 
 const json *SourcedFields::value(const std::string &key) {
   const json *quantity = plain.find(key);
@@ -18,7 +20,7 @@ const json *SourcedFields::value(const std::string &key) {
                                "\"source\": \"where it is from\"}");
     return nullptr;
   }
-  JsonFields fields(*quantity, pointer, errors);
+  base::JsonFields fields(*quantity, pointer, errors);
   const json *inner = fields.need("value");
   const json *source = fields.find("source");
   if (!source || !source->is_string() ||
@@ -30,20 +32,21 @@ const json *SourcedFields::value(const std::string &key) {
 }
 
 std::optional<double> SourcedFields::optional(const std::string &key,
-                                              const NumberRange &range) {
+                                              const base::NumberRange &range) {
   const json *inner = value(key);
   if (!inner)
     return std::nullopt;
-  return readNumber(*inner, pointerTo(key), range, errors);
+  return base::readNumber(*inner, pointerTo(key), range, errors);
 }
 
-double SourcedFields::number(const std::string &key, const NumberRange &range) {
+double SourcedFields::number(const std::string &key,
+                             const base::NumberRange &range) {
   plain.need(key);
   return optional(key, range).value_or(range.least);
 }
 
-double SourcedFields::number(const std::string &key, const NumberRange &range,
-                             double fallback) {
+double SourcedFields::number(const std::string &key,
+                             const base::NumberRange &range, double fallback) {
   return optional(key, range).value_or(fallback);
 }
 
@@ -52,20 +55,20 @@ std::int64_t SourcedFields::count(const std::string &key, std::int64_t most) {
   const json *inner = value(key);
   if (!inner)
     return 1;
-  return readInteger(*inner, pointerTo(key), 1, most, errors).value_or(1);
+  return base::readInteger(*inner, pointerTo(key), 1, most, errors).value_or(1);
 }
 
 bool SourcedFields::flag(const std::string &key) {
   plain.need(key);
   if (!value(key))
     return false;
-  JsonFields fields(*plain.find(key), plain.pointerTo(key), errors);
+  base::JsonFields fields(*plain.find(key), plain.pointerTo(key), errors);
   return fields.boolean("value", false);
 }
 
 std::vector<std::vector<double>>
 SourcedFields::rows(const std::string &key,
-                    const std::vector<NumberRange> &ranges) {
+                    const std::vector<base::NumberRange> &ranges) {
   std::vector<std::vector<double>> result;
   const json *list = value(key);
   if (!list)
@@ -80,7 +83,7 @@ SourcedFields::rows(const std::string &key,
   }
   for (std::size_t i = 0; i < list->size(); ++i) {
     const json &row = (*list)[i];
-    std::string pointer = childPointer(where, i);
+    std::string pointer = base::childPointer(where, i);
     if (!isRow(row)) {
       errors.push_back(pointer + ": must be an array of " +
                        std::to_string(ranges.size()) + " numbers");
@@ -88,9 +91,10 @@ SourcedFields::rows(const std::string &key,
     }
     result.emplace_back();
     for (std::size_t c = 0; c < ranges.size(); ++c)
-      result.back().push_back(
-          readNumber(row[c], childPointer(pointer, c), ranges[c], errors)
-              .value_or(1));
+      result.back().push_back(base::readNumber(row[c],
+                                               base::childPointer(pointer, c),
+                                               ranges[c], errors)
+                                  .value_or(1));
   }
   return result;
 }
@@ -109,12 +113,13 @@ std::vector<std::string> SourcedFields::texts(const std::string &key) {
     if (const json &text = (*list)[i]; text.is_string())
       result.push_back(text.get<std::string>());
     else
-      errors.push_back(childPointer(pointerTo(key), i) + ": must be a string");
+      errors.push_back(base::childPointer(pointerTo(key), i) +
+                       ": must be a string");
   return result;
 }
 
 std::vector<double> SourcedFields::numbers(const std::string &key,
-                                           const NumberRange &range) {
+                                           const base::NumberRange &range) {
   std::vector<double> result;
   const json *list = value(key);
   if (!list)
@@ -125,9 +130,9 @@ std::vector<double> SourcedFields::numbers(const std::string &key,
     return result;
   }
   for (std::size_t i = 0; i < list->size(); ++i)
-    result.push_back(
-        readNumber((*list)[i], childPointer(where, i), range, errors)
-            .value_or(1));
+    result.push_back(base::readNumber((*list)[i], base::childPointer(where, i),
+                                      range, errors)
+                         .value_or(1));
   return result;
 }
 

@@ -20,8 +20,8 @@
 
 namespace mtplan::planner {
 
-/// A double that only meets its own kind. Scaling by a plain number keeps the
-/// unit; dividing two of a kind gives a plain number.
+/// A double that combines with its own kind alone. Scaling by a plain number
+/// keeps the unit; dividing two of a kind gives a plain number.
 template <typename Tag> struct Quantity {
   double value = 0.0;
 

@@ -16,7 +16,7 @@ scripts/build.sh fuzz "${@/#/fuzz_}"
 
 status=0
 for target in "$@"; do
-  mapfile -t seeds < <(scripts/seeds.sh "$target")
+  mapfile -t seeds < <(scripts/seeds.sh "$target" build/fuzz)
   found=build/fuzz/corpus/$target
   mkdir -p "$found" build/fuzz/crashes
   log=build/fuzz/$target.log

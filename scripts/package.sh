@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Builds what goes into packages (cmake/package.cmake) and writes the archives
-# to build/. Says so where the suites for GPUs are not in them: without CUDA, or
-# (cudnn_tests, and cuDNN's attention in mtrun) without cuDNN.
+# Builds what goes into packages (cmake/package.cmake), with device code for all
+# architectures, and writes the archives to build/. A warning names each GPU suite
+# that is missing: both need CUDA, and cudnn_tests needs cuDNN.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-scripts/build.sh release package_contents
-log=build/release/package.log
-cpack --config build/release/CPackConfig.cmake >"$log" 2>&1 || {
+scripts/build.sh package package_contents
+log=build/package/package.log
+cpack --config build/package/CPackConfig.cmake >"$log" 2>&1 || {
   cat "$log" >&2
   exit 1
 }

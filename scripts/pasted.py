@@ -18,7 +18,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = ["README.md", "examples/README.md", "docs/measurements-format.md",
-         "docs/stand-alone.md"]
+         "docs/planning.md", "docs/stand-alone.md"]
 
 
 def printed(command, binaries, scratch):

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# seeds.sh <fuzz target>: the folders it starts from, one a line: its committed
-# corpus, then the examples that are inputs of the same kind.
+# seeds.sh <fuzz target> <build folder>: prints the folders that the target starts
+# from, one a line: its named inputs, those that the build unpacked from its
+# archive, and the examples that are inputs of the same kind.
 set -euo pipefail
 root=$(realpath "$(dirname "$0")/..")
 
 folders=("tests/fuzz/corpus/$1")
+unpacked=$2/tests/fuzz/corpus/$1
 case $1 in
 machine) folders+=(examples/machines) ;;
 software) folders+=(examples/software) ;;
@@ -16,6 +18,6 @@ native_json)
   folders+=(tests/ir/inputs/native/{good,bad_schema,bad_meaning})
   ;;
 esac
-for folder in "${folders[@]}"; do
-  [ ! -d "$root/$folder" ] || printf '%s\n' "$root/$folder"
+for folder in "${folders[@]/#/$root/}" "$unpacked"; do
+  [ ! -d "$folder" ] || printf '%s\n' "$folder"
 done

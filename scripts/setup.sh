@@ -8,7 +8,7 @@ packages=(
   cmake ninja-build ccache g++ make git
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools zlib1g-dev
   libboost-dev libboost-graph-dev libboost-context-dev libeigen3-dev nlohmann-json3-dev
-  libcli11-dev libfmt-dev libjemalloc-dev libdnnl-dev libopenmpi-dev
+  libcli11-dev libtomlplusplus-dev libfmt-dev libjemalloc-dev libdnnl-dev libopenmpi-dev
   libxxhash-dev
   # testing and measuring
   libgtest-dev libgmock-dev libbenchmark-dev libvalijson-dev python3 jq

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Everything: all tests with the heavy ones, the same under AddressSanitizer and
-# UBSan, then every fuzzer for FUZZ_SECONDS. Goes on after a failure, so that
-# one run shows them all; fails if any part did.
+# Runs all tests with the heavy ones over device code for all architectures, the
+# same under AddressSanitizer and UBSan, then every fuzzer for FUZZ_SECONDS. A
+# failure does not end the run, so that one run shows all failures.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -19,7 +19,7 @@ inBuild() {
   scripts/build.sh "$1" && scripts/run_tests.sh "build/$1" "${@:2}"
 }
 
-part 'release, heavy tests included' inBuild release
+part 'release, heavy tests included' inBuild package
 part 'AddressSanitizer and UBSan' inBuild asan --label-exclude 'heavy|lint'
 part "fuzzing, ${FUZZ_SECONDS:-600} s a target" scripts/fuzz.sh
 

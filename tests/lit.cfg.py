@@ -28,7 +28,7 @@ if os.environ.get("MTPLAN_TEST_ALL"):
 config.substitutions.append(
     ("%examples", os.path.join(config.mtplan_source, "examples")))
 
-# What programs that stand alone are built with (tests/source).
+# What programs that stand alone are built with (tests/codegen/source).
 programs = os.path.join(config.mtplan_build, "tests", "programs.json")
 if os.path.exists(programs):
     config.environment["MTPLAN_PROGRAMS"] = programs
@@ -38,4 +38,4 @@ if os.path.exists(programs):
             config.available_features.add("emulated")
 config.substitutions.append(
     ("%check-program",
-     os.path.join(config.test_source_root, "source", "check_program.py")))
+     os.path.join(config.test_source_root, "codegen", "source", "check_program.py")))

@@ -1,4 +1,4 @@
-//===- collective_fit.cpp - How far the model is from measurements --------===//
+//===- collective_fit.cpp - Errors of predicted collectives ---------------===//
 //
 //   collective_fit <collectives.csv> <machines.csv> [--rows]
 //
@@ -16,12 +16,11 @@
 #include <string>
 #include <vector>
 
-#include "tools/collective_rows.h"
+#include "tools/validate/collective_rows.h"
 
 namespace {
 
 using mtplan::tools::CollectiveRow;
-using mtplan::tools::MachineOf;
 
 std::string readFile(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
@@ -42,7 +41,7 @@ void printGroup(const std::vector<CollectiveRow> &rows) {
 }
 
 int run(const std::string &table, const std::string &map, bool each) {
-  std::vector<MachineOf> machines =
+  const std::vector<mtplan::tools::MachineOf> machines =
       mtplan::tools::readMachineMap(readFile(map));
   constexpr double kMiB = 1024.0 * 1024.0;
   std::vector<CollectiveRow> rows =
@@ -53,9 +52,8 @@ int run(const std::string &table, const std::string &map, bool each) {
                   "predicted %9.1f us  %+6.1f%%\n",
                   row.line, row.gpus, row.bytes / kMiB, row.measured * 1e6,
                   row.predicted * 1e6, 100 * row.error());
-
   std::printf(" rows    median  source, hardware\n");
-  // Groups in the order of their first row.
+  // Groups are in the order of their first row.
   std::vector<std::vector<CollectiveRow>> groups;
   std::size_t priced = 0;
   for (const CollectiveRow &row : rows) {
@@ -71,7 +69,7 @@ int run(const std::string &table, const std::string &map, bool each) {
   }
   for (const std::vector<CollectiveRow> &group : groups)
     printGroup(group);
-  for (const MachineOf &entry : machines)
+  for (const auto &entry : machines)
     if (entry.machine.empty())
       std::printf("left out: %s: %s\n", entry.hardware.c_str(),
                   entry.reason.c_str());
@@ -87,9 +85,9 @@ int run(const std::string &table, const std::string &map, bool each) {
 int main(int argc, char **argv) {
   bool each = argc == 4 && std::string(argv[3]) == "--rows";
   if (argc != 3 && !each) {
-    std::fprintf(stderr,
-                 "usage: collective_fit <collectives.csv> <machines.csv> "
-                 "[--rows]\n");
+    std::fputs("usage: collective_fit <collectives.csv> <machines.csv> "
+               "[--rows]\n",
+               stderr);
     return 2;
   }
   try {

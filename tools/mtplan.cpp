@@ -7,10 +7,11 @@
 
 #include <unistd.h>
 
-#include "tools/command.h"
+#include "tools/command/command.h"
 
 int main(int argc, char **argv) {
-  // A file that may not grow (ulimit -f) is said as a full disk is.
+  // Ignores SIGXFSZ, so that a write beyond the file-size limit fails like a
+  // full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   mtplan::tools::Terminal terminal;
   const char *term = std::getenv("TERM");

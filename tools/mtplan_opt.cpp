@@ -1,4 +1,4 @@
-//===- mtplan_opt.cpp - Runs any pass over textual IR ---------------------===//
+//===- mtplan_opt.cpp - Runs any pass over MLIR text ----------------------===//
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"

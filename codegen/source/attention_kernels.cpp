@@ -21,15 +21,20 @@ std::string ofWidths(const KernelWriter &to, const char *function) {
          ">";
 }
 
+/// Returns the channels of a head: the constant D, where a plan has one width.
+std::string widthText(const KernelWriter &to, std::int64_t width) {
+  return to.names.isConstant("D", width) ? "D" : to.count(width);
+}
+
 std::string boolText(bool value) { return value ? "true" : "false"; }
 
 /// The row of the biases' table for every distance: looked up, so made once.
 std::string bucketsText(const KernelWriter &to, std::size_t table) {
   const std::vector<std::string> given = {
-      to.count(to.shapeIn(0)[1]),
-      to.count(to.shapeIn(1)[1]),
+      to.extent(to.input(0), 1),
+      to.extent(to.input(1), 1),
       to.names.offset(to.instruction.inputs[0], 1),
-      to.count(to.shapeIn(table)[0]),
+      to.extent(to.input(table), 0),
       to.count(to.spec.integer("max_distance", 0)),
       boolText(to.spec.integer("causal", 0) == 0)};
   std::string arguments;
@@ -39,35 +44,60 @@ std::string bucketsText(const KernelWriter &to, std::size_t table) {
          ", [&] { return biasRows(" + arguments + "); })";
 }
 
+/// Returns how many heads the last dimension of queries or keys holds, of all
+/// ranks or of one: "H", "H / tp".
+std::string headsText(const KernelWriter &to, const Tensor &tensor,
+                      std::int64_t width, bool isLocal) {
+  const Extent whole = to.names.whole(tensor, 2),
+               own = to.names.local(tensor, 2);
+  const std::int64_t heads = whole.value / width;
+  std::string name = to.names.isConstant("H", heads)    ? "H"
+                     : to.names.isConstant("KV", heads) ? "KV"
+                                                        : "";
+  if (name.empty())
+    return to.count(isLocal ? own.value / width : heads);
+  if (!isLocal || own.value == whole.value)
+    return name;
+  std::string ranks; // "C / tp" and "H / tp * D" have the same ones
+  for (std::size_t at = own.text.find(" / "); at != std::string::npos;
+       at = own.text.find(" / ", at + 1))
+    ranks += own.text.substr(at, own.text.find(' ', at + 3) - at);
+  return ranks.empty() ? to.count(own.value / width) : name + ranks;
+}
+
 /// Declares `all`, the heads of an attention.
 /// \param table  place of the biases among the operands
 void writeHeads(const KernelWriter &to, std::size_t table) {
-  const std::vector<std::int64_t> &q = to.shapeIn(0), &k = to.shapeIn(1);
+  const Tensor &q = to.input(0), &k = to.input(1);
   const std::int64_t width = to.spec.integer("head_dim", 1);
   if (width > kMostWidth)
     to.refuse("has head_dim " + to.count(width) +
               ", of which GPUs take at most " + to.count(kMostWidth));
-  Tensor byHead = to.instruction.inputs[0];
-  byHead.shape[2] /= width;
-  const std::int64_t heads = byHead.shape[2];
+  const std::string heads = headsText(to, q, width, true),
+                    place = to.names.offset(q, 2);
   std::vector<std::string> members = {
-      ".width = " + to.count(width),
-      ".batch = " + to.count(q[0]),
-      ".queries = " + to.count(q[1]),
-      ".heads = " + to.count(heads),
-      ".keys = " + to.count(k[1]),
-      ".keyHeads = " + to.count(k[2] / width),
+      ".width = " + widthText(to, width),
+      ".batch = " + to.extent(q, 0),
+      ".queries = " + to.extent(q, 1),
+      ".heads = " + heads,
+      ".keys = " + to.extent(k, 1),
+      ".keyHeads = " + headsText(to, k, width, true),
       ".causal = " + boolText(to.spec.integer("causal", 0) != 0),
       ".scale = " + numberText(to.spec.number("scale", 1.0)),
-      ".samples = " + to.names.span(byHead, 0),
-      ".positions = " + to.names.span(byHead, 1),
-      ".firstHead = " + to.names.offset(byHead, 2),
-      ".allHeads = " + to.count(heads * to.names.ranksAlong(byHead, 2)),
+      ".samples = " + to.names.span(q, 0),
+      ".positions = " + to.names.span(q, 1),
+      ".firstHead = " + (place == "0"
+                             ? place
+                             : to.names.place(q, 2) + " * " + grouped(heads)),
+      ".allHeads = " + headsText(to, q, width, false),
       ".microBatch = now.microBatch"};
   if (to.instruction.inputs.size() > table) {
     members.push_back(".table = " + to.in(table));
     members.push_back(".buckets = " + bucketsText(to, table));
   }
+  if (to.spec.find("softcap"))
+    members.push_back(".softcap = " +
+                      numberText(to.spec.number("softcap", 0.0)));
   to.text.call("const Heads all{", members, "};");
 }
 
@@ -89,15 +119,14 @@ void writeAttentionGrad(const KernelWriter &to) {
   to.callAs(ofWidths(to, "attentionGradOf"),
             {"{" + to.in(0), to.in(1), to.in(2), to.in(5) + "}", to.in(3),
              to.in(4), to.out(0), to.out(1), to.out(2), to.out(3),
-             to.count(biased ? elementsOf(to.instruction.outputs[3]) : 0),
-             "all", to.masks(),
+             biased ? to.elements(to.output(3)) : "0", "all", to.masks(),
              to.scratch(to.of("attentionGradScratch") + "(all, " +
                         boolText(biased) + ")")});
   to.text.close();
 }
 
 void writeRope(const KernelWriter &to) {
-  const std::vector<std::int64_t> &shape = to.shapeIn(0);
+  const Tensor &from = to.input(0);
   const std::int64_t pairs = to.spec.integer("rotary_dim", 0) / 2;
   const std::string powers =
       numberText(to.spec.number("theta", 1e4)) + ", " + to.count(pairs);
@@ -107,12 +136,11 @@ void writeRope(const KernelWriter &to) {
       {to.in(0), to.out(0),
        "table<double>(now, " + quoted("rope " + powers) +
            ", [] { return ropeFrequencies(" + powers + "); })",
-       to.count(shape[0]),
+       to.extent(from, 0),
        "Rotation" +
            listText(std::vector<std::string>{
-               to.count(shape[1]), to.names.offset(to.instruction.inputs[0], 1),
-               to.count(shape[2]), to.count(to.spec.integer("head_dim", 1)),
-               to.count(pairs),
+               to.extent(from, 1), to.names.offset(from, 1), to.extent(from, 2),
+               widthText(to, to.spec.integer("head_dim", 1)), to.count(pairs),
                boolText(to.spec.integer("interleaved", 0) != 0),
                to.spec.integer("inverse", 0) != 0 ? "-1.0" : "1.0"})});
 }
@@ -120,7 +148,7 @@ void writeRope(const KernelWriter &to) {
 /// Whether this rank has a sequence's first position: 0, or -1.
 std::string sequenceText(const KernelWriter &to, const Tensor &tensor) {
   const std::string offset = to.names.offset(tensor, 1);
-  return "Sequence{" + to.count(tensor.shape[1]) + ", " +
+  return "Sequence{" + to.extent(tensor, 1) + ", " +
          (offset == "0" ? "0" : offset + " == 0 ? 0 : -1") + "}";
 }
 
@@ -129,19 +157,17 @@ std::string tableText(const KernelWriter &to, const Tensor &tensor,
   const std::string own = to.names.offset(tensor, 1),
                     held = to.names.offset(table, 0);
   return "PositionTable{" + (own == held ? "0" : own + " - " + held) + ", " +
-         to.count(table.shape[0]) + "}";
+         to.extent(table, 0) + "}";
 }
 
 void writeFirst(const KernelWriter &to, const char *function,
                 const Tensor &whole) {
-  const Tensor &result = to.instruction.outputs[0];
-  const std::int64_t width = result.shape.back();
+  const Tensor &result = to.output(0);
   std::vector<std::string> arguments;
   for (std::size_t i = 0; i < to.instruction.inputs.size(); ++i)
     arguments.push_back(to.in(i));
   for (const std::string &one :
-       {to.out(0), to.count(elementsOf(result) / width), to.count(width),
-        sequenceText(to, whole)})
+       {to.out(0), to.rows(result), to.width(result), sequenceText(to, whole)})
     arguments.push_back(one);
   to.needs("position.cuh");
   to.call(function, arguments);
@@ -149,8 +175,9 @@ void writeFirst(const KernelWriter &to, const char *function,
 
 void writePutFirstGrad(const KernelWriter &to) {
   const std::string sizes =
-      "ColumnSizes" + listText(std::vector<std::int64_t>{to.shapeIn(0)[0], 1,
-                                                         to.shapeIn(0)[2]});
+      "ColumnSizes" +
+      listText(std::vector<std::string>{to.extent(to.input(0), 0), "1",
+                                        to.extent(to.input(0), 2)});
   to.needs("position.cuh");
   to.call("putFirstGrad",
           {to.in(0), to.out(0), to.out(1), sizes,
@@ -159,13 +186,11 @@ void writePutFirstGrad(const KernelWriter &to) {
 }
 
 void writePosition(const KernelWriter &to) {
-  const Tensor &from = to.instruction.inputs[0];
-  const std::int64_t width = from.shape[2];
+  const Tensor &from = to.input(0);
   to.needs("position.cuh");
   to.call("positionEmbedding",
-          {to.in(0), to.in(1), to.out(0), to.count(elementsOf(from) / width),
-           to.count(width), tableText(to, from, to.instruction.inputs[1]),
-           to.count(from.shape[1])});
+          {to.in(0), to.in(1), to.out(0), to.rows(from), to.width(from),
+           tableText(to, from, to.input(1)), to.extent(from, 1)});
 }
 
 void writePositionGrad(const KernelWriter &to) {
@@ -173,8 +198,7 @@ void writePositionGrad(const KernelWriter &to) {
   to.needs("position.cuh");
   to.call("positionEmbeddingGrad",
           {to.in(0), to.out(0), tableText(to, from, to.instruction.outputs[0]),
-           to.count(from.shape[0]), to.count(from.shape[1]),
-           to.count(from.shape[2])});
+           to.extent(from, 0), to.extent(from, 1), to.extent(from, 2)});
 }
 
 } // namespace

@@ -8,7 +8,7 @@ using namespace runtime;
 
 namespace {
 
-// Who made what a collective takes.
+// Returns the operator that made a collective's operand.
 std::string originOf(const Program &program, const Instruction &instruction) {
   const Instruction *last = nullptr;
   for (const Instruction &early : program.instructions) {

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <map>
 
-#include "codegen/source/device_text.h"
+#include "codegen/source/dimension_names.h"
+#include "codegen/source/program_headers.h"
+#include "codegen/source/schedule_lines.h"
 #include "codegen/source/stage_names.h"
 #include "codegen/source/stage_source.h"
 #include "runtime/plan/index.h"
@@ -16,7 +18,7 @@ using namespace runtime;
 
 namespace {
 
-/// Calls `see(instruction)` for all of the plan.
+/// Calls `see(instruction)` for each instruction of the plan.
 template <typename See> void forInstructions(const Plan &plan, See see) {
   for (const Stage &stage : plan.stages)
     for (const Program &program : stage.programs)
@@ -24,7 +26,7 @@ template <typename See> void forInstructions(const Plan &plan, See see) {
         see(instruction);
 }
 
-/// What goes from one stage to another in a step.
+/// The messages from one stage to another in a step.
 struct Traffic {
   std::vector<int> sent, received; ///< channels, in order
   std::int64_t bytes = 0;
@@ -56,10 +58,15 @@ TrafficByStages trafficOf(const Plan &plan) {
   return all;
 }
 
+const char *const kRule = "//===-----------------------------------------------"
+                          "-----------------------===//";
+
+/// Writes all files of a program.
 class ProgramSource {
 public:
   explicit ProgramSource(const Plan &thePlan)
-      : plan(thePlan), traffic(trafficOf(plan)) {
+      : plan(thePlan), traffic(trafficOf(plan)),
+        dimensions(plan), shared{dimensions, {}, {}, {}, {}} {
     std::set<std::string> taken;
     for (const Group &group : plan.groups)
       shared.groups.push_back("kGroup_" + identifierFor(group.name, taken));
@@ -68,7 +75,7 @@ public:
       shared.streams.push_back("kStream_" + identifierFor(stream, known));
     int lines = 0;
     for (const auto &[ends, one] : traffic) {
-      // A line keeps its order; so both ends have to have the same.
+      // A line keeps its order, so both ends need to have the same one.
       if (one.sent != one.received)
         throw SourceError("stages " + std::to_string(ends.first) + " and " +
                           std::to_string(ends.second) +
@@ -84,23 +91,51 @@ public:
     });
   }
 
-  std::string write() {
-    std::set<std::string> needed = {"runtime/cuda/standalone/train.cuh"};
-    writeConstants();
-    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-      writeStage(plan, s, shared, text, needed);
-      text.line();
-    }
+  std::vector<ProgramFile> write() {
+    texts.needed = {"runtime/cuda/standalone/train.cuh"};
+    for (std::size_t s = 0; s < plan.stages.size(); ++s)
+      writeStage(plan, s, shared, texts);
+    Text &step = texts.step;
+    step.line("//===- All ranks "
+              "---------------------------------------------------------===//");
+    step.line();
     writeFacts();
     writeMain();
-    return head() + joinedSource(needed) +
-           "\n//===- The training step "
-           "-------------------------------------------------===//\n\n" +
-           text.text();
+    const std::vector<ProgramHeader> headers = programHeaders(texts.needed);
+    std::string includes;
+    for (const ProgramHeader &header : headers)
+      if (header.isNeeded && header.path != kTraining)
+        includes += "#include \"" + header.path + "\"\n";
+    const std::string once = "#pragma once\n\n",
+                      plans = "#include \"dimensions.h\"\n";
+    std::vector<ProgramFile> files = {
+        {"train.cu", head(headers) + "#include \"" + kTraining + "\"\n\n" +
+                         plans + includes +
+                         "#include \"memory.cuh\"\n"
+                         "#include \"parameters.cuh\"\n\n" +
+                         step.text()},
+        {"dimensions.h", dimensionsFile()},
+        {"memory.cuh", "// memory.cuh: where each tensor of a stage lies.\n" +
+                           once + plans +
+                           "#include \"products.cuh\"\n"
+                           "#include \"launch.cuh\"\n\n" +
+                           texts.memory.text()},
+        {"parameters.cuh",
+         "// parameters.cuh: what is done to each parameter by itself: initial "
+         "values,\n// its share of the gradient norm, its update.\n" +
+             once + "#include \"kernels/adamw.cuh\"\n#include \"" + kTraining +
+             "\"\n\n" + plans + "#include \"memory.cuh\"\n\n" +
+             texts.parameters.text()},
+        {"CMakeLists.txt", projectFile()}};
+    for (const ProgramHeader &header : headers)
+      files.push_back({header.path, header.text});
+    return files;
   }
 
 private:
-  std::string head() const {
+  static constexpr const char *kTraining = "training.cuh";
+
+  std::string head(const std::vector<ProgramHeader> &headers) const {
     Text title;
     title.line("//===- train.cu - Trains " + plan.model + " on " +
                std::to_string(plan.ranks) +
@@ -120,31 +155,87 @@ private:
         ", global batch " + std::to_string(plan.globalBatch) + ", sequence " +
         std::to_string(plan.sequence) + ".");
     title.line("//");
-    title.comment("Kernels and helpers come first, as mtplan's own runtime has "
-                  "them. The training step is at the end: for every stage its "
-                  "buffers, a function for each direction of each segment, and "
-                  "the schedule as loops.");
-    title.line("//");
     title.comment("Build: cmake -B build && cmake --build build");
     title.comment("Run:   build/train --steps 100 --data synthetic");
+    title.line("//        (a thread for each GPU of this machine; or start a "
+               "process for each");
+    title.line("//        rank by torchrun, mpirun or srun)");
     title.line("//");
-    title.line(
-        "//===-----------------------------------------------------------"
-        "-----------===//");
+    title.comment("This file is the training step. Start at the end: main() "
+                  "starts the ranks, and runRank() gives the stage's functions "
+                  "to the loop over steps in training.cuh. A stage's "
+                  "forwardAndBackward() is its schedule; it calls a function "
+                  "for each direction of each segment of the model, above it, "
+                  "once for each layer and micro-batch.");
+    title.line("//");
+    title.comment(
+        "`now` is such a call: its rank, its layer and its micro-batch. "
+        "now.f32(buf::x, now.layer) is where this layer's entry of buffer x "
+        "lies. now.stream() is the stream that computes; now.on(s) queues on "
+        "another one, and now.wait(s, event) makes it wait. Comments have the "
+        "model's operator, then its shapes on one rank: [B/dp, T, C] is a "
+        "tensor whose samples are split over the ranks of dp.");
+    title.line("//");
+    title.comment("Beside it:");
+    const auto row = [&](const std::string &path, const std::string &summary) {
+      constexpr std::size_t kWidth = 24;
+      title.line(
+          "//   " + path +
+          std::string(path.size() < kWidth ? kWidth - path.size() : 1, ' ') +
+          summary);
+    };
+    row("dimensions.h", "B, T, C and the other sizes; axes, groups, streams");
+    row("memory.cuh", "arenas and buffers of each stage");
+    row("parameters.cuh", "initial values, gradient norm, AdamW");
+    for (const ProgramHeader &header : headers)
+      row(header.path, header.summary);
+    title.line(kRule);
     title.line();
     return title.text();
   }
 
-  void writeConstants() {
+  static void constant(Text &text, const char *type, const std::string &name,
+                       std::int64_t value, const std::string &meaning) {
+    text.line(std::string("inline constexpr ") + type + " " + name + " = " +
+              std::to_string(value) + ";" +
+              (meaning.empty() ? "" : " // " + meaning));
+  }
+
+  std::string dimensionsFile() const {
+    Text text;
+    text.line(
+        "// dimensions.h: the sizes of the model and of the plan, and the "
+        "numbers of its");
+    text.line(
+        "// mesh axes, process groups, streams and lines between stages.");
+    text.line("#pragma once");
+    text.line();
+    text.line("#include \"rank.cuh\"");
+    text.line();
     text.line("using namespace mtplan::runtime;");
     text.line("using namespace mtplan::runtime::cuda;");
+    text.line("using enum mtplan::runtime::ElementType;");
     text.line();
-    text.comment("Axes of the mesh, major first; groups; streams; lines from "
-                 "stage to stage.");
-    std::set<std::string> names;
+    // Kernels have template parameters T, so sizes are in a namespace.
+    text.line("namespace sizes {");
+    const char *const wide = "std::int64_t";
+    for (const Dimension &one : dimensions.all())
+      constant(text, wide, one.name, one.size, one.meaning);
+    constant(text, "int", "L", plan.layers, "layers");
+    constant(text, "int", "microBatches", plan.microBatches,
+             "micro-batches of a step");
+    text.line();
+    text.comment("The mesh: ranks along each axis, major first.");
     std::vector<std::string> axes;
-    for (const Axis &axis : plan.mesh)
-      axes.push_back(identifierFor(axis.name, names));
+    for (std::size_t a = 0; a < plan.mesh.size(); ++a) {
+      const auto which = static_cast<int>(a);
+      constant(text, "int", dimensions.axis(which), plan.mesh[a].size, "");
+      axes.push_back("kAxis_" + dimensions.axis(which));
+    }
+    constant(text, "int", "ranks", plan.ranks, "of all axes together");
+    text.line("} // namespace sizes");
+    text.line("using namespace sizes;");
+    text.line();
     text.line("enum Axis : int " + listText(axes) + ";");
     if (!shared.groups.empty())
       text.line("enum Group : int " + listText(shared.groups) + ";");
@@ -152,9 +243,11 @@ private:
     std::vector<std::string> lines;
     for (const auto &[ends, one] : traffic)
       lines.push_back(nameOf(ends));
-    if (!lines.empty())
+    if (!lines.empty()) {
+      text.comment("A line carries what one stage sends to another.");
       text.line("enum Lines : int " + listText(lines) + ";");
-    text.line();
+    }
+    return text.text();
   }
 
   static std::string nameOf(const std::pair<int, int> &ends) {
@@ -162,7 +255,8 @@ private:
            std::to_string(ends.second);
   }
 
-  // Of the whole micro-batch: what synthetic data are counted by.
+  /// Returns how many targets a micro-batch has, over all ranks, and their
+  /// limit: the number of synthetic targets.
   std::pair<std::int64_t, std::int64_t> targets() const {
     std::int64_t whole = 0, limit = 0;
     forInstructions(plan, [&](const Instruction &instruction) {
@@ -188,6 +282,7 @@ private:
   }
 
   void writeFacts() {
+    Text &text = texts.step;
     const auto [whole, limit] = targets();
     std::vector<std::string> reports;
     for (const std::string &label : shared.reports)
@@ -196,18 +291,35 @@ private:
     for (const Stage &stage : plan.stages)
       speakers.push_back(stage.ranks.front());
     text.open("const StepFacts kFacts{");
-    text.line(".microBatches = " + std::to_string(plan.microBatches) + ",");
-    text.line(".tokens = " + std::to_string(plan.globalBatch * plan.sequence) +
-              ",");
-    text.line(".layers = " + std::to_string(plan.layers) + ",");
-    text.line(".targets = " + std::to_string(whole) + ",");
-    text.line(".limit = " + std::to_string(limit) + ",");
+    text.line(".microBatches = microBatches,");
+    text.line(".tokens = " + tokensText() + ",");
+    text.line(".layers = L,");
+    text.line(".targets = " + targetsText(whole) + ",");
+    text.line(".limit = " + dimensions.known("V", limit) + ",");
     text.line(".reports = " + listText(reports) + ",");
     text.line(".speakers = " + listText(speakers) + ",");
     text.line(std::string(".computesInF16 = ") +
               (computesInF16() ? "true" : "false") + "};");
     text.leave();
     text.line();
+  }
+
+  std::int64_t sizeOf(const std::string &name) const {
+    const auto found =
+        std::ranges::find(dimensions.all(), name, &Dimension::name);
+    return found == dimensions.all().end() ? 0 : found->size;
+  }
+
+  std::string targetsText(std::int64_t targets) const {
+    return sizeOf("B") * sizeOf("T") == targets ? "B * T"
+                                                : std::to_string(targets);
+  }
+
+  std::string tokensText() const {
+    const std::int64_t tokens = plan.globalBatch * plan.sequence;
+    return plan.microBatches * sizeOf("B") * sizeOf("T") == tokens
+               ? "microBatches * B * T"
+               : std::to_string(tokens);
   }
 
   static std::string listsText(const std::vector<std::vector<int>> &lists) {
@@ -219,16 +331,17 @@ private:
   }
 
   void writeMain() {
-    std::vector<int> sizes;
-    for (const Axis &axis : plan.mesh)
-      sizes.push_back(axis.size);
-    text.comment("One rank, from its start to its end.");
+    Text &text = texts.step;
+    std::vector<std::string> sizes;
+    for (std::size_t a = 0; a < plan.mesh.size(); ++a)
+      sizes.push_back(dimensions.axis(static_cast<int>(a)));
+    text.comment("Runs one rank: joins its process groups, allocates its "
+                 "stage's memory, and trains.");
     text.open("void runRank(const Start &start, const Options &options) {");
-    text.line("Rank rank = startedRank(start, " + std::to_string(plan.ranks) +
-              ", " + listText(sizes) + ", " +
-              std::to_string(plan.streams.size()) + ");");
+    text.line("Rank rank = startedRank(start, ranks, " + listText(sizes) +
+              ", " + std::to_string(plan.streams.size()) + ");");
     for (const Group &group : plan.groups) {
-      text.comment(group.name);
+      text.comment("Group " + group.name + ".");
       text.call("join", {"rank", listsText(group.communicators)});
     }
     for (const auto &[ends, one] : traffic)
@@ -255,8 +368,7 @@ private:
     text.open("int main(int count, char **words) {");
     text.open("try {");
     text.line("const Options options = optionsOf(count, words);");
-    text.open("onEveryRank(" + std::to_string(plan.ranks) +
-              ", [&](const Start &start) {");
+    text.open("onEveryRank(ranks, [&](const Start &start) {");
     text.line("runRank(start, options);");
     text.close("});");
     text.leave();
@@ -268,19 +380,9 @@ private:
     text.close();
   }
 
-  const Plan &plan;
-  const TrafficByStages traffic;
-  SharedWords shared;
-  Text text;
-};
-
-} // namespace
-
-std::string cudaSource(const Plan &plan) { return ProgramSource(plan).write(); }
-
-std::string cudaProject(const Plan &plan) {
-  return "# Trains " + plan.model +
-         R"(; written by mtplan. Needs CUDA 13 with cuBLASLt, and NCCL 2.18 or later:
+  std::string projectFile() const {
+    return "# Trains " + plan.model +
+           R"(; written by mtplan. Needs CUDA 13 with cuBLASLt, and NCCL 2.18 or later:
 # where it is not with CUDA, -DNCCL_ROOT=<folder>.
 cmake_minimum_required(VERSION 3.24)
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
@@ -304,6 +406,19 @@ target_include_directories(train PRIVATE ${NCCL_INCLUDE})
 target_link_libraries(train PRIVATE CUDA::cudart CUDA::cublasLt
   ${NCCL_LIBRARY} Threads::Threads)
 )";
+  }
+
+  const Plan &plan;
+  const TrafficByStages traffic;
+  const DimensionNames dimensions;
+  SharedNames shared;
+  StageTexts texts;
+};
+
+} // namespace
+
+std::vector<ProgramFile> cudaProgram(const Plan &plan) {
+  return ProgramSource(plan).write();
 }
 
 } // namespace mtplan::codegen

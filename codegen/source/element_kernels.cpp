@@ -17,8 +17,8 @@ constexpr double kEpsilon = 1e-5; // as in ir/norm_ops.td
 void writeEach(const KernelWriter &to, const std::vector<std::string> &from,
                const std::string &body, const std::string &real) {
   const bool two = to.instruction.outputs.size() == 2;
-  std::vector<std::string> arguments = {
-      "now", body, to.count(elementsOf(to.instruction.outputs[0])), to.out(0)};
+  std::vector<std::string> arguments = {"now", body, to.elements(to.output(0)),
+                                        to.out(0)};
   if (two)
     arguments.push_back(to.out(1));
   arguments.insert(arguments.end(), from.begin(), from.end());
@@ -61,8 +61,8 @@ void writeActivation(const KernelWriter &to) {
 void writeZeros(const KernelWriter &to) {
   to.text.call("MTPLAN_CUDA",
                {"cudaMemsetAsync(" + to.out(0) + ".data", "0",
-                to.count(elementsOf(to.instruction.outputs[0]) *
-                         bytesOf(to.instruction.outputs[0].type)),
+                productText({to.elements(to.output(0)),
+                             to.count(bytesOf(to.output(0).type))}),
                 "now.stream())"});
 }
 
@@ -76,17 +76,41 @@ void writeMask(const KernelWriter &to) {
   to.text.leave();
 }
 
+/// Returns how many runs of contiguous elements a result has: the product of
+/// its leading dimensions, where that is what they are.
+std::string runsText(const KernelWriter &to, const StridedSource &source) {
+  const Tensor &result = to.output(0);
+  std::int64_t runs = elementsOf(result);
+  for (std::size_t end = result.shape.size();; --end) {
+    if (runs == source.runs())
+      return to.elements(result, 0, end);
+    if (end == 0)
+      return to.count(source.runs());
+    runs /= result.shape[end - 1];
+  }
+}
+
+std::string productsText(const StageNames &names,
+                         const std::vector<std::int64_t> &numbers,
+                         const Tensor &tensor) {
+  std::vector<std::string> all;
+  all.reserve(numbers.size());
+  for (const std::int64_t number : numbers)
+    all.push_back(names.product(number, tensor));
+  return listText(all);
+}
+
 void writeTake(const KernelWriter &to) {
   const StridedSource source(to.spec);
   const Tensor &from = to.instruction.inputs[0],
                &result = to.instruction.outputs[0];
   std::string start;
-  std::int64_t step = 1;
-  for (std::size_t d = result.shape.size(); d-- > 0; step *= from.shape[d]) {
+  for (std::size_t d = result.shape.size(); d-- > 0;) {
+    const std::string step = to.elements(from, d + 1);
     std::string first;
     if (to.spec.kernel == "slice") {
       if (static_cast<std::int64_t>(d) == to.spec.integer("dim", 0))
-        first = "now.at(" + to.axis + ") * " + to.count(result.shape[d]);
+        first = "now.at(" + to.axis + ") * " + grouped(to.extent(result, d));
     } else if (to.spec.kernel == "piece") {
       const std::string own = to.names.offset(result, d),
                         held = to.names.offset(from, d);
@@ -101,19 +125,20 @@ void writeTake(const KernelWriter &to) {
     if (first.empty())
       continue;
     start += (start.empty() ? "" : " + ") + first +
-             (step == 1 ? "" : " * " + to.count(step));
+             (step == "1" ? "" : " * " + grouped(step));
   }
   to.needs("move.cuh");
   to.callAs("take<" + exactReal(to) + ">",
-            {to.in(0), to.out(0), to.count(source.runs()),
+            {to.in(0), to.out(0), runsText(to, source),
              "Strides{" +
                  to.count(static_cast<std::int64_t>(source.sizes.size())) +
-                 ", " + listText(source.sizes) + ", " + listText(source.steps) +
-                 ", " + (start.empty() ? "0" : start) + ", " +
-                 to.count(source.length) + "}"});
+                 ", " + productsText(to.names, source.sizes, result) + ", " +
+                 productsText(to.names, source.steps, from) + ", " +
+                 (start.empty() ? "0" : start) + ", " +
+                 to.names.product(source.length, result) + "}"});
 }
 
-/// Of the operand that is added after what the kernel makes.
+/// Writes the operand that a kernel adds to its result.
 std::string addendText(const KernelWriter &to, std::size_t operand) {
   return "Addend{" + to.in(operand) + ", " + typeText(to.spec.outputs[0].type) +
          "}";
@@ -134,23 +159,17 @@ void writeDropout(const KernelWriter &to) {
 }
 
 void writeNorm(const KernelWriter &to) {
-  const std::int64_t width = to.shapeIn(1)[0];
   to.needs("norm.cuh");
-  to.call("norm",
-          {to.in(0), to.in(1), to.in(2), to.out(0),
-           to.count(elementsOf(to.instruction.inputs[0]) / width),
-           to.count(width), numberText(to.spec.number("epsilon", kEpsilon))});
+  to.call("norm", {to.in(0), to.in(1), to.in(2), to.out(0),
+                   to.rows(to.input(0)), to.width(to.input(0)),
+                   numberText(to.spec.number("epsilon", kEpsilon))});
 }
 
 void writeNormGrad(const KernelWriter &to) {
   const bool adds = to.spec.find(kThen);
   if (adds && !isOfOnePrecision(to.spec))
     return writeInTurn(to);
-  const std::vector<std::int64_t> &shape = to.shapeIn(0);
-  const std::int64_t width = to.shapeIn(1)[0],
-                     samples = shape.size() < 2 ? 1 : shape[0];
-  const std::string sizes = sizesText(
-      samples, elementsOf(to.instruction.inputs[0]) / samples / width, width);
+  const std::string sizes = sizesText(to, to.input(0), 1);
   const std::size_t last = to.instruction.outputs.size() - 1;
   const bool centred = to.spec.kernel == "layer_norm_grad";
   std::vector<std::string> arguments = {
@@ -171,12 +190,9 @@ void writeNormGrad(const KernelWriter &to) {
 }
 
 void writeSoftmax(const KernelWriter &to) {
-  const std::vector<std::int64_t> &shape = to.shapeOut(0);
-  const std::int64_t width = shape.empty() ? 1 : shape.back();
   std::vector<std::string> arguments = allInputs(to);
   for (const std::string &one :
-       {to.out(0), to.count(elementsOf(to.instruction.outputs[0]) / width),
-        to.count(width)})
+       {to.out(0), to.rows(to.output(0)), to.width(to.output(0))})
     arguments.push_back(one);
   to.needs("softmax.cuh");
   to.call(to.spec.kernel == "softmax" ? "softmax" : "softmaxGrad", arguments);
@@ -186,8 +202,7 @@ void writeSum(const KernelWriter &to) {
   const bool accumulates = to.spec.find(kThen);
   if (accumulates && !isOfOnePrecision(to.spec))
     return writeInTurn(to);
-  const std::string sizes =
-      summedSizes(to.instruction.inputs[0], to.instruction.outputs[0]);
+  const std::string sizes = summedSizes(to, to.input(0), to.output(0));
   to.needs("sums.cuh");
   std::vector<std::string> arguments = {
       to.in(0), to.out(accumulates ? 1 : 0), sizes,
@@ -197,7 +212,7 @@ void writeSum(const KernelWriter &to) {
   to.call("sum", arguments);
 }
 
-// To what is there, but for the first term.
+// Adds to the sum that is there; the first term is stored.
 void writeAccumulate(const KernelWriter &to) {
   const std::string first = to.firstTerm(" == ", " && ");
   if (!first.empty()) {
@@ -216,7 +231,7 @@ void writeAdamw(const KernelWriter &to) {
   to.needs("adamw.cuh");
   to.callAs(wide ? "adamw<double>" : "adamw<float>",
             {to.in(0), to.out(0), to.out(1), to.out(2), to.out(3),
-             to.count(elementsOf(to.instruction.inputs[0])), "now.rank.numbers",
+             to.elements(to.input(0)), "now.rank.numbers",
              to.spec.integer("decay", 0) != 0 ? "true" : "false"});
 }
 
@@ -236,6 +251,16 @@ void addElementKernels(KernelTable &table) {
   table["scale"] = [](const KernelWriter &to) {
     writeEach(to, allInputs(to),
               "EachScaled{" + numberText(to.spec.number("factor", 1.0)) + "}",
+              to.real);
+  };
+  table["logit_softcap"] = [](const KernelWriter &to) {
+    writeEach(to, allInputs(to),
+              "Softcapped{" + numberText(to.spec.number("cap", 0.0)) + "}",
+              to.real);
+  };
+  table["logit_softcap_grad"] = [](const KernelWriter &to) {
+    writeEach(to, allInputs(to),
+              "SoftcappedGrad{" + numberText(to.spec.number("cap", 0.0)) + "}",
               to.real);
   };
   table["slice"] = table["piece"] = table["transpose"] = writeTake;

@@ -63,18 +63,19 @@ void KernelWriter::callAs(const std::string &function,
   text.call(function, arguments);
 }
 
-std::string sizesText(std::int64_t samples, std::int64_t rows,
-                      std::int64_t columns) {
+std::string sizesText(const KernelWriter &to, const Tensor &from,
+                      std::size_t columns) {
+  const std::size_t end = from.shape.size() - columns,
+                    samples = end > 0 ? 1 : 0;
   return "ColumnSizes" +
-         listText(std::vector<std::int64_t>{samples, rows, columns});
+         listText(std::vector<std::string>{to.elements(from, 0, samples),
+                                           to.elements(from, samples, end),
+                                           to.elements(from, end)});
 }
 
-std::string summedSizes(const Tensor &from, const Tensor &to) {
-  const std::int64_t columns = elementsOf(to),
-                     samples = from.shape.size() > to.shape.size()
-                                   ? from.shape[0]
-                                   : 1;
-  return sizesText(samples, elementsOf(from) / samples / columns, columns);
+std::string summedSizes(const KernelWriter &to, const Tensor &from,
+                        const Tensor &sums) {
+  return sizesText(to, from, sums.shape.size());
 }
 
 void writeInTurn(const KernelWriter &to) {

@@ -12,7 +12,7 @@
 
 namespace mtplan::codegen {
 
-/// One kernel instruction, as a spec and as words.
+/// One kernel instruction, as a spec and as expressions of the program.
 class KernelWriter {
 public:
   KernelWriter(const runtime::Instruction &theInstruction,
@@ -32,6 +32,31 @@ public:
   }
   std::string count(std::int64_t number) const {
     return std::to_string(number);
+  }
+  const runtime::Tensor &input(std::size_t i) const {
+    return instruction.inputs[i];
+  }
+  const runtime::Tensor &output(std::size_t i) const {
+    return instruction.outputs[i];
+  }
+  /// Returns a dimension's size on a rank: "B / dp".
+  std::string extent(const runtime::Tensor &tensor, std::size_t dim) const {
+    return names.extent(tensor, dim);
+  }
+  /// Returns how many elements a rank has, in all or of dimensions
+  /// [first, end): "B / dp * T * C".
+  std::string elements(const runtime::Tensor &tensor, std::size_t first = 0,
+                       std::size_t end = std::string::npos) const {
+    return names.elements(tensor, first, end);
+  }
+  /// Returns how many rows of its last dimension a tensor has.
+  std::string rows(const runtime::Tensor &tensor) const {
+    return elements(tensor, 0,
+                    tensor.shape.empty() ? 0 : tensor.shape.size() - 1);
+  }
+  /// Returns a tensor's last dimension.
+  std::string width(const runtime::Tensor &tensor) const {
+    return tensor.shape.empty() ? "1" : extent(tensor, tensor.shape.size() - 1);
   }
   /// "layerNorm<float>", in which type it computes
   std::string of(const std::string &function) const {
@@ -74,13 +99,15 @@ public:
   std::string axis;         ///< of setting "axis"; "" if there is none
 };
 
-/// "ColumnSizes{samples, rows, columns}"
-std::string sizesText(std::int64_t samples, std::int64_t rows,
-                      std::int64_t columns);
-/// The same of what is summed down to the trailing dimensions.
-std::string summedSizes(const runtime::Tensor &from, const runtime::Tensor &to);
+/// Returns "ColumnSizes{samples, rows, columns}" for sums over all dimensions
+/// but the last `columns` ones; the samples are the first.
+std::string sizesText(const KernelWriter &to, const runtime::Tensor &from,
+                      std::size_t columns);
+/// Returns the same for sums down to the trailing dimensions of `sums`.
+std::string summedSizes(const KernelWriter &to, const runtime::Tensor &from,
+                        const runtime::Tensor &sums);
 
-/// Both kernels of an instruction that is two, one after the other.
+/// Writes both kernels of a fused instruction, one after the other.
 void writeInTurn(const KernelWriter &to);
 
 using KernelTable =

@@ -1,6 +1,8 @@
 //===- product_lines.cpp - Products of matrices ---------------------------===//
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <utility>
 
 #include "codegen/source/kernel_writer.h"
@@ -8,6 +10,7 @@
 #include "runtime/backend/followed_product.h"
 #include "runtime/backend/letter_loops.h"
 #include "runtime/backend/matrix_calls.h"
+#include "runtime/plan/index.h"
 
 namespace mtplan::codegen {
 
@@ -15,25 +18,106 @@ using namespace runtime;
 
 namespace {
 
-std::string stepsText(const MatrixSteps &steps) {
-  std::vector<std::int64_t> members = {steps.row, steps.column, steps.batch};
-  if (steps.aligned != kAlignment)
-    members.push_back(steps.aligned);
-  return listText(members);
-}
+/// Writes the numbers of a product's shape as the sizes of the einsum's
+/// letters. Each expression has the number's value; a number that is no such
+/// product is written as digits.
+class ShapeText {
+public:
+  /// \param lhs  the operand that is matrix a; the other one is b
+  ShapeText(const KernelWriter &to, std::size_t lhs)
+      : names(to.names), tensors{&to.input(lhs), &to.input(1 - lhs),
+                                 &to.output(0)} {
+    const Equation equation(to.spec);
+    letters[0] = lhs == 0 ? equation.lhs : equation.rhs;
+    letters[1] = lhs == 0 ? equation.rhs : equation.lhs;
+    letters[2] = equation.result;
+  }
 
-/// What is not as MatrixShape has it already.
-std::vector<std::string> membersOf(const MatrixShape &shape) {
-  std::vector<std::string> members = {".m = " + std::to_string(shape.m),
-                                      ".n = " + std::to_string(shape.n),
-                                      ".k = " + std::to_string(shape.k)};
+  MatrixText of(const MatrixShape &shape) const {
+    MatrixText text;
+    text.m = count(shape.m, {true, false, true});
+    text.n = count(shape.n, {false, true, true});
+    text.k = count(shape.k, {true, true, false});
+    text.batches = count(shape.batches, {true, true, true});
+    text.a = steps(shape.a, *tensors[0]);
+    text.b = steps(shape.b, *tensors[1]);
+    text.c = steps(shape.c, *tensors[2]);
+    return text;
+  }
+
+private:
+  /// Writes a number as the product of letters that are in a, b and c as
+  /// `places` says; the most letters that make the number.
+  std::string count(std::int64_t number,
+                    const std::array<bool, 3> &places) const {
+    std::vector<Extent> extents;
+    const std::size_t first = places[0] ? 0 : 1;
+    for (std::size_t d = 0; d < letters[first].size(); ++d) {
+      const char letter = letters[first][d];
+      bool isOne = true;
+      for (std::size_t t = 0; t < 3; ++t)
+        isOne = isOne &&
+                (letters[t].find(letter) != std::string::npos) == places[t];
+      if (isOne)
+        extents.push_back(names.local(*tensors[first], d));
+    }
+    for (std::size_t leftOut = 0; leftOut <= extents.size(); ++leftOut)
+      for (std::size_t from = 0; from <= leftOut; ++from) {
+        // The letters that are left out are loops around the product.
+        std::int64_t value = 1;
+        std::vector<std::string> factors;
+        for (std::size_t i = from; i < from + extents.size() - leftOut; ++i) {
+          value *= extents[i].value;
+          factors.push_back(extents[i].text);
+        }
+        if (value == number)
+          return productText(factors);
+      }
+    return std::to_string(number);
+  }
+
+  /// Writes a stride as the product of a tensor's last dimensions.
+  std::string stride(std::int64_t number, const Tensor &tensor) const {
+    std::int64_t value = 1;
+    for (std::size_t first = tensor.shape.size(); number > 0; --first) {
+      if (value == number)
+        return names.elements(tensor, first);
+      if (first == 0)
+        break;
+      value *= tensor.shape[first - 1];
+    }
+    return std::to_string(number);
+  }
+
+  std::string steps(const MatrixSteps &all, const Tensor &tensor) const {
+    std::vector<std::string> members = {stride(all.row, tensor),
+                                        stride(all.column, tensor)};
+    if (all.batch != 0 || all.aligned != kAlignment)
+      members.push_back(stride(all.batch, tensor));
+    if (all.aligned != kAlignment)
+      members.push_back(std::to_string(all.aligned));
+    return listText(members);
+  }
+
+  const StageNames &names;
+  const std::array<const Tensor *, 3> tensors; ///< a, b, c
+  std::array<std::string, 3> letters;          ///< likewise
+};
+
+/// Returns the members that differ from MatrixShape's defaults.
+std::vector<std::string> membersOf(const MatrixShape &shape,
+                                   const MatrixText &text) {
+  std::vector<std::string> members = {".m = " + text.m, ".n = " + text.n,
+                                      ".k = " + text.k};
   if (shape.batches > 1)
-    members.push_back(".batches = " + std::to_string(shape.batches));
-  members.push_back(".a = " + stepsText(shape.a));
-  members.push_back(".b = " + stepsText(shape.b));
-  members.push_back(".c = " + stepsText(shape.c));
-  members.push_back(".inputs = " + typeText(shape.inputs));
-  members.push_back(".result = " + typeText(shape.result));
+    members.push_back(".batches = " + text.batches);
+  members.push_back(".a = " + text.a);
+  members.push_back(".b = " + text.b);
+  members.push_back(".c = " + text.c);
+  if (shape.inputs != ElementType::f32)
+    members.push_back(".inputs = " + typeText(shape.inputs));
+  if (shape.result != ElementType::f32)
+    members.push_back(".result = " + typeText(shape.result));
   if (shape.biased)
     members.push_back(".biased = true");
   if (shape.adds)
@@ -42,6 +126,8 @@ std::vector<std::string> membersOf(const MatrixShape &shape) {
     members.push_back(shape.epilogue == Epilogue::gelu
                           ? ".epilogue = Epilogue::gelu"
                           : ".epilogue = Epilogue::geluGrad");
+  if (shape.vectorStep != 0)
+    members.push_back(".vectorStep = " + text.vectorStep);
   return members;
 }
 
@@ -50,15 +136,16 @@ std::string sumsText(const MatrixShape &shape) {
                                      : ".sums = OperandSum::b";
 }
 
-/// Whether a call may have either of both.
+/// Which members of a shape a call sets as it runs.
 enum class Varies { nothing, adds, biasOrAdds };
 
-/// Adds what calls of the shape ask cuBLASLt for.
-void ask(const KernelWriter &to, MatrixShape shape, Varies how) {
+/// Adds the shapes that calls of this one may ask cuBLASLt for.
+void ask(const KernelWriter &to, MatrixShape shape, const MatrixText &text,
+         Varies how) {
   const auto add = [&] {
     auto &all = to.wanted.products;
-    if (std::ranges::find(all, shape) == all.end())
-      all.push_back(shape);
+    if (std::ranges::find(all, shape, &WantedProduct::shape) == all.end())
+      all.push_back({shape, text});
   };
   if (how == Varies::nothing)
     return add();
@@ -147,8 +234,9 @@ public:
                          .append(index)
                          .append(")"));
       }
-    std::vector<std::string> members = membersOf(calls.first);
-    ask(to, calls.first,
+    const MatrixText sizes = ShapeText(to, calls.lhs).of(calls.first);
+    std::vector<std::string> members = membersOf(calls.first, sizes);
+    ask(to, calls.first, sizes,
         calls.summed.empty() ? Varies::nothing : Varies::biasOrAdds);
     if (!calls.summed.empty())
       spoilFirst(members);
@@ -159,8 +247,7 @@ public:
     for (std::size_t l = 0; l < calls.outer.size() + calls.summed.size(); ++l)
       to.text.leave();
     if (out.type != calls.made)
-      to.text.call("converted",
-                   {"now", "c", to.out(0), to.count(elementsOf(out))});
+      to.text.call("converted", {"now", "c", to.out(0), to.elements(out)});
     if (needsBlock)
       to.text.close();
   }
@@ -189,7 +276,7 @@ private:
     to.text.call("const Tensor " + std::string(name) + " = converted",
                  {"now", to.in(operand),
                   "{room + " + to.count(used) + ", " + typeText(type) + "}",
-                  to.count(elementsOf(from))});
+                  to.elements(from)});
     used += roomAs(type, from);
     return std::string(name) + ".data";
   }
@@ -199,42 +286,61 @@ private:
   std::int64_t used = 0; ///< bytes of the scratch memory
 };
 
-/// What follows an einsum, in the same product or in a kernel of its own.
+/// Writes a product whose shape has all that follows the einsum.
+void writeWhole(const KernelWriter &to, const FollowedProduct &whole,
+                const MatrixText &sizes) {
+  const auto data = [](const std::string &tensor) { return tensor + ".data"; };
+  std::vector<std::string> operands = {
+      data(to.in(whole.lhs)), data(to.in(whole.rhs)),
+      whole.operands == 3 ? data(to.in(2)) : "nullptr",
+      data(to.out(whole.result))};
+  if (whole.takesAddend)
+    operands.push_back(data(to.in(whole.operands)));
+  else if (whole.shape.epilogue != Epilogue::none)
+    operands.insert(
+        operands.end(),
+        {"nullptr", data(whole.takesKept ? to.in(whole.operands) : to.out(0))});
+  std::vector<std::string> members = membersOf(whole.shape, sizes);
+  const std::string adds = to.adds();
+  const bool accumulates = whole.shape.adds && !whole.takesAddend;
+  ask(to, whole.shape, sizes,
+      accumulates && adds != "true" ? Varies::adds : Varies::nothing);
+  if (accumulates)
+    for (std::string &member : members)
+      if (member == ".adds = true")
+        member = ".adds = " + adds;
+  if (whole.shape.sums == OperandSum::none)
+    return writeMultiply(to, "multiply", members, operands);
+  members.push_back(sumsText(whole.shape));
+  operands.erase(operands.begin() + 2); // there is no bias
+  for (const std::string &one :
+       {to.in(1), to.out(whole.biasGradient),
+        summedSizes(to, to.input(1), to.output(whole.biasGradient))})
+    operands.push_back(one);
+  to.needs("sums.cuh");
+  writeMultiply(to, to.of("multiplyAndSum"), members, operands);
+}
+
+/// Writes an einsum and what follows it: one product, or a kernel after it.
 void writeFollowed(const KernelWriter &to) {
-  if (const auto whole = FollowedProduct::of(to.spec)) {
-    const auto data = [](const std::string &tensor) {
-      return tensor + ".data";
-    };
-    std::vector<std::string> operands = {
-        data(to.in(whole->lhs)), data(to.in(whole->rhs)),
-        whole->operands == 3 ? data(to.in(2)) : "nullptr",
-        data(to.out(whole->result))};
-    if (whole->takesAddend)
-      operands.push_back(data(to.in(whole->operands)));
-    else if (whole->shape.epilogue != Epilogue::none)
-      operands.insert(operands.end(),
-                      {"nullptr", data(whole->takesKept ? to.in(whole->operands)
-                                                        : to.out(0))});
-    std::vector<std::string> members = membersOf(whole->shape);
-    const std::string adds = to.adds();
-    const bool accumulates = whole->shape.adds && !whole->takesAddend;
-    ask(to, whole->shape,
-        accumulates && adds != "true" ? Varies::adds : Varies::nothing);
-    if (accumulates)
-      members.back() = ".adds = " + adds;
-    if (whole->shape.sums == OperandSum::none)
-      return writeMultiply(to, "multiply", members, operands);
-    members.push_back(sumsText(whole->shape));
-    operands.erase(operands.begin() + 2); // there is no bias
-    for (const std::string &one :
-         {to.in(1), to.out(whole->biasGradient),
-          summedSizes(to.instruction.inputs[1],
-                      to.instruction.outputs[whole->biasGradient])})
-      operands.push_back(one);
-    to.needs("sums.cuh");
-    return writeMultiply(to, to.of("multiplyAndSum"), members, operands);
-  }
-  writeInTurn(to);
+  if (const auto whole = FollowedProduct::of(to.spec))
+    writeWhole(to, *whole, ShapeText(to, whole->lhs).of(whole->shape));
+  else
+    writeInTurn(to);
+}
+
+/// Returns the elements between a tensor and the next matrix's, by the offsets
+/// of their buffers.
+std::string apartText(const StageNames &names, const Tensor &from,
+                      const Tensor &to, std::int64_t elements) {
+  if (elements == 0)
+    return "0";
+  if (from.entry != to.entry || from.entryStep != to.entryStep ||
+      names.apart(from, to) != elements * bytesOf(from.type))
+    return std::to_string(elements);
+  return "apart(buf::" + names.buffer(indexed(from.buffer)) +
+         ", buf::" + names.buffer(indexed(to.buffer)) + ", " +
+         typeText(from.type) + ")";
 }
 
 std::string lettersText(const LetterLoops &loops) {
@@ -253,11 +359,64 @@ void writeLetterSum(const KernelWriter &to) {
                         lettersText(loops.kept), lettersText(loops.summed)});
 }
 
+KernelWriter writerOf(const Program &program, std::size_t i,
+                      const StageNames &names, Text &text, Needs &needs) {
+  return {program.instructions[i], program, names, text, needs};
+}
+
+KernelSpec specOf(const Instruction &instruction) {
+  const auto &call = std::get<KernelCall>(instruction.what);
+  KernelSpec spec{call.kernel, instruction.label, call.settings, {}, {}};
+  for (const Tensor &tensor : instruction.inputs)
+    spec.inputs.push_back({tensor.type, tensor.shape, {}});
+  for (const Tensor &tensor : instruction.outputs)
+    spec.outputs.push_back({tensor.type, tensor.shape, {}});
+  return spec;
+}
+
+std::optional<FollowedProduct> wholeOf(const Program &program,
+                                       const ProductBatch &batch) {
+  return FollowedProduct::of(
+      specOf(program.instructions[batch.instructions.front()]), batch.runs);
+}
+
 } // namespace
 
+bool isOneCall(const Program &program, const ProductBatch &batch) {
+  const auto whole = wholeOf(program, batch);
+  return whole && whole->shape.sums == OperandSum::none;
+}
+
+void writeBatchedProduct(const Program &program, const ProductBatch &batch,
+                         const StageNames &names, Text &text, Needs &needs) {
+  const KernelWriter to =
+      writerOf(program, batch.instructions.front(), names, text, needs);
+  const Instruction &next = program.instructions[batch.instructions[1]];
+  const FollowedProduct whole = *wholeOf(program, batch);
+  const MatrixShape &shape = whole.shape;
+  MatrixText sizes = ShapeText(to, whole.lhs).of(shape);
+  const auto setStep = [&](std::string &steps, const MatrixSteps &all,
+                           const Tensor &from, const Tensor &until) {
+    const std::string ends =
+        all.aligned == kAlignment ? "" : ", " + std::to_string(all.aligned);
+    const std::size_t second = steps.find(", ");
+    steps = steps.substr(0, steps.find_first_of(",}", second + 2)) + ", " +
+            apartText(names, from, until, all.batch) + ends + "}";
+  };
+  setStep(sizes.a, shape.a, to.input(whole.lhs), next.inputs[whole.lhs]);
+  setStep(sizes.b, shape.b, to.input(whole.rhs), next.inputs[whole.rhs]);
+  setStep(sizes.c, shape.c, to.output(whole.result),
+          next.outputs[whole.result]);
+  sizes.batches = std::to_string(shape.batches);
+  if (shape.biased)
+    sizes.vectorStep =
+        apartText(names, to.input(2), next.inputs[2], shape.vectorStep);
+  writeWhole(to, whole, sizes);
+}
+
 void writeChoices(const Needs &needs, Text &text) {
-  for (const MatrixShape &shape : needs.products) {
-    std::vector<std::string> members = membersOf(shape);
+  for (const auto &[shape, sizes] : needs.products) {
+    std::vector<std::string> members = membersOf(shape, sizes);
     if (shape.sums != OperandSum::none)
       members.push_back(sumsText(shape));
     writeCall("choose", "rank", std::move(members), {}, text);

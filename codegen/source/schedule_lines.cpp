@@ -10,14 +10,14 @@ using runtime::ScheduleEntry;
 
 namespace {
 
-/// Whether `later` is `entry`, so many micro-batches on.
+/// Whether `later` is `entry`, `by` micro-batches on.
 bool follows(const ScheduleEntry &entry, const ScheduleEntry &later, int by) {
   return later.program == entry.program && later.first == entry.first &&
          later.step == entry.step && later.count == entry.count &&
          later.microBatch == entry.microBatch + by;
 }
 
-/// How often the `length` entries from `at` on come, one time after another.
+/// Returns how often in a row the `length` entries from `at` on come.
 int timesOf(const std::vector<ScheduleEntry> &schedule, std::size_t at,
             std::size_t length) {
   int times = 1;
@@ -31,9 +31,21 @@ int timesOf(const std::vector<ScheduleEntry> &schedule, std::size_t at,
   }
 }
 
-/// \param microBatch  as a word of the program
-void writeEntry(const ScheduleEntry &entry, const std::string &function,
-                const std::string &microBatch, Text &text) {
+/// Returns the end of a loop over micro-batches, counted from the last one
+/// where that is near.
+std::string batchesText(const runtime::Plan &plan, int end) {
+  const int left = plan.microBatches - end;
+  if (left == 0)
+    return "microBatches";
+  return left < end ? "microBatches - " + std::to_string(left)
+                    : std::to_string(end);
+}
+
+/// Writes the calls of one entry.
+/// \param microBatch  the program's expression for it
+void writeEntry(const runtime::Plan &plan, const ScheduleEntry &entry,
+                const std::string &function, const std::string &microBatch,
+                Text &text) {
   auto call = [&](const std::string &layer) {
     text.line(function + "({rank, " + layer + ", " + microBatch + "});");
   };
@@ -44,21 +56,37 @@ void writeEntry(const ScheduleEntry &entry, const std::string &function,
                          : entry.step == -1
                              ? "--layer"
                              : "layer += " + std::to_string(entry.step);
-  text.open("for (int layer = " + std::to_string(entry.first) + "; layer " +
-            (entry.step > 0 ? "<= " : ">= ") + std::to_string(last) + "; " +
-            by + ")");
+  const std::string layers = layersText(plan, entry.count);
+  if (entry.step == 1 && entry.first == 0)
+    text.open("for (int layer = 0; layer < " + layers + "; ++layer)");
+  else if (entry.step == -1 && last == 0)
+    text.open("for (int layer = " + layers + " - 1; layer >= 0; --layer)");
+  else
+    text.open("for (int layer = " + std::to_string(entry.first) + "; layer " +
+              (entry.step > 0 ? "<= " : ">= ") + std::to_string(last) + "; " +
+              by + ")");
   call("layer");
   text.leave();
 }
 
 } // namespace
 
-void writeSchedule(const std::vector<ScheduleEntry> &schedule,
+std::string layersText(const runtime::Plan &plan, int layers) {
+  if (layers == plan.layers)
+    return "L";
+  const auto pp = std::ranges::find(plan.mesh, "pp", &runtime::Axis::name);
+  return pp != plan.mesh.end() && layers * pp->size == plan.layers
+             ? "L / pp"
+             : std::to_string(layers);
+}
+
+void writeSchedule(const runtime::Plan &plan,
+                   const std::vector<ScheduleEntry> &schedule,
                    const std::vector<std::string> &functions, Text &text) {
   auto functionOf = [&](const ScheduleEntry &entry) {
     return functions[static_cast<std::size_t>(entry.program)];
   };
-  constexpr std::size_t kLongest = 256; // of what comes again
+  constexpr std::size_t kLongest = 256; // entries of one repetition
   for (std::size_t at = 0; at < schedule.size();) {
     std::size_t length = 1, covered = 0;
     for (std::size_t l = 1; l <= std::min(kLongest, schedule.size() - at);
@@ -70,7 +98,7 @@ void writeSchedule(const std::vector<ScheduleEntry> &schedule,
       }
     }
     if (covered == 0) {
-      writeEntry(schedule[at], functionOf(schedule[at]),
+      writeEntry(plan, schedule[at], functionOf(schedule[at]),
                  std::to_string(schedule[at].microBatch), text);
       ++at;
       continue;
@@ -80,10 +108,10 @@ void writeSchedule(const std::vector<ScheduleEntry> &schedule,
       least = std::min(least, schedule[i].microBatch);
     const auto times = static_cast<int>(covered / length);
     text.open("for (int batch = " + std::to_string(least) + "; batch < " +
-              std::to_string(least + times) + "; ++batch) {");
+              batchesText(plan, least + times) + "; ++batch) {");
     for (std::size_t i = at; i < at + length; ++i) {
       const int ahead = schedule[i].microBatch - least;
-      writeEntry(schedule[i], functionOf(schedule[i]),
+      writeEntry(plan, schedule[i], functionOf(schedule[i]),
                  ahead == 0 ? "batch" : "batch + " + std::to_string(ahead),
                  text);
     }

@@ -11,10 +11,15 @@
 
 namespace mtplan::codegen {
 
-/// Calls of the programs' functions: layers and micro-batches as loops. What
-/// comes again and again, each time a micro-batch later, is one loop.
+/// Returns a number of layers by the constants L and pp, where it is all of
+/// them or an equal part.
+std::string layersText(const runtime::Plan &plan, int layers);
+
+/// Writes calls of the programs' functions, with layers and micro-batches as
+/// loops. Entries that repeat, each time a micro-batch later, become one loop.
 /// \param functions  by program
-void writeSchedule(const std::vector<runtime::ScheduleEntry> &schedule,
+void writeSchedule(const runtime::Plan &plan,
+                   const std::vector<runtime::ScheduleEntry> &schedule,
                    const std::vector<std::string> &functions, Text &text);
 
 } // namespace mtplan::codegen

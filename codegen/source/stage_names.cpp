@@ -2,6 +2,7 @@
 
 #include "codegen/source/stage_names.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "codegen/source/text.h"
@@ -14,7 +15,7 @@ namespace mtplan::codegen {
 using runtime::indexed, runtime::Tensor;
 
 std::string typeText(runtime::ElementType type) {
-  return "ElementType::" + std::string(wordOf(type));
+  return std::string(wordOf(type));
 }
 
 std::int64_t elementsOf(const Tensor &tensor) {
@@ -30,18 +31,56 @@ std::int64_t roomFor(const Tensor &tensor) {
          kUnit;
 }
 
-StageNames::StageNames(const runtime::Plan &thePlan,
-                       const runtime::Stage &theStage)
-    : plan(thePlan), stage(theStage) {
+std::string productText(const std::vector<std::string> &factors) {
+  std::string text;
+  for (const std::string &factor : factors)
+    if (factor != "1")
+      text += (text.empty() ? "" : " * ") + factor;
+  return text.empty() ? "1" : text;
+}
+
+std::string grouped(const std::string &expression) {
+  return expression.find(' ') == std::string::npos ? expression
+                                                   : "(" + expression + ")";
+}
+
+StageNames::StageNames(const runtime::Plan &thePlan, std::size_t theStage,
+                       const DimensionNames &theDimensions)
+    : plan(thePlan), number(theStage), stage(plan.stages[theStage]),
+      dimensions(theDimensions) {
   std::set<std::string> taken;
   for (const runtime::Buffer &one : stage.buffers)
     buffers.push_back(identifierFor(one.name, taken));
-  std::set<std::string> names;
-  for (const runtime::Axis &one : plan.mesh)
-    axes.push_back(identifierFor(one.name, names));
 }
 
-std::string StageNames::axis(int axis) const { return axes[indexed(axis)]; }
+std::string StageNames::axis(int axis) const {
+  return "kAxis_" + dimensions.axis(axis);
+}
+
+std::string StageNames::product(std::int64_t count,
+                                const Tensor &tensor) const {
+  for (std::size_t end = tensor.shape.size(); end > 0 && count > 1; --end) {
+    std::int64_t value = 1;
+    for (std::size_t first = end; first-- > 0;)
+      if ((value *= tensor.shape[first]) == count)
+        return elements(tensor, first, end);
+  }
+  return std::to_string(count);
+}
+
+bool StageNames::isConstant(const std::string &name, std::int64_t value) const {
+  return std::ranges::any_of(dimensions.all(), [&](const Dimension &one) {
+    return one.name == name && one.size == value;
+  });
+}
+
+std::string StageNames::elements(const Tensor &tensor, std::size_t first,
+                                 std::size_t end) const {
+  std::vector<std::string> factors;
+  for (std::size_t d = first; d < std::min(end, tensor.shape.size()); ++d)
+    factors.push_back(extent(tensor, d));
+  return productText(factors);
+}
 
 std::string StageNames::reference(const char *how, const Tensor &tensor) const {
   std::string entry = tensor.entry == 0 ? "" : std::to_string(tensor.entry);
@@ -64,6 +103,11 @@ std::string StageNames::tensor(const Tensor &tensor) const {
 
 std::string StageNames::integers(const Tensor &tensor) const {
   return reference("integers", tensor);
+}
+
+std::int64_t StageNames::apart(const Tensor &from, const Tensor &to) const {
+  return stage.buffers[indexed(to.buffer)].offset -
+         stage.buffers[indexed(from.buffer)].offset;
 }
 
 bool StageNames::overlap(const Tensor &a, const Tensor &b) const {
@@ -91,12 +135,12 @@ std::string StageNames::place(const Tensor &tensor, std::size_t dim) const {
     if (size == 1)
       continue;
     const std::string own =
-        std::string("now.at(").append(axes[indexed(axis)]).append(")");
+        std::string("now.at(").append(this->axis(axis)).append(")");
     text = text.empty() ? own
                         : std::string("(")
                               .append(text)
                               .append(" * ")
-                              .append(std::to_string(size))
+                              .append(dimensions.axis(axis))
                               .append(" + ")
                               .append(own)
                               .append(")");
@@ -107,35 +151,31 @@ std::string StageNames::place(const Tensor &tensor, std::size_t dim) const {
 std::string StageNames::offset(const Tensor &tensor, std::size_t dim) const {
   if (ranksAlong(tensor, dim) == 1)
     return "0";
-  const std::int64_t size = tensor.shape[dim];
-  return place(tensor, dim) + (size == 1 ? "" : " * " + std::to_string(size));
+  const std::string size = extent(tensor, dim);
+  return place(tensor, dim) + (size == "1" ? "" : " * " + grouped(size));
 }
 
 std::string StageNames::span(const Tensor &tensor, std::size_t dim) const {
   return listText(std::vector<std::string>{
-      offset(tensor, dim),
-      std::to_string(ranksAlong(tensor, dim) * tensor.shape[dim])});
+      offset(tensor, dim), dimensions.global(number, tensor, dim).text});
 }
 
 std::string StageNames::view(const Tensor &tensor) const {
-  std::vector<std::string> spans;
-  for (std::size_t d = 0; d < tensor.shape.size(); ++d)
+  std::vector<std::string> extents, spans;
+  for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+    extents.push_back(extent(tensor, d));
     spans.push_back(span(tensor, d));
-  return listText(std::vector<std::string>{
-      typeText(tensor.type), listText(tensor.shape), listText(spans)});
+  }
+  return listText(std::vector<std::string>{typeText(tensor.type),
+                                           listText(extents), listText(spans)});
 }
 
 std::string StageNames::shape(const Tensor &tensor) const {
   std::string text = std::string(wordOf(tensor.type)) + " [";
   for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
-    text += (d > 0 ? ", " : "") + std::to_string(tensor.shape[d]);
-    if (ranksAlong(tensor, d) == 1)
-      continue;
-    std::string by;
-    for (const int axis : tensor.split[d])
-      if (plan.mesh[indexed(axis)].size > 1)
-        by += (by.empty() ? "" : " ") + plan.mesh[indexed(axis)].name;
-    text += "/" + by;
+    std::string size = extent(tensor, d);
+    std::erase(size, ' ');
+    text += (d > 0 ? ", " : "") + size;
   }
   return text + "]";
 }

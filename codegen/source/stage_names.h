@@ -6,47 +6,87 @@
 #include <string>
 #include <vector>
 
+#include "codegen/source/dimension_names.h"
 #include "runtime/backend/tensor_view.h"
 #include "runtime/plan/plan.h"
 
 namespace mtplan::codegen {
 
+/// Writes the tensors of one stage as expressions of the program.
 class StageNames {
 public:
-  StageNames(const runtime::Plan &thePlan, const runtime::Stage &theStage);
+  /// \param theDimensions  outlives the object
+  StageNames(const runtime::Plan &thePlan, std::size_t theStage,
+             const DimensionNames &theDimensions);
 
-  /// "now.f32(buf::h_ln_1, now.layer)"
+  /// Returns "now.f32(buf::h_ln_1, now.layer)".
   std::string tensor(const runtime::Tensor &tensor) const;
-  /// The same as a pointer to i32.
+  /// Returns the same as a pointer to i32.
   std::string integers(const runtime::Tensor &tensor) const;
-  /// Where this rank's piece of a dimension begins: "now.at(tp) * 32".
+  /// Returns a dimension's size on this rank: "B / dp".
+  std::string extent(const runtime::Tensor &tensor, std::size_t dim) const {
+    return local(tensor, dim).text;
+  }
+  Extent local(const runtime::Tensor &tensor, std::size_t dim) const {
+    return dimensions.local(number, tensor, dim);
+  }
+  /// Returns the product of the sizes of dimensions [first, end) on this rank:
+  /// "B / dp * T * C".
+  std::string elements(const runtime::Tensor &tensor, std::size_t first = 0,
+                       std::size_t end = std::string::npos) const;
+  /// Returns a number as a product of neighbouring dimensions of a tensor, the
+  /// last that make it; as digits, if none do.
+  std::string product(std::int64_t count, const runtime::Tensor &tensor) const;
+  /// Returns where this rank's piece of a dimension begins:
+  /// "now.at(kAxis_tp) * (T / tp)".
   std::string offset(const runtime::Tensor &tensor, std::size_t dim) const;
-  /// "{now.at(tp) * 32, 64}"
+  /// Returns the piece and the whole: "{now.at(kAxis_tp) * (T / tp), T}".
   std::string span(const runtime::Tensor &tensor, std::size_t dim) const;
-  /// "{ElementType::f32, {32}, {{0, 32}}}"
+  /// Returns "{f32, {C}, {{0, C}}}".
   std::string view(const runtime::Tensor &tensor) const;
-  /// "f32 [2, 32 of 64 (tp)]", for people.
+  /// Returns "f32 [B/dp, T, C]", for comments.
   std::string shape(const runtime::Tensor &tensor) const;
+  /// Returns the constant that numbers an axis: "kAxis_tp".
   std::string axis(int axis) const;
 
+  /// Returns a dimension's extent over all ranks.
+  Extent whole(const runtime::Tensor &tensor, std::size_t dim) const {
+    return dimensions.global(number, tensor, dim);
+  }
+  /// Returns the constant of this name and value, or digits.
+  std::string known(const std::string &name, std::int64_t value) const {
+    return dimensions.known(name, value);
+  }
+  /// Whether the program has a constant of this name and value.
+  bool isConstant(const std::string &name, std::int64_t value) const;
+  /// Returns this rank's place among those that split a dimension.
+  std::string place(const runtime::Tensor &tensor, std::size_t dim) const;
+
   const std::string &buffer(std::size_t index) const { return buffers[index]; }
-  /// Whether they may share bytes in a run.
+  /// Returns the bytes from one tensor's buffer to another's.
+  std::int64_t apart(const runtime::Tensor &from,
+                     const runtime::Tensor &to) const;
+  /// Whether two tensors may share bytes in a run.
   bool overlap(const runtime::Tensor &a, const runtime::Tensor &b) const;
   std::int64_t ranksAlong(const runtime::Tensor &tensor, std::size_t dim) const;
 
 private:
   std::string reference(const char *how, const runtime::Tensor &tensor) const;
-  /// Its place among those that split a dimension: "now.at(tp)".
-  std::string place(const runtime::Tensor &tensor, std::size_t dim) const;
 
   const runtime::Plan &plan;
+  const std::size_t number;
   const runtime::Stage &stage;
-  std::vector<std::string> buffers, axes;
+  const DimensionNames &dimensions;
+  std::vector<std::string> buffers;
 };
 
-std::string typeText(runtime::ElementType type); ///< "ElementType::f32"
+/// Returns the product of factors, without those that are 1: "B / dp * T".
+std::string productText(const std::vector<std::string> &factors);
+/// Returns an expression in parentheses, where it needs them as a factor.
+std::string grouped(const std::string &expression);
+std::string typeText(runtime::ElementType type); ///< "f32"
 std::int64_t elementsOf(const runtime::Tensor &tensor);
-/// Bytes that a tensor takes among others, as runtime/cuda rounds them up.
+/// Returns the bytes of a tensor among others, rounded up as runtime/cuda does.
 std::int64_t roomFor(const runtime::Tensor &tensor);
 
 } // namespace mtplan::codegen

@@ -8,11 +8,13 @@
 #include "codegen/source/collective_causes.h"
 #include "codegen/source/cuda_source.h"
 #include "codegen/source/kernel_lines.h"
+#include "codegen/source/parameter_lines.h"
 #include "codegen/source/schedule_lines.h"
 #include "codegen/source/stream_lines.h"
 #include "codegen/source/update_lines.h"
 #include "runtime/plan/index.h"
 #include "runtime/plan/joint_collectives.h"
+#include "runtime/plan/joint_products.h"
 #include "runtime/plan/plan_words.h"
 #include "runtime/plan/then_setting.h"
 
@@ -42,48 +44,59 @@ const char *arenaWord(MemoryClass memoryClass) {
                     "plan with --offload none");
 }
 
-std::int64_t extent(const std::vector<std::int64_t> &shape, int first,
-                    std::size_t last) {
-  std::int64_t all = 1;
-  for (std::size_t d = indexed(first); d < last; ++d)
-    all *= shape[d];
-  return all;
-}
-
 class StageSource {
 public:
   StageSource(const Plan &thePlan, std::size_t theStage,
-              const SharedWords &theShared, Text &theText)
+              const SharedNames &theShared, StageTexts &theTexts)
       : plan(thePlan), number(static_cast<int>(theStage)),
-        stage(plan.stages[theStage]), shared(theShared), text(theText),
-        names(plan, stage), joints(jointCollectives(plan, stage)) {
+        stage(plan.stages[theStage]), shared(theShared), texts(theTexts),
+        text(texts.step), names(plan, theStage, shared.dimensions),
+        joints(jointCollectives(plan, stage)) {
+    addBatches();
     std::set<std::string> taken = {
         "buf",    "initialise", "gradients", "wideGradients",
         "update", "squares",    "open",      "forwardAndBackward"};
     for (const Program &program : stage.programs)
       functions.push_back(identifierFor(program.name, taken));
-    updates.emplace(stage, names, functions, taken);
+    updates.emplace(plan, stage, names, functions, taken);
   }
 
-  /// \return files of the runtime that it calls
-  std::set<std::string> write() {
-    text.line("namespace stage" + std::to_string(number) + " {");
-    text.line();
-    writeBuffers();
+  void write() {
+    const std::string space = "namespace stage" + std::to_string(number);
+    for (Text *one : {&texts.step, &texts.memory, &texts.parameters})
+      one->line(space + " {");
+    texts.memory.line();
+    texts.parameters.line();
+    writeBuffers(texts.memory);
+    writeInitialise(plan, stage, names, texts.parameters);
+    writeSquares(plan, stage, names, texts.parameters);
     for (std::size_t p = 0; p < stage.programs.size(); ++p)
       writeProgram(static_cast<int>(p));
-    writeOpen();
-    writeInitialise();
+    writeOpen(texts.memory);
     writeStep();
-    writeSquares();
     writeUpdate();
-    text.line();
-    text.line("} // namespace stage" + std::to_string(number));
-    return std::move(needs.files);
+    for (Text *one : {&texts.step, &texts.memory, &texts.parameters}) {
+      one->line();
+      one->line("} // " + space);
+      one->line();
+    }
+    texts.needed.merge(needs.files);
   }
 
 private:
-  // The first tensor of each buffer says what it holds.
+  void addBatches() {
+    for (const JointProducts &one : jointProducts(stage)) {
+      const Program &program = stage.programs[indexed(one.program)];
+      const ProductBatch batch{
+          one.instructions,
+          {static_cast<std::int64_t>(one.instructions.size()), one.inputs,
+           one.outputs}};
+      if (isOneCall(program, batch))
+        batches.emplace_back(&program, batch);
+    }
+  }
+
+  /// Returns the first tensor of each buffer, whose shape says what it holds.
   std::vector<const Tensor *> tensorsOfBuffers() const {
     std::vector<const Tensor *> tensors(stage.buffers.size(), nullptr);
     auto see = [&](const Tensor &tensor) {
@@ -107,12 +120,13 @@ private:
     return tensors;
   }
 
-  void writeBuffers() {
-    text.comment("Where everything lies: arena, offset and bytes; where there "
-                 "are several, entries by layer and their stride, slots by "
-                 "micro-batch and theirs. Shapes are of one rank; /tp: cut "
-                 "over tp.");
-    text.line("namespace buf {");
+  void writeBuffers(Text &to) const {
+    to.comment("Each buffer has its arena, its offset and its size in bytes. A "
+               "buffer of a repeated layer also has the number of its entries, "
+               "one a layer, and the bytes from one to the next; a buffer with "
+               "several micro-batches in flight, the number of its slots and "
+               "the bytes between these. Shapes are those of one rank.");
+    to.line("namespace buf {");
     const std::vector<const Tensor *> tensors = tensorsOfBuffers();
     for (std::size_t b = 0; b < stage.buffers.size(); ++b) {
       const Buffer &one = stage.buffers[b];
@@ -129,17 +143,16 @@ private:
       line += "};";
       if (tensors[b])
         line += " // " + names.shape(*tensors[b]);
-      text.line(line);
+      to.line(line);
     }
-    text.line("} // namespace buf");
+    to.line("} // namespace buf");
   }
 
   void writeProgram(int which) {
     const Program &program = stage.programs[indexed(which)];
-    updates->writeLists(which, text, [&](const Instruction &instruction) {
-      return titleOf(program, instruction);
-    });
+    updates->writeLists(which, texts.parameters);
     text.line();
+    writePurpose(which);
     text.open("void " + functions[indexed(which)] + "(const Run &now) {");
     const StreamLines order(program, names, shared.streams, text);
     order.begin();
@@ -180,16 +193,71 @@ private:
     }
     for (std::size_t i = first; i < end; ++i) {
       const Instruction &instruction = program.instructions[i];
-      text.comment(titleOf(program, instruction));
+      const ProductBatch *batch = batchOf(program, i);
+      if (batch)
+        writeBatchTitle(program, *batch, i);
+      else
+        text.comment(titleOf(program, instruction));
       if (!isGroup)
         order.before(i);
-      writeInstruction(program, instruction, order.runOf(i));
+      if (!batch)
+        writeInstruction(program, instruction, order.runOf(i));
+      else if (i == batch->earliest())
+        writeBatchedProduct(program, *batch, names, text, needs);
     }
     if (isGroup)
       text.line("groupEnd(" + order.runOf(first) + ");");
   }
 
-  // What it is, of which shapes, and for a collective why.
+  /// Returns the batched product that an instruction is a part of, or null.
+  const ProductBatch *batchOf(const Program &program, std::size_t i) const {
+    for (const auto &[its, batch] : batches)
+      if (its == &program &&
+          std::ranges::find(batch.instructions, i) != batch.instructions.end())
+        return &batch;
+    return nullptr;
+  }
+
+  void writeBatchTitle(const Program &program, const ProductBatch &batch,
+                       std::size_t i) {
+    if (i != batch.earliest()) {
+      text.comment(program.instructions[i].label + ": done with " +
+                   program.instructions[batch.earliest()].label + ".");
+      return;
+    }
+    std::string labels;
+    for (const std::size_t one : batch.instructions)
+      labels += (labels.empty() ? "" : ", ") + program.instructions[one].label;
+    text.comment(labels + ", as one batched product: " +
+                 titleOf(program, program.instructions[i]));
+  }
+
+  /// Writes what a program does, for a comment: a direction of a segment, or a
+  /// part of the update.
+  void writePurpose(int which) {
+    const auto runs = [&](const std::vector<ScheduleEntry> &entries) {
+      return std::ranges::any_of(entries, [&](const ScheduleEntry &entry) {
+        return entry.program == which;
+      });
+    };
+    const auto repeats = [&](const std::vector<ScheduleEntry> &entries) {
+      return std::ranges::any_of(entries, [&](const ScheduleEntry &entry) {
+        return entry.program == which && entry.count > 1;
+      });
+    };
+    const std::string &program = stage.programs[indexed(which)].name;
+    if (runs(stage.schedule))
+      text.comment(program + ", of " +
+                   (repeats(stage.schedule) ? "layer now.layer, " : "") +
+                   "micro-batch now.microBatch.");
+    else if (runs(stage.reduce))
+      text.comment(program +
+                   ": makes gradients whole after all micro-batches.");
+    else
+      text.comment(program + ": updates parameters.");
+  }
+
+  /// Returns the operator, its shapes, and for a collective its cause.
   std::string titleOf(const Program &program,
                       const Instruction &instruction) const {
     const std::string &label = instruction.label;
@@ -209,7 +277,7 @@ private:
                                          : instruction.outputs[0]);
     if (std::holds_alternative<Input>(instruction.what))
       return label + ": input, " + names.shape(instruction.outputs[0]);
-    return "told at the end of the step: " +
+    return "adds to what the step reports: " +
            std::get<Report>(instruction.what).label;
   }
 
@@ -232,8 +300,9 @@ private:
       writeTransfer(instruction, *transfer, run);
     } else if (const auto *input = std::get_if<Input>(&instruction.what)) {
       const Tensor &to = instruction.outputs[0];
-      text.call("feed", {run, quoted(input->label), names.tensor(to),
-                         names.view(to), std::to_string(input->limit)});
+      text.call("feed",
+                {run, quoted(input->label), names.tensor(to), names.view(to),
+                 shared.dimensions.known("V", input->limit)});
     } else {
       const std::string &label = std::get<Report>(instruction.what).label;
       const auto found = std::ranges::find(shared.reports, label);
@@ -270,36 +339,43 @@ private:
     const std::string how = call.reduction == Reduction::sum   ? "ncclSum"
                             : call.reduction == Reduction::max ? "ncclMax"
                                                                : "ncclAvg";
-    const auto ranks = static_cast<std::int64_t>(
-        plan.groups[indexed(call.group)].communicators.front().size());
+    const std::string ranks = ranksText(plan.groups[indexed(call.group)]);
     std::vector<std::string> arguments = {run,
                                           shared.groups[indexed(call.group)],
                                           names.tensor(in), names.tensor(out)};
-    auto add = [&](std::int64_t size) {
-      arguments.push_back(std::to_string(size));
-    };
     auto addAround = [&](const Tensor &tensor, int dimension,
-                         std::int64_t parts) {
-      add(extent(tensor.shape, 0, indexed(dimension)));
-      add(extent(tensor.shape, dimension, tensor.shape.size()) / parts);
+                         const std::string &parts) {
+      arguments.push_back(names.elements(tensor, 0, indexed(dimension)));
+      arguments.push_back(names.elements(tensor, indexed(dimension)) + parts);
     };
     switch (call.kind) {
     case CollectiveKind::allReduce:
-      add(elementsOf(in));
+      arguments.push_back(names.elements(in));
       arguments.push_back(how);
       return text.call("allReduce", arguments);
     case CollectiveKind::allGather:
-      addAround(in, call.gathered, 1);
+      addAround(in, call.gathered, "");
       return text.call("allGather", arguments);
     case CollectiveKind::reduceScatter:
-      addAround(out, call.scattered, 1);
+      addAround(out, call.scattered, "");
       arguments.push_back(how);
       return text.call("reduceScatter", arguments);
     case CollectiveKind::allToAll:
-      addAround(in, call.scattered, ranks);
-      addAround(out, call.gathered, ranks);
+      addAround(in, call.scattered, " / " + ranks);
+      addAround(out, call.gathered, " / " + ranks);
       return text.call("allToAll", arguments);
     }
+  }
+
+  /// Returns how many ranks a group's communicators have: the axis's constant,
+  /// where the group is that of one axis.
+  std::string ranksText(const Group &group) const {
+    const std::size_t ranks = group.communicators.front().size();
+    for (std::size_t a = 0; a < plan.mesh.size(); ++a)
+      if (plan.mesh[a].name == group.name &&
+          indexed(plan.mesh[a].size) == ranks)
+        return shared.dimensions.axis(static_cast<int>(a));
+    return std::to_string(ranks);
   }
 
   void writeTransfer(const Instruction &instruction, const Transfer &transfer,
@@ -313,24 +389,26 @@ private:
               {run,
                "kLine" + std::to_string(ends.first) + "To" +
                    std::to_string(ends.second),
-               names.tensor(tensor), std::to_string(elementsOf(tensor))});
+               names.tensor(tensor), names.elements(tensor)});
   }
 
-  void writeOpen() {
-    text.line();
-    text.comment("Its memory, and what cuBLASLt does its products by.");
-    text.open("void open(Rank &rank) {");
+  void writeOpen(Text &to) {
+    to.line();
+    to.comment("Allocates the rank's arenas, and has cuBLASLt choose an "
+               "algorithm for each product of the step: it cannot be asked "
+               "while the step is captured.");
+    to.open("inline void open(Rank &rank) {");
     for (const Arena &arena : stage.arenas)
       if (arena.size > 0)
-        text.line(std::string("reserve(rank, ") + arenaWord(arena.memoryClass) +
-                  ", " + std::to_string(arena.size) + ");");
+        to.line(std::string("reserve(rank, ") + arenaWord(arena.memoryClass) +
+                ", " + std::to_string(arena.size) + ");");
     if (const std::int64_t bytes = bytesOfInputs(); bytes > 0)
-      text.line("rank.inputs.open(" + std::to_string(bytes) + ");");
-    writeChoices(needs, text);
-    text.close();
+      to.line("rank.inputs.open(" + std::to_string(bytes) + ");");
+    writeChoices(needs, to);
+    to.close();
   }
 
-  // Of all micro-batches of a step.
+  /// Returns the bytes of the inputs of all micro-batches of a step.
   std::int64_t bytesOfInputs() const {
     std::int64_t bytes = 0;
     for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
@@ -342,142 +420,49 @@ private:
     return bytes;
   }
 
-  // Calls `body` with braces around, once for each copy of a parameter.
-  template <typename Body> void forCopies(int copies, Body body) {
-    if (copies > 1)
-      text.open("for (int layer = 0; layer < " + std::to_string(copies) +
-                "; ++layer) {");
-    else
-      text.open("{");
-    text.line(std::string("const Run now{rank, ") +
-              (copies > 1 ? "layer" : "0") + ", 0};");
-    body();
-    text.close();
-  }
-
-  // Parameters with as many copies share a loop.
-  template <typename Write>
-  void forParameters(const std::vector<const Parameter *> &all, Write write) {
-    for (std::size_t p = 0; p < all.size();) {
-      const int copies = all[p]->copies;
-      forCopies(copies, [&] {
-        for (; p < all.size() && all[p]->copies == copies; ++p)
-          write(*all[p]);
-      });
-    }
-  }
-
-  void writeInitialise() {
-    text.line();
-    text.comment("Weights, and their masters, before the first step.");
-    text.open("void initialise(Rank &rank, const Initialisation &how) {");
-    std::vector<const Parameter *> all;
-    for (const Parameter &parameter : stage.parameters)
-      all.push_back(&parameter);
-    forParameters(all, [&](const Parameter &parameter) {
-      const std::string copy =
-          (parameter.firstCopy > 0 ? std::to_string(parameter.firstCopy) + " + "
-                                   : std::string()) +
-          "now.layer";
-      auto fill = [&](const Tensor &tensor) {
-        text.call("initial", {"now", "how", quoted(parameter.label), copy,
-                              quoted(parameter.init), names.tensor(tensor),
-                              names.view(tensor)});
-      };
-      fill(parameter.value);
-      if (parameter.master)
-        fill(*parameter.master);
-    });
-    text.close();
-  }
-
   void writeStep() {
     text.line();
-    text.comment("A step up to where gradients are whole.");
+    text.comment("Runs forward and backward of all micro-batches, in the order "
+                 "of the pipeline schedule, then makes gradients whole.");
     text.open("void forwardAndBackward(Rank &rank) {");
-    writeSchedule(stage.schedule, functions, text);
+    writeSchedule(plan, stage.schedule, functions, text);
     if (!overlapped.empty())
       text.line("rank.streams.join(" +
                 listText(std::vector<std::string>(overlapped.begin(),
                                                   overlapped.end())) +
                 ");");
-    writeSchedule(stage.reduce, functions, text);
+    writeSchedule(plan, stage.reduce, functions, text);
     text.close();
-  }
-
-  // One launch adds up all of a type that it computes in.
-  void writeSquares() {
-    std::vector<const Parameter *> narrow, wide;
-    for (const Parameter &parameter : stage.parameters)
-      if (!parameter.countedElsewhere)
-        (parameter.gradient.type == ElementType::f64 ? wide : narrow)
-            .push_back(&parameter);
-    std::vector<std::pair<const char *, const char *>> sums; // list, type
-    if (!narrow.empty())
-      sums.emplace_back("gradients", "float");
-    if (!wide.empty())
-      sums.emplace_back("wideGradients", "double");
-    for (const auto &[list, type] : sums) {
-      text.line();
-      text.comment("Gradients, each element on one rank; what an earlier stage "
-                   "has, too, is counted there.");
-      text.open("void " + std::string(list) +
-                "(Rank &rank, std::vector<Squared> &all) {");
-      forParameters(
-          list == std::string("gradients") ? narrow : wide,
-          [&](const Parameter &parameter) { writeSquared(parameter); });
-      text.close();
-    }
-    text.line();
-    text.comment("Their squares, of which the norm is made.");
-    text.open("void squares([[maybe_unused]] Rank &rank) {");
-    for (const auto &[list, type] : sums)
-      text.call("addSquares<" + std::string(type) + ">",
-                {"rank", quoted(list), list});
-    text.close();
-  }
-
-  void writeSquared(const Parameter &parameter) {
-    std::string counts;
-    for (const int axis : parameter.alike)
-      if (plan.mesh[indexed(axis)].size > 1)
-        counts += (counts.empty() ? "" : " && ") +
-                  ("now.at(" + names.axis(axis)) + ") == 0";
-    if (!counts.empty())
-      text.open("if (" + counts + ")");
-    text.call("all.push_back",
-              {"{" + names.tensor(parameter.gradient),
-               std::to_string(elementsOf(parameter.gradient))},
-              "});");
-    if (!counts.empty())
-      text.leave();
   }
 
   void writeUpdate() {
     text.line();
+    text.comment("Updates all parameters, once the gradient norm is known.");
     text.open("void update(Rank &rank) {");
-    writeSchedule(updates->schedule(), functions, text);
+    writeSchedule(plan, updates->schedule(), functions, text);
     text.close();
   }
 
   const Plan &plan;
   const int number;
   const Stage &stage;
-  const SharedWords &shared;
-  Text &text;
+  const SharedNames &shared;
+  StageTexts &texts;
+  Text &text; ///< of the step
   Needs needs;
   const StageNames names;
   std::vector<std::string> functions; ///< by program
   std::optional<UpdateLines> updates; ///< of the functions
   const std::vector<JointCollectives> joints;
+  std::vector<std::pair<const Program *, ProductBatch>> batches;
   std::set<std::string> overlapped; ///< streams that the schedule's end joins
 };
 
 } // namespace
 
-void writeStage(const Plan &plan, std::size_t stage, const SharedWords &shared,
-                Text &text, std::set<std::string> &needed) {
-  needed.merge(StageSource(plan, stage, shared, text).write());
+void writeStage(const Plan &plan, std::size_t stage, const SharedNames &shared,
+                StageTexts &texts) {
+  StageSource(plan, stage, shared, texts).write();
 }
 
 } // namespace mtplan::codegen

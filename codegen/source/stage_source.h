@@ -8,24 +8,33 @@
 #include <string>
 #include <vector>
 
+#include "codegen/source/dimension_names.h"
 #include "codegen/source/text.h"
 #include "runtime/plan/plan.h"
 
 namespace mtplan::codegen {
 
-/// What all stages agree on.
-struct SharedWords {
+/// Names that all stages share.
+struct SharedNames {
+  const DimensionNames &dimensions;
   std::vector<std::string> groups, streams; ///< constants of the program
   std::map<std::pair<int, int>, int> lines; ///< by stages, from and to
   std::vector<std::string> reports;         ///< labels
 };
 
-/// Writes what ranks of a stage have and do, in a namespace of its own.
-/// \param needed  to which the files of the runtime are added that it calls
-/// \throws SourceError
+/// The files of a program that stages are written to.
+struct StageTexts {
+  Text step;       ///< train.cu: forward, backward, update
+  Text memory;     ///< memory.cuh: arenas, buffers, products
+  Text parameters; ///< parameters.cuh: initial values, gradients, updates
+  /// Files of the runtime that declare what these call.
+  std::set<std::string> needed;
+};
+
+/// Writes a stage's memory, parameters and step, each in the stage's namespace.
+/// \throws SourceError if the stage has something that cannot be written
 void writeStage(const runtime::Plan &plan, std::size_t stage,
-                const SharedWords &shared, Text &text,
-                std::set<std::string> &needed);
+                const SharedNames &shared, StageTexts &texts);
 
 } // namespace mtplan::codegen
 

@@ -12,7 +12,7 @@ using namespace runtime;
 
 namespace {
 
-/// What has happened when an instruction has ended.
+/// Returns the suffix of an event that marks the end of an instruction.
 const char *endOf(const Instruction &instruction) {
   if (const auto *call = std::get_if<Collective>(&instruction.what))
     switch (call->kind) {
@@ -88,13 +88,12 @@ void StreamLines::after(std::size_t i) const {
 
 void StreamLines::turnOverlap(bool begins, int microBatches) const {
   if (begins)
-    text.comment("Sums over all micro-batches, which runs that follow do not "
-                 "wait for.");
+    text.comment("Reduces sums over all micro-batches, beside what follows: "
+                 "runs of other layers do not wait for it.");
   if (microBatches == 1)
     return;
   if (begins)
-    text.open("if (now.microBatch == " + std::to_string(microBatches - 1) +
-              ") {");
+    text.open("if (now.microBatch == microBatches - 1) {");
   else
     text.close();
 }

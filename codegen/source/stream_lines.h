@@ -21,7 +21,7 @@ public:
               const std::vector<std::string> &theStreams, Text &theText);
 
   void begin() const;
-  /// What instruction i waits for, and why.
+  /// Writes the waits of instruction i, each with its cause.
   void before(std::size_t i) const;
   /// "now", or "now.on(kStream_data)": what its call is given.
   std::string runOf(std::size_t i) const;

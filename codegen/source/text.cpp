@@ -36,15 +36,40 @@ void Text::line(const std::string &words) {
   all += '\n';
 }
 
+namespace {
+
+/// Returns the last space at or before `width` that stands in no brackets, so
+/// that no shape is broken; without one, the first such space behind it.
+std::size_t breakBefore(std::string_view words, std::size_t width) {
+  std::size_t last = std::string_view::npos;
+  int depth = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == '[')
+      ++depth;
+    if (words[i] == ']')
+      --depth;
+    const bool isType = words[i] == ' ' && i + 1 < words.size() &&
+                        words[i + 1] == '['; // "f32 [B, T]"
+    if (words[i] != ' ' || depth > 0 || isType)
+      continue;
+    if (i > width && last != std::string_view::npos)
+      return last;
+    last = i;
+    if (i > width)
+      return last;
+  }
+  return last == std::string_view::npos ? words.size() : last;
+}
+
+} // namespace
+
 void Text::comment(const std::string &words) {
   const std::size_t width = kColumns - 2 * depth - 3;
   std::string_view left = words;
   while (!left.empty()) {
     std::size_t cut = left.size();
     if (cut > width) {
-      cut = left.rfind(' ', width);
-      if (cut == std::string_view::npos)
-        cut = std::min(left.find(' '), left.size());
+      cut = breakBefore(left, width);
     }
     line("// " + std::string(left.substr(0, cut)));
     left.remove_prefix(std::min(cut + 1, left.size()));
@@ -53,16 +78,21 @@ void Text::comment(const std::string &words) {
 
 namespace {
 
-/// Parts of an argument that may stand on lines of their own: each but the last
-/// ends in a comma, none within a string.
-void addParts(const std::string &argument, std::vector<std::string> &parts) {
+/// Appends the parts of an argument that may stand on lines of their own: each
+/// but the last ends in a comma; none is cut within a string, or within more
+/// than `deepest` braces and parentheses.
+void addParts(const std::string &argument, int deepest,
+              std::vector<std::string> &parts) {
   std::string part;
   bool isString = false;
+  int depth = 0;
   for (std::size_t i = 0; i < argument.size(); ++i) {
     const char c = argument[i];
     if (c == '"' && (i == 0 || argument[i - 1] != '\\'))
       isString = !isString;
-    if (c == ' ' && !isString && part.ends_with(',')) {
+    if (!isString)
+      depth += (c == '{' || c == '(') - (c == '}' || c == ')');
+    if (c == ' ' && !isString && depth <= deepest && part.ends_with(',')) {
       parts.push_back(part);
       part.clear();
       continue;
@@ -110,7 +140,16 @@ void Text::call(const std::string &head,
       continue;
     }
     std::vector<std::string> parts;
-    addParts(argument, parts);
+    const auto isTooLong = [&](const std::string &part) {
+      return 2 * depth + under + part.size() > kColumns;
+    };
+    constexpr int kDeepest = 3;
+    for (int deepest = 1; deepest <= kDeepest; ++deepest) {
+      parts.clear();
+      addParts(argument, deepest, parts);
+      if (std::ranges::none_of(parts, isTooLong))
+        break;
+    }
     for (const std::string &part : parts)
       add(part);
   }

@@ -1,5 +1,4 @@
-//===- text.h - Lines of a program --------------------------------*- C++
-//-*-===//
+//===- text.h - Lines of a program ------------------------------*- C++ -*-===//
 
 #ifndef MTPLAN_CODEGEN_SOURCE_TEXT_H
 #define MTPLAN_CODEGEN_SOURCE_TEXT_H
@@ -21,10 +20,10 @@ public:
   /// in a brace instead.
   void call(const std::string &head, const std::vector<std::string> &arguments,
             const std::string &tail = ");");
-  /// What follows is within braces.
+  /// Opens braces: following lines are indented.
   void open(const std::string &words);
   void close(const std::string &words = "}");
-  /// Of what has no braces.
+  /// Ends the indentation of a statement without braces.
   void leave() { --depth; }
 
   const std::string &text() const { return all; }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/source/schedule_lines.h"
 #include "runtime/backend/made_kernel.h"
 #include "runtime/plan/index.h"
 
@@ -13,17 +14,18 @@ using namespace runtime;
 
 namespace {
 
-/// Where moments and masters are in double precision.
+/// Whether moments and masters are in double precision.
 bool isDouble(const Instruction &adamw) {
   return adamw.outputs[1].type == ElementType::f64;
 }
 
 } // namespace
 
-UpdateLines::UpdateLines(const Stage &theStage, const StageNames &theNames,
+UpdateLines::UpdateLines(const Plan &thePlan, const Stage &theStage,
+                         const StageNames &theNames,
                          const std::vector<std::string> &functions,
                          std::set<std::string> &taken)
-    : stage(theStage), names(theNames) {
+    : plan(thePlan), stage(theStage), names(theNames) {
   for (const JointUpdates &found : jointUpdates(stage)) {
     const int program = stage.apply[found.entry].program;
     const auto &all = stage.programs[indexed(program)].instructions;
@@ -52,25 +54,25 @@ std::vector<ScheduleEntry> UpdateLines::schedule() const {
   return entries;
 }
 
-void UpdateLines::writeLists(
-    int program, Text &text,
-    const std::function<std::string(const Instruction &)> &titleOf) const {
+void UpdateLines::writeLists(int program, Text &text) const {
   for (const Joint &joint : joints) {
     if (stage.apply[joint.entry].program != program)
       continue;
     text.line();
-    text.comment("Parameters that one launch updates, of a layer.");
-    text.open("void " + joint.list +
+    text.comment("Lists the parameters of a layer that one launch updates: "
+                 "gradient, weight, master, moments, elements, and whether "
+                 "weight decay is for it.");
+    text.open("inline void " + joint.list +
               "(const Run &now, std::vector<Updated> &all) {");
     for (std::size_t i = joint.first; i < joint.end; ++i) {
       const Instruction &one = stage.programs[indexed(program)].instructions[i];
-      text.comment(titleOf(one));
+      text.comment(one.label + ": " + names.shape(one.inputs[0]));
       KernelSpec spec{"adamw", one.label, {}, {}, {}};
       spec.settings = std::get<KernelCall>(one.what).settings;
       std::vector<std::string> members = {names.tensor(one.inputs[0])};
       for (const Tensor &tensor : one.outputs)
         members.push_back(names.tensor(tensor));
-      members.push_back(std::to_string(elementsOf(one.inputs[0])));
+      members.push_back(names.elements(one.inputs[0]));
       members.push_back(spec.integer("decay", 0) != 0 ? "true" : "false");
       members.front() = "{" + members.front();
       text.call("all.push_back", members, "});");
@@ -100,14 +102,16 @@ void UpdateLines::writeLaunch(int program, std::size_t i, Text &text,
   const std::size_t each = joint->end - joint->first;
   const bool several = joint->ofAllCopies && entry.count > 1;
   text.comment(
-      several ? "One launch updates " + std::to_string(each) +
-                    " parameters of " + std::to_string(entry.count) + " layers."
-              : "One launch updates " + std::to_string(each) + " parameters.");
+      several
+          ? "One launch updates " + std::to_string(each) + " parameters of " +
+                layersText(plan, entry.count) + " layers."
+          : "One launch updates " + std::to_string(each) + " parameters.");
   if (!joint->ofAllCopies)
     text.open("{");
   text.open("const auto list = [&](std::vector<Updated> &all) {");
   if (several) {
-    text.open("for (int i = 0; i < " + std::to_string(entry.count) + "; ++i)");
+    text.open("for (int i = 0; i < " + layersText(plan, entry.count) +
+              "; ++i)");
     text.line(joint->list + "({now.rank, now.layer + i" +
               (entry.step == 1 ? "" : " * " + std::to_string(entry.step)) +
               ", now.microBatch}, all);");

@@ -3,7 +3,6 @@
 #ifndef MTPLAN_CODEGEN_SOURCE_UPDATE_LINES_H
 #define MTPLAN_CODEGEN_SOURCE_UPDATE_LINES_H
 
-#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,20 +18,18 @@ namespace mtplan::codegen {
 class UpdateLines {
 public:
   /// \param functions  of the stage's programs
-  UpdateLines(const runtime::Stage &theStage, const StageNames &theNames,
+  UpdateLines(const runtime::Plan &thePlan, const runtime::Stage &theStage,
+              const StageNames &theNames,
               const std::vector<std::string> &functions,
               std::set<std::string> &taken);
 
   /// In which all layers that are updated by one launch are one call.
   std::vector<runtime::ScheduleEntry> schedule() const;
-  /// Before the function of a program.
-  /// \param titleOf  of an instruction, for people
-  void writeLists(int program, Text &text,
-                  const std::function<std::string(const runtime::Instruction &)>
-                      &titleOf) const;
+  /// Writes the functions that list the parameters of a program's launches.
+  void writeLists(int program, Text &text) const;
   /// The instruction after what the launch of instruction i does.
   std::size_t endOfLaunch(int program, std::size_t i) const;
-  /// Of those that begin with instruction i.
+  /// Writes the launch that begins with instruction i.
   void writeLaunch(int program, std::size_t i, Text &text,
                    std::set<std::string> &needed) const;
 
@@ -45,6 +42,7 @@ private:
   /// Null: none begins there.
   const Joint *jointAt(int program, std::size_t i) const;
 
+  const runtime::Plan &plan;
   const runtime::Stage &stage;
   const StageNames &names;
   std::vector<Joint> joints;

@@ -11,25 +11,25 @@ using namespace runtime;
 namespace {
 
 std::string heldText(const KernelWriter &to, const Tensor &table) {
-  return "HeldRows{" + to.names.offset(table, 0) + ", " +
-         to.count(table.shape[0]) + "}";
+  return "HeldRows{" + to.names.offset(table, 0) + ", " + to.extent(table, 0) +
+         "}";
 }
 
 void writeEmbedding(const KernelWriter &to) {
   const Tensor &table = to.instruction.inputs[1];
   to.needs("embedding.cuh");
-  to.call("embedding", {to.integers(0), to.in(1), to.out(0),
-                        to.count(elementsOf(to.instruction.inputs[0])),
-                        to.count(table.shape[1]), heldText(to, table)});
+  to.call("embedding",
+          {to.integers(0), to.in(1), to.out(0), to.elements(to.input(0)),
+           to.extent(table, 1), heldText(to, table)});
 }
 
 void writeEmbeddingGrad(const KernelWriter &to) {
   const Tensor &ids = to.instruction.inputs[0],
                &table = to.instruction.outputs[0];
-  const std::int64_t samples = ids.shape.empty() ? 1 : ids.shape[0];
   const std::string sizes =
-      "ColumnSizes" + listText(std::vector<std::int64_t>{
-                          samples, elementsOf(ids) / samples, table.shape[1]});
+      "ColumnSizes" + listText(std::vector<std::string>{to.elements(ids, 0, 1),
+                                                        to.elements(ids, 1),
+                                                        to.extent(table, 1)});
   const std::string held = heldText(to, table);
   to.needs("embedding.cuh");
   to.call("embeddingGrad", {to.integers(0), to.in(1), to.out(0), sizes, held,
@@ -47,18 +47,17 @@ std::string classesText(const KernelWriter &to) {
       to.spec.integer("classes", std::numeric_limits<std::int64_t>::max());
   const std::string offset = to.names.offset(logits, last);
   const bool isPadded = all < width * to.names.ranksAlong(logits, last);
-  const std::string real = isPadded
-                               ? "std::clamp<std::int64_t>(" + to.count(all) +
-                                     (offset == "0" ? "" : " - " + offset) +
-                                     ", 0, " + to.count(width) + ")"
-                               : to.count(width);
-  return "Classes{" + offset + ", " + to.count(width) + ", " + real + "}";
+  const std::string real =
+      isPadded ? "std::clamp<std::int64_t>(" + to.names.known("V", all) +
+                     (offset == "0" ? "" : " - " + offset) + ", 0, " +
+                     to.width(logits) + ")"
+               : to.width(logits);
+  return "Classes{" + offset + ", " + to.width(logits) + ", " + real + "}";
 }
 
 void writeVocab(const KernelWriter &to, const char *function,
                 std::vector<std::string> arguments) {
-  const Tensor &logits = to.instruction.inputs[0];
-  arguments.push_back(to.count(elementsOf(logits) / logits.shape.back()));
+  arguments.push_back(to.rows(to.input(0)));
   arguments.push_back(classesText(to));
   to.needs("loss.cuh");
   to.call(function, arguments);
@@ -66,11 +65,10 @@ void writeVocab(const KernelWriter &to, const char *function,
 
 void writeTokenLoss(const KernelWriter &to) {
   const Tensor &targets = to.instruction.inputs[3];
-  const std::int64_t samples = targets.shape.empty() ? 1 : targets.shape[0];
   to.needs("loss.cuh");
   to.callAs("tokenLoss",
             {to.in(0), to.in(1), to.in(2), to.integers(3), to.in(4), to.out(0),
-             to.count(samples), to.count(elementsOf(targets) / samples)});
+             to.elements(targets, 0, 1), to.elements(targets, 1)});
 }
 
 } // namespace

@@ -19,7 +19,7 @@ LogicalResult AttentionOp::buildGradient(GradientBuilder &gradients) {
       gradients.builder.getStringAttr(getLabel() + ".grad"), getQuery(),
       getKey(), getValue(), getResult(), getLse(), dy, getBias(),
       getHeadDimAttr(), getCausalAttr(), getScaleAttr(), getRateAttr(),
-      getMaskAttr(), getMaxDistanceAttr());
+      getMaskAttr(), getMaxDistanceAttr(), getSoftcapAttr());
   gradients.add(getQuery(), terms.getQueryGradient(), getLabel());
   gradients.add(getKey(), terms.getKeyGradient(), getLabel());
   gradients.add(getValue(), terms.getValueGradient(), getLabel());
@@ -32,7 +32,7 @@ LogicalResult AttentionGradOp::buildGradient(GradientBuilder &gradients) {
   return refuseGradient(*this, gradients, kSecondOrder);
 }
 
-// A rotation's transpose is the rotation back.
+// The transpose of a rotation is the inverse rotation.
 LogicalResult RopeOp::buildGradient(GradientBuilder &gradients) {
   Value dy = gradients.gradientOf(getResult());
   if (!dy || !GradientBuilder::wants(getInput()))

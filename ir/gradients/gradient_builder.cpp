@@ -1,4 +1,4 @@
-//===- gradient_builder.cpp - Terms of a gradient, added up ---------------===//
+//===- gradient_builder.cpp - Sums the terms of a gradient ----------------===//
 
 #include "ir/mtp.h"
 
@@ -20,8 +20,8 @@ void GradientBuilder::add(Value value, Value gradient, StringRef label) {
     total = gradient;
     return;
   }
-  // One operator may read a value twice (x * x): a second sum under its label
-  // gets a number, since labels are unique.
+  // One operator may read a value twice (x * x). The second sum under its label
+  // gets a number, because labels are unique.
   unsigned count = ++sums[label];
   std::string name = label.str() + ".sum";
   if (count > 1)

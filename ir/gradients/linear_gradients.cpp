@@ -18,7 +18,7 @@ LogicalResult EinsumOp::buildGradient(GradientBuilder &gradients) {
   auto [left, right] = inputs.split(',');
   OpBuilder &builder = gradients.builder;
   std::string label = getLabel().str();
-  // An activation times a weight has names that the field knows.
+  // The gradients of an activation times a weight have the field's names.
   bool weight = getRhs().getDefiningOp<ParameterOp>() &&
                 !getLhs().getDefiningOp<ParameterOp>();
   if (GradientBuilder::wants(getLhs())) {

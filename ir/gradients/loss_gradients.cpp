@@ -1,8 +1,8 @@
-//===- loss_gradients.cpp - Where gradients begin -------------------------===//
+//===- loss_gradients.cpp - Gradients of the loss -------------------------===//
 //
-// The cross entropy is differentiated as a whole: mtp.token_loss looks up the
-// three reductions it reads and builds one gradient, of the logits. The
-// reductions themselves contribute nothing: what they would pass on is in it.
+// The cross entropy is differentiated as a whole. mtp.token_loss finds the
+// three reductions that it reads and builds one gradient, that of the logits.
+// The reductions add nothing, because this gradient includes their share.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,8 @@
 //===- moe_gradients.cpp - Gradients of mixtures of experts ---------------===//
 //
-// Who goes where is piecewise constant: slots pass no gradient on. The router
-// learns through the gates and through the balance loss.
+// The assignment of tokens to experts is piecewise constant, so that slots pass
+// no gradient on. The router learns through the gates and through the balance
+// loss.
 //
 //===----------------------------------------------------------------------===//
 

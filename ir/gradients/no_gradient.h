@@ -1,7 +1,7 @@
-//===- no_gradient.h - Operators that pass no gradient on -------*- C++ -*-===//
+//===- no_gradient.h - Operators without a gradient -------------*- C++ -*-===//
 //
-// Differentiation calls every operator, also those that no gradient reaches.
-// An operator without a gradient is an error only where one arrives.
+// Differentiation calls every operator, also those that no gradient reaches. An
+// operator without a gradient is an error only if one reaches it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,7 +12,7 @@
 
 namespace mtplan::ir {
 
-/// Fails if a gradient arrives at a result of `op`; `reason` ends the message.
+/// Fails if a gradient reaches a result of `op`; `reason` ends the message.
 inline llvm::LogicalResult refuseGradient(mlir::Operation *op,
                                           const GradientBuilder &gradients,
                                           llvm::StringRef reason) {
@@ -23,8 +23,8 @@ inline llvm::LogicalResult refuseGradient(mlir::Operation *op,
   return llvm::success();
 }
 
-/// A loss is the end of the chain, so its own gradient is 1: anything that
-/// computes on with it would need another. Fails if somebody does.
+/// The gradient of a loss is 1 because nothing follows it. Fails if an operator
+/// reads the loss, which would need another gradient.
 inline llvm::LogicalResult checkLossReaders(mlir::Operation *loss,
                                             mlir::Value result) {
   for (mlir::Operation *reader : result.getUsers())

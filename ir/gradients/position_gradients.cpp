@@ -36,7 +36,7 @@ LogicalResult TakeFirstGradOp::buildGradient(GradientBuilder &gradients) {
   return refuseGradient(*this, gradients, kSecondOrder);
 }
 
-// A constant has none.
+// A constant has no gradient.
 LogicalResult ZerosOp::buildGradient(GradientBuilder &) { return success(); }
 
 } // namespace mtplan::ir

@@ -9,7 +9,7 @@
 namespace mtplan::ir {
 namespace {
 
-/// A tensor seen as [outer, dim, inner].
+/// The view of a tensor as [outer, dim, inner].
 struct Strip {
   std::int64_t outer = 1, inner = 1;
 
@@ -19,7 +19,7 @@ struct Strip {
   }
 };
 
-/// Piece `piece` of `pieces` along `dim`.
+/// Returns piece `piece` of `pieces` along `dim`.
 HostTensor cut(const HostTensor &whole, std::size_t dim, std::int64_t piece,
                std::int64_t pieces) {
   std::vector<std::int64_t> shape = whole.shape;
@@ -33,7 +33,7 @@ HostTensor cut(const HostTensor &whole, std::size_t dim, std::int64_t piece,
   return result;
 }
 
-/// The pieces one after the other along `dim`.
+/// Concatenates the pieces along `dim`.
 HostTensor join(const std::vector<HostTensor> &pieces, std::size_t dim) {
   const auto count = static_cast<std::int64_t>(pieces.size());
   std::vector<std::int64_t> shape = pieces.front().shape;
@@ -48,7 +48,7 @@ HostTensor join(const std::vector<HostTensor> &pieces, std::size_t dim) {
   return result;
 }
 
-/// One rank's view of a collective.
+/// The view that one rank has of a collective.
 struct Seat {
   const std::vector<HostTensor> &inputs;
   std::vector<std::int64_t> group; ///< ranks, in axis order
@@ -97,7 +97,8 @@ HostTensor runSeat(mlir::Operation *op, const Seat &seat) {
       });
 }
 
-/// The dimension that is cut, and the one that is joined; -1 for neither.
+/// The dimension that is cut and the one that is concatenated, or -1 for
+/// neither.
 struct Dims {
   std::int64_t cut = -1, joined = -1;
 };

@@ -8,17 +8,17 @@
 
 namespace mtplan::ir {
 
-/// The axis of a collective, or null for any other operator.
+/// Returns the axis of a collective, or null for any other operator.
 mlir::StringAttr axisOfCollective(mlir::Operation *op);
 
-/// Runs a collective on all ranks. Sums are taken in axis order, on every rank
-/// the same. Fails, with a diagnostic, if the mesh lacks the axis or a
+/// Runs a collective on all ranks. Every rank adds the terms in the order of
+/// the axis. Fails, with a diagnostic, if the mesh lacks the axis or a
 /// dimension does not divide.
 mlir::FailureOr<std::vector<HostTensor>>
 runCollective(mlir::Operation *op, const std::vector<HostTensor> &inputs,
               const MeshView &mesh);
 
-/// Adds `term` to `total`, or takes the larger of both; NaN stays NaN.
+/// Adds `term` to `total`, or keeps the larger of both. A NaN stays a NaN.
 void reduceInto(HostTensor &total, const HostTensor &term, bool max);
 
 } // namespace mtplan::ir

@@ -31,7 +31,7 @@ double largestIn(const TensorTable &table) {
   return largest;
 }
 
-/// What `rank` would hold were its piece not partial.
+/// Returns the piece that `rank` would hold if the tensor were not partial.
 HostTensor reduced(const DistributedTensor &tensor, const MeshView &mesh,
                    std::int64_t rank) {
   std::vector<std::int64_t> members{rank};
@@ -51,7 +51,7 @@ HostTensor reduced(const DistributedTensor &tensor, const MeshView &mesh,
   return total;
 }
 
-/// Largest difference between a piece and its slice of `logical`.
+/// Returns the largest difference between a piece and its slice of `logical`.
 double differenceOf(const HostTensor &logical, const HostTensor &piece,
                     const std::vector<Span> &spans) {
   if (logical.shape.size() != piece.shape.size())
@@ -88,7 +88,7 @@ void Comparer::note(double error, llvm::StringRef kind, const TensorKey &key,
                     std::int64_t rank) {
   if (error <= found.worst)
     return;
-  // Infinity over infinity, where the logical tensor itself is infinite.
+  // The quotient is NaN where the logical tensor itself is infinite.
   found.worst = std::isnan(error) ? kInfinity : error;
   found.kind = kind.str();
   found.name = key.name();
@@ -119,7 +119,8 @@ void Comparer::compare(const TensorTable &logical,
       const HostTensor piece = reduced(tensor, mesh, rank);
       const double difference = differenceOf(
           expected, piece, mesh.piecesOf(tensor.layout, rank, piece.shape));
-      // All of a kind may be zero: then any difference is infinitely large.
+      // All tensors of a kind may be zero. Then any difference counts as
+      // infinite.
       note(difference == 0.0 ? 0.0 : difference / norm, kind, key, rank);
     }
   }

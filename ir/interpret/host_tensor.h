@@ -1,7 +1,7 @@
 //===- host_tensor.h - A tensor of doubles in memory ------------*- C++ -*-===//
 //
-// The interpreter's only kind of value. Whatever element type the program
-// gives a tensor, here it is a double: rounding is not what is being proved.
+// The interpreter has one kind of value. A tensor is of doubles whatever its
+// type in the program, because rounding is not what the interpreter proves.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,15 +13,17 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/reference/pieces.h"
+
 namespace mtplan::ir {
 
-/// Row-major; a tensor without dimensions has one element.
+/// The elements are in row-major order. A scalar has one.
 struct HostTensor {
   std::vector<std::int64_t> shape;
   std::vector<double> data;
 
   HostTensor() = default;
-  /// Filled with zeros.
+  /// Makes a tensor of zeros.
   explicit HostTensor(std::vector<std::int64_t> dims)
       : shape(std::move(dims)), data(countOf(shape), 0.0) {}
 
@@ -33,25 +35,11 @@ struct HostTensor {
   }
 };
 
-/// One value of an SPMD program: what each rank holds of it. Values never
-/// change once made, so that handing one on costs nothing.
+/// The pieces that all ranks hold of one value of an SPMD program. Values never
+/// change, so that passing one on costs nothing.
 using RankValues = std::shared_ptr<const std::vector<HostTensor>>;
 
-/// Calls `visit(linear, index)` for every element of a tensor of `shape`, in
-/// row-major order.
-template <typename Visit>
-void forEachIndex(const std::vector<std::int64_t> &shape, Visit &&visit) {
-  std::vector<std::int64_t> index(shape.size(), 0);
-  const std::size_t count = HostTensor::countOf(shape);
-  for (std::size_t linear = 0; linear < count; ++linear) {
-    visit(linear, index);
-    for (std::size_t d = shape.size(); d-- > 0;) {
-      if (++index[d] < shape[d])
-        break;
-      index[d] = 0;
-    }
-  }
-}
+using runtime::reference::forEachIndex;
 
 } // namespace mtplan::ir
 

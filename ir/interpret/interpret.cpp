@@ -64,7 +64,7 @@ mlir::LogicalResult Machine::checkModule() {
 }
 
 //===----------------------------------------------------------------------===//
-// What every stage runs
+// The program of every stage
 //===----------------------------------------------------------------------===//
 
 mlir::LogicalResult Machine::dealOut() {
@@ -115,7 +115,7 @@ mlir::LogicalResult Machine::setOrder() {
   return mlir::success();
 }
 
-// The order given is another one of the same tasks.
+// Checks that the given order is a permutation of the stage's tasks.
 mlir::LogicalResult Machine::checkOrder(std::int64_t stage) const {
   if (options.order.size() != programs.size())
     return module->emitError("has ")
@@ -132,7 +132,7 @@ mlir::LogicalResult Machine::checkOrder(std::int64_t stage) const {
 }
 
 //===----------------------------------------------------------------------===//
-// All stages in turn, each as far as it comes
+// All stages in turn, each until it waits
 //===----------------------------------------------------------------------===//
 
 mlir::LogicalResult
@@ -167,7 +167,7 @@ mlir::LogicalResult Machine::runStages(std::deque<StageRun> &stages) {
   return reportDeadlock(stages);
 }
 
-// Places what the ranks of one stage hold among those of all.
+// Inserts the pieces that the ranks of one stage hold into those of all ranks.
 mlir::LogicalResult Machine::merge(TensorTable &all, TensorTable &&part,
                                    std::int64_t stage) {
   if (!staged) {
@@ -203,7 +203,8 @@ mlir::FailureOr<RunResult> Machine::run() {
                    differentiated,
                    staged ? count : 1,
                    Mail(count)};
-  std::deque<StageRun> stages; // they refer to themselves
+  // The stages hold references to themselves, which a deque keeps valid.
+  std::deque<StageRun> stages;
   for (std::int64_t stage = 0; stage < count; ++stage)
     if (mlir::failed(
             stages.emplace_back(shared, stage, std::move(programs[stage]))

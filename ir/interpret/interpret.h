@@ -1,10 +1,10 @@
 //===- interpret.h - Runs a training step in double precision ---*- C++ -*-===//
 //
-// The judge of every rewriting of a step: a program, logical or partitioned,
-// is executed on one rank or on all of them, and two executions are compared
-// (compare.h). Initial parameters, data and dropout masks are functions of the
-// *global* element (runtime/random/draws.h), so that two programs which mean
-// the same compute the same, but for rounding.
+// The interpreter judges every rewriting of a step. It executes a program,
+// logical or partitioned, on one rank or on all of them, and compare.h compares
+// two executions. Initial parameters, data and dropout masks are functions of
+// the *global* element (runtime/random/draws.h), so that two programs with the
+// same meaning compute the same numbers up to rounding.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +26,8 @@
 
 namespace mtplan::ir {
 
-/// Which of the copies of a repeated segment a name means. `label` keeps its
-/// `*`; labels without one belong to no copy, and have `copy` 0.
+/// Names one copy of a parameter of a repeated segment. `label` keeps its `*`.
+/// A label without one belongs to no copy, and its `copy` is 0.
 struct TensorKey {
   std::string label;
   std::int64_t copy = 0;
@@ -35,11 +35,11 @@ struct TensorKey {
   // clang-tidy 14 takes the 0 of a defaulted comparison for a pointer.
   // NOLINTNEXTLINE(modernize-use-nullptr)
   auto operator<=>(const TensorKey &) const = default;
-  /// The label with its `*` replaced by the number of the copy.
+  /// Returns the label with the number of the copy in place of the `*`.
   std::string name() const;
 };
 
-/// A nudge to one element of one parameter before the step: the difference
+/// A change of one element of one parameter before the step, for the difference
 /// quotient of a gradient check.
 struct Perturbation {
   std::string label;
@@ -48,7 +48,8 @@ struct Perturbation {
   double delta = 0.0;
 };
 
-/// AdamW from moments that are zero: the first update of a training run.
+/// The numbers of AdamW. Its moments are zero before the step, as in the first
+/// update of a training run.
 struct AdamOptions {
   double learningRate = 1e-3;
   double beta1 = 0.9;
@@ -57,43 +58,57 @@ struct AdamOptions {
   double decay = 0.01;
 };
 
-/// Sees a collective that has run: what every rank passed in and what it
-/// received, which may be changed. With it a test makes faults that no operator
-/// can express, to see that they show.
+/// Sees a collective that has run: the tensors that every rank passed in, and
+/// those that it received, which the hook may change. A test makes faults with
+/// it that no operator can express.
 using CollectiveHook =
     std::function<void(mlir::Operation *, const std::vector<HostTensor> &passed,
                        std::vector<HostTensor> &received)>;
 
 enum class Phase : std::uint8_t { forward, backward, update };
 
-/// What a stage does in one go: forward or backward through one chunk of the
-/// model, for one micro-batch.
+/// One forward or backward run through one chunk of the model, for one
+/// micro-batch.
 struct StageTask {
   Phase phase = Phase::forward;
-  std::int64_t chunk = 0; ///< as the segments say; 0 without a pipeline
+  /// Number that the segments carry; 0 without a pipeline.
+  std::int64_t chunk = 0;
   std::int64_t microBatch = 0;
   // NOLINTNEXTLINE(modernize-use-nullptr): as above
   auto operator<=>(const StageTask &) const = default;
 };
 
+/// Numbers that take the place of drawn ones, so that a run can start where a
+/// run of another program started. Elements count row by row in the global
+/// tensor, which for an input is that of one micro-batch.
+struct GivenNumbers {
+  std::function<double(const TensorKey &, std::int64_t element)> parameter;
+  std::function<double(const std::string &label, std::int64_t microBatch,
+                       std::int64_t element)>
+      input; ///< the input "count" follows from "targets"
+};
+
 struct RunOptions {
   std::uint64_t seed = 1;
   int microBatches = 2;
-  /// Chooses data and dropout masks. The optimizer starts afresh whatever it
-  /// is: a run is one step, not a training.
+  /// Selects data and dropout masks. The optimizer starts from zero moments at
+  /// any step, because a run is one step and not a training.
   int step = 1;
   std::optional<Perturbation> perturbation;
+  std::optional<GivenNumbers> given = {};
   AdamOptions adam;
   CollectiveHook afterCollective;
-  /// Of every stage, its tasks in order, each once. Empty: each micro-batch
-  /// forward and back before the next.
+  /// The tasks of each stage in order, each task once. If empty, each
+  /// micro-batch runs forward and backward before the next.
   std::vector<std::vector<StageTask>> order = {};
 };
 
-/// What every rank holds of a tensor, and how those pieces lie.
+/// The pieces of a tensor on all ranks, and their layout.
 struct DistributedTensor {
-  LayoutAttr layout; ///< null: whole on every rank of the stages that hold it
-  std::vector<HostTensor> ranks; ///< no elements: of a stage without it
+  /// Null: every rank of the stages that have the tensor holds all of it.
+  LayoutAttr layout;
+  /// No elements: the rank's stage does not have the tensor.
+  std::vector<HostTensor> ranks;
 
   bool holds(std::int64_t rank) const {
     return !ranks[static_cast<std::size_t>(rank)].data.empty();
@@ -101,8 +116,8 @@ struct DistributedTensor {
 };
 using TensorTable = std::map<TensorKey, DistributedTensor>;
 
-/// A kind of collective: an operator without its dialect's name
-/// ("all_reduce"), its axis and when it ran.
+/// One kind of collective: the operator without its dialect's name
+/// ("all_reduce"), its axis and its phase.
 struct CollectiveKey {
   Phase phase = Phase::forward;
   std::string op;
@@ -114,26 +129,26 @@ struct CollectiveKey {
 
 struct RunResult {
   MeshAttr mesh; ///< null: one rank
-  /// What `mtp.adamw` was given; without an `mtp.update`, what accumulated.
+  /// The operands of `mtp.adamw`, or without an `mtp.update` the accumulators.
   TensorTable gradients;
   TensorTable parameters; ///< after the update, if there is one
-  /// Values of `mtp.result`; without an `mtp.update`, the accumulators that
-  /// are not of parameters.
+  /// The values of `mtp.result`, or without an `mtp.update` the accumulators
+  /// that belong to no parameter.
   TensorTable results;
-  /// Executions per step, every copy, micro-batch and stage counted; `slice`
-  /// and `mask` are listed like the others though they send nothing, `send` and
-  /// `receive` as over the axis of stages.
+  /// Executions in a step, over all copies, micro-batches and stages. `slice`
+  /// and `mask` are counted too, though they send nothing. `send` and `receive`
+  /// count for the axis of stages.
   std::map<CollectiveKey, std::int64_t> collectives;
 };
 
-/// Runs `module`: with the attribute `mtp.partitioned` all ranks of its mesh,
-/// else one rank, for which `mtp.reshard` is the identity. Micro-batches follow
-/// each other, each forward through the chain of segments and, where there are
-/// backward halves, back. The ranks of a stage are in lock step; where segments
-/// have chunks and the mesh an axis of stages, each stage runs its own ones and
-/// knows of the others only what they send. Fails, with a diagnostic, if the
-/// module does not verify, holds an operator it does not know, or if stages
-/// wait for each other for ever.
+/// Runs `module`. With the attribute `mtp.partitioned` all ranks of its mesh
+/// run, otherwise one rank, for which `mtp.reshard` is the identity. Each
+/// micro-batch runs forward through the chain of segments and, where segments
+/// have backward halves, backward. The ranks of a stage run in lock step. Where
+/// segments have chunks and the mesh has an axis of stages, each stage runs its
+/// own chunks and exchanges only messages with others. Fails, with a
+/// diagnostic, if the module does not verify, if it has an operator without a
+/// kernel, or if stages wait for each other for ever.
 mlir::FailureOr<RunResult> interpret(mlir::ModuleOp module,
                                      const RunOptions &options = {});
 

@@ -1,9 +1,8 @@
 //===- mail.h - What stages of a pipeline wait for --------------*- C++ -*-===//
 //
-// Stages run programs of their own. Between them are channels, one a direction
-// and pair of stages, whose messages arrive in the order in which they were
-// sent; and groups, whose members sum what each of them holds, one sum after
-// the other. Sending waits for nobody.
+// Stages run programs of their own. Two stages share a channel for each
+// direction, whose messages arrive in the order in which they were sent. The
+// stages of a group sum one value after another. Sending never waits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,12 +21,12 @@ namespace mtplan::ir {
 struct Message {
   SendOp op;
   std::int64_t microBatch = 0;
-  RankValues values; ///< of the sender's ranks, by place within the stage
+  RankValues values; ///< by the place of the sender's rank within its stage
 };
 
-/// One sum over a group: what each member has brought to it.
+/// One sum over a group, with the values that its members have contributed.
 struct Meeting {
-  AllReduceOp first; ///< whose operator came first
+  AllReduceOp first; ///< operator that arrived first
   std::map<std::int64_t, RankValues> passed;
 };
 
@@ -36,19 +35,21 @@ public:
   explicit Mail(std::int64_t stageCount) : stages(stageCount) {}
 
   void send(Phase phase, std::int64_t from, Message message);
-  /// Takes the oldest message of the channel; empty: there is none yet. Fails,
-  /// with a diagnostic, if it is not the one that `op` names.
+  /// Takes the oldest message of the channel, or nothing if there is none yet.
+  /// Fails, with a diagnostic, if the message is not the one that `op` names.
   mlir::FailureOr<std::optional<Message>>
   receive(Phase phase, ReceiveOp op, std::int64_t to, std::int64_t microBatch);
 
-  /// The stages that `op` sums over.
+  /// Returns the stages that `op` sums over.
   std::vector<std::int64_t> groupOf(AllReduceOp op) const;
-  /// Brings a value to the next sum of its group; again, while it waits, does
-  /// no harm. The sum over all stages of the group, once the last has come.
-  /// Fails, with a diagnostic, if members disagree on which sum is next.
+  /// Contributes a value to the next sum of the group. A stage that waits may
+  /// call again without effect. Returns the sum once all stages of the group
+  /// have contributed. Fails, with a diagnostic, if members disagree on which
+  /// sum is next.
   mlir::FailureOr<std::optional<std::vector<HostTensor>>>
   join(AllReduceOp op, std::int64_t stage, const RankValues &value);
-  /// Members of the group of `op` that `stage`, which has come, waits for.
+  /// Returns the members of the group of `op` that the waiting `stage` waits
+  /// for.
   std::vector<std::int64_t> missingAt(AllReduceOp op, std::int64_t stage) const;
 
   /// Fails, with a diagnostic, if a message was sent and never received.
@@ -61,7 +62,7 @@ private:
   std::int64_t stages;
   std::map<Channel, std::deque<Message>> channels;
   std::map<Group, std::vector<Meeting>> meetings;
-  /// How many sums of a group a stage has been through.
+  /// The number of sums of a group that a stage has finished.
   std::map<std::pair<Group, std::int64_t>, std::size_t> attended;
 };
 

@@ -92,12 +92,4 @@ bool MeshView::fits(LayoutAttr layout, std::size_t tensorRank) const {
   });
 }
 
-std::int64_t globalIndex(llvm::ArrayRef<Span> pieces,
-                         llvm::ArrayRef<std::int64_t> localIndex) {
-  std::int64_t index = 0;
-  for (auto [piece, local] : llvm::zip_equal(pieces, localIndex))
-    index = index * piece.global + piece.offset + local;
-  return index;
-}
-
 } // namespace mtplan::ir

@@ -1,7 +1,7 @@
 //===- mesh_view.h - Ranks, their groups and their pieces -------*- C++ -*-===//
 //
-// A mesh attribute as the interpreter walks it. Rank numbers count the last
-// axis fastest; without a mesh there is one rank, which holds everything.
+// A mesh attribute with ranks and groups. Rank numbers count the last axis
+// fastest. Without a mesh there is one rank, which holds everything.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,47 +12,46 @@
 #include <vector>
 
 #include "ir/mtp.h"
+#include "runtime/reference/pieces.h"
 
 namespace mtplan::ir {
 
-/// A run of one dimension: where a rank's piece begins, and how long the
-/// global dimension is.
-struct Span {
-  std::int64_t offset = 0;
-  std::int64_t global = 1;
-};
+using runtime::reference::globalIndex, runtime::reference::Span;
 
 class MeshView {
 public:
   MeshView() = default;
-  /// Null is allowed: one rank.
+  /// Makes a view of one rank if the mesh is null.
   explicit MeshView(MeshAttr mesh);
 
-  /// The mesh of the ranks that share a coordinate on `axis`; the same, if it
-  /// has no such axis.
+  /// Returns the mesh of the ranks that share a coordinate on `axis`, or the
+  /// same mesh if it has no such axis.
   MeshView without(llvm::StringRef axis) const;
 
   std::int64_t ranks() const { return rankCount; }
-  /// Number of the axis, or -1.
+  /// Returns the number of the axis, or -1.
   int axis(llvm::StringRef name) const;
   std::int64_t sizeOf(int axisNumber) const { return sizes[axisNumber]; }
   std::int64_t coordinate(std::int64_t rank, int axisNumber) const {
     return rank / strides[axisNumber] % sizes[axisNumber];
   }
-  /// The ranks that differ from `rank` only along the axis, in axis order.
+  /// Returns the ranks that differ from `rank` only along the axis, in the
+  /// order of the axis.
   std::vector<std::int64_t> group(std::int64_t rank, int axisNumber) const;
 
-  /// Which piece a rank has of a dimension that `axes` split, major first.
+  /// Returns the piece that a rank has of a dimension that `axes` split, major
+  /// axis first.
   Span pieceOf(llvm::ArrayRef<int> axes, std::int64_t rank,
                std::int64_t localSize) const;
 
-  /// The same for every dimension of a tensor that lies by `layout` (null:
-  /// whole). Entries for axes the mesh has not are ignored; `fits` tells.
+  /// Returns the pieces of all dimensions of a tensor with `layout`, which are
+  /// whole if it is null. Axes that the mesh lacks are ignored; `fits` reports
+  /// them.
   std::vector<Span> piecesOf(LayoutAttr layout, std::int64_t rank,
                              llvm::ArrayRef<std::int64_t> localShape) const;
 
-  /// True if `layout` has an entry for each of `rank` dimensions and names
-  /// only axes of this mesh.
+  /// Returns whether `layout` has an entry for each of `rank` dimensions and
+  /// names only axes of this mesh.
   bool fits(LayoutAttr layout, std::size_t tensorRank) const;
 
 private:
@@ -62,10 +61,6 @@ private:
   std::vector<std::int64_t> sizes, strides;
   std::int64_t rankCount = 1;
 };
-
-/// Row-major index in the global tensor of a piece's element.
-std::int64_t globalIndex(llvm::ArrayRef<Span> pieces,
-                         llvm::ArrayRef<std::int64_t> localIndex);
 
 } // namespace mtplan::ir
 

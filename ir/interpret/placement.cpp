@@ -19,14 +19,16 @@ std::vector<llvm::SmallVector<int, 2>> axesOfDims(const TensorFactors &dims,
   return result;
 }
 
-std::vector<Span> spansOf(const HostTensor &tensor,
-                          const std::vector<llvm::SmallVector<int, 2>> *axes,
-                          const MeshView &mesh, std::int64_t rank) {
-  std::vector<Span> spans;
-  for (std::size_t d = 0; d < tensor.shape.size(); ++d)
-    spans.push_back(axes ? mesh.pieceOf((*axes)[d], rank, tensor.shape[d])
-                         : Span{0, tensor.shape[d]});
-  return spans;
+// Leaves tensors whole if `axes` is empty.
+void placeTensors(std::vector<runtime::reference::LocalShape> &tensors,
+                  const Placement::TensorAxes &axes, const MeshView &mesh,
+                  std::int64_t rank) {
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    tensors[i].pieces.clear();
+    for (std::size_t d = 0; d < axes[i].size(); ++d)
+      tensors[i].pieces.push_back(
+          mesh.pieceOf(axes[i][d], rank, tensors[i].sizes[d]));
+  }
 }
 
 template <typename Range>
@@ -59,7 +61,7 @@ mlir::FailureOr<Placement> Placement::of(ComputeOp op, const MeshView &mesh) {
     if (number < 0)
       return op->emitOpError("has a strategy for axis ")
              << axis << ", which the mesh has not";
-    // "+N" passes partial values through: no dimension is split by it.
+    // "+N" lets a partial value through, so that it splits no dimension.
     if (factor.getValue().starts_with("+"))
       continue;
     const int index = rule.find(factor.getValue());
@@ -79,13 +81,8 @@ mlir::FailureOr<Placement> Placement::of(ComputeOp op, const MeshView &mesh) {
 
 void Placement::place(KernelCall &call, const MeshView &mesh,
                       std::int64_t rank) const {
-  for (std::size_t i = 0; i < call.operands.size(); ++i)
-    call.operandSpans.push_back(
-        spansOf(*call.operands[i], operands.empty() ? nullptr : &operands[i],
-                mesh, rank));
-  for (std::size_t i = 0; i < call.results.size(); ++i)
-    call.resultSpans.push_back(spansOf(
-        call.results[i], results.empty() ? nullptr : &results[i], mesh, rank));
+  placeTensors(call.inShapes, operands, mesh, rank);
+  placeTensors(call.outShapes, results, mesh, rank);
 }
 
 } // namespace mtplan::ir

@@ -3,7 +3,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 #include "ir/interpret/collectives.h"
-#include "ir/interpret/kernel.h"
+#include "ir/interpret/kernel_call.h"
 #include "ir/interpret/stage_run.h"
 
 namespace mtplan::ir {
@@ -99,7 +99,7 @@ mlir::FailureOr<const Placement *> StageRun::placementOf(mlir::Operation *ran) {
 
 mlir::LogicalResult StageRun::executeKernel(mlir::Operation *ran,
                                             Frame &frame) {
-  const Kernel *kernel = KernelTable::get().find(ran);
+  const runtime::reference::Kernel kernel = kernelOf(ran);
   if (!kernel)
     return ran->emitOpError("cannot be interpreted");
   auto placement = placementOf(ran);
@@ -107,16 +107,14 @@ mlir::LogicalResult StageRun::executeKernel(mlir::Operation *ran,
     return mlir::failure();
   std::vector<std::vector<HostTensor>> results(ran->getNumResults());
   for (std::int64_t rank = 0; rank < shared.mesh.ranks(); ++rank) {
-    KernelCall call;
-    call.moment = moment;
+    llvm::SmallVector<const HostTensor *> operands;
     for (mlir::Value operand : ran->getOperands())
-      call.operands.push_back(&(*frame.at(operand))[rank]);
-    for (mlir::Type type : ran->getResultTypes())
-      call.results.emplace_back(
-          llvm::cast<mlir::RankedTensorType>(type).getShape().vec());
+      operands.push_back(&(*frame.at(operand))[rank]);
+    KernelCall call = callOf(ran, operands);
+    call.moment = moment;
     (*placement)->place(call, shared.mesh, rank);
-    (*kernel)(ran, call);
-    for (auto [all, one] : llvm::zip_equal(results, call.results))
+    kernel(call);
+    for (auto [all, one] : llvm::zip_equal(results, takeResults(call)))
       all.push_back(std::move(one));
   }
   for (auto [result, values] : llvm::zip_equal(ran->getResults(), results))

@@ -56,7 +56,7 @@ std::string StageRun::waitText() const {
 }
 
 //===----------------------------------------------------------------------===//
-// Tasks: the copies of a chunk's segments, one after the other
+// Tasks run the copies of a chunk's segments, one after the other
 //===----------------------------------------------------------------------===//
 
 const StageRun::Visit &StageRun::current() {
@@ -76,7 +76,8 @@ mlir::LogicalResult StageRun::bind(mlir::Operation *owner, mlir::Block &block,
   return mlir::success();
 }
 
-// Before the first operator of a block: what its neighbour hands on.
+// Binds the values that the neighbour passes on, before a block's first
+// operator.
 mlir::LogicalResult StageRun::enter() {
   const StageTask &now = program.tasks[task];
   phase = now.phase;
@@ -145,10 +146,10 @@ mlir::LogicalResult StageRun::advanceTask() {
 }
 
 //===----------------------------------------------------------------------===//
-// Update: operators run once per copy of what they read
+// The update runs its operators once for each copy of their parameter
 //===----------------------------------------------------------------------===//
 
-// Leaves `copies` empty for an operator that belongs to none.
+// Leaves `copies` empty for an operator that belongs to no copy.
 mlir::LogicalResult StageRun::findCopies() {
   copies.emplace();
   if (auto sum = llvm::dyn_cast<AccumulatedOp>(op);

@@ -1,9 +1,9 @@
 //===- stage_run.h - One stage's ranks, in lock step ------------*- C++ -*-===//
 //
-// The interpreter of what all ranks of one stage do: their tasks (forward or
-// backward of one part of the model for one micro-batch) and then the update.
-// It stops where it has to wait for another stage and goes on when asked again.
-// Without a pipeline there is one stage, which has everything.
+// Interprets the ranks of one stage: its tasks, each a forward or backward run
+// of a part of the model for one micro-batch, and then the update. The run
+// stops where it has to wait for another stage, and goes on when asked again.
+// Without a pipeline one stage has the whole model.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,10 +19,10 @@
 
 namespace mtplan::ir {
 
-/// What all stages of a run share.
+/// The state that all stages of a run share.
 struct SharedRun {
   const RunOptions &options;
-  MeshView mesh; ///< of the ranks of one stage
+  MeshView mesh; ///< ranks of one stage
   bool partitioned = false;
   bool differentiated = false;
   std::int64_t stages = 1;
@@ -30,7 +30,7 @@ struct SharedRun {
   std::map<CollectiveKey, std::int64_t> collectives = {};
 };
 
-/// What one stage runs.
+/// The segments, update and tasks of one stage.
 struct StageProgram {
   std::vector<SegmentOp> segments; ///< in chain order
   UpdateOp update;                 ///< may be null
@@ -45,10 +45,10 @@ public:
   mlir::LogicalResult prepare(mlir::ModuleOp module) {
     return state.prepare(module);
   }
-  /// Runs until all is done or it has to wait. True if it did anything.
+  /// Runs until the stage is done or has to wait. Returns whether anything ran.
   mlir::FailureOr<bool> run();
   bool isDone() const { return task == program.tasks.size() && !op; }
-  /// The operator that waits, and for what, in words; after run().
+  /// After run(), the operator that waits, and the reason in words.
   mlir::Operation *waitingAt() const { return waiting; }
   std::string waitText() const;
 
@@ -63,8 +63,8 @@ private:
   };
   using FrameKey = std::pair<std::int64_t, const Visit *>; ///< by micro-batch
 
-  // Tasks and the update, stage_run.cpp. One operator at a time: `op` stays
-  // where it is if it has to wait.
+  // Tasks and the update are in stage_run.cpp. They run one operator at a time,
+  // and `op` stays the same while it waits.
   std::vector<Visit> &visits() { return chunks[program.tasks[task].chunk]; }
   const Visit &current();
   mlir::LogicalResult enter();
@@ -78,7 +78,7 @@ private:
   mlir::LogicalResult findCopies();
   mlir::LogicalResult executeInUpdate(std::int64_t copy);
 
-  // One operator, stage_execute.cpp.
+  // The execution of one operator is in stage_execute.cpp.
   mlir::LogicalResult execute(mlir::Operation *ran, Frame &frame);
   mlir::LogicalResult send(SendOp ran, const RankValues &value);
   mlir::LogicalResult receive(ReceiveOp ran, Frame &frame);
@@ -87,11 +87,11 @@ private:
                                                 const RankValues &input);
   mlir::LogicalResult executeKernel(mlir::Operation *ran, Frame &frame);
   mlir::FailureOr<const Placement *> placementOf(mlir::Operation *ran);
-  /// Binds the only result, unless its shape is not the one declared.
+  /// Binds the only result. Fails if its shape is not the declared one.
   mlir::LogicalResult define(mlir::Value result,
                              const mlir::FailureOr<RankValues> &value,
                              Frame &frame);
-  /// Of an operator over `axis`: counts it, and shows it to the hook.
+  /// Counts a collective over `axis` and shows it to the hook.
   RankValues seen(mlir::Operation *ran, llvm::StringRef axis,
                   const std::vector<HostTensor> &passed,
                   std::vector<HostTensor> received);
@@ -102,20 +102,22 @@ private:
   std::map<std::int64_t, std::vector<Visit>> chunks;
   llvm::DenseMap<mlir::Operation *, Placement> placements;
 
-  // Where it is.
+  // The position in the tasks.
   std::size_t task = 0, visit = 0;
-  mlir::Operation *op = nullptr; ///< next; null: before the block of `visit`
+  /// Next operator; null: the block of `visit` has not begun.
+  mlir::Operation *op = nullptr;
   mlir::Operation *waiting = nullptr;
-  Moment moment;
+  runtime::Moment moment;
   Phase phase = Phase::forward;
   std::vector<RankValues> carried;
-  std::map<FrameKey, Frame> frames; ///< what backward reads of forward
+  std::map<FrameKey, Frame> frames; ///< forward values that backward reads
 
-  // Of the update: values of labels without a `*` belong to no copy and serve
-  // all of them.
+  // The values of the update. Labels without a `*` belong to no copy, and their
+  // values serve all copies.
   Frame common;
   std::map<std::int64_t, Frame> byCopy;
-  std::optional<std::vector<std::int64_t>> copies; ///< for which to run `op`
+  /// Copies for which `op` runs.
+  std::optional<std::vector<std::int64_t>> copies;
 };
 
 } // namespace mtplan::ir

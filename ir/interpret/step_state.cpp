@@ -23,23 +23,42 @@ RankValues share(std::vector<HostTensor> values) {
   return std::make_shared<const std::vector<HostTensor>>(std::move(values));
 }
 
-/// One piece of an input other than the count.
-HostTensor drawPiece(InputOp op, const Stream &stream,
-                     const std::vector<Span> &spans) {
-  HostTensor piece(shapeOf(op.getType()));
-  const bool integers = op.getLimit().has_value();
-  const auto limit = static_cast<std::int64_t>(op.getLimit().value_or(0));
-  const bool targets = op.getLabel() == kTargetsLabel;
-  forEachIndex(piece.shape, [&](std::size_t i, const auto &index) {
-    const std::int64_t element = globalIndex(spans, index);
-    if (!integers)
-      piece.data[i] = stream.normalAt(element);
-    else if (targets)
-      piece.data[i] = targetValue(stream, element, limit);
-    else
-      piece.data[i] = static_cast<double>(stream.integerAt(element, limit));
-  });
-  return piece;
+std::int64_t elementsOf(const std::vector<Span> &spans) {
+  std::int64_t elements = 1;
+  for (const Span &span : spans)
+    elements *= span.global;
+  return elements;
+}
+
+/// Returns the function from elements to values of one micro-batch's input.
+/// The input "count" has none. Drawn samples follow each other over all
+/// micro-batches and steps, so that their sizes change no sample.
+/// \param elements  of the micro-batch's whole input
+std::function<double(std::int64_t)> valuesOf(InputOp op,
+                                             const RunOptions &options,
+                                             std::int64_t microBatch,
+                                             std::int64_t elements) {
+  const std::string label = op.getLabel().str();
+  if (options.given)
+    return [label, microBatch, &given = *options.given](std::int64_t element) {
+      return given.input(label, microBatch, element);
+    };
+  const Stream stream = Stream::ofData({options.seed, 0, 0, 0}, label);
+  const std::int64_t first =
+      (std::int64_t{options.step - 1} * options.microBatches + microBatch) *
+      elements;
+  if (!op.getLimit())
+    return [stream, first](std::int64_t element) {
+      return stream.normalAt(first + element);
+    };
+  const auto limit = static_cast<std::int64_t>(*op.getLimit());
+  if (label == kTargetsLabel)
+    return [stream, first, limit](std::int64_t element) {
+      return targetValue(stream, first + element, limit);
+    };
+  return [stream, first, limit](std::int64_t element) {
+    return static_cast<double>(stream.integerAt(first + element, limit));
+  };
 }
 
 } // namespace
@@ -84,19 +103,16 @@ mlir::LogicalResult StepState::prepare(mlir::ModuleOp module) {
 double StepState::countTargets(InputOp targets) const {
   const LayoutAttr layout =
       distributed ? targets.getLayoutAttr() : LayoutAttr();
-  std::int64_t elements = 1;
-  for (const Span &span : mesh.piecesOf(layout, 0, shapeOf(targets.getType())))
-    elements *= span.global;
-  const auto limit = static_cast<std::int64_t>(*targets.getLimit());
+  const std::int64_t elements =
+      elementsOf(mesh.piecesOf(layout, 0, shapeOf(targets.getType())));
   double count = 0.0;
   for (int batch = 0; batch < options.microBatches; ++batch) {
-    const Stream stream = Stream::ofData({options.seed, options.step, batch, 0},
-                                         targets.getLabel());
+    const auto valueAt = valuesOf(targets, options, batch, elements);
     for (std::int64_t i = 0; i < elements; ++i)
-      if (targetValue(stream, i, limit) >= 0)
+      if (valueAt(i) >= 0)
         ++count;
   }
-  // A step without targets has no loss to divide: 0 rather than 0 / 0.
+  // A step without targets has a loss of 0 rather than 0 / 0.
   return std::max(count, 1.0);
 }
 
@@ -113,18 +129,16 @@ mlir::FailureOr<RankValues> StepState::readInput(InputOp op,
       !llvm::isa<mlir::FloatType>(op.getType().getElementType()))
     return op.emitOpError("has no limit to draw integers below");
 
-  const Stream stream = Stream::ofData(
-      {options.seed, options.step, microBatch, 0}, op.getLabel());
+  const auto valueAt =
+      valuesOf(op, options, microBatch,
+               elementsOf(mesh.piecesOf(*layout, 0, shapeOf(op.getType()))));
   std::vector<HostTensor> ranks;
   for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank) {
-    if (count) {
-      ranks.emplace_back(shapeOf(op.getType()));
-      std::fill(ranks.back().data.begin(), ranks.back().data.end(),
-                targetCount);
-      continue;
-    }
-    ranks.push_back(drawPiece(
-        op, stream, mesh.piecesOf(*layout, rank, shapeOf(op.getType()))));
+    HostTensor &piece = ranks.emplace_back(shapeOf(op.getType()));
+    const auto spans = mesh.piecesOf(*layout, rank, piece.shape);
+    forEachIndex(piece.shape, [&](std::size_t i, const auto &index) {
+      piece.data[i] = count ? targetCount : valueAt(globalIndex(spans, index));
+    });
   }
   return share(std::move(ranks));
 }
@@ -144,7 +158,8 @@ HostTensor StepState::initialPiece(const TensorKey &key,
   const auto spans = mesh.piecesOf(layout, rank, piece.shape);
   forEachIndex(piece.shape, [&](std::size_t i, const auto &index) {
     const std::int64_t element = globalIndex(spans, index);
-    piece.data[i] = initialValue(stream, init, element);
+    piece.data[i] = options.given ? options.given->parameter(key, element)
+                                  : initialValue(stream, init, element);
     if (nudged && nudge->element == element) {
       piece.data[i] += nudge->delta;
       perturbed = true;
@@ -175,8 +190,8 @@ mlir::FailureOr<RankValues> StepState::readParameter(ParameterOp op,
   return share(parameter.ranks);
 }
 
-/// AdamW after one step: moments start at zero, so that bias correction makes
-/// them the gradient and its square.
+/// Makes the first AdamW update. Moments start at zero, so that bias correction
+/// turns them into the gradient and its square.
 static void updatePiece(HostTensor &parameter, const HostTensor &gradient,
                         const AdamOptions &adam, bool decay) {
   for (std::size_t i = 0; i < parameter.data.size(); ++i) {
@@ -231,7 +246,7 @@ mlir::FailureOr<RankValues> StepState::updateOwned(AdamwOp op,
   const auto layout = layoutOf(op, op.getLayoutAttr(), shape.size());
   if (mlir::failed(layout) || mlir::failed(parameterOf(op, key)))
     return mlir::failure();
-  // The master copy has been this rank's alone since the first step.
+  // The master copy belongs to this rank since the first step.
   std::vector<HostTensor> pieces;
   for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank) {
     pieces.push_back(initialPiece(key, shape, *layout, rank));

@@ -1,6 +1,6 @@
 //===- step_state.h - What outlives a micro-batch ---------------*- C++ -*-===//
 //
-// Parameters, accumulators and data: the structure operators, executed.
+// Parameters, accumulators and data: the state behind the structure operators.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,12 +14,12 @@ namespace mtplan::ir {
 
 class StepState {
 public:
-  /// Without `distributed`, layouts are ignored: all is whole.
+  /// Ignores layouts unless `distributed`: every tensor is whole.
   StepState(const RunOptions &runOptions, const MeshView &meshView,
             bool isDistributed)
       : options(runOptions), mesh(meshView), distributed(isDistributed) {}
 
-  /// Finds the input that says how many tokens have a target.
+  /// Finds the input whose targets the count follows from.
   mlir::LogicalResult prepare(mlir::ModuleOp module);
 
   mlir::FailureOr<RankValues> readParameter(ParameterOp op, std::int64_t copy);
@@ -30,20 +30,21 @@ public:
                                               std::int64_t copy);
   mlir::LogicalResult update(AdamwOp op, std::int64_t copy,
                              const RankValues &gradient);
-  /// The piece that each rank owns of an optimizer's state, updated; the
-  /// parameter itself waits for `store`.
+  /// Returns the updated piece that each rank owns of an optimizer's state. The
+  /// parameter itself changes with `store`.
   mlir::FailureOr<RankValues> updateOwned(AdamwOp op, std::int64_t copy,
                                           const RankValues &gradient);
   mlir::LogicalResult store(StoreOp op, std::int64_t copy,
                             const RankValues &value);
   void report(ResultOp op, std::int64_t copy, const RankValues &value);
 
-  /// The copies for which something was accumulated under `label`.
+  /// Returns the copies for which a value was accumulated under `label`.
   std::vector<std::int64_t> accumulatedCopies(llvm::StringRef label) const;
 
-  /// Whether a perturbation found its parameter.
+  /// Returns whether a perturbation found its parameter.
   bool wasPerturbed() const { return perturbed; }
-  /// Moves what was computed into `result`. `updated`: an mtp.update ran.
+  /// Moves the results of the run into `result`. `updated` tells whether an
+  /// mtp.update ran.
   void handOver(RunResult &result, bool updated);
 
 private:
@@ -68,7 +69,7 @@ private:
   std::map<std::string, std::string, std::less<>> inits; ///< by label
 };
 
-/// `copy` for labels with a `*`, 0 for others.
+/// Returns the key of a label. `copy` counts only where the label has a `*`.
 TensorKey keyOf(llvm::StringRef label, std::int64_t copy);
 
 } // namespace mtplan::ir

@@ -1,9 +1,9 @@
 //===- bert.cpp - BERT as a masked language model ---------------*- C++ -*-===//
 //
-// The pooler and the sentence head are left out: the loss is that of the masked
-// tokens. `layer_norm_placement` is ours: `post` is BERT as published, `pre`
-// Megatron-LM's rearrangement (Shoeybi et al. 2019, figure 7), in which the
-// embedding's norm moves to the end of the blocks.
+// The model has neither pooler nor sentence head: the loss is that of the
+// masked tokens. mtplan's own key `layer_norm_placement` selects BERT as
+// published (`post`) or Megatron-LM's rearrangement (`pre`; Shoeybi et al.
+// 2019, figure 7), which moves the embedding's norm behind the last block.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- builder.cpp - Writing a model down as operators ----------*- C++ -*-===//
+//===- builder.cpp - Builds a model from operators --------------*- C++ -*-===//
 
 #include "ir/model/builder.h"
 
@@ -10,7 +10,7 @@ namespace {
 
 using Shape = SmallVector<std::int64_t, 4>;
 
-// The shape of `value`, its last dimension `width` instead.
+// Returns the shape of `value` with `width` as its last dimension.
 Shape withWidth(Value value, std::int64_t width) {
   Shape shape(shapeOf(value));
   shape.back() = width;
@@ -167,6 +167,14 @@ Value ModelBuilder::scale(llvm::StringRef label, Value input, double factor) {
                              ops.getF64FloatAttr(factor));
 }
 
+Value ModelBuilder::softcap(llvm::StringRef label, Value input, double cap) {
+  if (cap == 0.0)
+    return input;
+  return ops.create<LogitSoftcapOp>(location, input.getType(),
+                                    ops.getStringAttr(label), input,
+                                    ops.getF64FloatAttr(cap));
+}
+
 Value ModelBuilder::putFirst(llvm::StringRef label, Value input) {
   Value vector =
       parameter(label + ".weight", {shapeOf(input).back()}, "normal");
@@ -200,17 +208,18 @@ Value ModelBuilder::rope(llvm::StringRef label, Value input,
 Value ModelBuilder::attention(llvm::StringRef label, Value query, Value key,
                               Value value, std::int64_t headDim, bool causal,
                               double scale, double rate, Value bias,
-                              std::int64_t maxDistance) {
+                              std::int64_t maxDistance, double softcap) {
   Shape lse = withWidth(query, shapeOf(query).back() / headDim);
   return ops
-      .create<AttentionOp>(location, query.getType(),
-                           RankedTensorType::get(lse, ops.getF32Type()),
-                           ops.getStringAttr(label), query, key, value, bias,
-                           ops.getI64IntegerAttr(headDim),
-                           ops.getBoolAttr(causal), ops.getF64FloatAttr(scale),
-                           ops.getF64FloatAttr(rate), ops.getStringAttr(label),
-                           bias ? ops.getI64IntegerAttr(maxDistance)
-                                : IntegerAttr())
+      .create<AttentionOp>(
+          location, query.getType(),
+          RankedTensorType::get(lse, ops.getF32Type()),
+          ops.getStringAttr(label), query, key, value, bias,
+          ops.getI64IntegerAttr(headDim), ops.getBoolAttr(causal),
+          ops.getF64FloatAttr(scale), ops.getF64FloatAttr(rate),
+          ops.getStringAttr(label),
+          bias ? ops.getI64IntegerAttr(maxDistance) : IntegerAttr(),
+          softcap > 0.0 ? ops.getF64FloatAttr(softcap) : FloatAttr())
       .getResult();
 }
 
@@ -221,7 +230,8 @@ Value ModelBuilder::count() {
 }
 
 Value ModelBuilder::loss(Value logits, std::int64_t classes) {
-  // One number per token each, kept in float32 whatever the logits are.
+  // The reductions of the loss have one number per token, in float32 whatever
+  // the type of the logits.
   auto perToken =
       RankedTensorType::get(shapeOf(logits).drop_back(), ops.getF32Type());
   auto scalar = RankedTensorType::get({}, ops.getF32Type());

@@ -1,9 +1,9 @@
-//===- builder.h - Writing a model down as operators ------------*- C++ -*-===//
+//===- builder.h - Builds a model from operators ----------------*- C++ -*-===//
 //
-// A thin layer over OpBuilder: shapes follow from the operands, and parameters
+// A thin layer over OpBuilder. Shapes follow from the operands, and parameters
 // are named after the operator that uses them (`label`.weight, `label`.bias).
-// Activations are [batch, sequence, features], weights [in, out]. Experts are
-// in moe_builder.cpp.
+// Activations are [batch, sequence, features], weights are [in, out].
+// moe_builder.cpp holds the experts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@
 
 namespace mtplan::ir {
 
-/// Of a table with a row, or of weights with a column, for each of a count:
-/// those that are stored, and without what is there for the sake of splitting.
+/// The stored rows of a table or columns of a weight, and how many of them are
+/// not padding.
 struct Padded {
   std::int64_t stored = 1, used = 1;
 };
@@ -40,37 +40,37 @@ public:
   /// Starts a segment; its arguments are what the previous one yielded.
   mlir::ValueRange beginSegment(llvm::StringRef name, std::int64_t repeat = 1,
                                 std::int64_t first = 0);
-  /// Ends it, handing on `values`.
+  /// Ends the segment, which yields `values`.
   void endSegment(mlir::ValueRange values);
-  /// Ends the last segment: reports `loss`, hands on nothing.
+  /// Ends the last segment: reports `loss` and yields nothing.
   void endChain(mlir::Value loss);
 
   mlir::RankedTensorType tensor(llvm::ArrayRef<std::int64_t> shape) const {
     return mlir::RankedTensorType::get(shape, element);
   }
-  /// [batch, sequence] token numbers below `limit`.
+  /// Adds an input [batch, sequence] of token numbers below `limit`.
   mlir::Value tokens(llvm::StringRef label, std::int64_t sequence,
                      std::int64_t limit);
-  /// [batch, sequence, width] numbers.
+  /// Adds an input [batch, sequence, width] of numbers.
   mlir::Value features(llvm::StringRef label, std::int64_t sequence,
                        std::int64_t width);
-  /// \param unpadded  the shape without padding; empty: there is none
+  /// \param unpadded  the shape without padding; empty if there is none
   mlir::Value parameter(const llvm::Twine &label,
                         llvm::ArrayRef<std::int64_t> shape,
                         llvm::StringRef init,
                         llvm::ArrayRef<std::int64_t> unpadded = {});
 
-  /// Rows of `table`, or, without one, of `label`.weight, [rows, width].
+  /// Looks up rows of `table` or, without one, of `label`.weight [rows, width].
   mlir::Value embedding(llvm::StringRef label, mlir::Value ids, Padded rows,
                         std::int64_t width, llvm::StringRef table = "");
   mlir::Value positions(llvm::StringRef label, mlir::Value input,
                         std::int64_t rows);
-  /// input times `label`.weight, plus `label`.bias if `bias`.
+  /// Multiplies the input by `label`.weight and adds `label`.bias if `bias`.
   mlir::Value linear(llvm::StringRef label, mlir::Value input,
                      std::int64_t width, bool bias,
                      llvm::StringRef init = "normal");
-  /// Logits: input times the rows of the table `weight` [vocabulary, in], or,
-  /// without one, times `label`.weight [in, vocabulary].
+  /// Computes logits: the input times the transposed table `weight`
+  /// [vocabulary, in] or, without one, times `label`.weight [in, vocabulary].
   mlir::Value logits(llvm::StringRef label, mlir::Value input,
                      Padded vocabulary, llvm::StringRef table, bool bias);
   mlir::Value layerNorm(llvm::StringRef label, mlir::Value input,
@@ -82,11 +82,13 @@ public:
   mlir::Value add(llvm::StringRef label, mlir::Value lhs, mlir::Value rhs);
   mlir::Value mul(llvm::StringRef label, mlir::Value lhs, mlir::Value rhs);
   mlir::Value scale(llvm::StringRef label, mlir::Value input, double factor);
-  /// `label`.weight at the first position, `input` at the others.
+  /// Puts `label`.weight at the first position and `input` at the others.
   mlir::Value putFirst(llvm::StringRef label, mlir::Value input);
-  /// [batch, features] of the first position.
+  /// `input` itself if `cap` is 0.
+  mlir::Value softcap(llvm::StringRef label, mlir::Value input, double cap);
+  /// Returns the first position: [batch, features].
   mlir::Value takeFirst(llvm::StringRef label, mlir::Value input);
-  /// `input` itself if `rate` is 0.
+  /// Returns `input` itself if `rate` is 0.
   mlir::Value dropout(llvm::StringRef label, mlir::Value input, double rate);
   mlir::Value rope(llvm::StringRef label, mlir::Value input,
                    std::int64_t headDim, std::int64_t rotaryDim, double theta,
@@ -95,41 +97,43 @@ public:
                         mlir::Value key, mlir::Value value,
                         std::int64_t headDim, bool causal, double scale,
                         double rate, mlir::Value bias = {},
-                        std::int64_t maxDistance = 0);
-  /// Logits of a token for each of `experts`: input times `label`.weight.
+                        std::int64_t maxDistance = 0, double softcap = 0.0);
+  /// Computes a token's logits for each of `experts`: the input times
+  /// `label`.weight.
   mlir::Value router(llvm::StringRef label, mlir::Value input,
                      std::int64_t experts);
   mlir::Value moeGate(llvm::StringRef label, mlir::Value logits,
                       std::int64_t topK, bool normalise);
   mlir::Value moeSlots(llvm::StringRef label, mlir::Value logits,
                        std::int64_t topK);
-  /// Tokens at `places` places of each expert, [experts, batch, places, ...].
+  /// Moves tokens to the `places` slots of each expert: [experts, batch,
+  /// places, ...].
   mlir::Value moeDispatch(llvm::StringRef label, mlir::Value input,
                           mlir::Value slots, std::int64_t places);
-  /// Each expert's input times its matrix of `label`.weight.
+  /// Multiplies each expert's input by its matrix in `label`.weight.
   mlir::Value expertLinear(llvm::StringRef label, mlir::Value input,
                            std::int64_t width, llvm::StringRef init = "normal");
   mlir::Value moeCombine(llvm::StringRef label, mlir::Value input,
                          mlir::Value gates, mlir::Value slots);
-  /// Reported under its own label and added to the step's loss.
+  /// Reports the loss under its own label and adds it to the step's loss.
   void balanceLoss(llvm::StringRef label, mlir::Value logits, std::int64_t topK,
                    double coefficient);
-  /// A number per token, sigmoid(input times the vector `label`.weight), times
-  /// `value`.
+  /// Multiplies `value` by one number per token, sigmoid(input times the vector
+  /// `label`.weight).
   mlir::Value tokenGate(llvm::StringRef label, mlir::Value input,
                         mlir::Value value);
-  /// Cross entropy of `logits`, the mean over the step's targets: one for each
-  /// token, or for each sample.
+  /// Computes the cross entropy of `logits`, the mean over the step's targets:
+  /// one per token, or one per sample.
   mlir::Value loss(mlir::Value logits, std::int64_t classes);
 
 private:
   llvm::SmallVector<mlir::Type> carried;
 
-  /// The number of target tokens of the step.
+  /// Returns the number of target tokens of the step.
   mlir::Value count();
 };
 
-/// Sizes of a ranked tensor.
+/// Returns the sizes of a ranked tensor.
 llvm::ArrayRef<std::int64_t> shapeOf(mlir::Value value);
 
 } // namespace mtplan::ir

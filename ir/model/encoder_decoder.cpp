@@ -1,8 +1,8 @@
-//===- encoder_decoder.cpp - Two stacks, one read by the other --*- C++ -*-===//
+//===- encoder_decoder.cpp - Encoder-decoder models -------------*- C++ -*-===//
 //
-// The chain runs through the encoder, then through the decoder, whose layers
-// hand the encoder's result on beside their own: each of them reads it. Biases
-// by distance belong to a stack, and all its layers read the one table.
+// The chain runs through the encoder and then through the decoder. Decoder
+// layers pass the encoder's result on beside their own, because each of them
+// reads it. All layers of a stack read one table of biases by distance.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@ namespace mtplan::ir {
 
 namespace {
 
-/// One stack: what its layers have in common.
+/// Builds the layers of one stack, which share settings and a table of biases.
 class Stack {
 public:
   Stack(ModelBuilder &modelBuilder, const Transformer &transformer,
@@ -25,7 +25,8 @@ public:
     return builder.rmsNorm(label(part), x, model.epsilon);
   }
 
-  /// x plus attention of norm(x) to `memory`, or to itself without one.
+  /// Returns x plus attention of norm(x) to `memory`, or to itself if `memory`
+  /// is null.
   Value attend(llvm::StringRef part, llvm::StringRef normPart, Value x,
                Value memory, bool causal) {
     std::string at = label(part);

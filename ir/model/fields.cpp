@@ -2,36 +2,13 @@
 
 #include "ir/model/fields.h"
 
-#include <algorithm>
 #include <sstream>
-#include <utility>
 
-#include "llvm/ADT/StringExtras.h"
+#include "base/nearest_word.h"
 
 namespace mtplan::ir {
 
 namespace {
-
-// Number of single-character edits from one word to the other, twice; another
-// case is half an edit.
-std::size_t editDistance(std::string_view from, std::string_view to) {
-  auto change = [](char a, char b) -> std::size_t {
-    return a == b ? 0 : llvm::toLower(a) == llvm::toLower(b) ? 1 : 2;
-  };
-  std::vector<std::size_t> row(to.size() + 1);
-  for (std::size_t j = 0; j <= to.size(); ++j)
-    row[j] = 2 * j;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] += 2;
-    for (std::size_t j = 0; j < to.size(); ++j) {
-      std::size_t changed = diagonal + change(from[i], to[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 2, row[j + 1] + 2});
-    }
-  }
-  return row.back();
-}
 
 std::string shortNumber(double value) {
   std::ostringstream out;
@@ -48,26 +25,7 @@ void Findings::error(std::string_view pointer, std::string_view what) {
 }
 
 std::string listOf(const std::vector<std::string> &names) {
-  std::string list;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0)
-      list += i + 1 == names.size() ? " and " : ", ";
-    list += names[i];
-  }
-  return list;
-}
-
-std::vector<std::string> nearestFirst(std::string_view word,
-                                      std::vector<std::string> names) {
-  // The distance is quadratic; a name that long resembles nothing anyway.
-  word = word.substr(0, 64);
-  // The rule of nearestTo, in planner/ and in runtime/plan/: who typed the
-  // beginning of a long name meant that. A test holds them together.
-  auto distance = [&](const std::string &name) {
-    return std::pair(!name.starts_with(word), editDistance(word, name));
-  };
-  std::ranges::stable_sort(names, {}, distance);
-  return names;
+  return base::listed(names, " and ");
 }
 
 std::string unknownName(std::string_view what, std::string_view word,
@@ -76,11 +34,18 @@ std::string unknownName(std::string_view what, std::string_view word,
   std::string text = "unknown ";
   text.append(what).append(" \"").append(shown).append("\"");
   if (!names.empty())
-    text += "; nearest first, known are " + listOf(nearestFirst(word, names));
+    text +=
+        "; nearest first, known are " + listOf(base::nearestFirst(word, names));
   return text;
 }
 
 bool Fields::has(std::string_view key) { return value(key) != nullptr; }
+
+bool Fields::isNull(std::string_view key) {
+  asked.emplace(key);
+  const JsonValue *found = object.find(key);
+  return found && found->kind == JsonValue::Kind::null;
+}
 
 const JsonValue *Fields::value(std::string_view key, bool required) {
   asked.emplace(key);

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_pointer.h"
 #include "ir/model/json_text.h"
 
 namespace mtplan::ir {
@@ -33,12 +34,10 @@ struct Findings {
   void note(std::string_view what) { notes.emplace_back(what); }
 };
 
-/// `names` as "a, b and c".
+/// Joins names as "a, b and c".
 std::string listOf(const std::vector<std::string> &names);
-/// `names`, those most like `word` first.
-std::vector<std::string> nearestFirst(std::string_view word,
-                                      std::vector<std::string> names);
-/// `unknown "lyer_norm"; did you mean "layer_norm"? known: ...`
+/// Writes `unknown key "lyer_norm"; nearest first, known are layer_norm and
+/// ...`
 std::string unknownName(std::string_view what, std::string_view word,
                         const std::vector<std::string> &names);
 
@@ -53,6 +52,8 @@ public:
   Findings &findings;
 
   bool has(std::string_view key);
+  /// Whether the key is there with the value null.
+  bool isNull(std::string_view key);
   /// The value, or null if absent; an error if absent and `required`.
   const JsonValue *value(std::string_view key, bool required = false);
 
@@ -72,7 +73,7 @@ public:
   std::vector<std::string> texts(std::string_view key, bool required = false);
 
   std::string at(std::string_view key) const {
-    return pointer + '/' + pointerToken(key);
+    return base::childPointer(pointer, key);
   }
   const std::string &here() const { return pointer; }
   void error(std::string_view key, std::string_view what) {

@@ -22,7 +22,7 @@ void readGpt2(HfConfig &config) {
   config.require("scale_attn_by_inverse_layer_idx", false,
                  "all layers are copies of one");
   config.require("add_cross_attention", false, "there is no encoder");
-  // Scores and softmax are always made in float32.
+  // Scores and softmax are always computed in float32.
   fields.ignore({"reorder_and_upcast_attn"});
 }
 

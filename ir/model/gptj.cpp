@@ -1,6 +1,6 @@
 //===- gptj.cpp - GPT-J -----------------------------------------*- C++ -*-===//
 //
-// Attention and MLP read the same normalised input, side by side.
+// Attention and MLP read the same normalised input in parallel.
 //
 //===----------------------------------------------------------------------===//
 

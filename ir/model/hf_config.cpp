@@ -1,4 +1,4 @@
-//===- hf_config.cpp - What the families share ------------------*- C++ -*-===//
+//===- hf_config.cpp - Reads what all families share ------------*- C++ -*-===//
 
 #include "ir/model/hf_config.h"
 
@@ -9,17 +9,17 @@ namespace mtplan::ir {
 
 namespace {
 
-// Rotary models state lengths that nobody trains from the start; without an
-// override a sample is at most this long.
+// Rotary models state lengths that nobody trains with from the start. By
+// default a sample is at most this long.
 constexpr std::int64_t kDefaultLongest = 8192;
 
-// Padding to this many rows keeps the vocabulary's shape independent of how it
-// is split, up to this many ways.
+// Padding to this multiple makes the vocabulary's shape independent of its
+// sharding, up to this many ranks.
 constexpr std::int64_t kVocabularyMultiple = 128;
 
 std::string str(std::int64_t value) { return std::to_string(value); }
 
-// The divisors of `whole` around `count`, as "16 and 24".
+// Returns the divisors of `whole` next to `count`, as "16 and 24".
 std::string neighbouringDivisors(std::int64_t whole, std::int64_t count) {
   std::int64_t below = 0, above = 0;
   auto consider = [&](std::int64_t divisor) {
@@ -147,8 +147,8 @@ std::optional<std::int64_t> HfConfig::readRotaryShare(const char *key,
   return static_cast<std::int64_t>(share * static_cast<double>(*headDim));
 }
 
-// The longest sample that positions without rope scaling were made for: what
-// the scaling starts from, or all positions. Notes what is assumed.
+// Returns the longest sample for which positions need no rope scaling: the
+// length from which it scales, or all positions. Adds a note on assumptions.
 std::int64_t HfConfig::longestUnscaled(std::int64_t positions) {
   std::int64_t longest = positions;
   for (const char *key : {"rope_scaling", "rope_parameters"}) {
@@ -185,7 +185,7 @@ void HfConfig::readRotaryPositions(const char *key,
   std::optional<std::int64_t> positions = fields.size(key);
   std::int64_t stated = positions.value_or(1);
   std::int64_t unscaled = longestUnscaled(stated);
-  // No window: one that no sample outgrows.
+  // Without a window the limit is one that no sample exceeds.
   std::int64_t window = kSizeLimit;
   if (*windowKey)
     window = fields.sizeIfAny(windowKey).value_or(kSizeLimit);

@@ -1,10 +1,10 @@
 //===- hf_config.h - Hugging Face config.json -------------------*- C++ -*-===//
 //
-// What the families share: sizes that must fit each other, vocabulary padding,
-// the length of a sample. A family's reader calls these in its own words and
-// fills in what is left of the record. Keys of mtplan's own, accepted in every
-// family: name, padded_vocab_size, global_batch_size; where there are experts,
-// capacity_factor.
+// Reads what all families share: sizes that must fit each other, vocabulary
+// padding, the length of a sample. The reader of a family calls these functions
+// with its own key names and fills in the rest of the record. Every family
+// accepts these keys of mtplan: name, padded_vocab_size, global_batch_size;
+// models with experts also accept capacity_factor.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,35 +29,38 @@ public:
   const ShapeOverrides &overrides;
   Transformer model;
 
-  /// hidden, heads, key/value heads (`kvKey` may be empty: as many as heads),
-  /// the width of a head, layers. `widthKey` says where that width may stand;
-  /// with key/value heads it is head_dim by default.
+  /// Reads hidden size, heads, key/value heads (as many as heads if `kvKey` is
+  /// empty), the width of a head, and layers. `widthKey` is an optional key of
+  /// that width; with key/value heads it is head_dim by default.
   void readBlockSizes(const char *hiddenKey, const char *headsKey,
                       const char *layersKey, const char *kvKey = "",
                       const char *widthKey = "");
-  /// Width inside the MLP; four times hidden if absent and not `required`.
+  /// Reads the width inside the MLP; four times hidden if absent and not
+  /// `required`.
   void readInner(const char *key, bool required);
-  /// vocab_size and padded_vocab_size.
+  /// Reads vocab_size and padded_vocab_size.
   void readVocabulary();
-  /// Classes of a classifier: those of id2label, or num_labels, or 2.
+  /// Reads the classes of a classifier: those of id2label, otherwise
+  /// num_labels, otherwise 2.
   void readClasses();
-  /// A table of positions; a sample may not be longer.
+  /// Reads the size of a table of positions; a sample may not be longer.
   void readLearnedPositions(const char *key, const char *olderKey = "");
-  /// Rotary positions. `dim` features of every head turn, all if nothing;
-  /// `windowKey` names the width of sliding-window attention, if any.
+  /// Reads rotary positions. `dim` features of every head are rotated, all if
+  /// none is given; `windowKey` names the width of sliding-window attention, if
+  /// any.
   void readRotaryPositions(const char *key, std::optional<std::int64_t> dim,
                            const char *windowKey = "");
-  /// theta, from where old and new files keep it.
+  /// Reads theta, which old and new files store in different places.
   void readTheta(const char *key);
-  /// Share of every head that turns, as a number of features.
+  /// Reads the share of every head that is rotated, as a number of features.
   std::optional<std::int64_t> readRotaryShare(const char *key, double fallback);
   void readActivation(const char *key, const char *fallback);
-  /// The activation called `name`, which `key` asks for.
+  /// Sets the activation called `name`, the value of `key`.
   void setActivation(const char *key, const std::string &name);
   double readDropout(const char *key, double fallback) {
     return fields.number(key, fallback, 0.0, 1.0);
   }
-  /// An error unless `key` is absent or `value`.
+  /// Reports an error unless `key` is absent or equals `value`.
   void require(const char *key, bool value, const char *why);
 
 private:
@@ -81,9 +84,10 @@ void readMixtral(HfConfig &config);
 void readQwen2Moe(HfConfig &config);
 void readVit(HfConfig &config);
 void readT5(HfConfig &config);
+void readGemma2(HfConfig &config);
 
 /// Builds the model of a parsed config.json. Adds to `findings`; on errors the
-/// result's module is null.
+/// module of the result is null.
 LoadedModel loadHfConfig(mlir::MLIRContext &context, const JsonValue &root,
                          const ShapeOverrides &overrides, Findings &findings);
 

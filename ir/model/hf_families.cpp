@@ -1,4 +1,4 @@
-//===- hf_families.cpp - Which reader for which model_type ------*- C++ -*-===//
+//===- hf_families.cpp - Maps model_type to a reader ------------*- C++ -*-===//
 
 #include "ir/model/hf_config.h"
 #include "ir/model/module_facts.h"
@@ -20,6 +20,7 @@ constexpr Family kFamilies[] = {
     {"bert", "BertForMaskedLM", readBert},
     {"llama", "LlamaForCausalLM", readLlama},
     {"mistral", "MistralForCausalLM", readMistral},
+    {"gemma2", "Gemma2ForCausalLM", readGemma2},
     {"qwen2", "Qwen2ForCausalLM", readQwen2},
     {"mixtral", "MixtralForCausalLM", readMixtral},
     {"qwen2_moe", "Qwen2MoeForCausalLM", readQwen2Moe},
@@ -40,7 +41,8 @@ const Family *findFamily(Fields &fields) {
   return nullptr;
 }
 
-// Keys that describe files, tokens, generation or other heads, not this step.
+// These keys describe files, tokens, generation or other heads, and do not
+// change the step.
 const std::vector<std::string> kInert = {"_name_or_path",
                                          "transformers_version",
                                          "bos_token_id",

@@ -1,8 +1,8 @@
-//===- json_text.h - JSON that says where it is wrong -----------*- C++ -*-===//
+//===- json_text.h - A JSON value as plain members --------------*- C++ -*-===//
 //
-// A strict reading of JSON text into plain values: no key twice, no NaN or
-// Infinity, no nesting or size that could hurt. The order of keys is kept, so
-// that everything derived from a file is in the file's order.
+// The readers of model files work on plain values, so that they need no JSON
+// library. The text is read by base/json_text.h, and the order of keys is kept,
+// so that everything derived from a file is in the file's order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,8 @@ inline constexpr std::size_t kMaxJsonBytes = std::size_t{64} << 20;
 
 struct JsonMember;
 
-/// One value. `integer` holds where a number is one (12.0 is, as in JSON
-/// Schema); the members are in the order of the file.
+/// One value. `integer` is set where a number is whole, which 12.0 is, as in
+/// JSON Schema. The members are in the order of the file.
 struct JsonValue {
   enum class Kind : std::uint8_t {
     null,
@@ -41,9 +41,9 @@ struct JsonValue {
   std::vector<JsonValue> items;
   std::vector<JsonMember> members;
 
-  /// The member called `key`, or null.
+  /// Returns the member called `key`, or null.
   const JsonValue *find(std::string_view key) const;
-  /// The kind and, where short, the value: `number 17`, `string "x"`, `null`.
+  /// Writes the kind and, where it is short, the value: `the number 17`.
   std::string describe() const;
 };
 
@@ -53,11 +53,9 @@ struct JsonMember {
 };
 
 /// Parses `text`. On failure returns nothing and sets `error` to
-/// "line:column: what is wrong" or, for a repeated key, "/pointer: ...".
+/// "line:column: what is wrong" or, for repeated keys, a line "/pointer: ..."
+/// for each.
 std::optional<JsonValue> parseJson(std::string_view text, std::string &error);
-
-/// `key` as one reference token of a JSON pointer (RFC 6901).
-std::string pointerToken(std::string_view key);
 
 } // namespace mtplan::ir
 

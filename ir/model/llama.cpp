@@ -1,7 +1,8 @@
 //===- llama.cpp - Llama, Mistral, Qwen2 ------------------------*- C++ -*-===//
 //
-// One architecture: RMS norms, rotary positions in two halves, SwiGLU, grouped
-// keys and values. Mistral adds a sliding window, Qwen2 biases on q, k and v.
+// The families share one architecture: RMS norms, rotary positions in two
+// halves, SwiGLU, grouped keys and values. Mistral adds a sliding window, and
+// Qwen2 adds biases on q, k and v.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +27,7 @@ void readLlamaLike(HfConfig &config, const char *windowKey) {
   if (activation != "silu" && activation != "swish")
     fields.error("hidden_act",
                  unknownName("gate activation", activation, {"silu", "swish"}));
+  model.activation = Activation::Silu;
   model.rms = model.gated = true;
   model.epsilon = fields.number("rms_norm_eps", 1.0e-6, 0.0, 1.0);
   model.tied = fields.flag("tie_word_embeddings", false);

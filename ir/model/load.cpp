@@ -31,8 +31,11 @@ LoadedModel loadJson(mlir::MLIRContext &context, llvm::StringRef text,
   std::optional<JsonValue> root = parseJson(text, problem);
   if (!root) {
     // "line:column: what" joins the file's name, "/pointer: what" follows it.
-    findings.errors.push_back(findings.file +
-                              (problem.front() == '/' ? ": " : ":") + problem);
+    llvm::SmallVector<llvm::StringRef> lines;
+    llvm::StringRef(problem).split(lines, '\n');
+    for (llvm::StringRef line : lines)
+      findings.errors.push_back(
+          findings.file + (line.starts_with("/") ? ": " : ":") + line.str());
     return {};
   }
   if (root->kind != JsonValue::Kind::object) {

@@ -1,4 +1,4 @@
-//===- mlir_text.cpp - A model given as textual IR --------------*- C++ -*-===//
+//===- mlir_text.cpp - Reads a model given as textual IR --------*- C++ -*-===//
 
 #include "ir/model/mlir_text.h"
 
@@ -17,8 +17,8 @@ namespace mtplan::ir {
 
 namespace {
 
-// MLIR's parser recurses at every bracket, and for `%x#n` makes room for n + 1
-// results. Nothing we read or print comes near these.
+// MLIR's parser recurses at every bracket, and allocates n + 1 results for
+// `%x#n`. No model comes near these limits.
 constexpr int kMaxNesting = 256;
 constexpr std::size_t kMaxResultDigits = 3;
 
@@ -26,8 +26,8 @@ bool isResultNumberTooLong(llvm::StringRef afterHash) {
   return afterHash.take_while(llvm::isDigit).size() > kMaxResultDigits;
 }
 
-// Offset of the bracket that is nested too deep, or of a result number that is
-// too large, outside strings and comments.
+// Returns the offset, outside strings and comments, of a bracket that is nested
+// too deeply or of a result number that is too large.
 std::optional<std::size_t> unparsableAt(llvm::StringRef text) {
   int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -51,7 +51,7 @@ std::optional<std::size_t> unparsableAt(llvm::StringRef text) {
   return std::nullopt;
 }
 
-// Positions per sample, from whichever input counts them.
+// Returns the positions per sample, from any input that has them.
 std::optional<std::int64_t> sequenceOf(ModuleOp module) {
   std::optional<std::int64_t> sequence;
   module.walk([&](InputOp input) {
@@ -64,7 +64,7 @@ std::optional<std::int64_t> sequenceOf(ModuleOp module) {
   return sequence;
 }
 
-// The one type of all parameters; "bf16" where there are none.
+// Returns the one type of all parameters; "bf16" if there are none.
 std::string elementTypeOf(ModuleOp module, const ShapeOverrides &overrides,
                           Findings &findings) {
   std::string type;
@@ -150,10 +150,10 @@ LoadedModel loadMlirText(MLIRContext &context, llvm::StringRef text,
                                 diagnostic.str());
       return success();
     });
-    // checkModule verifies, and reports more than one error.
+    // checkModule verifies the module and reports more than one error.
     ParserConfig config(&context, /*verifyAfterParse=*/false);
-    // MLIR's lexer ends an open string where it finds a zero byte; `text` may
-    // end without one.
+    // MLIR's lexer ends an unterminated string at a zero byte, which `text` may
+    // lack.
     module =
         parseSourceString<ModuleOp>(std::string(text), config, findings.file);
   }

@@ -1,4 +1,4 @@
-//===- mlir_text.h - A model given as textual IR ----------------*- C++ -*-===//
+//===- mlir_text.h - Reads a model given as textual IR ----------*- C++ -*-===//
 
 #ifndef MTPLAN_IR_MODEL_MLIR_TEXT_H
 #define MTPLAN_IR_MODEL_MLIR_TEXT_H
@@ -8,11 +8,11 @@
 
 namespace mtplan::ir {
 
-/// True if `text` starts as a module does and JSON cannot.
+/// Returns whether `text` starts as a module does and JSON cannot.
 bool looksLikeMlir(llvm::StringRef text);
 
 /// Parses a module of forward operators. Adds to `findings`; on errors the
-/// result's module is null.
+/// module of the result is null.
 LoadedModel loadMlirText(mlir::MLIRContext &context, llvm::StringRef text,
                          const ShapeOverrides &overrides, Findings &findings);
 

@@ -1,4 +1,4 @@
-//===- module_facts.cpp - What holds for a module of any source -*- C++ -*-===//
+//===- module_facts.cpp - Checks a module of any source ---------*- C++ -*-===//
 
 #include "ir/model/module_facts.h"
 
@@ -19,8 +19,8 @@ namespace mtplan::ir {
 
 namespace {
 
-// Elements of a tensor, and of all parameters: their bytes, and twice those,
-// still fit in an int64.
+// The limit holds for a tensor and for all parameters together. Their bytes,
+// and twice those, still fit in an int64.
 constexpr std::int64_t kElementLimit = std::int64_t{1} << 58;
 
 void report(Findings &findings, Location location, std::string_view what) {
@@ -37,7 +37,7 @@ std::string labelOf(Operation *op) {
          (label ? " \"" + label.getValue().str() + '"' : std::string());
 }
 
-// One message per tensor that cannot be counted.
+// Reports one message for each tensor that cannot be counted.
 void checkType(Operation *op, Type type, Findings &findings) {
   auto tensor = llvm::dyn_cast<RankedTensorType>(type);
   if (!tensor)
@@ -72,8 +72,8 @@ void checkSizes(ModuleOp module, Findings &findings) {
   });
 }
 
-// Generic IR can leave out the block that everything else is asked of, and give
-// a name that custom IR has no spelling for.
+// Generic IR can leave out the block that all other checks read, and can have
+// names that custom IR cannot spell.
 void checkForm(ModuleOp module, Findings &findings) {
   if (module->getNumRegions() != 1 || !module->getRegion(0).hasOneBlock()) {
     report(findings, module.getLoc(), "a module has one region of one block");
@@ -86,7 +86,7 @@ void checkForm(ModuleOp module, Findings &findings) {
   });
 }
 
-// A segment's copies are counted, and so are all segments' together.
+// Copies are counted for each segment and for all segments together.
 void checkCopies(ModuleOp module, Findings &findings) {
   std::int64_t copies = 0;
   for (auto segment : module.getOps<SegmentOp>()) {
@@ -116,7 +116,7 @@ struct Copies {
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges; // [from, to)
 };
 
-// Length of the union of the ranges.
+// Returns the length of the union of the ranges.
 std::int64_t countCopies(Copies copies) {
   std::sort(copies.ranges.begin(), copies.ranges.end());
   std::int64_t count = 0, end = -1;
@@ -128,7 +128,7 @@ std::int64_t countCopies(Copies copies) {
   return count;
 }
 
-// The sum, or nothing if it reaches kElementLimit.
+// Returns the sum, or nothing if it reaches kElementLimit.
 std::optional<std::int64_t> sumParameters(ModuleOp module) {
   std::map<std::string, Copies> byLabel;
   for (auto segment : module.getOps<SegmentOp>())
@@ -183,13 +183,14 @@ bool checkModule(ModuleOp module, Findings &findings) {
   checkForm(module, findings);
   if (!clean())
     return false;
-  // Verifiers multiply sizes, so these come first.
+  // Verifiers multiply sizes, so the sizes are checked first.
   checkSizes(module, findings);
   checkCopies(module, findings);
   if (!clean())
     return false;
 
-  // One line per error; the operator's text would only repeat the file.
+  // Each error is one line, because the operator's text would only repeat the
+  // file.
   MLIRContext *context = module.getContext();
   const bool printsOps = context->shouldPrintOpOnDiagnostic();
   context->printOpOnDiagnostic(false);
@@ -204,7 +205,8 @@ bool checkModule(ModuleOp module, Findings &findings) {
     report(findings, diagnostic.getLocation(), text);
     return success();
   });
-  // The verifier stops at the first bad operator; asking each reports all.
+  // The verifier stops at the first bad operator. Asking each operator reports
+  // all of them.
   module.walk([](Operation *op) { (void)op->getName().verifyInvariants(op); });
   if (clean() && failed(verify(module)) && clean())
     report(findings, module.getLoc(), "the module does not verify");

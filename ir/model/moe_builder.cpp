@@ -1,4 +1,4 @@
-//===- moe_builder.cpp - Writing experts down as operators ------*- C++ -*-===//
+//===- moe_builder.cpp - Builds mixtures of experts -------------*- C++ -*-===//
 
 #include "ir/model/builder.h"
 

@@ -1,9 +1,9 @@
 //===- moe_families.cpp - Mixtral, Qwen2-MoE --------------------*- C++ -*-===//
 //
-// Mistral's and Qwen2's blocks with experts in place of the MLP, in every
-// layer. Neither drops tokens as published; here experts have room for
-// capacity_factor times their even share of a sample, which is what static
-// shapes cost.
+// Experts take the place of the MLP in every layer of Mistral's and Qwen2's
+// blocks. Published models drop no tokens. Here each expert has room for
+// capacity_factor times an even share of a sample's tokens, because shapes are
+// static.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ void readExperts(HfConfig &config, const char *countKey, const char *innerKey) {
       fields.number("capacity_factor", experts.capacityFactor, 0.0, 1.0e6);
   if (experts.capacityFactor <= 0.0)
     fields.error("capacity_factor", "must be above 0");
-  // Whether the model returns its logits changes nothing that is trained here.
+  // Returning the logits does not change the trained step.
   fields.ignore({"output_router_logits"});
   fields.findings.note(
       "an expert takes " +
@@ -38,7 +38,8 @@ void readExperts(HfConfig &config, const char *countKey, const char *innerKey) {
       " tokens of a sample and drops others; set capacity_factor to change it");
 }
 
-// Layers without experts would be another segment.
+// A layer without experts would need a segment of its own, which is not
+// supported.
 void refuseDenseLayers(Fields &fields) {
   if (fields.sizeIfAny("decoder_sparse_step").value_or(1) != 1)
     fields.error("decoder_sparse_step",

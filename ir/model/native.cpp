@@ -1,7 +1,7 @@
-//===- native.cpp - mtplan's own model format -------------------*- C++ -*-===//
+//===- native.cpp - Reads mtplan's own model format -------------*- C++ -*-===//
 //
-// The chain of segments. An operand that could not be made poisons what reads
-// it silently, so that one mistake is one line.
+// Reads the chain of segments. An operand that could not be made silences
+// errors of its readers, so that one mistake gives one line.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "base/nearest_word.h"
 #include "ir/model/module_facts.h"
 #include "ir/model/native_operators.h"
 
@@ -60,7 +61,7 @@ private:
                    NamedValue value);
 };
 
-// Repeats of a file, the one that an override replaces included.
+// Counts the segments that repeat, including one that an override changes.
 std::int64_t countRepeating(const JsonValue &segments) {
   return std::count_if(segments.items.begin(), segments.items.end(),
                        [](const JsonValue &item) {
@@ -264,7 +265,7 @@ void NativeReader::readYields(Fields &fields, bool last) {
 
 void NativeReader::checkCarriedOver(Fields &fields,
                                     const std::vector<NamedValue> &before) {
-  // What could not be made was reported where it was to be.
+  // A missing value was reported where it should have been made.
   auto isMissing = [](const NamedValue &value) { return !value.value; };
   if (std::any_of(before.begin(), before.end(), isMissing) ||
       std::any_of(carried.begin(), carried.end(), isMissing))
@@ -283,7 +284,7 @@ void NativeReader::checkCarriedOver(Fields &fields,
                          dimNames(before[i].dims));
 }
 
-// The value called `name`; an input or a parameter is read on first use.
+// Returns the value called `name`; reads an input or a parameter on first use.
 std::optional<NamedValue> NativeReader::lookUp(const std::string &name,
                                                const std::string &pointer) {
   if (auto found = local.find(name); found != local.end())
@@ -294,7 +295,7 @@ std::optional<NamedValue> NativeReader::lookUp(const std::string &name,
     for (const auto &[localName, ignored] : local)
       if (!names.find(localName))
         known.push_back(localName);
-    known = nearestFirst(name, std::move(known));
+    known = base::nearestFirst(name, std::move(known));
     known.resize(std::min<std::size_t>(known.size(), 5));
     findings.error(pointer, unknownName("tensor", name, known));
     return std::nullopt;
@@ -362,12 +363,12 @@ LoadedModel loadNative(MLIRContext &context, const JsonValue &root,
   fields.refuseUnread();
   loaded.sequence = reader.declared().sequence;
   loaded.globalBatch = reader.declared().globalBatch;
-  // Rows of a padded vocabulary, in every parameter that has it.
+  // Records the padded rows of the vocabulary in every parameter that has them.
   for (const Declaration &declared : reader.declared().declarations) {
     std::int64_t stored = 1, used = 1;
     for (const NamedDim *dim : declared.dims) {
       if (stored > (std::int64_t{1} << 58) / dim->size)
-        return loaded; // Refused with the module.
+        return loaded; // Checking the module reports it.
       stored *= dim->size;
       used *= dim->used;
       if (dim->role == DimRole::vocabulary) {

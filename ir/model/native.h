@@ -1,7 +1,7 @@
-//===- native.h - mtplan's own model format ---------------------*- C++ -*-===//
+//===- native.h - Reads mtplan's own model format ---------------*- C++ -*-===//
 //
-// docs/model-format.md describes it. Dimensions have names, so an operator that
-// does not fit is reported by the names its reader knows.
+// docs/model-format.md describes the format. Dimensions have names, so errors
+// name them as the author did.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +15,8 @@ namespace mtplan::ir {
 
 inline constexpr std::int64_t kNativeVersion = 1;
 
-/// Builds the model of a parsed file. Adds to `findings`; on errors the
-/// result's module is null.
+/// Builds the model of a parsed file. Adds to `findings`; on errors the module
+/// of the result is null.
 LoadedModel loadNative(mlir::MLIRContext &context, const JsonValue &root,
                        const ShapeOverrides &overrides, Findings &findings);
 

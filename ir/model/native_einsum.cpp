@@ -1,8 +1,9 @@
 //===- native_einsum.cpp - Equations over named dimensions ------*- C++ -*-===//
 //
-// A file may use any letters. The dialect's are fixed, because rules and people
-// read roles off them: b samples, s positions, v vocabulary, e experts; of a
-// parameter, i the features it reads and o those it makes.
+// A file may use any letters. Those of the dialect are fixed, because rules and
+// people derive roles from them: b for samples, s for positions, v for
+// vocabulary, e for experts; in a parameter, i for the features it reads and o
+// for those it produces.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,7 @@ struct Equation {
   std::string lhs, rhs, result;
 };
 
-// Splits "bsi,io->bso"; nothing if it does not have that form.
+// Splits "bsi,io->bso"; returns none if the text does not have that form.
 std::optional<Equation> split(std::string text) {
   std::erase(text, ' ');
   std::size_t comma = text.find(','), arrow = text.find("->");
@@ -44,8 +45,8 @@ bool has(const std::string &letters, char letter) {
   return letters.find(letter) != letters.npos;
 }
 
-// Checks the letters of an equation against operands and gives each its
-// dimension.
+// Checks the letters of an equation against the operands, and assigns a
+// dimension to each letter.
 class LetterTable {
 public:
   LetterTable(const NativeOperator &nativeOp, const Equation &parts,
@@ -125,14 +126,14 @@ private:
   }
 };
 
-// Renames letters to the dialect's.
+// Renames letters to those of the dialect.
 class Renaming {
 public:
   Renaming(const Equation &parts, const LetterTable &letterTable,
            const NativeOperator &op)
       : equation(parts), table(letterTable) {
-    // Samples, positions, vocabulary and experts first: their letters are
-    // promised.
+    // Samples, positions, vocabulary and experts come first: their letters are
+    // fixed.
     for (char letter : equation.lhs + equation.rhs + equation.result)
       switch (table.dims.at(letter)->role) {
       case DimRole::batch:
@@ -174,7 +175,8 @@ private:
                        [&](const auto &entry) { return entry.second == name; });
   }
 
-  // The first letter of a role gets its name, others of it a free one.
+  // The first letter of a role gets the role's name, further ones get free
+  // letters.
   void claim(char letter, char name) {
     if (!names.count(letter) && !isTaken(name))
       names[letter] = name;
@@ -189,7 +191,8 @@ private:
     }
   }
 
-  // The letter itself where it means nothing else, or the first that does not.
+  // Returns the letter itself if it has no other meaning, otherwise the first
+  // free letter.
   char freeLetter(char wanted) const {
     auto isFree = [&](char name) {
       return std::string_view("bsveio").find(name) == std::string_view::npos &&

@@ -1,4 +1,4 @@
-//===- native_names.cpp - What a native model declares ----------*- C++ -*-===//
+//===- native_names.cpp - Declarations of a native model --------*- C++ -*-===//
 
 #include "ir/model/native_names.h"
 
@@ -6,13 +6,14 @@
 
 #include "mlir/IR/Builders.h"
 
+#include "base/json_pointer.h"
 #include "ir/model/module_facts.h"
 
 namespace mtplan::ir {
 
 namespace {
 
-// The members of an object under `key`, or none after an error.
+// Returns the members of the object under `key`; none after an error.
 const std::vector<JsonMember> &membersOf(Fields &root, const char *key) {
   static const std::vector<JsonMember> kNone;
   const JsonValue *value = root.value(key, /*required=*/true);
@@ -51,7 +52,7 @@ NativeNames::NativeNames(mlir::MLIRContext &context, Fields &root,
   readDimensions(root, overrides);
   for (const char *key : {"inputs", "parameters"})
     for (const auto &[name, value] : membersOf(root, key)) {
-      std::string pointer = root.at(key) + '/' + pointerToken(name);
+      std::string pointer = base::childPointer(root.at(key), name);
       if (const Declaration *other = find(name)) {
         findings.error(pointer, "the name is taken by " + other->pointer);
         continue;
@@ -85,7 +86,7 @@ void NativeNames::readDimensions(Fields &root,
                                  const ShapeOverrides &overrides) {
   std::vector<std::string> batches, sequences;
   for (const auto &[name, value] : membersOf(root, "dimensions")) {
-    std::string pointer = root.at("dimensions") + '/' + pointerToken(name);
+    std::string pointer = base::childPointer(root.at("dimensions"), name);
     NamedDim &dim = dims[name];
     dim.name = name;
     if (!isObject(value, pointer, findings))
@@ -95,7 +96,7 @@ void NativeNames::readDimensions(Fields &root,
     if (!isOneOf(role, kRoles))
       fields.error("role", unknownName("role", role, kRoles));
     if (role == "batch") {
-      // One sample; how many there are is the planner's business.
+      // A model describes one sample; the planner chooses the batch.
       dim.role = DimRole::batch;
       globalBatch = fields.sizeIfAny("size");
       batches.push_back(name);

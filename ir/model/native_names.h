@@ -1,4 +1,4 @@
-//===- native_names.h - What a native model declares ------------*- C++ -*-===//
+//===- native_names.h - Declarations of a native model ----------*- C++ -*-===//
 
 #ifndef MTPLAN_IR_MODEL_NATIVE_NAMES_H
 #define MTPLAN_IR_MODEL_NATIVE_NAMES_H
@@ -25,7 +25,7 @@ enum class DimRole : std::uint8_t {
   feature
 };
 
-/// A named dimension; the same name is the same object.
+/// A named dimension; equal names are the same object.
 struct NamedDim {
   std::string name;
   std::int64_t size = 1;
@@ -33,7 +33,7 @@ struct NamedDim {
   DimRole role = DimRole::feature;
 };
 
-/// A tensor that is there before any operator: an input or a parameter.
+/// A tensor that no operator makes: an input or a parameter.
 struct Declaration {
   std::string name, pointer;
   bool parameter = false;
@@ -55,11 +55,11 @@ public:
   const Declaration *find(std::string_view name) const;
   std::vector<std::string> allNames() const;
   std::vector<std::string> dimNames() const;
-  /// Errors for what no operator reads.
+  /// Reports declarations that no operator reads.
   void refuseUnused() const;
 
-  /// The dimensions called by a list of names; nothing, after an error, if one
-  /// is unknown.
+  /// Returns the dimensions with these names; none, after an error, if one is
+  /// unknown.
   std::optional<std::vector<const NamedDim *>> readDims(Fields &fields,
                                                         std::string_view key);
 

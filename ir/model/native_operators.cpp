@@ -1,4 +1,4 @@
-//===- native_operators.cpp - Operators by name -----------------*- C++ -*-===//
+//===- native_operators.cpp - Makes operators by name -----------*- C++ -*-===//
 
 #include "ir/model/native_operators.h"
 
@@ -36,10 +36,10 @@ std::vector<std::string> wordsOf(const char *pattern) {
   return words;
 }
 
-// What the words of an operator's patterns stand for so far.
+// The dimensions that the words of an operator's patterns stand for so far.
 using Bindings = std::map<std::string, Dims>;
 
-// Fits one operand to its pattern. Returns what is wrong, or nothing.
+// Matches one operand with its pattern. Returns an error, or an empty text.
 std::string bind(const OperandRule &rule, const NamedValue &operand,
                  Bindings &bound) {
   std::vector<std::string> words = wordsOf(rule.pattern);
@@ -81,11 +81,11 @@ public:
                   Fields &attributeFields)
       : builder(modelBuilder), op(nativeOp), fields(attributeFields) {}
 
-  /// Attributes of the operator, its label among them.
+  /// Attributes of the operator, including its label.
   SmallVector<NamedAttribute, 8> attributes;
   /// Dimensions that attributes name, by attribute.
   Bindings named;
-  /// Trailing dimensions to keep, or -1.
+  /// Number of trailing dimensions to keep, or -1.
   std::int64_t keep = -1;
 
   void read(const OperatorRule &rule) {
@@ -124,7 +124,7 @@ private:
       return;
     }
     case AttributeKind::count: {
-      // What is absent spans the whole head.
+      // By default it spans the whole head.
       std::int64_t count = fields.sizeIfAny(rule.name).value_or(headDim);
       if (rule.name == std::string_view("head_dim"))
         headDim = count;
@@ -132,7 +132,7 @@ private:
       return;
     }
     case AttributeKind::flag:
-      // `causal` is a Boolean, `interleaved` there or not.
+      // `causal` is a Boolean; `interleaved` is present or absent.
       if (bool flag = fields.flag(rule.name, false); rule.required)
         put(rule.name, builder.ops.getBoolAttr(flag));
       else if (flag)
@@ -269,7 +269,7 @@ NamedValue makeOperator(ModelBuilder &builder, const OperatorRule &rule,
   state.addAttributes(reader.attributes);
   state.addTypes(typeOf(result.dims, element));
   if (rule.name == std::string_view("attention")) {
-    // Its second result: a number per query and head.
+    // The second result has one number per query and head.
     SmallVector<std::int64_t, 4> lse(shapeOf(op.operands[0].value));
     for (const NamedAttribute &attribute : reader.attributes)
       if (attribute.getName() == "head_dim")

@@ -1,9 +1,9 @@
-//===- native_operators.h - Operators by name -------------------*- C++ -*-===//
+//===- native_operators.h - Makes operators by name -------------*- C++ -*-===//
 //
-// A table says what each forward operator takes, by patterns over named
-// dimensions. A pattern is a row of words: a letter stands for one dimension,
-// `...` for any number, the same ones wherever it recurs; `#` in front means
-// integers.
+// A table describes the operands of each forward operator by patterns over
+// named dimensions. A pattern is a row of words: a letter stands for one
+// dimension and `...` for any number, the same ones wherever they recur; a
+// leading `#` means integers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,14 +27,16 @@ struct NamedValue {
 };
 
 enum class AttributeKind : std::uint8_t {
-  real,       ///< in [low, high)
-  count,      ///< a size
-  flag,       ///< true or false
-  mask,       ///< a name, the operator's own by default
-  classes,    ///< a size, by default the used part of the first operand's last
-  activation, ///< a nonlinearity
-  keep,       ///< how many trailing dimensions the result has
-  dimension   ///< a dimension's name; the result has it by the attribute's
+  real,  ///< in [low, high)
+  count, ///< a size
+  flag,  ///< true or false
+  mask,  ///< a name, by default the operator's own
+  /// A size, by default the used part of the first operand's last dimension.
+  classes,
+  activation, ///< an activation function
+  keep,       ///< the number of trailing dimensions of the result
+  /// A dimension's name; the result's pattern refers to it by the attribute.
+  dimension
 };
 
 struct AttributeRule {
@@ -52,16 +54,16 @@ struct OperandRule {
 struct OperatorRule {
   const char *name;
   std::vector<OperandRule> operands;
-  const char *result;       ///< a pattern over what the operands bound
-  bool singles = false;     ///< the result is f32, else as the operand below
-  unsigned typeOperand = 0; ///< whose element type the result has
+  const char *result;   ///< a pattern over what the operands bound
+  bool singles = false; ///< the result is f32; otherwise typeOperand decides
+  unsigned typeOperand = 0; ///< the operand whose element type the result has
   std::vector<AttributeRule> attributes = {};
   bool integers = false; ///< the result is i32
 };
 
 const std::vector<OperatorRule> &operatorRules();
 
-/// An operator of the file, its operands found.
+/// An operator of the file with its operands.
 struct NativeOperator {
   std::string name, label, pointer;
   std::vector<NamedValue> operands;
@@ -69,19 +71,19 @@ struct NativeOperator {
   const NativeNames *declared = nullptr;
 };
 
-/// Checks operands and attributes and makes the operator. A null value after an
-/// error.
+/// Checks operands and attributes, and makes the operator. Returns a null value
+/// after an error.
 NamedValue makeOperator(ModelBuilder &builder, const OperatorRule &rule,
                         const NativeOperator &op, Fields &attributes);
 
-/// The same for einsum, whose pattern is `equation`.
+/// Does the same for einsum, whose pattern is `equation`.
 NamedValue makeEinsum(ModelBuilder &builder, const NativeOperator &op,
                       const std::string &equation, Findings &findings);
 
-/// "[batch, seq, hidden]".
+/// Formats dimensions: "[batch, seq, hidden]".
 std::string dimNames(const std::vector<const NamedDim *> &dims);
 
-/// The tensor type of named dimensions.
+/// Returns the tensor type of named dimensions.
 mlir::RankedTensorType typeOf(const std::vector<const NamedDim *> &dims,
                               mlir::Type element);
 

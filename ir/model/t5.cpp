@@ -1,10 +1,10 @@
 //===- t5.cpp - T5 and T5 v1.1 ----------------------------------*- C++ -*-===//
 //
-// An encoder-decoder with RMS norms, no biases and scores that are not scaled:
-// the queries are drawn smaller. In v1.1 the MLP is gated and the logits have a
-// matrix of their own; tied logits are made of outputs over the square root of
-// the width. `decoder_sequence` is ours: targets are as long as the input
-// without it.
+// An encoder-decoder has RMS norms, no biases, and scores that are not scaled,
+// because the queries are drawn smaller. In v1.1 the MLP is gated and the
+// logits have a matrix of their own. Tied logits read outputs divided by the
+// square root of the width. mtplan's own key `decoder_sequence` sets the length
+// of the targets, which by default is that of the input.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +47,7 @@ void readT5(HfConfig &config) {
   constexpr std::string_view kGated = "gated-";
   model.gated = form.starts_with(kGated);
   std::string kind = model.gated ? form.substr(kGated.size()) : form;
-  // As Hugging Face reads it: the gate of v1.1 is the approximation.
+  // Hugging Face reads "gelu" in v1.1 as the approximation.
   config.setActivation("feed_forward_proj",
                        model.gated && kind == "gelu" ? "gelu_new" : kind);
   model.rms = true;

@@ -1,7 +1,7 @@
 //===- transformer.cpp - The transformers we know, as one record *- C++ -*-===//
 //
-// The outputs that are added to the residual stream start smaller, by the
-// square root of twice the number of layers (`residual`), in every family.
+// In every family, the weights whose outputs join the residual stream are drawn
+// smaller, by the square root of twice the number of layers (`residual`).
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,13 +37,14 @@ Value attentionBranch(ModelBuilder &builder, const Transformer &model,
   }
   Value mixed = builder.attention("h.*.attn.core", query, key, value,
                                   model.headDim, model.causal,
-                                  model.attentionScale, model.attentionDropout);
+                                  model.attentionScale, model.attentionDropout,
+                                  Value(), 0, model.attentionSoftcap);
   Value y = builder.linear("h.*.attn.proj", mixed, model.hidden, model.projBias,
                            "residual");
   return builder.dropout("h.*.attn.drop", y, model.residualDropout);
 }
 
-// The experts of x, and whoever serves all tokens beside them.
+// Builds the experts of x, and the shared expert beside them if there is one.
 Value expertBranch(ModelBuilder &builder, const Transformer &model, Value x) {
   const Experts &experts = model.experts;
   Value logits = builder.router("h.*.moe.router", x, experts.count);
@@ -79,8 +80,14 @@ Value mlpBranch(ModelBuilder &builder, const Transformer &model, Value x) {
   } else if (model.gated) {
     Value gate = builder.linear("h.*.mlp.gate", x, model.inner, model.mlpBias);
     Value up = builder.linear("h.*.mlp.up", x, model.inner, model.mlpBias);
-    y = builder.linear("h.*.mlp.down", builder.swiglu("h.*.mlp.act", gate, up),
-                       model.hidden, model.mlpBias, "residual");
+    Value wide = model.activation == Activation::Silu
+                     ? builder.swiglu("h.*.mlp.act", gate, up)
+                     : builder.mul("h.*.mlp.mul",
+                                   builder.activation("h.*.mlp.act",
+                                                      model.activation, gate),
+                                   up);
+    y = builder.linear("h.*.mlp.down", wide, model.hidden, model.mlpBias,
+                       "residual");
   } else {
     Value wide = builder.linear("h.*.mlp.fc1", x, model.inner, model.mlpBias);
     Value bent = builder.activation("h.*.mlp.act", model.activation, wide);
@@ -107,10 +114,16 @@ Value block(ModelBuilder &builder, const Transformer &model, Value x) {
     Value mlp = mlpBranch(builder, model, x);
     return normed("h.*.ln_2", builder.add("h.*.mlp.add", x, mlp));
   }
+  case BlockForm::sandwichNorm: {
+    Value attn = attentionBranch(builder, model, normed("h.*.ln_1", x));
+    x = builder.add("h.*.attn.add", x, normed("h.*.ln_1_post", attn));
+    Value mlp = mlpBranch(builder, model, normed("h.*.ln_2", x));
+    return builder.add("h.*.mlp.add", x, normed("h.*.ln_2_post", mlp));
+  }
   case BlockForm::parallel:
   case BlockForm::parallelTwoNorms: {
-    // The branches are added first: two partial sums then make one, and the
-    // residual stream, which is whole, joins last.
+    // The branches are added first, so that two partial sums become one before
+    // the whole residual stream joins.
     Value first = normed("h.*.ln_1", x);
     Value second =
         model.form == BlockForm::parallel ? first : normed("h.*.ln_2", x);
@@ -123,7 +136,7 @@ Value block(ModelBuilder &builder, const Transformer &model, Value x) {
   llvm_unreachable("all forms are listed");
 }
 
-// Pieces of an image, the class token before them.
+// Builds the pieces of an image with the class token before them.
 Value embedPatches(ModelBuilder &builder, const Transformer &model) {
   Value patches = builder.features("patches", model.sequence, model.patchWidth);
   Value x = builder.linear("patch", patches, model.hidden, /*bias=*/true);
@@ -137,6 +150,8 @@ Value embed(ModelBuilder &builder, const Transformer &model) {
     return embedPatches(builder, model);
   Value ids = builder.tokens("ids", model.sequence, model.vocabulary);
   Value x = builder.embedding("wte", ids, model.rows(), model.hidden);
+  if (model.embedScale != 1.0)
+    x = builder.scale("embed.scale", x, model.embedScale);
   if (model.typeRows > 0) {
     Value types = builder.tokens("types", model.sequence, model.typeRows);
     Value typed = builder.embedding(
@@ -165,6 +180,7 @@ Value head(ModelBuilder &builder, const Transformer &model, Value x) {
   }
   Value logits = builder.logits("lm_head", x, model.rows(),
                                 model.tied ? "wte.weight" : "", model.headBias);
+  logits = builder.softcap("lm_head.cap", logits, model.logitSoftcap);
   return builder.loss(logits, model.vocabulary);
 }
 
@@ -173,7 +189,7 @@ Value head(ModelBuilder &builder, const Transformer &model, Value x) {
 std::int64_t Experts::places(std::int64_t sequence) const {
   double even = static_cast<double>(chosen) * static_cast<double>(sequence) /
                 static_cast<double>(count);
-  // A token is at an expert once.
+  // A token is at an expert at most once.
   return std::clamp<std::int64_t>(
       static_cast<std::int64_t>(std::ceil(even * capacityFactor)), 1, sequence);
 }

@@ -1,8 +1,8 @@
-//===- transformer.h - The transformers we know, as one record --*- C++ -*-===//
+//===- transformer.h - Transformers as one record ---------------*- C++ -*-===//
 //
-// Families differ in a dozen choices; each reader fills this record in and one
-// builder writes the model down. Reading order for a new family: this file,
-// then one of gpt2.cpp, gptj.cpp, gpt_neox.cpp, bert.cpp, llama.cpp, vit.cpp,
+// Families differ in a dozen choices. Each reader fills in this record, and one
+// builder builds the model. To add a family, read this file first, then one of
+// gpt2.cpp, gptj.cpp, gpt_neox.cpp, bert.cpp, llama.cpp, gemma2.cpp, vit.cpp,
 // t5.cpp.
 //
 //===----------------------------------------------------------------------===//
@@ -18,26 +18,29 @@ namespace mtplan::ir {
 
 /// Where a block normalises, and what its two branches read.
 enum class BlockForm : std::uint8_t {
-  preNorm,         ///< x + attn(ln_1 x), then x + mlp(ln_2 x)
-  postNorm,        ///< ln_1(x + attn x), then ln_2(x + mlp x)
+  preNorm,  ///< x + attn(ln_1 x), then x + mlp(ln_2 x)
+  postNorm, ///< ln_1(x + attn x), then ln_2(x + mlp x)
+  /// x + ln_1_post(attn(ln_1 x)), then x + ln_2_post(mlp(ln_2 x))
+  sandwichNorm,
   parallel,        ///< x + (attn(ln_1 x) + mlp(ln_1 x))
   parallelTwoNorms ///< x + (attn(ln_1 x) + mlp(ln_2 x))
 };
 
-/// Experts in place of the MLP: SwiGLU each, without biases.
+/// Experts instead of the MLP: each is a SwiGLU without biases.
 struct Experts {
   std::int64_t count = 0;  ///< 0: one MLP for all tokens
   std::int64_t chosen = 1; ///< per token
   std::int64_t inner = 1;
-  /// Room at an expert over what it needs if all are chosen evenly; who finds
-  /// none is dropped.
+  /// Capacity of an expert relative to an even distribution of tokens; tokens
+  /// beyond it are dropped.
   double capacityFactor = 1.25;
-  bool normalise = true;        ///< gates of the chosen sum to 1
-  double balance = 0.0;         ///< coefficient of the auxiliary loss; 0: none
-  std::int64_t sharedInner = 0; ///< of an MLP that every token goes to, by a
-                                ///< gate of its own; 0: none
+  bool normalise = true; ///< the gates of the chosen experts sum to 1
+  double balance = 0.0;  ///< coefficient of the auxiliary loss; 0: none
+  /// Width of an expert that serves every token, with a gate of its own; 0:
+  /// none.
+  std::int64_t sharedInner = 0;
 
-  /// Places of one expert for one sample.
+  /// Returns the slots of one expert for one sample.
   std::int64_t places(std::int64_t sequence) const;
 };
 
@@ -45,10 +48,10 @@ struct Experts {
 struct Decoder {
   std::int64_t layers = 0; ///< 0: there is none
   std::int64_t sequence = 1;
-  /// Rows of each half's table of biases by distance, and the distance from
-  /// which all are one.
+  /// Rows of each stack's table of relative position biases, and the distance
+  /// from which all share a row.
   std::int64_t distances = 32, maxDistance = 128;
-  double logitScale = 1.0; ///< of what the logits are made of
+  double logitScale = 1.0; ///< factor of the logits
 };
 
 struct Transformer {
@@ -58,10 +61,10 @@ struct Transformer {
   std::int64_t vocabulary = 1, paddedVocabulary = 1;
   Padded rows() const { return {paddedVocabulary, vocabulary}; }
 
-  /// Features of a piece of an image; 0: tokens. A sample's first piece is
-  /// blank and makes room for the class token.
+  /// Features of an image patch; 0: tokens. The first patch of a sample is zero
+  /// and makes room for the class token.
   std::int64_t patchWidth = 0;
-  std::int64_t positionRows = 0; ///< learned positions; 0: rotary instead
+  std::int64_t positionRows = 0; ///< learned positions; 0: rotary positions
   std::int64_t typeRows = 0;     ///< token types; 0: none
   std::int64_t rotaryDim = 0;
   double theta = 10000.0;
@@ -76,18 +79,20 @@ struct Transformer {
 
   Experts experts;
   Decoder decoder;
-  bool gated = false; ///< SwiGLU, with a decoder gated by `activation`
+  bool gated = false; ///< the MLP is gated by `activation`
   Activation activation = Activation::GeluTanh;
   bool queryBias = true, projBias = true, mlpBias = true;
 
   bool maskedHead = false; ///< BERT's transform before the logits
   bool tied = true, headBias = false;
 
+  double embedScale = 1.0; ///< factor of the embeddings
   double attentionScale = 1.0;
+  double attentionSoftcap = 0.0, logitSoftcap = 0.0; ///< 0: none
   double attentionDropout = 0.0, residualDropout = 0.0, embedDropout = 0.0;
 };
 
-/// Writes embedding, blocks, head and loss; with a decoder both stacks.
+/// Builds embedding, blocks, head and loss; for an encoder-decoder both stacks.
 void buildTransformer(ModelBuilder &builder, const Transformer &model);
 void buildEncoderDecoder(ModelBuilder &builder, const Transformer &model);
 

@@ -1,8 +1,8 @@
-//===- vit.cpp - Vision transformers as image classifiers -------*- C++ -*-===//
+//===- vit.cpp - Vision transformers ----------------------------*- C++ -*-===//
 //
 // Pieces of an image go through one matrix, a class token stands before them,
-// and what becomes of it is classified (Dosovitskiy et al. 2021). The pooler
-// is left out, as in Hugging Face's classifier.
+// and a head classifies its output (Dosovitskiy et al. 2021). There is no
+// pooler, as in Hugging Face's classifier.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ struct Extent {
   std::int64_t height = 1, width = 1;
 };
 
-// A number for both sides, or a list of two.
+// Reads a number for both sides, or a list of two.
 Extent readExtent(Fields &fields, const char *key, std::int64_t fallback) {
   const JsonValue *value = fields.value(key);
   if (!value || value->kind != JsonValue::Kind::array) {
@@ -35,7 +35,7 @@ Extent readExtent(Fields &fields, const char *key, std::int64_t fallback) {
   return {sideAt(0), sideAt(1)};
 }
 
-// Pieces along one side.
+// Returns the number of pieces along one side.
 std::int64_t piecesOf(Fields &fields, std::int64_t image, std::int64_t patch) {
   if (image % patch != 0)
     fields.error("patch_size",

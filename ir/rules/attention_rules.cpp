@@ -1,4 +1,4 @@
-//===- attention_rules.cpp - Factors and work of attention and RoPE -------===//
+//===- attention_rules.cpp - Factors and flops of attention and RoPE ------===//
 
 #include "ir/mtp.h"
 #include "ir/rules/shape.h"
@@ -7,7 +7,8 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-// q [b, s, (g r d)], k and v [b, k, (g d)], lse [b, s, (g r)], bias [n, (g r)].
+// The dimensions are q [b, s, (g r d)], k and v [b, k, (g d)], lse [b, s, (g
+// r)] and bias [n, (g r)].
 namespace {
 struct AttentionDims {
   FactorRule rule;
@@ -29,8 +30,8 @@ static AttentionDims attentionDims(Value query, Value key, Value bias,
   int keys = rule.add("k", k[1]);
   rule.factors[r].divisible = rule.factors[d].divisible = false;
   rule.factors[keys].divisible = false;
-  // The rank with the last queries looks back at all keys: over n ranks it has
-  // (2n - 1) / n times the mean work.
+  // The rank with the last queries attends to all keys: over n ranks it has (2n
+  // - 1) / n times the mean work.
   rule.factors[s].skew = causal ? 1.0 : 0.0;
   dims.query = {{b}, {s}, {g, r, d}};
   dims.key = {{b}, {keys}, {g, d}};
@@ -66,8 +67,8 @@ FactorRule AttentionGradOp::getFactorRule() {
   return dims.rule;
 }
 
-// Two products over all pairs of positions forward, five backward (the scores
-// once more); a causal mask leaves half of the pairs.
+// Counts two products over all pairs of positions forward and five backward,
+// which computes the scores again. A causal mask leaves half of the pairs.
 static double attentionFlops(Value query, Value key, bool causal,
                              double products) {
   double pairs = elementsOf(query) * static_cast<double>(shapeOf(key)[1]);

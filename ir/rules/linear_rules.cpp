@@ -1,4 +1,4 @@
-//===- linear_rules.cpp - Factors and work of products and lookups --------===//
+//===- linear_rules.cpp - Factors and flops of linear operators -----------===//
 
 #include "ir/mtp.h"
 #include "ir/rules/shape.h"
@@ -75,7 +75,8 @@ double SumOp::getFlops() { return elementsOf(getInput()); }
 // Token lookup: rows are the vocabulary
 //===----------------------------------------------------------------------===//
 
-// ids [d0, d1, ...], rows [d0, d1, ..., h], table [v, h].
+// Returns the rule of ids [d0, d1, ...], rows [d0, d1, ..., h] and a table [v,
+// h].
 static FactorRule lookupRule(Value ids, Value rows, int64_t vocabulary,
                              TensorFactors &table, TensorFactors &idDims,
                              TensorFactors &rowDims) {
@@ -118,7 +119,8 @@ double EmbeddingGradOp::getFlops() { return elementsOf(getGradient()); }
 // Learned positions
 //===----------------------------------------------------------------------===//
 
-// x [b, s, h], table [s, h] or [p, h] where it has more rows than positions.
+// Returns the rule of x [b, s, h] and a table [s, h], or [p, h] where the table
+// has more rows than there are positions.
 static FactorRule positionRule(Value x, Value table, TensorFactors &xDims,
                                TensorFactors &tableDims) {
   FactorRule rule;

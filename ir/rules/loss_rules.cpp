@@ -1,4 +1,4 @@
-//===- loss_rules.cpp - Factors and work of the cross entropy -------------===//
+//===- loss_rules.cpp - Factors and flops of the cross entropy ------------===//
 
 #include "ir/mtp.h"
 #include "ir/rules/shape.h"
@@ -7,7 +7,7 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-// Logits [d0, ..., v], one number per token [d0, ...].
+// Returns the rule of logits [d0, ..., v] and one number per token [d0, ...].
 static FactorRule tokenRule(Value logits, TensorFactors &classes,
                             TensorFactors &tokens) {
   FactorRule rule;

@@ -1,4 +1,4 @@
-//===- moe_rules.cpp - Factors and work of mixtures of experts ------------===//
+//===- moe_rules.cpp - Factors and flops of experts -----------------------===//
 
 #include "ir/mtp.h"
 #include "ir/rules/shape.h"
@@ -65,7 +65,7 @@ FactorRule BalanceLossGradOp::getFactorRule() {
   return rule;
 }
 
-// A choice is as many passes over the experts as it has places.
+// Counts a pass over the experts for each of a token's choices.
 static double choiceFlops(Value logits, uint64_t topK, double others) {
   return (static_cast<double>(topK) + others) * elementsOf(logits);
 }
@@ -93,7 +93,7 @@ struct MoeDims {
 };
 } // namespace
 
-// Slots number the places of a whole queue, so that places cannot be split.
+// Slots number the whole queue of an expert, so that it cannot be sharded.
 static MoeDims moeDims(Value tokens, Value places) {
   MoeDims dims;
   FactorRule &rule = dims.rule;
@@ -142,7 +142,7 @@ FactorRule MoeCombineGradOp::getFactorRule() {
   return dims.rule;
 }
 
-// Every place is visited once.
+// A copy has no arithmetic.
 double MoeDispatchOp::getFlops() { return 0.0; }
 double MoeDispatchGradOp::getFlops() { return elementsOf(getGradient()); }
 double MoeCombineOp::getFlops() { return 2 * elementsOf(getInput()); }

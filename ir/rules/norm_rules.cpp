@@ -1,4 +1,4 @@
-//===- norm_rules.cpp - Factors and work of norms and softmax -------------===//
+//===- norm_rules.cpp - Factors and flops of norms and softmax ------------===//
 
 #include "ir/mtp.h"
 #include "ir/rules/shape.h"
@@ -7,7 +7,8 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-// Rows [d0, ..., h]: h is read whole. Vectors along h follow it.
+// Returns the rule of rows [d0, ..., h] and vectors along h, which is never
+// split.
 static FactorRule rowRule(Value input, TensorFactors &rows,
                           TensorFactors &vector) {
   FactorRule rule;

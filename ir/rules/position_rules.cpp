@@ -1,4 +1,4 @@
-//===- position_rules.cpp - Factors and work of the first position --------===//
+//===- position_rules.cpp - Factors and flops of the first position -------===//
 
 #include "ir/mtp.h"
 #include "ir/rules/shape.h"
@@ -8,7 +8,7 @@ using namespace mlir;
 namespace mtplan::ir {
 
 namespace {
-/// x [b, s, h], its first position [b, h] and one vector [h].
+/// The dimensions of x [b, s, h], its first position [b, h] and one vector [h].
 struct FirstDims {
   FactorRule rule;
   TensorFactors all, first, vector;

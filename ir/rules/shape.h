@@ -1,4 +1,4 @@
-//===- shape.h - Reading dimensions inside factor rules ---------*- C++ -*-===//
+//===- shape.h - Dimensions in factor rules ---------------------*- C++ -*-===//
 
 #ifndef MTPLAN_IR_RULES_SHAPE_H
 #define MTPLAN_IR_RULES_SHAPE_H
@@ -22,8 +22,8 @@ inline double elementsOf(mlir::Value value) {
   return product;
 }
 
-/// One data factor per dimension, called d0, d1, ...; returns the tensor that
-/// runs along all of them.
+/// Adds one data factor per dimension, called d0, d1, ..., and returns the
+/// tensor that has all of them.
 inline TensorFactors addDims(FactorRule &rule,
                              llvm::ArrayRef<std::int64_t> shape) {
   TensorFactors dims;

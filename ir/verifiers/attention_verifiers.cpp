@@ -7,7 +7,7 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-// Heads of `headDim` features fill `width`.
+// Checks that heads of `headDim` features fill `width`.
 static LogicalResult checkHeads(Operation *op, StringRef name, int64_t width,
                                 int64_t headDim) {
   if (headDim < 1)
@@ -19,7 +19,7 @@ static LogicalResult checkHeads(Operation *op, StringRef name, int64_t width,
   return success();
 }
 
-// The first two constraints of attention, which its gradient shares.
+// Checks the first two constraints of attention, which its gradient shares.
 static LogicalResult checkAttentionInputs(Operation *op, Value query, Value key,
                                           Value value, int64_t headDim) {
   if (failed(expectRank(op, "query", query, 3)) ||
@@ -50,13 +50,16 @@ static LogicalResult checkLse(Operation *op, Value lse, Value query,
 }
 
 static LogicalResult checkBias(Operation *op, Value bias,
-                               std::optional<uint64_t> maxDistance, Value query,
-                               int64_t headDim) {
+                               std::optional<uint64_t> maxDistance, bool capped,
+                               Value query, int64_t headDim) {
   if (!bias == maxDistance.has_value())
     return op->emitOpError(bias ? "has a bias, but no max_distance"
                                 : "has a max_distance, but no bias");
   if (!bias)
     return success();
+  if (capped)
+    return op->emitOpError(
+        "has a softcap and a bias, which exclude each other");
   if (failed(expectRank(op, "bias", bias, 2)))
     return failure();
   ArrayRef<int64_t> shape = tensorOf(bias).getShape();
@@ -81,7 +84,8 @@ static LogicalResult checkBias(Operation *op, Value bias,
 // - the result has the type of the queries; `lse` is [b, s, heads];
 // - `rate` is at least 0 and below 1;
 // - the bias has two dimensions, at least four rows and a column per head; it
-//   comes with a `max_distance` of at least 2, which is not there without it.
+//   comes with a `max_distance` of at least 2, which is not there without it;
+// - there is no bias beside a `softcap`.
 LogicalResult AttentionOp::verify() {
   auto headDim = static_cast<int64_t>(getHeadDim());
   if (failed(checkAttentionInputs(*this, getQuery(), getKey(), getValue(),
@@ -90,7 +94,8 @@ LogicalResult AttentionOp::verify() {
       failed(checkLse(*this, getLse(), getQuery(), headDim)) ||
       failed(expectRate(*this, getRate())))
     return failure();
-  return checkBias(*this, getBias(), getMaxDistance(), getQuery(), headDim);
+  return checkBias(*this, getBias(), getMaxDistance(), getSoftcap().has_value(),
+                   getQuery(), headDim);
 }
 
 // Checks:
@@ -109,8 +114,8 @@ LogicalResult AttentionGradOp::verify() {
       failed(expectType(*this, "query gradient", getQueryGradient(), query)) ||
       failed(expectType(*this, "key gradient", getKeyGradient(), key)) ||
       failed(expectType(*this, "value gradient", getValueGradient(), key)) ||
-      failed(
-          checkBias(*this, getBias(), getMaxDistance(), getQuery(), headDim)))
+      failed(checkBias(*this, getBias(), getMaxDistance(),
+                       getSoftcap().has_value(), getQuery(), headDim)))
     return failure();
   if (!getBias() != !getBiasGradient())
     return emitOpError(getBias()

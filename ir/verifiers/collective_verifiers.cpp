@@ -1,4 +1,4 @@
-//===- collective_verifiers.cpp - Layouts, groups and pieces --------------===//
+//===- collective_verifiers.cpp - Verifiers of layouts and collectives ----===//
 
 #include "llvm/Support/MathExtras.h"
 
@@ -64,7 +64,8 @@ LogicalResult ReshardOp::verify() {
 // Collectives
 //===----------------------------------------------------------------------===//
 
-// Number of ranks along `axis`, or failure if the mesh has no such axis.
+// Returns the number of ranks along `axis`, or fails if the mesh has no such
+// axis.
 static FailureOr<int64_t> groupSize(Operation *op, StringRef axis) {
   MeshAttr mesh = meshOf(op);
   if (!mesh)
@@ -87,7 +88,8 @@ static LogicalResult checkDim(Operation *op, StringRef name, uint64_t dim,
   return success();
 }
 
-// Makes a dimension `ranks` times as long; fails where no tensor can be.
+// Multiplies a dimension by `ranks`. Fails where the product is too large for a
+// tensor.
 static LogicalResult lengthen(Operation *op, int64_t &size, int64_t ranks) {
   if (llvm::MulOverflow(size, ranks, size))
     return op->emitOpError("needs a dimension longer than any tensor's over ")
@@ -95,7 +97,8 @@ static LogicalResult lengthen(Operation *op, int64_t &size, int64_t ranks) {
   return success();
 }
 
-// `whole` has the type of `piece` with `dim` longer by the ranks of `axis`.
+// Checks that `whole` has the type of `piece`, with `dim` longer by the ranks
+// of `axis`.
 static LogicalResult checkPieces(Operation *op, StringRef axis, uint64_t dim,
                                  Value piece, StringRef wholeName,
                                  Value whole) {

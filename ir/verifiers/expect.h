@@ -1,8 +1,8 @@
 //===- expect.h - Checks that verifiers share -------------------*- C++ -*-===//
 //
-// Each fails with a diagnostic on the operator that names the value and gives
-// both numbers, what was found and what was needed. Shapes are compared with
-// each other only, so the checks hold for global and for local shapes alike.
+// Each check fails with a diagnostic on the operator that names the value and
+// both numbers, found and expected. Shapes are only compared with each other,
+// so the checks hold for global and for local shapes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,10 +18,10 @@
 
 namespace mtplan::ir {
 
-/// "[8, 64]".
+/// Formats a shape: "[8, 64]".
 std::string shapeText(llvm::ArrayRef<std::int64_t> shape);
 
-/// The tensor type of `value`.
+/// Returns the tensor type of `value`.
 mlir::RankedTensorType tensorOf(mlir::Value value);
 
 llvm::LogicalResult expectRank(mlir::Operation *op, llvm::StringRef name,
@@ -38,18 +38,19 @@ llvm::LogicalResult expectShape(mlir::Operation *op, llvm::StringRef name,
 llvm::LogicalResult expectType(mlir::Operation *op, llvm::StringRef name,
                                mlir::Value value, mlir::Type type);
 
-/// One dimension, as long as the last of `rows`.
+/// Expects one dimension, of the size of the last dimension of `rows`.
 llvm::LogicalResult expectVectorOf(mlir::Operation *op, llvm::StringRef name,
                                    mlir::Value value, mlir::Value rows);
 
 llvm::LogicalResult expectIntegers(mlir::Operation *op, llvm::StringRef name,
                                    mlir::Value value);
 
-/// A coordinate of the mesh's axis of stages; `name` is what says it.
+/// Expects a coordinate of the mesh's axis of stages; `name` is the attribute
+/// that holds it.
 llvm::LogicalResult expectStage(mlir::Operation *op, llvm::StringRef name,
                                 std::int64_t stage);
 
-/// A probability of dropping: at least 0 and below 1.
+/// Expects a dropout rate: at least 0 and below 1.
 llvm::LogicalResult expectRate(mlir::Operation *op, const llvm::APFloat &rate);
 
 } // namespace mtplan::ir

@@ -45,7 +45,7 @@ static LogicalResult readTerms(EinsumOp op, SmallVector<Term, 3> &terms) {
   return success();
 }
 
-// Every letter at least in two terms, at most once in each.
+// Checks that every letter is in at least two terms, and at most once in each.
 static LogicalResult checkOccurrences(EinsumOp op, ArrayRef<Term> terms) {
   for (const Term &term : terms)
     for (char letter : term.letters) {
@@ -115,7 +115,7 @@ LogicalResult SumOp::verify() {
 // Lookups
 //===----------------------------------------------------------------------===//
 
-// Rows of `table`, one per id.
+// Checks that there is one row of `table` for each id.
 static LogicalResult checkLookup(Operation *op, Value ids, StringRef tableName,
                                  Value table, StringRef rowsName, Value rows) {
   if (failed(expectIntegers(op, "ids", ids)) ||
@@ -142,7 +142,7 @@ LogicalResult EmbeddingGradOp::verify() {
                      getGradient());
 }
 
-// A table with a row for every position of `rows`.
+// Checks that the table has a row for every position of `rows`.
 static LogicalResult checkPositions(Operation *op, StringRef tableName,
                                     Value table, Value rows) {
   if (failed(expectRank(op, tableName, table, 2)))

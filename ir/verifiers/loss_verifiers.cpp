@@ -7,7 +7,7 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-// One number per token: the logits' shape without the classes.
+// Checks for one number per token: the logits' shape without the classes.
 static LogicalResult checkPerToken(Operation *op, StringRef name, Value value,
                                    Value logits) {
   if (failed(expectAtLeastOneDim(op, "logits", logits)))

@@ -7,7 +7,8 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-// Logits of samples, positions and experts, of which `topK` are chosen.
+// Checks the logits of samples, positions and experts, and that `topK` experts
+// can be chosen.
 static LogicalResult checkChoice(Operation *op, Value logits, uint64_t topK) {
   if (failed(expectRank(op, "logits", logits, 3)))
     return failure();
@@ -45,7 +46,8 @@ LogicalResult MoeSlotsOp::verify() {
   return expectIntegers(*this, "result", getResult());
 }
 
-// Tokens [b, s, h], slots [b, s, e] and places [e, b, c, h] fit each other.
+// Checks that tokens [b, s, h], slots [b, s, e] and places [e, b, c, h] fit
+// each other.
 static LogicalResult checkPlaces(Operation *op, StringRef tokensName,
                                  Value tokens, Value slots,
                                  StringRef placesName, Value places) {

@@ -7,7 +7,7 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-// A vector with one entry per feature of a row.
+// Checks for a vector with one entry for each feature of a row.
 static LogicalResult checkVector(Operation *op, StringRef name, Value vector,
                                  Value input) {
   if (failed(expectAtLeastOneDim(op, "input", input)))

@@ -1,7 +1,8 @@
-//===- pipeline_verifiers.cpp - Ends of messages between stages -----------===//
+//===- pipeline_verifiers.cpp - Verifiers of messages between stages ------===//
 //
-// What one end can tell by itself. That every message has both ends, of one
-// type and in one order, is for a gate, which sees the whole module.
+// These are the checks that one end of a message can make by itself. A gate
+// sees the whole module and checks that every message has both ends, of one
+// type and in one order.
 //
 //===----------------------------------------------------------------------===//
 

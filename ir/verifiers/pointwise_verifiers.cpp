@@ -1,4 +1,4 @@
-//===- pointwise_verifiers.cpp - What types of operands do not say --------===//
+//===- pointwise_verifiers.cpp - Verifiers of pointwise operators ---------===//
 
 #include "ir/mtp.h"
 #include "ir/verifiers/expect.h"

@@ -7,7 +7,7 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-// `first` is `all` without its positions.
+// Checks that `first` has the shape of `all` without its positions.
 static LogicalResult checkFirst(Operation *op, StringRef allName, Value all,
                                 StringRef firstName, Value first) {
   if (failed(expectRank(op, allName, all, 3)))

@@ -1,8 +1,8 @@
-//===- structure_verifiers.cpp - Segments chain, halves mirror ------------===//
+//===- structure_verifiers.cpp - Verifiers of segments and their halves ---===//
 //
-// A segment is verified before what it holds, so its checks read operations
-// that may still be malformed: hence lookups by attribute name, and terminators
-// that may be missing.
+// A segment is verified before the operations in it, which may still be
+// malformed. Its checks therefore look attributes up by name and allow for
+// missing terminators.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,19 +16,20 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-// The yield that ends `block`, or null.
+// Returns the yield that ends `block`, or null.
 static YieldOp yieldOf(Block &block) {
   return block.empty() ? YieldOp() : llvm::dyn_cast<YieldOp>(block.back());
 }
 
-// The block of another operation, or null: generic IR can leave it out.
+// Returns the block of another operation, or null, since generic IR can leave
+// it out.
 static Block *blockOf(Operation *op) {
   return op->getNumRegions() == 1 && op->getRegion(0).hasOneBlock()
              ? &op->getRegion(0).front()
              : nullptr;
 }
 
-// The nearest segment before or after `op`, or null.
+// Returns the nearest segment before or after `op`, or null.
 static SegmentOp neighbour(Operation *op, bool before) {
   auto step = [&] { return before ? op->getPrevNode() : op->getNextNode(); };
   while ((op = step()))
@@ -37,7 +38,8 @@ static SegmentOp neighbour(Operation *op, bool before) {
   return {};
 }
 
-// One type after the other; `what` and `from` say whose they are.
+// Checks one type after the other. `what` and `from` name the owners in
+// messages.
 static LogicalResult expectTypes(Operation *op, StringRef what, TypeRange found,
                                  StringRef from, TypeRange needed,
                                  Location other) {
@@ -90,7 +92,7 @@ static LogicalResult checkChain(SegmentOp op) {
   Block *block = blockOf(previous);
   YieldOp yield = block ? yieldOf(*block) : YieldOp();
   if (!yield)
-    return success(); // Reported at the previous segment.
+    return success(); // The previous segment reports it.
   return expectTypes(op, "arguments", arguments,
                      "the values of the previous segment",
                      yield.getValues().getTypes(), yield.getLoc());
@@ -108,14 +110,14 @@ static LogicalResult checkBackward(SegmentOp op, YieldOp yield) {
   return success();
 }
 
-// Labels over both halves. Labels of different segments are compared by a gate,
-// which sees all of them.
+// Checks the labels of both halves. A gate, which sees all segments, compares
+// labels of different ones.
 static LogicalResult checkLabels(SegmentOp op) {
   llvm::MapVector<StringAttr, Operation *> seen;
   WalkResult result = op.getBody().walk([&](ComputeOp operation) {
     auto label = operation->getAttrOfType<StringAttr>("label");
     if (!label)
-      return WalkResult::advance(); // Reported at the operator.
+      return WalkResult::advance(); // The operator reports it.
     auto [entry, isNew] = seen.insert({label, operation});
     if (isNew)
       return WalkResult::advance();
@@ -148,8 +150,9 @@ LogicalResult SegmentOp::verify() {
 // Backward
 //===----------------------------------------------------------------------===//
 
-// Local types of one module: a gradient may be split another way than its
-// value, so the backward halves are a chain of their own.
+// Checks the chain of backward halves in a partitioned module. A gradient may
+// be split in another way than its value, so these halves are a chain of their
+// own.
 static LogicalResult checkBackwardChain(BackwardOp op, SegmentOp segment,
                                         YieldOp yield) {
   TypeRange arguments = op.getBlock().getArgumentTypes();
@@ -161,7 +164,7 @@ static LogicalResult checkBackwardChain(BackwardOp op, SegmentOp segment,
   SegmentOp next = neighbour(segment, /*before=*/false);
   Block *block = next ? blockOf(next) : nullptr;
   if (!block)
-    return success(); // The last one, or reported there.
+    return success(); // It is the last one, or the other one reports it.
   for (BackwardOp other : block->getOps<BackwardOp>()) {
     Block *half = blockOf(other);
     if (YieldOp handed = half ? yieldOf(*half) : YieldOp())
@@ -279,7 +282,7 @@ LogicalResult ParameterOp::verify() {
   auto module = (*this)->getParentOfType<ModuleOp>();
   if (!module)
     return success();
-  // Comparing with the first suffices: every other one does so too.
+  // Comparing with the first one suffices, because every other one does so too.
   ParameterOp first = *this;
   module->walk([&](ParameterOp other) {
     if (other->getAttr("label") != getLabelAttr() ||

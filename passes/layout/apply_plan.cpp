@@ -203,7 +203,7 @@ private:
       input->moveBefore(reader->getBlock(), reader->getBlock()->begin());
       value = input.getValue();
     } else {
-      planner::Layout loaded = planner::Layout::whole(layout.dims.size());
+      planner::Layout loaded = planner::Layout::replicated(layout.dims.size());
       loaded.dims = layout.dims;
       Value from = inputIn(tensor, loaded, reader);
       builder.setInsertionPointAfter(from.getDefiningOp());

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "ir/mtp.h"
-#include "planner/search/segment_plan.h"
+#include "planner/search/segment/segment_plan.h"
 
 namespace mtplan::passes {
 

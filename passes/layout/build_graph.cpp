@@ -5,7 +5,7 @@
 #include "mlir/IR/TypeUtilities.h"
 
 #include "ir/dim_classes.h"
-#include "ir/follower.h"
+#include "passes/fuse/fusible.h"
 #include "passes/layout/bridge.h"
 #include "passes/layout/planner_op.h"
 
@@ -190,7 +190,7 @@ private:
         (name += '#') += std::to_string(i);
       plain.results[i].tensor = addTensor(result, name, phase);
     }
-    plain.follows = followedBy(op);
+    plain.fusedOperand = followedBy(op);
     countModelFlops(op, plain);
     segment->ops.push_back(std::move(plain));
   }
@@ -201,7 +201,7 @@ private:
     int first = -1;
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
       Operation *maker = operand.getDefiningOp();
-      if (maker && ir::followerOf(maker) == op && mayBeOne(maker, op) &&
+      if (maker && fusibleConsumerOf(maker) == op && mayBeOne(maker, op) &&
           (first < 0 ||
            maker->isBeforeInBlock(op->getOperand(first).getDefiningOp())))
         first = static_cast<int>(i);

@@ -31,7 +31,7 @@ ir::MeshAttr toAttr(MLIRContext *context, const planner::Mesh &mesh) {
 
 std::optional<planner::Layout> toPlanner(ir::LayoutAttr layout,
                                          const planner::Mesh &mesh) {
-  planner::Layout plain = planner::Layout::whole(layout.getDims().size());
+  planner::Layout plain = planner::Layout::replicated(layout.getDims().size());
   for (auto [d, axes] : llvm::enumerate(layout.getDims()))
     for (auto axis : axes.getAsRange<StringAttr>()) {
       int index = mesh.find(axis.str());
@@ -124,12 +124,41 @@ static std::string variantOf(Operation *op) {
              : "";
 }
 
+static planner::PassKind passOf(ir::CostClass costClass) {
+  switch (costClass) {
+  case ir::CostClass::traffic:
+    return planner::PassKind::traffic;
+  case ir::CostClass::layerNorm:
+    return planner::PassKind::layerNorm;
+  case ir::CostClass::rmsNorm:
+    return planner::PassKind::rmsNorm;
+  case ir::CostClass::residual:
+    return planner::PassKind::residual;
+  case ir::CostClass::activation:
+    return planner::PassKind::activation;
+  case ir::CostClass::gated:
+    return planner::PassKind::gated;
+  case ir::CostClass::rope:
+    return planner::PassKind::rope;
+  case ir::CostClass::dropout:
+    return planner::PassKind::dropout;
+  case ir::CostClass::biasGradient:
+    return planner::PassKind::biasGradient;
+  case ir::CostClass::logitsRead:
+    return planner::PassKind::logitsRead;
+  case ir::CostClass::logitsGradient:
+    return planner::PassKind::logitsGradient;
+  }
+  llvm_unreachable("all classes are listed");
+}
+
 planner::Op toPlanner(ir::ComputeOp op) {
   ir::FactorRule rule = op.getFactorRule();
   planner::Op plain;
   plain.name = op.getLabel().str();
   plain.kind = op->getName().stripDialect().str();
   plain.variant = variantOf(op);
+  plain.pass = passOf(op.getCostClass());
   plain.flops = {op.getFlops()};
   for (const ir::Factor &factor : rule.factors)
     plain.factors.push_back(
@@ -169,7 +198,7 @@ std::optional<planner::Strategy> toPlanner(ir::StrategyAttr strategy,
                                            const planner::Op &op,
                                            const planner::Mesh &mesh) {
   planner::Strategy plain;
-  plain.axes.assign(mesh.axes.size(), planner::kWhole);
+  plain.axes.assign(mesh.axes.size(), planner::kReplicated);
   for (auto [axis, factor] :
        llvm::zip_equal(strategy.getAxes(), strategy.getFactors())) {
     int index = mesh.find(axis.str());
@@ -187,7 +216,7 @@ std::optional<planner::Strategy> toPlanner(ir::StrategyAttr strategy,
     for (int f = 0; f < static_cast<int>(op.factors.size()); ++f)
       if (op.factors[f].name == name)
         choice = f;
-    if (choice == planner::kWhole)
+    if (choice == planner::kReplicated)
       return std::nullopt;
   }
   return plain;
@@ -197,7 +226,7 @@ ir::StrategyAttr toAttr(MLIRContext *context, const planner::Strategy &strategy,
                         const planner::Op &op, const planner::Mesh &mesh) {
   SmallVector<StringAttr> axes, factors;
   for (auto [index, choice] : llvm::enumerate(strategy.axes)) {
-    if (choice == planner::kWhole)
+    if (choice == planner::kReplicated)
       continue;
     axes.push_back(StringAttr::get(context, mesh.axes[index].name));
     factors.push_back(StringAttr::get(

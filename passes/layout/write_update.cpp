@@ -77,7 +77,7 @@ private:
   void writeReported(ir::AccumulatedOp op) {
     planner::Layout made = reportedLayout(op);
     op.setLayoutAttr(attr(made));
-    reshard(op.getValue(), made, planner::Layout::whole(made.dims.size()),
+    reshard(op.getValue(), made, planner::Layout::replicated(made.dims.size()),
             op.getLabelAttr());
   }
 

@@ -1,16 +1,16 @@
 //===- chains.cpp - What copies hand on -----------------------------------===//
 //
-// What a copy of a segment is handed lies in one entry of an array, and what it
-// hands on in the next, so that one program serves all copies. Segments of a
-// chunk that follow each other go on where the one before ended. What backward
-// reads of it stays, an entry a copy; else two entries by turns are enough. A
-// value that is handed on as it came keeps its entry.
+// A segment's copy finds a carried value in one entry of an array and leaves
+// the next one in the next entry, so that one program serves all copies. The
+// next segment of a chunk goes on where the segment before it ended. A value
+// that backward reads keeps an entry for each copy; for other values two
+// entries by turns are enough. A value that is carried on unchanged keeps its
+// entry.
 //
 //===----------------------------------------------------------------------===//
 
-#include "mlir/IR/Builders.h"
-
 #include "passes/memory/stage_places.h"
+#include "passes/schedule/carried.h"
 
 using namespace mlir;
 
@@ -20,30 +20,16 @@ static Type elementOf(Type type) {
   return llvm::cast<RankedTensorType>(type).getElementType();
 }
 
-// Every value handed on is its own: not an argument that moves to another
-// position, nor the same value twice, nor one that belongs to a parameter.
-static void separate(Block &block, ir::YieldOp yield, StringRef name) {
-  llvm::DenseMap<Value, int> seen;
-  for (OpOperand &operand : yield->getOpOperands()) {
-    Value value = operand.get();
-    auto argument = llvm::dyn_cast<BlockArgument>(value);
-    bool stays = argument && argument.getOwner() == &block &&
-                 argument.getArgNumber() == operand.getOperandNumber();
-    bool ownMade = value.getDefiningOp() && value.getParentBlock() == &block &&
-                   !value.getDefiningOp<ir::ParameterOp>();
-    if (seen[value]++ == 0 && (stays || ownMade))
-      continue;
-    OpBuilder builder(yield);
-    auto copy = builder.create<ir::ScaleOp>(
-        yield.getLoc(), value.getType(),
-        builder.getStringAttr(name + ".handed_on." +
-                              Twine(operand.getOperandNumber())),
-        value, builder.getF64FloatAttr(1.0));
-    operand.set(copy->getResult(0));
-  }
+static LogicalResult verifySeparate(ir::YieldOp yield) {
+  for (OpOperand &carried : yield->getOpOperands())
+    if (!isSeparate(carried))
+      return yield.emitOpError("carries value ")
+             << carried.getOperandNumber()
+             << " on, which would have to be in two places";
+  return success();
 }
 
-// `before` are the links of what the neighbour was handed itself.
+// \param before  the links of what the neighbour was handed itself
 StagePlaces::Link StagePlaces::linkTo(Value handed, std::size_t position,
                                       const std::vector<Link> &before,
                                       int64_t repeat, Block &block, Type type) {
@@ -68,7 +54,8 @@ LogicalResult StagePlaces::followForward(std::vector<ir::SegmentOp> &chunk) {
     Block &block = segment.getBlock();
     auto repeat = static_cast<int64_t>(segment.getRepeat());
     ir::SegmentOp previous = j > 0 ? chunk[j - 1] : nullptr;
-    separate(block, segment.getYield(), segment.getSymName());
+    if (failed(verifySeparate(segment.getYield())))
+      return failure();
     std::vector<Link> own;
     for (BlockArgument argument : block.getArguments()) {
       std::size_t i = argument.getArgNumber();
@@ -88,7 +75,7 @@ LogicalResult StagePlaces::followForward(std::vector<ir::SegmentOp> &chunk) {
       chain.saved |= isSaved(argument);
       links[argument] = link;
       own.push_back(link);
-      // What was made for it lies there.
+      // The value that was made for the argument is in the argument's place.
       if (handed && !llvm::isa<BlockArgument>(handed)) {
         Link made = link;
         if (previous.getRepeat() > 1) {
@@ -110,7 +97,7 @@ LogicalResult StagePlaces::followForward(std::vector<ir::SegmentOp> &chunk) {
   return success();
 }
 
-// Copies of a segment that nobody follows hand on to each other all the same.
+// Copies of the last segment carry values on to each other, too.
 void StagePlaces::handToItself(ir::YieldOp yield,
                                const std::vector<Link> &before, int64_t repeat,
                                int64_t step) {
@@ -126,10 +113,10 @@ void StagePlaces::handToItself(ir::YieldOp yield,
   }
 }
 
-// The same the other way. The last copy is visited first: entries go up while
-// the number of the copy goes down.
+// Follows the chunk backward. The last copy runs first, so that entries go up
+// while the numbers of copies go down.
 LogicalResult StagePlaces::followBackward(std::vector<ir::SegmentOp> &chunk) {
-  std::vector<Link> before; // of copy 0, visited first
+  std::vector<Link> before; // of the copy that runs first
   ir::SegmentOp previous;
   for (ir::SegmentOp segment : llvm::reverse(chunk)) {
     ir::BackwardOp backward = segment.getBackward();
@@ -137,7 +124,8 @@ LogicalResult StagePlaces::followBackward(std::vector<ir::SegmentOp> &chunk) {
       return success();
     Block &block = backward.getBlock();
     auto repeat = static_cast<int64_t>(segment.getRepeat());
-    separate(block, backward.getYield(), segment.getSymName());
+    if (failed(verifySeparate(backward.getYield())))
+      return failure();
     std::vector<Link> own;
     for (BlockArgument argument : block.getArguments()) {
       std::size_t i = argument.getArgNumber();
@@ -179,9 +167,9 @@ ir::PlaceAttr StagePlaces::placeOf(const Link &link) {
   return placeIn(chain.array, link.entry, link.step, elementOf(chain.type));
 }
 
-// While a program runs, of all that is handed on only what it takes and gives
-// is there: until it is read last, and from when it is made. Copies do so by
-// turns, so that for them all of it is.
+// While the program of one copy runs, a carried value is alive until its last
+// use, or from when it is made. Several copies use the entries by turns, so
+// that all entries are alive all the time.
 void StagePlaces::keepHanded(Block &block, int64_t start) {
   std::vector<Handed> &handed = handedIn[&block];
   auto keep = [&](Value value) {
@@ -212,7 +200,7 @@ LogicalResult StagePlaces::placeChains(int64_t chunk) {
     chains.clear();
     if (failed(forward ? followForward(segments) : followBackward(segments)))
       return failure();
-    // A stage is in one chunk at a time, and goes one way.
+    // A stage runs one chunk in one direction at a time.
     int64_t start = ends["workspace"];
     for (Chain &chain : chains) {
       int64_t size = bytesOf(chain.type, elementOf(chain.type));

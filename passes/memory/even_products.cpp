@@ -2,7 +2,7 @@
 
 #include "passes/memory/even_products.h"
 
-#include "ir/follower.h"
+#include "ir/decisions.h"
 
 using namespace mlir;
 
@@ -36,9 +36,9 @@ std::vector<SmallVector<Value>> inRows(Block &block) {
       results.push_back(product.getResult());
     }
     rows.push_back(operands);
-    // What is added to something at once is not written.
+    // A kernel with an epilogue does not write the product's own result.
     if (llvm::none_of(group, [](ir::EinsumOp product) {
-          return ir::followerOf(product) != nullptr;
+          return ir::epilogueOf(product) != nullptr;
         }))
       rows.push_back(results);
   }

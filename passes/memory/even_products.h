@@ -9,10 +9,11 @@
 
 namespace mtplan::passes {
 
-/// Values of a block that are best in a row in memory: the second operands, or
-/// the results, of einsums of one kind that share their first operand, in their
-/// order. A device may do such products at once if all that they do not share
-/// lies evenly apart (runtime/plan/joint_products.h).
+/// Returns values of a block that are best side by side in memory: the second
+/// operands, or the results, of einsums of one kind that share their first
+/// operand, in the order of the einsums. A device may compute such einsums as
+/// one batched product if all that they do not share is evenly spaced
+/// (runtime/plan/joint_products.h).
 std::vector<llvm::SmallVector<mlir::Value>> inRows(mlir::Block &block);
 
 } // namespace mtplan::passes

@@ -28,7 +28,7 @@ Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
   for (std::size_t one : order) {
     const Lifetime &life = lifetimes[one];
     const std::int64_t bytes = roundedUp(life.bytes, alignment);
-    std::vector<std::pair<std::int64_t, std::int64_t>> taken; // start, end
+    std::vector<std::pair<std::int64_t, std::int64_t>> taken; // start and end
     for (std::size_t other : placed)
       if (lifetimes[other].first <= life.last &&
           life.first <= lifetimes[other].last)
@@ -54,7 +54,7 @@ Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
 
 Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
                       const std::vector<Row> &rows, std::int64_t alignment) {
-  // A row lives as its first lifetime, of all their bytes.
+  // A row is merged into its first lifetime, with the bytes of all.
   constexpr std::size_t kNone = SIZE_MAX;
   std::vector<std::size_t> rowOf(lifetimes.size(), kNone);
   for (std::size_t r = 0; r < rows.size(); ++r)

@@ -8,11 +8,11 @@
 
 namespace mtplan::passes {
 
-/// Bytes needed from one moment to another, both included.
+/// The bytes of a value and its live range, both ends included.
 struct Lifetime {
   std::int64_t first = 0, last = 0;
   std::int64_t bytes = 0;    ///< > 0
-  std::int64_t fixedAt = -1; ///< where it lies already; -1: nowhere yet
+  std::int64_t fixedAt = -1; ///< the offset it already has; -1: none yet
 };
 
 struct Offsets {
@@ -20,21 +20,22 @@ struct Offsets {
   std::int64_t total = 0;
 };
 
-/// Best fit, the largest first (ties: by index): each goes to the tightest gap
-/// between those that live at the same time. O(n^2 log n).
+/// Assigns offsets by best fit, the largest lifetime first and ties by index:
+/// each goes to the tightest gap between those that live at the same time.
+/// O(n^2 log n).
 Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
                       std::int64_t alignment);
 
-/// Lifetimes of equal bytes, none of which is fixed.
+/// Lifetimes of equal bytes, none of which has an offset yet.
 using Row = std::vector<std::size_t>;
 
-/// The same, with those of a row one after the other, from when its first lives
-/// until its last does. No lifetime is in two rows.
+/// Assigns offsets so that the lifetimes of a row are side by side, each living
+/// as long as the whole row does. No lifetime is in two rows.
 Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
                       const std::vector<Row> &rows, std::int64_t alignment);
 
-/// No assignment needs less: the most bytes, rounded up to the alignment each,
-/// that live at one moment.
+/// Returns a lower bound of what any assignment needs: the most bytes, each
+/// value rounded up to the alignment, that are alive at one moment.
 std::int64_t peakOf(const std::vector<Lifetime> &lifetimes,
                     std::int64_t alignment);
 

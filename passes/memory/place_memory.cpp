@@ -2,8 +2,6 @@
 
 #include "passes/memory/stage_places.h"
 #include "passes/passes.h"
-#include "passes/schedule/stages.h"
-#include "passes/schedule/tasks.h"
 
 using namespace mlir;
 
@@ -19,26 +17,16 @@ struct PlaceMemory : impl::PlaceMemoryPassBase<PlaceMemory> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    std::vector<std::vector<ir::StageTask>> tasks = readTasks(module);
-    if (!module->hasAttr(ir::kPartitionedAttrName) || tasks.empty()) {
+    std::vector<StageContents> stages = contentsOfStages(module);
+    if (!module->hasAttr(ir::kPartitionedAttrName) || stages.empty()) {
       module.emitError("has no program of one rank, or no tasks, to place");
       return signalPassFailure();
     }
     Type wider;
     if (gradientBytes == 4)
       wider = Float32Type::get(&getContext());
-    auto stages = static_cast<int64_t>(tasks.size());
-    for (int64_t stage = 0; stage < stages; ++stage) {
-      StageContents contents;
-      contents.tasks = tasks[static_cast<std::size_t>(stage)];
-      for (auto segment : module.getOps<ir::SegmentOp>())
-        if (stageOf(segment, stages) == stage)
-          contents.segments.push_back(segment);
-      for (auto update : module.getOps<ir::UpdateOp>())
-        if (static_cast<int64_t>(update.getStage().value_or(0)) == stage)
-          contents.update = update;
-      StagePlaces places(std::move(contents), wider, sumsPerUse, scattersEarly,
-                         offloads);
+    for (StageContents &contents : stages) {
+      StagePlaces places(std::move(contents), wider, scattersEarly, offloads);
       if (failed(places.run()))
         return signalPassFailure();
       for (const Fill &fill : places.fills()) {

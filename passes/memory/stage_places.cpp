@@ -4,7 +4,7 @@
 
 #include "mlir/IR/Builders.h"
 
-#include "ir/follower.h"
+#include "ir/decisions.h"
 #include "passes/memory/even_products.h"
 
 using namespace mlir;
@@ -25,7 +25,7 @@ int64_t bytesOf(Type type, Type element) {
          element.getIntOrFloatBitWidth() / 8;
 }
 
-// What is only reported is as wide as the sum of it.
+// A value that is only reported is as wide as the sum of the reports.
 Type StagePlaces::keptAs(Value value) const {
   Type element = llvm::cast<RankedTensorType>(value.getType()).getElementType();
   bool reported = !value.use_empty() &&
@@ -66,7 +66,8 @@ StagePlaces::LabelKey StagePlaces::keyOf(ir::SegmentOp segment,
   return {ofCopies ? segment.getOperation() : nullptr, label.str()};
 }
 
-// One array for all that `label` means in `segment`, or in the stage.
+// Returns the place of the one array that `label` means in `segment`, or in the
+// whole stage.
 ir::PlaceAttr StagePlaces::placeOfLabel(std::map<LabelKey, Array> &arrays,
                                         StringRef arena, ir::SegmentOp segment,
                                         StringAttr label, Type type,
@@ -80,8 +81,8 @@ ir::PlaceAttr StagePlaces::placeOfLabel(std::map<LabelKey, Array> &arrays,
   return placeIn(found->second, 0, copies > 1 ? 1 : 0, element);
 }
 
-// Reports are numbers that were rounded to single precision: added up in double
-// precision they come out alike in every order of micro-batches.
+// Reports are rounded to single precision. Their sum in double precision is the
+// same in every order of micro-batches.
 Type StagePlaces::accumulated(StringRef label, Type element) const {
   if (!trained.count(label.str()))
     return Float64Type::get(element.getContext());
@@ -102,16 +103,8 @@ void StagePlaces::placeLabels(ir::SegmentOp segment) {
   });
 }
 
-bool isOfCopies(ir::SegmentOp segment) {
-  return segment
-      .walk([](ir::ParameterOp op) {
-        return op.getLabel().contains('*') ? WalkResult::interrupt()
-                                           : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-// Room behind the sums of all copies for what is kept of the last one's.
+// Returns the bytes behind the sums of all copies where the piece of the last
+// copy's gradient goes.
 int64_t StagePlaces::bytesBehind(StringAttr label, Type element) const {
   int64_t bytes = 0;
   ir::UpdateOp update = contents.update;
@@ -132,9 +125,7 @@ ir::PlaceAttr StagePlaces::placeOfSum(ir::SegmentOp segment,
   const bool report = !trained.count(label);
   Type element = accumulated(op.getLabel(), keptAs(op.getValue()));
   Type type = op.getValue().getType();
-  Operation *first = firstUser.try_emplace(label, segment).first->second;
-  if (!sumsPerUse || report || op.getLabel().contains('*') ||
-      first == segment.getOperation() || isOfCopies(segment)) {
+  if (!op->hasAttr(ir::kOwnSumAttrName)) {
     const bool isNew = !accumulators.count(keyOf(segment, op.getLabelAttr()));
     const ir::PlaceAttr place =
         placeOfLabel(accumulators, report ? "workspace" : "gradients", segment,
@@ -155,8 +146,8 @@ ir::PlaceAttr StagePlaces::placeOfSum(ir::SegmentOp segment,
   return placeIn(found->second, 0, 0, element);
 }
 
-// Micro-batches, one after the other, that the stage holds what a chunk saves
-// of at most.
+// Returns the most consecutive micro-batches for which the stage holds what a
+// chunk saves.
 int64_t StagePlaces::slotsOf(int64_t chunk) const {
   int64_t most = 1;
   std::set<int64_t> live;
@@ -173,7 +164,7 @@ int64_t StagePlaces::slotsOf(int64_t chunk) const {
   return most;
 }
 
-// What backward reads of what forward made, but for what is handed on.
+// Places what backward reads of forward, except for carried values.
 void StagePlaces::placeSaved(ir::SegmentOp segment) {
   auto copies = static_cast<int64_t>(segment.getRepeat());
   int64_t slots = slotsOf(static_cast<int64_t>(segment.getChunk().value_or(0)));
@@ -187,15 +178,14 @@ void StagePlaces::placeSaved(ir::SegmentOp segment) {
       }
 }
 
-// The rest lives between two operators of a program. A sum may be taken where
-// its operand is, if nobody else reads that. What may be done at once with an
-// operator (ir/follower.h), codegen can only join with it where there is room
-// for both results, beside its operands: so they live from then on, if they
-// can.
+// Collects the other values, which are alive between operators of one program.
+// Fused operators run at one time. A reduction over ranks works in place if
+// nothing else reads its operand.
 StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   llvm::DenseMap<Operation *, int64_t> position;
+  int64_t instructions = 0;
   for (Operation &op : block)
-    position[&op] = static_cast<int64_t>(position.size());
+    position[&op] = ir::isFused(&op) ? instructions - 1 : instructions++;
   auto rootOf = [&](Value value) {
     while (auto sum = value.getDefiningOp<ir::AllReduceOp>()) {
       Value input = sum.getInput();
@@ -207,7 +197,7 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
     return value;
   };
   Within within;
-  auto &[roots, lives, followers, rows, sharing] = within;
+  auto &[roots, lives, rows, sharing] = within;
   llvm::DenseMap<Value, std::size_t> lifeOf;
   for (Operation &op : block)
     for (Value result : op.getResults()) {
@@ -228,7 +218,7 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
       if (root != result)
         sharing.emplace_back(result, root);
     }
-  const auto end = static_cast<int64_t>(position.size()) - 1;
+  const int64_t end = instructions - 1;
   for (const Handed &handed : handedIn[&block]) {
     Lifetime life{0, end, handed.bytes, handed.offset};
     if (handed.value) {
@@ -240,19 +230,6 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
           life.last = std::max(life.last, known->second);
     }
     lives.push_back(life);
-  }
-  followers = lives;
-  const auto makeWith = [&](Operation *made, Operation *with) {
-    for (Value result : made->getResults())
-      if (auto life = lifeOf.find(rootOf(result)); life != lifeOf.end())
-        within.followers[life->second].first =
-            std::min(within.followers[life->second].first, position[with]);
-  };
-  for (Operation &op : block) {
-    if (Operation *follower = ir::followerOf(&op))
-      makeWith(follower, &op);
-    if (Operation *product = ir::productBeside(&op))
-      makeWith(&op, product);
   }
   std::set<std::size_t> taken;
   for (const SmallVector<Value> &values : inRows(block)) {
@@ -272,14 +249,13 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   return within;
 }
 
-// As many rows as there is room for; in `total` more than that if there is not
-// even for none.
+// Lays out as many rows as fit into the room.
 Offsets StagePlaces::withRows(const Within &within, int64_t room) {
   std::vector<Row> rows;
-  Offsets best = assignOffsets(within.followers, kAlignment);
+  Offsets best = assignOffsets(within.lives, kAlignment);
   for (const Row &row : within.rows) {
     rows.push_back(row);
-    Offsets offsets = assignOffsets(within.followers, rows, kAlignment);
+    Offsets offsets = assignOffsets(within.lives, rows, kAlignment);
     if (offsets.total <= room)
       best = std::move(offsets);
     else
@@ -288,8 +264,8 @@ Offsets StagePlaces::withRows(const Within &within, int64_t room) {
   return best;
 }
 
-void StagePlaces::place(const Within &within, const Offsets &offsets,
-                        const std::vector<Lifetime> &lives) {
+void StagePlaces::place(const Within &within, const Offsets &offsets) {
+  const std::vector<Lifetime> &lives = within.lives;
   int64_t base = ends["workspace"];
   for (std::size_t i = 0; i < within.roots.size(); ++i) {
     Array array;
@@ -299,36 +275,31 @@ void StagePlaces::place(const Within &within, const Offsets &offsets,
     places[within.roots[i]] = placeIn(array, 0, 0, keptAs(within.roots[i]));
   }
   for (auto [result, root] : within.sharing) {
-    // A copy first: making room for the one moves the other.
+    // The place is copied first, because the map may move its entries when it
+    // grows.
     ir::PlaceAttr shared = places.lookup(root);
     places[result] = shared;
   }
   workspaces.push_back({offsets.total, peakOf(lives, kAlignment)});
 }
 
-// Programs use the workspace by turns: there is room for as much as the one
-// that needs most.
+// Programs use the workspace by turns, so that the one that needs most sets its
+// size.
 void StagePlaces::placeWithin() {
-  std::vector<std::pair<Within, Offsets>> programs;
+  std::vector<Within> programs;
   int64_t room = 0;
   auto find = [&](Block &block) {
-    Within within = livesWithin(block);
-    Offsets offsets = assignOffsets(within.lives, kAlignment);
-    room = std::max(room, offsets.total);
-    programs.emplace_back(std::move(within), std::move(offsets));
+    programs.push_back(livesWithin(block));
+    room =
+        std::max(room, assignOffsets(programs.back().lives, kAlignment).total);
   };
   for (ir::SegmentOp segment : contents.segments) {
     find(segment.getBlock());
     if (ir::BackwardOp backward = segment.getBackward())
       find(backward.getBlock());
   }
-  for (const auto &[within, least] : programs) {
-    const Offsets joined = withRows(within, room);
-    if (joined.total <= room)
-      place(within, joined, within.followers);
-    else
-      place(within, least, within.lives);
-  }
+  for (const Within &within : programs)
+    place(within, withRows(within, room));
 }
 
 void StagePlaces::write() {

@@ -26,41 +26,33 @@
 
 #include "llvm/ADT/DenseMap.h"
 
-#include "ir/interpret/interpret.h"
 #include "ir/mtp.h"
 #include "passes/memory/offsets.h"
+#include "passes/schedule/stage_contents.h"
 
 namespace mtplan::passes {
 
 inline constexpr std::int64_t kAlignment = 256; ///< bytes, of every offset
 
-/// What one stage holds, of a partitioned module.
-struct StageContents {
-  std::vector<ir::SegmentOp> segments; ///< in module order
-  ir::UpdateOp update;                 ///< may be null
-  std::vector<ir::StageTask> tasks;
-};
-
-/// How full the workspaces are: bytes used, and the most that live at once.
+/// How full the workspaces are: the bytes they have, and the most that are
+/// alive at one moment.
 struct Fill {
   std::int64_t used = 0, peak = 0;
 };
 
 class StagePlaces {
 public:
-  /// \param gradientType  of accumulators of narrower gradients; null: as
-  /// theirs
-  /// \param apart of a weight that several segments use, those that are not
-  ///              repeated have sums of gradients of their own
+  /// \param gradientType  of accumulators of narrower gradients; null: the
+  /// gradient's own
   /// \param early  gradients are scattered while backward runs
   /// \param onHost  the optimizer is offloaded
-  StagePlaces(StageContents stageContents, mlir::Type gradientType, bool apart,
-              bool early, bool onHost)
+  StagePlaces(StageContents stageContents, mlir::Type gradientType, bool early,
+              bool onHost)
       : contents(std::move(stageContents)), wider(gradientType),
-        sumsPerUse(apart), scattersEarly(early), offloads(onHost) {}
+        scattersEarly(early), offloads(onHost) {}
 
-  /// Writes `mtp.places` and `mtp.state`. Fails, with a diagnostic, where a
-  /// value would have to be in two places.
+  /// Writes `mtp.places` and `mtp.state`. Fails with a diagnostic where a value
+  /// would need two places.
   mlir::LogicalResult run();
 
   const std::vector<Fill> &fills() const { return workspaces; }
@@ -72,10 +64,10 @@ private:
     std::int64_t offset = 0, size = 0, entries = 1, stride = 0, slots = 1,
                  slotStride = 0;
   };
-  /// Of a label without `*` segments do not matter; else an operation.
+  /// Names an array by label, and by segment if the label has a `*`.
   using LabelKey = std::pair<mlir::Operation *, std::string>;
 
-  // Parameters, accumulators; stage_places.cpp.
+  // stage_places.cpp places parameters and accumulators.
   Array allocate(llvm::StringRef arena, std::int64_t size, std::int64_t entries,
                  std::int64_t slots = 1);
   ir::PlaceAttr placeIn(const Array &array, std::int64_t entry,
@@ -91,23 +83,22 @@ private:
   ir::PlaceAttr placeOfSum(ir::SegmentOp segment, ir::AccumulateOp op);
   std::int64_t bytesBehind(mlir::StringAttr label, mlir::Type element) const;
   void placeSaved(ir::SegmentOp segment);
-  /// Values that live between two operators of a program.
+  /// Values that are alive between two operators of a program only.
   struct Within {
-    std::vector<mlir::Value> roots; ///< that have a place of their own
-    std::vector<Lifetime> lives;    ///< of the roots, then of what is handed in
-    std::vector<Lifetime> followers; ///< the same, see livesWithin
-    std::vector<Row> rows; ///< of roots that may be one product's, if they fit
-    std::vector<std::pair<mlir::Value, mlir::Value>> sharing; ///< with a root
+    std::vector<mlir::Value> roots; ///< values that have a place of their own
+    std::vector<Lifetime> lives; ///< of the roots, then of the carried values
+    std::vector<Row> rows;       ///< roots that one batched product may use
+    /// Values that share the place of a root.
+    std::vector<std::pair<mlir::Value, mlir::Value>> sharing;
   };
   Within livesWithin(mlir::Block &block);
   static Offsets withRows(const Within &within, std::int64_t room);
-  void place(const Within &within, const Offsets &offsets,
-             const std::vector<Lifetime> &lives);
+  void place(const Within &within, const Offsets &offsets);
   void placeWithin();
   std::int64_t slotsOf(std::int64_t chunk) const;
   void write();
 
-  // What copies hand on, chains.cpp.
+  // chains.cpp places what copies carry on.
   struct Link {
     std::size_t chain = 0;
     std::int64_t entry = 0, step = 0;
@@ -118,9 +109,9 @@ private:
     bool saved = false;
     Array array = {};
   };
-  /// A part of the workspace that a program finds taken, from its start.
+  /// A part of the workspace, counted from its start, that carried values take.
   struct Handed {
-    mlir::Value value; ///< while it lives; null: all the while
+    mlir::Value value; ///< alive as long as this value; null: always
     std::int64_t offset = 0, bytes = 0;
   };
   mlir::LogicalResult placeChains(std::int64_t chunk);
@@ -134,14 +125,15 @@ private:
   void keepHanded(mlir::Block &block, std::int64_t start);
   ir::PlaceAttr placeOf(const Link &link);
 
-  // The update, update_places.cpp.
+  // update_places.cpp places what the update makes.
   mlir::LogicalResult placeUpdate();
   mlir::LogicalResult dealIntoPrograms();
   std::int64_t madeOf(ir::AdamwOp op) const;
   ir::ReduceScatterOp scatterOf(ir::AccumulatedOp sum) const;
-  /// Whose parameter it is, and which of its copies are meant.
+  /// The segment that holds a parameter, and the copies that an operation
+  /// means.
   struct Meant {
-    ir::SegmentOp holder;              ///< null: of no copies
+    ir::SegmentOp holder;              ///< null: the parameter has no copies
     std::int64_t first = 0, count = 1; ///< counted from the holder's first
   };
   mlir::FailureOr<Meant> meantBy(mlir::Operation *op) const;
@@ -155,29 +147,26 @@ private:
 
   StageContents contents;
   mlir::Type wider;
-  bool sumsPerUse, scattersEarly, offloads;
-  std::set<std::string> trained; ///< labels of parameters; others are reports
+  bool scattersEarly, offloads;
+  /// Labels of parameters; other labels are reports.
+  std::set<std::string> trained;
   std::map<std::string, std::int64_t> ends; ///< by arena
   std::map<LabelKey, Array> parameters, accumulators;
-  /// By label: sums of gradients beside the first, with whose they are.
+  /// By label, the sums of gradients beside the first, with their segments.
   std::map<std::string, std::vector<std::pair<mlir::Operation *, Array>>>
       otherSums;
-  std::map<std::string, mlir::Operation *> firstUser; ///< by label
   std::vector<Chain> chains;
-  llvm::DenseMap<mlir::Value, Link> links; ///< arguments, and what is yielded
+  llvm::DenseMap<mlir::Value, Link> links; ///< of arguments and yielded values
   llvm::DenseMap<mlir::Value, ir::PlaceAttr> places;
   std::map<mlir::Block *, std::vector<Handed>> handedIn;
   std::vector<Fill> workspaces;
   std::int64_t updateEnd = 0; ///< in the arena of activations
 };
 
-/// Whether something of the backward half reads `value` of the forward half.
+/// Whether an operation of the backward half reads `value` of the forward half.
 bool isSaved(mlir::Value value);
 
-/// Whether its labels have a `*`, be there one copy or many.
-bool isOfCopies(ir::SegmentOp segment);
-
-/// Bytes of a tensor whose elements are of `element`.
+/// Returns the bytes of a tensor whose elements are of type `element`.
 std::int64_t bytesOf(mlir::Type type, mlir::Type element);
 
 } // namespace mtplan::passes

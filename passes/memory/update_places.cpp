@@ -1,13 +1,13 @@
 //===- update_places.cpp - Where an update works --------------------------===//
 //
-// Gradients that are reduced to pieces wait for the norm of all of them: in the
-// arena of activations, of which none is left; or where the whole gradient of
-// the copy behind was, which is in pieces by then, so that backward may still
-// be at work in front. Whatever its copies, that takes room for one more piece:
-// Megatron's buffers have theirs where the whole was, at a place that depends
-// on the rank, which no place of ours does. What is made of updated
-// pieces lives in the workspace, that of all parameters of a program side by
-// side, so that they need not wait for each other.
+// Pieces of reduced gradients wait for the norm of all gradients. They are in
+// the arena of activations, which is empty by then; or, so that backward may
+// still run, where the whole gradient of the next copy was, which has been
+// scattered. Whatever the number of copies, the latter takes room for one more
+// piece. (Megatron's buffers keep a rank's piece within the whole, at an offset
+// that depends on the rank; a place is the same on all ranks.) What is made of
+// updated pieces is in the workspace, side by side for all parameters of a
+// program, so that no parameter waits for another.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,14 +25,15 @@ using namespace mlir;
 
 namespace mtplan::passes {
 
-// The operation that an operator of the update works on behalf of.
+// Returns the operation of the update that names the parameter `op` works for.
 static Operation *originOf(Operation *op) {
   while (!op->hasAttr("label") && op->getNumOperands() > 0)
     op = op->getOperand(0).getDefiningOp();
   return op;
 }
 
-// Whether a rank's piece by `fine` is part of its piece by `coarse`.
+// Whether a rank's piece in layout `fine` is a part of its piece in layout
+// `coarse`.
 static bool isWithin(ir::LayoutAttr fine, ir::LayoutAttr coarse) {
   return llvm::all_of(
       llvm::zip_equal(fine.getDims(), coarse.getDims()), [](auto dims) {
@@ -77,16 +78,17 @@ StagePlaces::Array StagePlaces::allocateCopies(StringRef arena, int64_t &end,
   return array;
 }
 
-// Copies count from the segment's first: entry 0 is that of the first meant.
+// Copies count from the segment's first, so that entry 0 belongs to the first
+// copy that is meant.
 ir::PlaceAttr StagePlaces::placeCopies(const Array &array, const Meant &meant,
                                        Type element) const {
   int64_t entry = (meant.count - meant.first % meant.count) % meant.count;
   return placeIn(array, entry, meant.count > 1 ? 1 : 0, element);
 }
 
-// Moments and master are as wide as single precision at least. The host has
-// none of the device's memory: it works on a gradient that has come, and on
-// weights of its own, of which those that are narrower go back.
+// Moments and master weights have at least single precision. The host cannot
+// reach the device's memory: it has places for the gradient that arrives and,
+// if weights are narrower than their masters, for the weight that leaves.
 void StagePlaces::placeState(ir::AdamwOp op, const Meant &meant) {
   StringAttr label = op.getLabelAttr();
   ir::SegmentOp holder =
@@ -113,8 +115,8 @@ void StagePlaces::placeState(ir::AdamwOp op, const Meant &meant) {
     all.push_back(placeCopies(
         allocateCopies(arena, ends[arena.str()], size, meant), meant, type));
   };
-  // The weight itself is a master where it is as wide and the rank has all of
-  // it that it updates.
+  // The weight itself serves as its master if it is as wide and the rank stores
+  // all of the piece that it updates.
   bool serves =
       !offloads && value == state &&
       (!op.getLayout() || !layout || isWithin(*op.getLayout(), layout));
@@ -128,10 +130,9 @@ void StagePlaces::placeState(ir::AdamwOp op, const Meant &meant) {
   op->setAttr(ir::kStateAttrName, ArrayAttr::get(op.getContext(), all));
 }
 
-// What leaves a piece of a gradient, where it may do so while backward runs:
-// the first, over replicas, with which layers have no other traffic that it
-// would have to follow, and of no weight that is used again in front or by
-// another stage.
+// Returns the scatter that may run while backward does: the first over
+// replicas, over whose axis layers have no other traffic to follow. The
+// gradient must not be added up again by an earlier segment or another stage.
 ir::ReduceScatterOp StagePlaces::scatterOf(ir::AccumulatedOp sum) const {
   if (!scattersEarly)
     return {};
@@ -181,7 +182,7 @@ void StagePlaces::placeResult(Operation *op, const Meant &meant,
       op->setAttr(ir::kStateAttrName, ArrayAttr::get(op->getContext(), others));
     return;
   }
-  // What is stored is made where it belongs.
+  // A value that is stored is made in the parameter's place.
   for (Operation *user : result.getUsers())
     if (auto store = llvm::dyn_cast<ir::StoreOp>(user)) {
       const Array &array = parameters.at(keyOf(holder, store.getLabelAttr()));
@@ -222,7 +223,7 @@ void StagePlaces::placeResult(Operation *op, const Meant &meant,
       meant, operand.getType());
 }
 
-// What is made of a parameter's updated piece, of one copy, before it is
+// Returns the bytes of what is made of one copy's updated piece before it is
 // stored.
 int64_t StagePlaces::madeOf(ir::AdamwOp op) const {
   int64_t bytes = 0;
@@ -235,9 +236,10 @@ int64_t StagePlaces::madeOf(ir::AdamwOp op) const {
   return bytes;
 }
 
-// A program is of the same copies. Room for what is made in it is what forward
-// and backward need anyway: where that is not enough for one more parameter
-// another program begins.
+// Divides the update into programs, each for the same copies of all its
+// parameters. A program's temporaries fit into the workspace that forward and
+// backward need anyway; where one more parameter does not fit, the next program
+// begins.
 LogicalResult StagePlaces::dealIntoPrograms() {
   int64_t room = 0;
   for (const Fill &fill : workspaces)
@@ -245,7 +247,7 @@ LogicalResult StagePlaces::dealIntoPrograms() {
   struct Program {
     int64_t number = -1, first = 0, count = 0, taken = 0;
   };
-  std::array<Program, 2> programs; // before the norm, behind it
+  std::array<Program, 2> programs; // before the norm and behind it
   for (Operation &op : contents.update.getBody().front()) {
     FailureOr<Meant> meant = meantBy(&op);
     if (failed(meant))
@@ -273,7 +275,7 @@ LogicalResult StagePlaces::placeUpdate() {
   if (failed(dealIntoPrograms()))
     return failure();
   int64_t workspaceEnd = ends["workspace"];
-  Attribute program; // of the last that works there
+  Attribute program; // of the last operation that used the workspace
   for (Operation &op : contents.update.getBody().front()) {
     FailureOr<Meant> meant = meantBy(&op);
     if (failed(meant))

@@ -19,14 +19,14 @@ namespace mtplan::passes {
 
 namespace {
 
-// Not made in forward, or there again without being made: arguments of the
-// segment, parameters and data.
+// Whether backward can read `value` without computing it: arguments of the
+// segment, parameters and inputs.
 bool isGiven(Value value) {
   Operation *op = value.getDefiningOp();
   return !op || llvm::isa<ir::ParameterOp, ir::InputOp>(op);
 }
 
-// The value that `value` is in another layout.
+// Returns the value that `value` is another layout of.
 Value rootOf(Value value) {
   while (auto reshard = value.getDefiningOp<ir::ReshardOp>())
     value = reshard.getInput();
@@ -42,7 +42,7 @@ public:
       mesh = toPlanner(attr);
   }
 
-  // Everything at the start of backward, in the order of forward.
+  // Recomputes everything at the start of backward, in the order of forward.
   void everything() {
     llvm::DenseSet<Operation *> needed;
     for (Operation &op : backward)
@@ -62,7 +62,8 @@ public:
     dropUnread();
   }
 
-  // Each core right before its gradient, from what that reads anyway.
+  // Recomputes each core right before its gradient, from operands that the
+  // gradient reads anyway.
   void cores() {
     SmallVector<std::pair<ir::AttentionOp, ir::AttentionGradOp>> pairs;
     for (auto core : forward.getOps<ir::AttentionOp>())
@@ -92,8 +93,8 @@ private:
     return made;
   }
 
-  // What was brought into a layout once serves all of this half: weights
-  // gathered for the recomputation serve the gradients as well.
+  // Uses a converted value in the whole backward half: weights that are
+  // gathered for recomputation serve the gradients, too.
   void shareConversions() {
     llvm::MapVector<std::pair<Value, Attribute>, Value> made;
     for (auto reshard :
@@ -107,7 +108,7 @@ private:
     }
   }
 
-  // Conversions and data that were there for what is not read any more.
+  // Drops conversions and inputs that nothing reads any more.
   void dropUnread() {
     for (Block *block : {&backward, &forward})
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
@@ -132,7 +133,7 @@ private:
     gradient.getLseMutable().assign(as(made.getLse(), gradient.getLse()));
   }
 
-  // `value` in the layout of `like`.
+  // Returns `value` in the layout of `like`.
   Value as(Value value, Value like) {
     if (!mesh)
       return value;
@@ -209,7 +210,7 @@ SmallVector<Value> savedValues(ir::SegmentOp segment) {
 RecomputedRuns cutForRecompute(const planner::ModelGraph &graph,
                                const std::vector<planner::SegmentPlan> &plans,
                                const std::vector<int> &parts, int layers) {
-  // Of each layer, in model order: does it recompute?
+  // By layer, in model order, whether the layer recomputes.
   std::vector<bool> again;
   for (int part : parts)
     for (int i = 0; i < part; ++i)

@@ -36,7 +36,7 @@ public:
   }
 
 private:
-  // Chunks follow each other from 0 on, as many for every stage.
+  // Chunks are numbered from 0 in order, and every stage has as many.
   LogicalResult checkChunks() {
     int64_t next = 0;
     for (auto segment : module.getOps<ir::SegmentOp>()) {
@@ -57,7 +57,8 @@ private:
     return success();
   }
 
-  // Stages are the outermost axis: neighbours along it are farthest apart.
+  // Stages are the outermost axis, because neighbours along it are farthest
+  // apart.
   void widenMesh() {
     ir::MeshAttr mesh = meshAround(module);
     SmallVector<StringAttr> names{builder.getStringAttr(ir::kStageAxis)};
@@ -73,8 +74,8 @@ private:
   // Messages
   //===--------------------------------------------------------------------===//
 
-  // Puts the two ends of what `last` hands to `first`, of the next chunk,
-  // between them.
+  // Puts both ends of the messages from `last` to `first`, of the next chunk,
+  // between the two.
   void connect(ir::SegmentOp last, ir::SegmentOp first) {
     SmallVector<Value> values(last.getYield().getValues());
     SmallVector<Type> gradients;
@@ -132,7 +133,7 @@ private:
     return builder.getStringAttr(name + "." + llvm::Twine(index) + end);
   }
 
-  // An empty segment of the chunk of `like`.
+  // Adds an empty segment to the chunk of `like`.
   ir::SegmentOp addSegment(StringRef what, ir::SegmentOp like) {
     std::string name =
         (what + "_" + llvm::Twine(static_cast<int64_t>(*like.getChunk())))
@@ -147,7 +148,7 @@ private:
     return segment;
   }
 
-  // Its builder is left inside.
+  // Adds a backward half and leaves the builder inside it.
   ir::BackwardOp addBackward(ir::SegmentOp like) {
     auto half = builder.create<ir::BackwardOp>(like.getLoc(), ArrayAttr());
     builder.setInsertionPointToStart(&half.getBody().emplaceBlock());
@@ -158,7 +159,7 @@ private:
   // Updates
   //===--------------------------------------------------------------------===//
 
-  // One for every stage that has something to update or to report.
+  // Makes an update for every stage that has something to update or to report.
   LogicalResult split(ir::UpdateOp update) {
     Block &block = update.getBody().front();
     SmallVector<ir::AccumulatedOp> reads(block.getOps<ir::AccumulatedOp>());
@@ -194,8 +195,8 @@ private:
                         [&](Value operand) { return here.contains(operand); });
   }
 
-  // What several stages hold terms of is summed over them, where it is as small
-  // as it gets: behind what happens to it within a stage.
+  // Sums the terms of several stages behind the collectives within a stage,
+  // where the sum is smallest.
   LogicalResult sumOverHolders(ir::AccumulatedOp read) {
     std::set<int64_t> holders = holdersOf(read, stages);
     if (holders.size() < 2)
@@ -217,8 +218,8 @@ private:
     return success();
   }
 
-  // Copies of one label on several stages are parameters of their own, unless
-  // it is the same copy.
+  // Copies of one label on several stages are separate parameters unless they
+  // are the same copy.
   LogicalResult checkCopies(ir::AccumulatedOp read) {
     std::map<int64_t, int64_t> holder; // by copy
     for (auto segment : module.getOps<ir::SegmentOp>()) {

@@ -16,9 +16,9 @@ void placeOnStages(ModuleOp module,
   if (stages == 1)
     return;
   std::size_t part = 0;
-  int64_t room = 0; // of the part, for copies
+  int64_t room = 0; // for copies, in the part
   auto enter = [&] {
-    for (const planner::CopyRange &range : parts[part])
+    for (const planner::RepeatRange &range : parts[part])
       room += range.count;
   };
   enter();

@@ -1,7 +1,7 @@
 //===- stages.h - Which stage holds what ------------------------*- C++ -*-===//
 //
-// A pipeline deals the chunks of a model out to its stages, one after the other
-// and round again. Segments say which chunk they are of; the rest follows.
+// A pipeline assigns the chunks of a model to its stages in turn, round after
+// round. Segments say which chunk they belong to; the rest follows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,34 +11,34 @@
 #include <set>
 
 #include "ir/mtp.h"
-#include "planner/search/pipeline_parts.h"
+#include "planner/search/space/pipeline_parts.h"
 
 namespace mtplan::passes {
 
-/// Writes into `module`, planned, which of `parts` each segment is of, and the
-/// number of stages. No segment may have copies in two parts.
+/// Writes into `module`, planned, to which of `parts` each segment belongs, and
+/// the number of stages. No segment may have copies in two parts.
 void placeOnStages(mlir::ModuleOp module,
                    const std::vector<planner::PipelinePart> &parts, int stages);
 
-/// Number of stages that `module`, placed on them or split over them, has; 1
-/// without a pipeline.
+/// Returns the number of stages of `module`, placed on stages or split over
+/// them; 1 without a pipeline.
 std::int64_t stagesOf(mlir::ModuleOp module);
 
-/// The stage of a segment of a module with so many.
+/// Returns the stage of a segment in a module of so many stages.
 std::int64_t stageOf(ir::SegmentOp segment, std::int64_t stages);
 
-/// The stages of a module with so many that add to what `read` reads: the
-/// holders of a parameter, if it is one's gradient.
+/// Returns the stages that add to what `read` reads, in a module of so many:
+/// the holders of a parameter if `read` is its gradient.
 std::set<std::int64_t> holdersOf(ir::AccumulatedOp read, std::int64_t stages);
 
 /// Whether `op` sums over stages.
 bool sumsOverStages(mlir::Operation *op);
 
-/// The mesh axis that `op`, if it is a collective, runs over; else null.
+/// Returns the mesh axis of a collective, or null if `op` has none.
 mlir::StringAttr axisOf(mlir::Operation *op);
 
-/// What becomes of `value` between ranks before anything else: collectives,
-/// each over the result of the one before, which nothing else uses.
+/// Returns the collectives behind `value`, each over the result of the
+/// collective before, which nothing else uses.
 llvm::SmallVector<mlir::Operation *> collectivesBehind(mlir::Value value);
 
 } // namespace mtplan::passes

@@ -18,8 +18,8 @@ tasksOf(ModuleOp partitioned, planner::ScheduleKind kind, int microBatches) {
     last = segment.getChunk().value_or(0);
   planner::ScheduleShape shape{
       kind, stages, static_cast<int>(last + 1) / stages, microBatches};
-  // GPipe goes back through micro-batches in the reverse of the order in which
-  // they came. The last comes first: then backward adds gradients up in the
+  // GPipe runs backward through micro-batches in the reverse order. The last
+  // micro-batch is numbered first, so that backward adds gradients up in the
   // order of every other schedule, to the same bits.
   auto numberOf = [&](int microBatch) {
     return kind == planner::ScheduleKind::gpipe ? microBatches - 1 - microBatch

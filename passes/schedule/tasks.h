@@ -1,8 +1,8 @@
 //===- tasks.h - In which order a stage works -------------------*- C++ -*-===//
 //
-// A schedule gives every stage its tasks, forward or backward through a chunk
-// of the model for one micro-batch. Written into the module they are the same
-// for whoever runs it and whoever finds room for it.
+// A schedule gives every stage its tasks: forward or backward through a chunk
+// of the model for one micro-batch. The module holds them, so that passes and
+// codegen read the same order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,9 +17,9 @@
 
 namespace mtplan::passes {
 
-/// By stage, the tasks of a schedule by the chunks of `partitioned`, a module
-/// split over its stages. Gradients of weights are made with those of inputs,
-/// which nobody else waits for.
+/// Returns, by stage, the tasks of a schedule for the chunks of `partitioned`,
+/// a module that is split over stages. Gradients of weights are made together
+/// with those of inputs, because no other stage waits for them.
 std::vector<std::vector<ir::StageTask>> tasksOf(mlir::ModuleOp partitioned,
                                                 planner::ScheduleKind kind,
                                                 int microBatches);
@@ -28,7 +28,7 @@ std::vector<std::vector<ir::StageTask>> tasksOf(mlir::ModuleOp partitioned,
 void writeTasks(mlir::ModuleOp partitioned, planner::ScheduleKind kind,
                 int microBatches);
 
-/// What writeTasks wrote; empty if nothing.
+/// Returns what writeTasks wrote, or nothing.
 std::vector<std::vector<ir::StageTask>> readTasks(mlir::ModuleOp module);
 
 } // namespace mtplan::passes

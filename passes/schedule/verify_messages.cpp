@@ -26,7 +26,8 @@ InFlightDiagnostic fault(const End &end, const End &other, const Twine &what) {
   return diagnostic;
 }
 
-// The place at which `yield` hands `value` on, if nothing else is done with it.
+// Returns the position at which `yield` carries `value` on, if nothing else
+// uses it.
 std::optional<unsigned> placeIn(ir::YieldOp yield, Value value) {
   if (!value.hasOneUse() || value.use_begin()->getOwner() != yield)
     return std::nullopt;
@@ -61,7 +62,8 @@ private:
         addEnd(receive, segment, /*sends=*/false, receive.getFrom());
   }
 
-  // As a stage comes to them: backward goes from the last segment to the first.
+  // Collects the ends in the order in which a stage reaches them: backward goes
+  // from the last segment to the first.
   void collectEnds() {
     SmallVector<ir::SegmentOp> segments(module.getOps<ir::SegmentOp>());
     for (ir::SegmentOp segment : segments)
@@ -118,9 +120,9 @@ private:
     return success();
   }
 
-  // One direction from chunk to chunk is one queue.
+  // Messages of one direction between two chunks form one queue.
   LogicalResult verifyOrder() {
-    using Queue = std::pair<bool, int64_t>; // direction, the sender's chunk
+    using Queue = std::pair<bool, int64_t>; // direction and the sender's chunk
     std::map<Queue,
              std::pair<std::vector<const End *>, std::vector<const End *>>>
         queues;
@@ -138,8 +140,8 @@ private:
     return success();
   }
 
-  // Where a message is a value as such, its gradient is one as such as well:
-  // what comes back for what a segment yields is for what went out to it.
+  // If a message carries a value as it is, its gradient is carried as it is,
+  // too, and comes back for the value that was sent.
   LogicalResult verifyGradients() {
     for (auto &[label, pair] : pairs)
       if (!pair.first->backward &&
@@ -177,9 +179,9 @@ private:
 
   ModuleOp module;
   int64_t stages;
-  std::vector<End> ends; ///< in the order of a run
+  std::vector<End> ends; ///< in the order in which a step runs
   llvm::MapVector<StringAttr, std::pair<const End *, const End *>>
-      pairs; ///< who sends, who receives
+      pairs; ///< the sender and the receiver
 };
 
 } // namespace

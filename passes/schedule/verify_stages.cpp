@@ -14,7 +14,7 @@ namespace mtplan::passes {
 
 namespace {
 
-// Between chunks there are messages and nothing else.
+// Chunks exchange messages and nothing else.
 LogicalResult verifyBoundary(ir::SegmentOp last, ir::SegmentOp first) {
   auto refuse = [](Operation *op, std::size_t count, StringRef what) {
     return op->emitOpError("hands ")
@@ -29,7 +29,7 @@ LogicalResult verifyBoundary(ir::SegmentOp last, ir::SegmentOp first) {
   return success();
 }
 
-// Chunks follow each other from 0 on, as many for every stage.
+// Chunks are numbered from 0 in order, and every stage has as many.
 LogicalResult verifyChunks(ModuleOp module, int64_t stages) {
   ir::SegmentOp previous;
   for (auto segment : module.getOps<ir::SegmentOp>()) {
@@ -67,7 +67,7 @@ struct VerifyStagesPass : impl::VerifyStagesPassBase<VerifyStagesPass> {
       }
       return;
     }
-    // Each relies on the ones before.
+    // Each check relies on the checks before it.
     if (failed(verifyChunks(module, stages)) ||
         failed(verifyMessages(module, stages)) ||
         failed(verifyUpdates(module, stages)))

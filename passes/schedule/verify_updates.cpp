@@ -13,11 +13,11 @@ namespace {
 /// A sum over stages.
 struct Sum {
   ir::AllReduceOp op;
-  ir::AccumulatedOp read;           ///< what it is the sum of,
-  SmallVector<Operation *> between; ///< after these.
+  ir::AccumulatedOp read;           ///< the accumulator that is summed,
+  SmallVector<Operation *> between; ///< after these operations
 };
 
-/// What writes parameters: the operator, of which copies.
+/// An operation that writes parameters, and the copies that it writes.
 struct Write {
   Operation *op = nullptr;
   StringAttr label;
@@ -39,7 +39,7 @@ std::string textOf(std::optional<ArrayRef<int64_t>> copies) {
                 : "all copies";
 }
 
-// What was done the same way on two stages.
+// Whether two stages do the same with what they sum.
 bool areAlike(ArrayRef<Operation *> some, ArrayRef<Operation *> others) {
   return llvm::equal(some, others, [](Operation *one, Operation *other) {
     return one->getName() == other->getName() &&
@@ -88,7 +88,8 @@ private:
     return success();
   }
 
-  // What several stages add to is summed over all of them, and nothing else.
+  // What several stages add to is summed over all of them and over no other
+  // stage.
   LogicalResult verifyRead(ir::AccumulatedOp read,
                            llvm::DenseMap<Operation *, Sum> &found) {
     std::set<int64_t> holders = holdersOf(read, stages);
@@ -137,7 +138,7 @@ private:
     return all;
   }
 
-  // Stages have nothing in common but what they hold.
+  // Stages share nothing but the parameters that several of them hold.
   LogicalResult verifyPlaces() {
     llvm::DenseSet<Operation *> known;
     for (const std::vector<Sum> &all : sums)
@@ -154,7 +155,7 @@ private:
     return failure(result.wasInterrupted());
   }
 
-  // Updates come from gradients of the same parameter.
+  // Updates read gradients of the same parameter.
   LogicalResult verifyWrites(ir::UpdateOp update) {
     for (Operation &op : update.getBody().front())
       if (auto adamw = llvm::dyn_cast<ir::AdamwOp>(op)) {
@@ -176,7 +177,8 @@ private:
       source = source->getOperand(0).getDefiningOp();
     auto origin = llvm::dyn_cast_or_null<Op>(source);
     if (!origin)
-      return success(); // Computed from it: only a run can tell.
+      // The operand is computed from the gradient, which only a run can judge.
+      return success();
     if (origin.getLabelAttr() == write.label &&
         (!write.label.getValue().contains('*') ||
          origin.getCopies() == write.copies))
@@ -191,7 +193,7 @@ private:
     return diagnostic;
   }
 
-  // Every stage updates what its segments read, each copy of it once.
+  // Every stage updates each copy of what its segments read once.
   LogicalResult verifyHolders() {
     for (auto segment : module.getOps<ir::SegmentOp>())
       for (auto parameter : segment.getBlock().getOps<ir::ParameterOp>())
@@ -232,7 +234,7 @@ private:
   // What they do together
   //===--------------------------------------------------------------------===//
 
-  // Stages go through their sums, at each of which they wait for each other.
+  // Runs the stages' sums in order; at each sum its stages wait for each other.
   LogicalResult verifyMeetings() {
     std::vector<std::size_t> next(sums.size());
     for (bool moved = true; moved;) {
@@ -252,7 +254,8 @@ private:
     return success();
   }
 
-  // Takes the group of the next sum of `stage` past it, if all have come.
+  // Takes the stages of the next sum of `stage` past it if all of them have
+  // reached it.
   FailureOr<bool> meet(std::size_t stage, std::vector<std::size_t> &next) {
     const Sum &sum = sums[stage][next[stage]];
     const std::vector<int64_t> group = groupOf(sum);

@@ -11,16 +11,16 @@ namespace mtplan::planner {
 
 namespace {
 
-// Positions of a block along the diagonal that a fused kernel computes though
-// half of them are masked.
+// The positions of a block on the diagonal that a fused kernel computes
+// although half of them are masked.
 constexpr double kDiagonalBlock = 128;
 
-// Figures of software are for elements of 16 bits.
+// The software's figures are for 16-bit elements.
 double widthOf(Precision precision) { return bytesOf(precision) / 2.0; }
 
 bool isBackward(const Op &op) { return op.phase == Phase::backward; }
 
-// Arithmetic of the fused kernel over that of the operator: padded heads, and
+// Returns the fused kernel's arithmetic over the operator's: padded heads, and
 // the blocks that the diagonal crosses.
 double excess(const AttentionShape &shape, const AttentionKernel &kernel) {
   double padded = paddedHead(kernel, shape.headSize) / shape.headSize;
@@ -44,7 +44,7 @@ double copySeconds(const Op &op, const AttentionShape &shape,
          shape.headSize / device.passRate().value;
 }
 
-// Passes over the scores.
+// Returns the time of the passes over the scores.
 double scoreSeconds(const Op &op, const AttentionShape &shape, bool fused,
                     const Device &device, const Software &software,
                     Precision precision) {
@@ -62,8 +62,8 @@ bool softmaxIsFused(const AttentionShape &shape, const ScoreTraffic &traffic) {
          shape.keys <= traffic.fusedLongest;
 }
 
-// Queries times keys, and probabilities times values; backward both for either
-// operand.
+// Returns the time of queries times keys and of probabilities times values;
+// backward computes both for either operand.
 double productSeconds(const Op &op, const AttentionShape &shape,
                       const Device &device, Precision precision) {
   auto seconds = [&](double n, double k) {
@@ -83,7 +83,7 @@ double productSeconds(const Op &op, const AttentionShape &shape,
 
 Flops fusedFlops(const AttentionShape &shape, bool backward,
                  const AttentionKernel &kernel) {
-  // Two products forward, five backward; a causal mask leaves half.
+  // Forward has two products, backward five; a causal mask halves them.
   double products = backward ? 5 : 2;
   return Flops{products * 2 * shape.scores() * shape.headSize *
                (shape.causal ? 0.5 : 1.0) * excess(shape, kernel)};
@@ -134,21 +134,21 @@ Seconds attentionTime(const Op &op, const LocalWork &work, const Device &device,
       copies};
 }
 
-Seconds attentionFloor(const Op &op, const LocalWork &whole,
-                       const Device &device, const Software &software,
-                       Precision precision) {
-  std::optional<AttentionShape> shape = attentionShapeOf(op, whole);
+Seconds attentionLowerBound(const Op &op, const LocalWork &unsharded,
+                            const Device &device, const Software &software,
+                            Precision precision) {
+  std::optional<AttentionShape> shape = attentionShapeOf(op, unsharded);
   if (!shape || !software.attention.keepsScores)
-    return attentionTime(op, whole, device, software, precision);
+    return attentionTime(op, unsharded, device, software, precision);
   double products = isBackward(op) ? 4 : 2;
   double flops = products * 2 * shape->scores() * shape->headSize;
-  // Heads may divide on a rank though they do not in all, or the reverse.
+  // Heads may divide on one rank though they do not in total, or the reverse.
   double passes = scoreSeconds(op, *shape, false, device, software, precision);
   if (shape->keys <= software.attention.scores.fusedLongest)
     passes = std::min(
         passes, scoreSeconds(op, *shape, true, device, software, precision));
-  return productFloor(Flops{flops}, device, precision,
-                      device.products.batched) +
+  return productLowerBound(Flops{flops}, device, precision,
+                           device.products.batched) +
          Seconds{passes + copySeconds(op, *shape, device, software, precision)};
 }
 

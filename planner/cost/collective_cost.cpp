@@ -33,7 +33,8 @@ namespace mtplan::planner {
 
 namespace {
 
-// Sum over levels of what does not overlap, and the slowest level of what does.
+// The sum over levels of what does not overlap, and the slowest level of what
+// does.
 struct Pipeline {
   double base = 0.0;    // seconds
   double latency = 0.0; // seconds, of all steps
@@ -45,10 +46,10 @@ struct Pipeline {
   }
 };
 
-// How the members of one group are spread over the domains of a level.
+// The distribution of one group's members over the domains of a level.
 struct Sharing {
-  int domains = 1;          // with a member of the group
-  int most = 1, fewest = 1; // members in one of them
+  int domains = 1;          // that hold a member of the group
+  int most = 1, fewest = 1; // members in a single domain
 };
 
 Sharing sharingOfOne(Group group, std::int64_t first, int domain) {
@@ -74,7 +75,8 @@ Sharing sharingOfOne(Group group, std::int64_t first, int domain) {
   return sharing;
 }
 
-// Of the group that touches the most domains, the most unevenly.
+// Returns the distribution of the group that touches the most domains, or of
+// the most uneven of those.
 Sharing sharingOf(Group group, int domain) {
   std::int64_t span = std::int64_t{group.size} * group.stride;
   if (domain == 0 || domain % span == 0)
@@ -84,7 +86,7 @@ Sharing sharingOf(Group group, int domain) {
             domain / group.stride};
   if (group.stride % domain == 0)
     return {group.size, 1, 1};
-  // Groups do not line up with domains; what they do repeats.
+  // Groups need not align with domains; their offsets repeat with this period.
   std::int64_t period = std::lcm(span, std::int64_t{domain});
   std::int64_t ranks =
       std::min(std::max<std::int64_t>(group.ranks, span), period);
@@ -99,8 +101,9 @@ Sharing sharingOf(Group group, int domain) {
   return worst;
 }
 
-// How far a group reaches at each level, from the inside out. Where a domain
-// holds fewer members than another, the few carry as much outside as the many.
+// Walks the levels that a group spans, from the inside out. Where a domain
+// holds fewer members than another, the few carry as much traffic to the
+// outside as the many.
 class LevelWalk {
 public:
   LevelWalk(Group reach, const Machine &machine)
@@ -130,13 +133,13 @@ public:
   int covered = 1; // ranks of the group inside one domain of this level
 
 private:
-  int fewest = 1; // as covered, where a domain holds the fewest
+  int fewest = 1; // as `covered`, in the domain that holds the fewest
   Group group;
   const std::vector<NetworkLevel> &levels;
   std::size_t index = 0;
 };
 
-// Rate at which a ring of `members` runs.
+// Returns the rate of a ring of `members`.
 double ringRate(const NetworkLevel &level, int members) {
   if (level.rings.empty())
     return level.bandwidth.value;
@@ -145,8 +148,8 @@ double ringRate(const NetworkLevel &level, int members) {
   return level.bandwidth.value * level.rings[at];
 }
 
-// `passes` scatters or gathers of `total` bytes; two of them are an all-reduce,
-// which switches that add may do instead.
+// Returns the time of `passes` scatters or gathers of `total` bytes; two of
+// them are an all-reduce, for which switches that add are an alternative.
 Seconds ringTime(double total, int passes, Group group, const Machine &machine,
                  bool inSwitch = false) {
   Pipeline pipeline;
@@ -158,8 +161,8 @@ Seconds ringTime(double total, int passes, Group group, const Machine &machine,
     double traffic =
         steps / walk.members * share / ringRate(level, walk.members);
     if (inSwitch && level.inSwitchReduction) {
-      // Each member sends all addends but its own share's and all of the sum of
-      // its own share, and receives as much: (m + 1) / m of the payload.
+      // Each member sends all addends but its own share's and the sum of its
+      // own share, and receives as much: (m + 1) / m of the payload.
       double reduced = (walk.members + 1.0) / walk.members * share /
                        level.reductionBandwidth.value;
       if (reduced < traffic) {
@@ -174,10 +177,10 @@ Seconds ringTime(double total, int passes, Group group, const Machine &machine,
   return pipeline.time();
 }
 
-// Every rank sends an equal part of `piece` to every rank. Ranks of a domain
-// pass on what their neighbours have for the same place outside, so there is
-// one step per member of a level.
-Seconds allToAllTime(double piece, Group group, const Machine &machine) {
+// Every rank sends an equal part of `payload` to every rank. Ranks of a domain
+// forward their neighbours' data for the same peer outside, so there is one
+// step per member of a level.
+Seconds allToAllTime(double payload, Group group, const Machine &machine) {
   Pipeline pipeline;
   for (LevelWalk walk(group, machine); walk.next();) {
     const NetworkLevel &level = *walk.level;
@@ -186,7 +189,7 @@ Seconds allToAllTime(double piece, Group group, const Machine &machine) {
     pipeline.latency += (walk.members - 1) * level.latency.value;
     pipeline.traffic =
         std::max(pipeline.traffic,
-                 piece * peers / group.size / ringRate(level, walk.members));
+                 payload * peers / group.size / ringRate(level, walk.members));
   }
   return pipeline.time();
 }
@@ -215,7 +218,8 @@ Seconds collectiveTime(StepKind kind, Bytes payload, Group group,
     return Seconds{0.0};
   switch (kind) {
   case StepKind::allReduce:
-    // Never slower than its two halves: a library picks the better algorithm.
+    // The library picks the better algorithm, so an all-reduce is never slower
+    // than its two halves.
     return std::min(ringTime(payload.value, 2, group, machine),
                     ringTime(payload.value, 2, group, machine, true));
   case StepKind::reduceScatter:

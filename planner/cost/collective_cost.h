@@ -19,25 +19,24 @@
 namespace mtplan::planner {
 
 /// Ranks r, r + stride, r + 2 stride, ...: one group of a mesh axis. The axis
-/// cuts `ranks` into such groups; where some reach further than others, because
-/// they do not line up with the domains of a level, the furthest counts.
+/// divides `ranks` into such groups; where groups do not align with a level's
+/// domains, the group with the longest reach counts.
 struct Group {
   int size = 1;   ///< >= 1
   int stride = 1; ///< >= 1, in ranks
-  int ranks = 0;  ///< of the mesh; 0: this group is alone, from rank 0
+  int ranks = 0;  ///< of the mesh; 0: a single group, from rank 0
 };
 
-/// Time until the collective is done on every rank of the group, all groups of
-/// the axis running it at once.
+/// Returns the time until the collective is done on every rank of the group,
+/// with all groups of the axis running it at once.
 /// \param kind     allReduce, reduceScatter, allGather or allToAll
 /// \param payload  bytes one rank passes in: the whole tensor for allReduce and
-///                 reduceScatter, its shard for allGather, its piece for
-///                 allToAll; >= 0
+/// reduceScatter, its shard for allGather, its slice for allToAll; >= 0
 Seconds collectiveTime(StepKind kind, Bytes payload, Group group,
                        const Machine &machine);
 
-/// Time until `payload` is at the rank `stride` ranks away, all ranks sending
-/// at once.
+/// Returns the time until `payload` has reached the rank `stride` ranks away,
+/// with all ranks sending at once.
 Seconds pointToPointTime(Bytes payload, int stride, const Machine &machine);
 
 } // namespace mtplan::planner

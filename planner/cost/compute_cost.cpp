@@ -14,43 +14,46 @@ namespace mtplan::planner {
 
 namespace {
 
-// The software's figures for a kind of pass; null: it has none, and the
+// Returns the software's figures for an operator's pass. Without figures the
 // operator reads its operands and writes its results.
 const Pass *passOf(const Op &op, const Passes &passes) {
-  auto is = [&](const char *kind, const char *gradient) {
-    return op.kind == kind || op.kind == gradient;
-  };
-  if (is("layer_norm", "layer_norm_grad"))
+  switch (op.pass) {
+  case PassKind::layerNorm:
     return &passes.layerNorm;
-  if (is("rms_norm", "rms_norm_grad"))
+  case PassKind::rmsNorm:
     return &passes.rmsNorm;
-  if (op.kind == "add")
+  case PassKind::residual:
     return &passes.residual;
-  if (is("activation", "activation_grad"))
+  case PassKind::activation:
     return &passes.activation;
-  if (is("swiglu", "swiglu_grad"))
+  case PassKind::gated:
     return &passes.gated;
-  if (op.kind == "rope")
+  case PassKind::rope:
     return &passes.rope;
-  if (op.kind == "dropout")
+  case PassKind::dropout:
     return &passes.dropout;
-  if (op.kind == "sum" && op.phase == Phase::backward)
-    return &passes.biasGradient;
+  case PassKind::biasGradient:
+    return op.phase == Phase::backward ? &passes.biasGradient : nullptr;
+  case PassKind::traffic:
+  case PassKind::logitsRead:
+  case PassKind::logitsGradient:
+    return nullptr;
+  }
   return nullptr;
 }
 
-// Share of the cross-entropy's bytes: two passes over the logits forward, and
-// backward one that reads and one that writes.
+// Returns the share of the cross-entropy's bytes: forward makes two passes over
+// the logits, and backward one that reads and one that writes.
 double crossEntropyShare(const Op &op) {
-  if (op.kind == "vocab_max" || op.kind == "vocab_sum_exp")
-    return 0.25;
-  return op.kind == "cross_entropy_grad" ? 0.5 : 0.0;
+  return op.pass == PassKind::logitsRead       ? 0.25
+         : op.pass == PassKind::logitsGradient ? 0.5
+                                               : 0.0;
 }
 
-// Bytes that an operator bound by memory moves.
+// Returns the bytes that a memory-bound operator moves.
 double passBytes(const Op &op, const LocalWork &work,
                  const Software &software) {
-  // Figures are per element of 16 bits.
+  // Figures are per 16-bit element.
   if (const Pass *pass = passOf(op, software.passes))
     return work.largest() / 2 *
            (op.phase == Phase::forward ? pass->forwardBytes
@@ -60,7 +63,8 @@ double passBytes(const Op &op, const LocalWork &work,
   return work.traffic();
 }
 
-// What the operator's own kernel was measured to reach; 0: nothing was.
+// Returns the measured rate of the operator's own kernel; 0 without a
+// measurement.
 BytesPerSec measuredRate(const Op &op, const OpRun &run, const Device &device,
                          const Software &software) {
   return measuredPassRate(software, device, op.kind, run.precision, op.variant);
@@ -91,7 +95,7 @@ Seconds passTime(const Op &op, const OpRun &run, const LocalWork &work,
                  const Device &device, const Software &software) {
   const double saved =
       run.savedPasses > 0
-          ? run.savedPasses * work.bytesOf(op.operands[at(op.follows)])
+          ? run.savedPasses * work.bytesOf(op.operands[at(op.fusedOperand)])
           : 0.0;
   auto left = [&](double bytes) { return Bytes{std::max(0.0, bytes - saved)}; };
   if (BytesPerSec own = measuredRate(op, run, device, software); own.value > 0)
@@ -99,7 +103,7 @@ Seconds passTime(const Op &op, const OpRun &run, const LocalWork &work,
   return left(passBytes(op, work, software)) / device.passRate();
 }
 
-// Bytes of one rank's pieces of the first operand, the second and the result.
+// Bytes of one rank's shards of the first operand, the second and the result.
 struct ProductBytes {
   double first, second, result;
 };
@@ -108,19 +112,20 @@ ProductBytes bytesOf(const Op &op, const LocalWork &work) {
           work.bytesOf(op.results[0])};
 }
 
-// Through memory: operands of 8 bits are half as large. Of joined products
-// each reads or writes its share of what they have in common.
+// Returns the bytes through memory. 8-bit operands are half as large; each of
+// several batched products reads or writes its share of what they have in
+// common.
 Bytes productTraffic(const Op &op, const OpRun &run, const LocalWork &work) {
-  if (run.joined == 1.0 && run.precision != Precision::fp8)
+  if (run.batched == 1.0 && run.precision != Precision::fp8)
     return Bytes{work.traffic()};
   ProductBytes bytes = bytesOf(op, work);
   double rest = work.traffic() - (bytes.first + bytes.second + bytes.result);
-  (run.joinsSum ? bytes.result : bytes.first) /= run.joined;
+  (run.batchesSums ? bytes.result : bytes.first) /= run.batched;
   double width = run.precision == Precision::fp8 ? 0.5 : 1.0;
   return Bytes{width * (bytes.first + bytes.second) + bytes.result + rest};
 }
 
-// Figures are per element of 16 bits.
+// Figures are per 16-bit element.
 Seconds castTime(const Op &op, const OpRun &run, const LocalWork &work,
                  const Device &device) {
   if (run.firstCast == 0.0 && run.secondCast == 0.0)
@@ -131,8 +136,8 @@ Seconds castTime(const Op &op, const OpRun &run, const LocalWork &work,
          device.passRate();
 }
 
-// What all tiles of a product read or write again: the operand that is not cut,
-// or, of sums, the result.
+// Returns the bytes that all tiles of a product read or write again: the
+// operand that is not cut or, for sums, the result.
 Bytes againTraffic(const Op &op, const OpRun &run, const LocalWork &work) {
   ProductBytes bytes = bytesOf(op, work);
   double once = run.along == &Op::n   ? bytes.first
@@ -146,24 +151,25 @@ Seconds gemmTime(const Op &op, const OpRun &run, const LocalWork &work,
                  const Device &device) {
   ProductShape shape{work.extentOf(op.m), work.extentOf(op.n),
                      work.extentOf(op.k), work.extentOf(op.batch)};
-  double &joint = run.joinsSum ? shape.k : shape.n;
-  joint = std::round(joint * run.joined);
-  // What the operator counts beyond its product takes in proportion, and of a
-  // joined product each has its share.
+  double &batched = run.batchesSums ? shape.k : shape.n;
+  batched = std::round(batched * run.batched);
+  // Flops beyond the product take time in proportion; each of several batched
+  // products has its share.
   Seconds product = productTime(shape, device, run.precision) *
                     (work.flops() / shape.flops());
   Bytes traffic = productTraffic(op, run, work);
   if (run.tiles > 1) {
-    // No less than at once, which could be executed as tiles too.
+    // Tiles take no less time than one launch, which could be executed as tiles
+    // too.
     double &cut = run.along == &Op::m   ? shape.m
                   : run.along == &Op::n ? shape.n
                   : run.along == &Op::k ? shape.k
                                         : shape.batch;
-    double whole = shape.flops();
+    double total = shape.flops();
     cut = std::ceil(cut / run.tiles);
     product = std::max(product, run.tiles *
                                     productTime(shape, device, run.precision) *
-                                    (work.flops() / whole));
+                                    (work.flops() / total));
     traffic += againTraffic(op, run, work);
   }
   return std::max(product, traffic / device.streamRate()) +
@@ -198,7 +204,8 @@ Seconds apartTime(const Op &op, const OpRun &run, const Strategy &strategy,
                   const Layout &made, const std::vector<Tensor> &tensors,
                   const Mesh &mesh, const Machine &machine,
                   const Software &software) {
-  if (run.savedPasses == 0 || made == operandLayout(op, strategy, op.follows))
+  if (run.savedPasses == 0 ||
+      made == operandLayout(op, strategy, op.fusedOperand))
     return {};
   OpRun alone = run;
   alone.savedPasses = 0;
@@ -215,37 +222,37 @@ Seconds computeTime(const Op &op, const Strategy &strategy,
   return computeTime(op, alone, strategy, tensors, mesh, machine, software);
 }
 
-Seconds computeFloor(const Op &op, const OpRun &run,
-                     const std::vector<Tensor> &tensors, int ranks,
-                     const Machine &machine, const Software &software) {
+Seconds computeLowerBound(const Op &op, const OpRun &run,
+                          const std::vector<Tensor> &tensors, int ranks,
+                          const Machine &machine, const Software &software) {
   assert(ranks >= 1);
   const Device &device = machine.device;
   if (run.inProduct)
     return {};
-  LocalWork whole(op, tensors);
+  LocalWork unsharded(op, tensors);
   Seconds time;
   switch (op.opClass) {
   case OpClass::gemm:
-    time = std::max(productFloor(op.flops, device, run.precision),
-                    productTraffic(op, run, whole) / device.streamRate()) +
-           castTime(op, run, whole, device);
+    time = std::max(productLowerBound(op.flops, device, run.precision),
+                    productTraffic(op, run, unsharded) / device.streamRate()) +
+           castTime(op, run, unsharded, device);
     break;
   case OpClass::attention:
-    time = attentionFloor(op, whole, device, software, run.precision);
+    time = attentionLowerBound(op, unsharded, device, software, run.precision);
     break;
   case OpClass::memory:
-    time = passTime(op, run, whole, device, software);
+    time = passTime(op, run, unsharded, device, software);
     break;
   }
   return (time / ranks + gaps(op, run, device, software)) * run.pace;
 }
 
-Seconds computeFloor(const Op &op, const std::vector<Tensor> &tensors,
-                     int ranks, const Machine &machine,
-                     const Software &software, Precision precision) {
+Seconds computeLowerBound(const Op &op, const std::vector<Tensor> &tensors,
+                          int ranks, const Machine &machine,
+                          const Software &software, Precision precision) {
   OpRun alone;
   alone.precision = precision;
-  return computeFloor(op, alone, tensors, ranks, machine, software);
+  return computeLowerBound(op, alone, tensors, ranks, machine, software);
 }
 
 Bytes savedBeside(const Op &op, const Strategy &strategy,

@@ -6,12 +6,12 @@
 
 namespace mtplan::planner {
 
-double LocalWork::piecesOf(int factor) const {
-  double pieces = 1;
+double LocalWork::shardsOf(int factor) const {
+  double shards = 1;
   for (std::size_t axis = 0; strategy && axis < strategy->axes.size(); ++axis)
     if (strategy->axes[axis] == factor)
-      pieces *= mesh->axes[axis].size;
-  return pieces;
+      shards *= mesh->axes[axis].size;
+  return shards;
 }
 
 double LocalWork::runsOf(int factor) const {
@@ -26,7 +26,7 @@ double LocalWork::runsOf(int factor) const {
 double LocalWork::extentOf(int factor) const {
   return static_cast<double>(
              op.factors[static_cast<std::size_t>(factor)].size) /
-         piecesOf(factor);
+         shardsOf(factor);
 }
 
 double LocalWork::extentOf(const std::vector<int> &factors) const {
@@ -41,7 +41,7 @@ double LocalWork::flops() const {
   for (std::size_t f = 0; f < op.factors.size(); ++f) {
     double runs = runsOf(static_cast<int>(f));
     flops *= (1 + op.factors[f].skew * (1 - 1 / runs)) /
-             piecesOf(static_cast<int>(f));
+             shardsOf(static_cast<int>(f));
   }
   return flops;
 }
@@ -53,7 +53,7 @@ double LocalWork::bytesOf(const Use &use) const {
     bytes *= static_cast<double>(size);
   for (int factor : use.factors)
     if (factor >= 0)
-      bytes /= piecesOf(factor);
+      bytes /= shardsOf(factor);
   return bytes;
 }
 

@@ -10,7 +10,7 @@
 
 namespace mtplan::planner {
 
-/// An operator cut up by a strategy over a mesh; or, without one, whole.
+/// An operator split by a strategy over a mesh or, without a strategy, unsplit.
 class LocalWork {
 public:
   LocalWork(const Op &theOp, const std::vector<Tensor> &theTensors)
@@ -20,22 +20,22 @@ public:
       : op(theOp), tensors(theTensors), strategy(&theStrategy), mesh(&theMesh) {
   }
 
-  /// Ranks that share `factor`.
-  double piecesOf(int factor) const;
-  /// The same of ranks that hold neighbours. Context ranks have an early piece
-  /// and a late one of every sequence, so that a mask takes as much from each.
+  /// Returns the number of ranks that split `factor`.
+  double shardsOf(int factor) const;
+  /// Returns the number of contiguous runs. Context ranks have an early and a
+  /// late slice of every sequence, so that a mask removes as much from each.
   double runsOf(int factor) const;
-  /// Local size of `factor`, and of several together.
+  /// Returns the local size of `factor`, or of several together.
   double extentOf(int factor) const;
   double extentOf(const std::vector<int> &factors) const;
-  /// Work of the busiest rank.
+  /// Returns the work of the busiest rank.
   double flops() const;
-  /// Bytes of the local pieces of all operands and results that pass through
-  /// memory.
+  /// Returns the bytes of the local shards of all operands and results that
+  /// pass through memory.
   double traffic() const;
-  /// Bytes of the largest local piece of an operand or result.
+  /// Returns the bytes of the largest local shard of an operand or result.
   double largest() const;
-  /// Bytes of the local piece of what `use` touches.
+  /// Returns the bytes of the local shard of what `use` touches.
   double bytesOf(const Use &use) const;
 
 private:

@@ -36,23 +36,25 @@ public:
   }
 
   std::vector<OpRun> run() {
-    if (software.joinsProducts) {
-      joinReaders();
-      joinSums();
+    if (software.batchesProducts) {
+      batchReaders();
+      batchSums();
     }
-    joinFollowers();
+    fuseConsumers();
     return std::move(runs);
   }
 
 private:
   bool isNorm(int tensor) const {
     int made = maker[at(tensor)];
-    return made >= 0 && (segment.ops[at(made)].kind == "layer_norm" ||
-                         segment.ops[at(made)].kind == "rms_norm");
+    if (made < 0)
+      return false;
+    const PassKind pass = segment.ops[at(made)].pass;
+    return pass == PassKind::layerNorm || pass == PassKind::rmsNorm;
   }
 
   // Forward casts the input and the weight; the first product of backward that
-  // takes a gradient, the gradient. What was cast before is there.
+  // reads a gradient casts it. Later products reuse the cast values.
   void addCasts(const Op &op, OpRun &run) const {
     run.precision = Precision::fp8;
     const CastTraffic &casts = software.casts;
@@ -65,9 +67,9 @@ private:
     }
   }
 
-  // Products of one phase with the same first operand. In backward those are
-  // gradients of weights, of one saved value.
-  void joinReaders() {
+  // Batches the products of one phase with the same first operand. In backward
+  // those are gradients of weights of one saved value.
+  void batchReaders() {
     for (std::size_t o = 0; o < runs.size(); ++o) {
       const Op &op = segment.ops[o];
       if (op.opClass != OpClass::gemm)
@@ -83,15 +85,16 @@ private:
         }
       if (sharers < 2)
         continue;
-      runs[o].joined = columns / extentOf(op, op.n);
-      // The input is cast for all of them at once.
+      runs[o].batched = columns / extentOf(op, op.n);
+      // One cast of the input serves all of them.
       runs[o].firstCast /= sharers;
     }
   }
 
-  // Gradients of an input that several products read: a chain of additions of
-  // their results. One product of all weights has them in its contraction.
-  void joinSums() {
+  // Batches the gradients of an input that several products read, a chain of
+  // additions of their results. One product of all weights has the additions in
+  // its contraction.
+  void batchSums() {
     std::vector<int> group(runs.size());
     std::iota(group.begin(), group.end(), 0);
     auto isPart = [&](int o) {
@@ -101,7 +104,7 @@ private:
     };
     for (std::size_t o = 0; o < runs.size(); ++o) {
       const Op &op = segment.ops[o];
-      if (op.kind != "add" || op.phase != Phase::backward)
+      if (op.pass != PassKind::residual || op.phase != Phase::backward)
         continue;
       int one = maker[at(op.operands[0].tensor)];
       int two = maker[at(op.operands[1].tensor)];
@@ -123,15 +126,15 @@ private:
       double own = op.opClass == OpClass::gemm ? extentOf(op, op.k) : 0.0;
       if (own > 0.0 && op.phase == Phase::backward &&
           length[at(group[o])] > own) {
-        runs[o].joined = length[at(group[o])] / own;
-        runs[o].joinsSum = true;
+        runs[o].batched = length[at(group[o])] / own;
+        runs[o].batchesSums = true;
       }
     }
   }
 
-  // The follower does not read what the one before it makes; if nobody else
-  // does, it is not written either.
-  void joinFollowers() {
+  // A fused consumer does not read its producer's result; if nobody else reads
+  // it, it is not written either.
+  void fuseConsumers() {
     std::vector<int> readers(segment.tensors.size(), 0);
     for (const Op &op : segment.ops)
       for (const Use &use : op.operands)
@@ -144,14 +147,14 @@ private:
         ++readers[at(tensor)];
     for (std::size_t o = 0; o < runs.size(); ++o) {
       const Op &op = segment.ops[o];
-      if (op.follows < 0 || runs[o].inProduct)
+      if (op.fusedOperand < 0 || runs[o].inProduct)
         continue;
-      const int made = op.operands[at(op.follows)].tensor;
+      const int made = op.operands[at(op.fusedOperand)].tensor;
       const Op &before = segment.ops[at(maker[at(made)])];
-      if (joins(software, device,
-                joinName(before.opClass == OpClass::gemm ? "" : before.kind,
-                         op.kind, op.variant),
-                runs[o].precision))
+      if (isFused(software, device,
+                  fusionName(before.opClass == OpClass::gemm ? "" : before.kind,
+                             op.kind, op.variant),
+                  runs[o].precision))
         runs[o].savedPasses = readers[at(made)] == 1 ? 2 : 1;
     }
   }

@@ -11,11 +11,11 @@ namespace mtplan::planner {
 
 namespace {
 
-// Units share a contraction as long as each share is at least this long; below,
-// writing and adding the partial tiles costs what the sharing gains.
+// Units split a contraction while each share is at least this long; below,
+// writing and adding the partial tiles costs what the split gains.
 constexpr double kShortestShare = 512;
 
-// Boundaries that tensor cores are fed along at full rate, and at all.
+// The alignment at which tensor cores are fed at full rate, and at all.
 constexpr double kLineBytes = 128, kVectorBytes = 16;
 
 bool isMultiple(double extent, double of) {
@@ -34,9 +34,9 @@ double alignment(const ProductShape &shape, const Device &device,
 }
 
 // Waves of arithmetic, and of filling and draining. Units that a single wave
-// leaves idle share contractions, as far as those are long enough; what a wave
-// has to fill follows the tiles alone. (The study lets it follow the sharers,
-// and so takes less time for a longer contraction; the two agree on long ones.)
+// leaves idle split contractions that are long enough; what a wave has to fill
+// follows the tiles alone. (In the study it follows the sharers, which takes
+// less time for a longer contraction; the two agree on long ones.)
 struct Waves {
   double work = 1.0, fixed = 1.0;
 };
@@ -88,8 +88,8 @@ Seconds productTime(const ProductShape &shape, const Device &device,
   return Seconds{best / alignment(shape, device, precision)};
 }
 
-Seconds productFloor(Flops flops, const Device &device, Precision precision,
-                     double relative) {
+Seconds productLowerBound(Flops flops, const Device &device,
+                          Precision precision, double relative) {
   double fastest = 0;
   for (const Tile &tile : device.tiles)
     fastest = std::max(fastest, tile.rate);

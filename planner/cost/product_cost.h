@@ -1,11 +1,11 @@
 //===- product_cost.h - Time of a matrix product on one device --*- C++ -*-===//
 //
-// The output is cut into tiles, one for each unit at a time: as many waves as
-// the tiles need, each as long as a full one, and each with a fixed time to
-// fill and drain. Of the device's tile shapes the fastest is taken. Units that
-// one wave leaves idle share the contraction.
-// Source of the form: NVIDIA, "Matrix multiplication background user's guide"
-// (tile and wave quantisation, alignment); constants: docs/studies/step-time.
+// The output is cut into tiles, one per unit at a time. There are as many waves
+// as the tiles need, each as long as a full one, and each with a fixed time to
+// fill and drain. The fastest of the device's tile shapes counts. Units that
+// one wave leaves idle split the contraction. Source of the form: NVIDIA,
+// "Matrix multiplication background user's guide" (tile and wave quantisation,
+// alignment); constants: docs/studies/step-time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,21 +22,22 @@ struct ProductShape {
   double flops() const { return 2 * m * n * k * batch; }
 };
 
-/// Sustained rate of large products: the precision's own, or single precision's
-/// where the device has no other.
+/// Returns the sustained rate of large products: the precision's own, or single
+/// precision's if the device has no other.
 FlopsPerSec productRate(const Device &device, Precision precision);
 
-/// Peak of the same.
+/// Returns the peak of the same precision.
 FlopsPerSec productPeak(const Device &device, Precision precision);
 
-/// Time of the arithmetic, memory left aside.
+/// Returns the time of the arithmetic, without memory.
 /// \param relative  rate over that of plain products, (0, 1]
 Seconds productTime(const ProductShape &shape, const Device &device,
                     Precision precision, double relative = 1.0);
 
-/// productTime of `flops` in any number of products of any shape is no less.
-Seconds productFloor(Flops flops, const Device &device, Precision precision,
-                     double relative = 1.0);
+/// Returns a lower bound of productTime for `flops` in any number of products
+/// of any shape.
+Seconds productLowerBound(Flops flops, const Device &device,
+                          Precision precision, double relative = 1.0);
 
 } // namespace mtplan::planner
 

@@ -19,8 +19,7 @@ NetworkLevel &levelOf(Machine &machine, const Figure &figure) {
   return machine.levels.at(figure.index);
 }
 
-// Of what the products in `precision` reach at most, whatever stands in their
-// way.
+// Returns the highest share that the products in `precision` can reach.
 double bestShare(const Measurements &measured, Precision precision) {
   double best = 0.1;
   const Machine &machine = measured.machine;
@@ -33,7 +32,7 @@ double bestShare(const Measurements &measured, Precision precision) {
   return std::min(best, 1.0);
 }
 
-// Of what the passes reach at most of memory's peak.
+// Returns the highest share of memory's peak that the passes can reach.
 double bestStream(const Measurements &measured) {
   double best = 0.1;
   for (const Measurement &row : measured.rows)

@@ -12,7 +12,7 @@
 
 namespace mtplan::planner {
 
-/// Keys of the machine file that a fit can find, as messages list them.
+/// The keys of the machine file that a fit can find, as messages list them.
 inline constexpr const char *kFittedDeviceKeys[] = {"launch_us",
                                                     "bandwidth_efficiency",
                                                     "elementwise_efficiency",
@@ -32,10 +32,10 @@ FigureKind levelFigure(std::size_t key);  ///< by index in kFittedLevelKeys
 
 bool isOfNetwork(FigureKind kind);
 
-/// Whose own figure it is; none: of all.
+/// Returns the precision that owns the figure; none if it applies to all.
 std::optional<Precision> precisionOf(FigureKind kind);
 
-/// What physics allows, and where to start looking.
+/// Returns the physical limits of a figure, and where the search starts.
 FitUnknown unknownOf(const Figure &figure, const Measurements &measured);
 
 void setFigure(Machine &machine, const Figure &figure, double value);
@@ -43,7 +43,7 @@ void setFigure(Machine &machine, const Figure &figure, double value);
 /// "GB/s", "us", or nothing for a share.
 const char *unitOf(FigureKind kind);
 
-/// What to measure so that the figure can be told.
+/// Returns which measurements would determine the figure.
 std::string adviceOf(const Figure &figure, const Machine &machine);
 
 } // namespace mtplan::planner

@@ -12,7 +12,7 @@ namespace mtplan::planner {
 
 namespace {
 
-// Of `value`, to four digits: what a fit can know, and what people read.
+// Rounds to four digits, which is what a fit can determine and people read.
 double rounded(double value) {
   if (value == 0.0 || !std::isfinite(value))
     return value;
@@ -40,7 +40,7 @@ public:
 
   std::optional<MachineFit> run() {
     std::size_t before = errors.size();
-    // The network's part does not ask for the device's.
+    // The network's figures and the device's are fitted apart.
     for (bool network : {false, true})
       fitPart(network);
     if (errors.size() != before)
@@ -96,7 +96,8 @@ private:
                      adviceOf(one, measured.machine));
   }
 
-  // Whether every figure follows from the rows; notes those that do not.
+  // Returns whether the rows determine every figure; notes those that they do
+  // not.
   bool isTold(const LeastSquares &solved, const std::vector<std::size_t> &which,
               std::size_t rows) {
     std::size_t before = errors.size();

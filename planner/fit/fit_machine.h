@@ -1,9 +1,9 @@
 //===- fit_machine.h - A machine from measurements --------------*- C++ -*-===//
 //
-// Finds the figures under which the planner's own prices come nearest to what
-// was measured: least squares of the logarithm of predicted over measured time,
-// so that 1 % of a microsecond counts as 1 % of a second does. What the device
-// does and what the network does is fitted apart.
+// Finds the figures with which the planner's own prices come nearest to the
+// measurements: least squares of the logarithm of predicted over measured time,
+// so that 1 % of a microsecond counts as 1 % of a second does. The figures of
+// the device and of the network are fitted apart.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,17 +20,18 @@ namespace mtplan::planner {
 
 struct FittedFigure {
   Figure figure;
-  double value = 0.0;     ///< in the file's unit, as written: 4 digits
-  double deviation = 0.0; ///< standard; 0: at a bound, or nothing left to tell
+  double value = 0.0; ///< in the file's unit, as written: 4 digits
+  /// Standard deviation; 0: at a bound, or no rows are left to tell.
+  double deviation = 0.0;
   bool atBound = false;
 };
 
-/// How the measurements of one kind come out.
+/// The errors of the measurements of one kind.
 struct FitResidual {
   MeasuredKind kind{};
   int rows = 0;
   double rms = 0.0;   ///< of predicted / measured - 1
-  double worst = 0.0; ///< of them, with its sign
+  double worst = 0.0; ///< the largest of them, with its sign
   std::string worstPointer, worstRow;
 };
 
@@ -40,8 +41,9 @@ struct MachineFit {
   std::vector<FitResidual> residuals; ///< by kind, those that were measured
 };
 
-/// The same whatever the order of the rows. Empty, with a line in `errors` for
-/// every figure that the measurements do not tell and what to measure for it.
+/// Returns the fit, which does not depend on the order of the rows. Returns
+/// nothing, with a line in `errors` for every figure that the measurements do
+/// not determine and what to measure for it.
 std::optional<MachineFit> fitMachine(Measurements measured,
                                      std::vector<std::string> &errors);
 

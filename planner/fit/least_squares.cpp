@@ -15,13 +15,13 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr int kMostSteps = 500;
-// Of a value on its scale; the model's own rounding is some 1e-16.
+// Relative to a value on its scale; the model's own rounding is about 1e-16.
 constexpr double kDifference = 1e-6;
-// Measurements that move by less when a value moves by kProbe of itself do not
-// depend on it.
+// A measurement that moves by less when a value moves by kProbe of itself does
+// not depend on the value.
 constexpr double kProbe = 0.1, kNoEffect = 1e-6;
 // Below this share of the largest, a singular value of columns of length one is
-// a combination that nothing tells.
+// a combination that no measurement determines.
 constexpr double kNoSignal = 1e-6;
 
 double toScale(double value, FitScale scale) {
@@ -100,7 +100,8 @@ private:
                                 static_cast<Eigen::Index>(errors.size()));
   }
 
-  // Change of every error with every value on its scale, within the box.
+  // Returns the change of every error with every value on its scale, within the
+  // box.
   MatrixXd slopesAt(const VectorXd &place) const {
     MatrixXd slopes;
     for (Eigen::Index i = 0; i < size; ++i) {
@@ -123,7 +124,7 @@ private:
     for (int steps = 0; steps < kMostSteps; ++steps) {
       MatrixXd slopes = slopesAt(place);
       VectorXd downhill = -slopes.transpose() * errors;
-      // What would leave the box stays where it is.
+      // A value that would leave the box stays where it is.
       for (Eigen::Index i = 0; i < size; ++i)
         if ((place[i] <= least[i] && downhill[i] < 0) ||
             (place[i] >= most[i] && downhill[i] > 0)) {
@@ -173,7 +174,7 @@ private:
                   std::max<double>(1.0, static_cast<double>(errors.size())));
     for (Eigen::Index i = 0; i < size; ++i)
       result.atBound.push_back(place[i] <= least[i] || place[i] >= most[i]);
-    // What lies at a bound may still trade places with another.
+    // A value at a bound may still trade places with another.
     std::vector<Eigen::Index> told, inside;
     for (Eigen::Index i = 0; i < size; ++i) {
       if (isIdle(place, errors, i)) {
@@ -209,7 +210,8 @@ private:
     return true;
   }
 
-  // The slopes of some values, each of length one, taken apart.
+  // The singular value decomposition of some values' slopes, each of length
+  // one.
   struct Decomposition {
     VectorXd lengths;
     Eigen::JacobiSVD<MatrixXd> svd;
@@ -244,7 +246,7 @@ private:
             static_cast<std::size_t>(told[static_cast<std::size_t>(c)]));
   }
 
-  // How far each of the values `inside` may be off.
+  // Computes the standard deviation of each of the values `inside`.
   void spread(const MatrixXd &all, const std::vector<Eigen::Index> &inside,
               LeastSquares &result) const {
     auto count = static_cast<Eigen::Index>(inside.size());
@@ -265,7 +267,7 @@ private:
     }
   }
 
-  // Change of a value per change on its scale.
+  // Returns the change of a value per change on its scale.
   static double stretch(double value, FitScale scale) {
     switch (scale) {
     case FitScale::linear:

@@ -2,7 +2,7 @@
 //
 // Least squares with bounds, by damped Gauss-Newton steps (Levenberg 1944,
 // Marquardt 1963) within the box. Derivatives are differences, so a model need
-// not be smooth everywhere, only almost everywhere.
+// only be smooth almost everywhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,11 +15,11 @@
 
 namespace mtplan::planner {
 
-/// On what scale a value is searched.
+/// The scale on which a value is searched.
 enum class FitScale : std::uint8_t {
   linear,
   logarithmic, ///< may differ by orders of magnitude; `least` > 0
-  root,        ///< its square root is what the model is smooth in; `least` >= 0
+  root,        ///< the model is smooth in its square root; `least` >= 0
 };
 
 struct FitUnknown {
@@ -28,28 +28,30 @@ struct FitUnknown {
   FitScale scale = FitScale::linear;
 };
 
-/// Errors of all measurements, 0 is exact. Always the same number.
+/// Returns the errors of all measurements, always the same number of them; 0 is
+/// exact.
 using FitErrors =
     std::function<std::vector<double>(const std::vector<double> &values)>;
 
 struct LeastSquares {
   std::vector<double> values;
-  std::vector<double> errors; ///< what is left
+  std::vector<double> errors; ///< the errors that remain
   double rms = 0.0;           ///< of them
-  /// By value: its standard deviation, were the errors independent and what is
-  /// left of them typical; 0 at a bound and if there are as many values as
+  /// By value: its standard deviation if the errors are independent and the
+  /// remaining ones typical; 0 at a bound and if there are as many values as
   /// measurements.
   std::vector<double> deviations;
   std::vector<bool> atBound;
-  /// Values that no measurement depends on.
+  /// Values on which no measurement depends.
   std::vector<std::size_t> idle;
   /// Values that can change together and leave every measurement as it is;
-  /// empty: each is told from the others.
+  /// empty: each is determined.
   std::vector<std::size_t> entangled;
 };
 
-/// The best from the first start of every unknown, from the second of every,
-/// and so on (an unknown with fewer keeps its last); ties: the earliest.
+/// Returns the best fit, started from the first start of every unknown, from
+/// the second of every, and so on (an unknown with fewer keeps its last). Of
+/// ties the earliest counts.
 LeastSquares solveLeastSquares(const std::vector<FitUnknown> &unknowns,
                                const FitErrors &errors);
 

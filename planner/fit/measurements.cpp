@@ -1,4 +1,4 @@
-//===- measurements.cpp - What the model makes of a measurement -----------===//
+//===- measurements.cpp - The model's time of a measurement ---------------===//
 
 #include "planner/fit/measurements.h"
 
@@ -11,7 +11,7 @@ namespace mtplan::planner {
 
 namespace {
 
-std::string whole(double number) {
+std::string integer(double number) {
   return std::to_string(static_cast<std::int64_t>(number));
 }
 
@@ -64,7 +64,7 @@ double Measurement::predicted(const Machine &machine) const {
   case MeasuredKind::allToAll:
     break;
   }
-  // A gather is told by the shard that one rank passes in.
+  // The shard that one rank passes in identifies a gather.
   double payload = kind == MeasuredKind::allGather ? bytes / ranks : bytes;
   return collectiveTime(stepOf(kind), Bytes{payload}, {ranks, stride, 0},
                         machine)
@@ -74,19 +74,20 @@ double Measurement::predicted(const Machine &machine) const {
 std::string Measurement::describe() const {
   switch (kind) {
   case MeasuredKind::launches:
-    return whole(count) + " kernels";
+    return integer(count) + " kernels";
   case MeasuredKind::stream:
   case MeasuredKind::elementwise:
-    return std::string(nameOf(kind)) + " pass of " + whole(bytes) + " B";
+    return std::string(nameOf(kind)) + " pass of " + integer(bytes) + " B";
   case MeasuredKind::product:
-    return (batch > 1 ? whole(batch) + " products of " : "product of ") +
-           whole(m) + " x " + whole(k) + " by " + whole(k) + " x " + whole(n) +
+    return (batch > 1 ? integer(batch) + " products of " : "product of ") +
+           integer(m) + " x " + integer(k) + " by " + integer(k) + " x " +
+           integer(n) +
            (precision ? std::string(" in ") + nameOf(*precision) : "");
   case MeasuredKind::send:
-    return "send of " + whole(bytes) + " B over " + std::to_string(stride) +
+    return "send of " + integer(bytes) + " B over " + std::to_string(stride) +
            " ranks";
   default:
-    return std::string(nameOf(kind)) + " of " + whole(bytes) + " B over " +
+    return std::string(nameOf(kind)) + " of " + integer(bytes) + " B over " +
            std::to_string(ranks) + " ranks" +
            (stride > 1 ? ", every " + std::to_string(stride) + "th" : "");
   }

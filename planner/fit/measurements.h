@@ -1,4 +1,4 @@
-//===- measurements.h - What was run, and how long it took ------*- C++ -*-===//
+//===- measurements.h - Measured work and its time --------------*- C++ -*-===//
 
 #ifndef MTPLAN_PLANNER_FIT_MEASUREMENTS_H
 #define MTPLAN_PLANNER_FIT_MEASUREMENTS_H
@@ -15,9 +15,9 @@
 namespace mtplan::planner {
 
 enum class MeasuredKind : std::uint8_t {
-  launches,    ///< `count` kernels that do nothing, one after another
-  stream,      ///< a copy or the like of `bytes` read and written
-  elementwise, ///< a norm, an activation or the like of as many
+  launches,    ///< `count` empty kernels, one after another
+  stream,      ///< a copy or a similar pass over `bytes` read and written
+  elementwise, ///< a norm, an activation or a similar pass over as many
   product,     ///< `batch` of m x k by k x n
   allReduce,
   allGather,
@@ -28,7 +28,8 @@ enum class MeasuredKind : std::uint8_t {
 const char *nameOf(MeasuredKind kind);
 bool isCollective(MeasuredKind kind);
 
-/// Only the members that the kind speaks of matter; the others are as here.
+/// One measurement. Only the members that belong to the kind matter; the others
+/// keep their defaults.
 struct Measurement {
   MeasuredKind kind{};
   double count = 0, bytes = 0;
@@ -38,13 +39,13 @@ struct Measurement {
   double seconds = 0;
   std::string pointer; ///< where in the file
 
-  /// What the model makes of it.
+  /// Returns the model's time.
   double predicted(const Machine &machine) const;
   /// "product of 4096 x 4096 by 4096 x 512"
   std::string describe() const;
 };
 
-/// A figure of the machine file, to be found.
+/// A figure of the machine file to be fitted.
 enum class FigureKind : std::uint8_t {
   launch,
   bandwidthEfficiency,
@@ -72,7 +73,7 @@ struct Figure {
 };
 
 struct Measurements {
-  Machine machine;             ///< figures to be found hold some legal value
+  Machine machine;             ///< figures to be fitted hold some legal value
   std::vector<Figure> figures; ///< of the device, then by level
   std::vector<Measurement> rows;
 };

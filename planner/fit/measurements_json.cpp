@@ -9,18 +9,19 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_fields.h"
+#include "base/json_pointer.h"
+#include "base/json_text.h"
 #include "planner/fit/figures.h"
-#include "planner/json_fields.h"
-#include "planner/json_text.h"
 #include "planner/machine/machine_json.h"
 
 namespace mtplan::planner {
 
-using nlohmann::json;
+using json = base::Json;
 
 namespace {
 
-constexpr NumberRange kTime{0, 1e12, true}; // us
+constexpr base::NumberRange kTime{0, 1e12, true}; // us
 constexpr std::int64_t kMostBytes = 1'000'000'000'000'000;
 constexpr std::int64_t kLongestSide = 10'000'000;
 constexpr std::int64_t kMostTimes = 1'000'000'000;
@@ -28,10 +29,11 @@ constexpr std::int64_t kMostRanks = 1'000'000;
 
 bool isFit(const json &value) { return value.is_string() && value == "fit"; }
 
-/// Finds "fit" in the machine file and puts a legal number in its place.
+/// Finds "fit" in the machine file and replaces it by a legal number.
 class FigureFinder {
 public:
-  FigureFinder(std::vector<Figure> &f, JsonErrors &e) : figures(f), errors(e) {}
+  FigureFinder(std::vector<Figure> &f, base::JsonErrors &e)
+      : figures(f), errors(e) {}
 
   void find(json &machine) {
     if (!machine.is_object())
@@ -40,21 +42,21 @@ public:
     if (auto device = machine.find("device");
         device != machine.end() && device->is_object()) {
       take(*device, "/device", kFittedDeviceKeys, deviceFigure, 0);
-      takeTiles(*device);
+      readTiles(*device);
       refuseOthers(*device, "/device", kFittedDeviceKeys);
     }
     if (auto levels = machine.find("levels");
         levels != machine.end() && levels->is_array())
       for (std::size_t i = 0; i < levels->size(); ++i)
-        takeLevel((*levels)[i], "/levels/" + std::to_string(i), i);
+        readLevel((*levels)[i], "/levels/" + std::to_string(i), i);
     if (auto link = machine.find("link"); link != machine.end())
-      takeLevel(*link, "/link", 0);
+      readLevel(*link, "/link", 0);
   }
 
 private:
   using Keys = std::span<const char *const>;
 
-  void takeLevel(json &level, const std::string &pointer, std::size_t index) {
+  void readLevel(json &level, const std::string &pointer, std::size_t index) {
     if (!level.is_object())
       return;
     take(level, pointer, kFittedLevelKeys, levelFigure, index);
@@ -73,7 +75,7 @@ private:
   }
 
   // Rates of tiles: [128, 128, "fit"].
-  void takeTiles(json &device) {
+  void readTiles(json &device) {
     auto tiles = device.find("tiles");
     if (tiles == device.end() || !tiles->is_object() ||
         !tiles->contains("value") || !(*tiles)["value"].is_array())
@@ -95,44 +97,44 @@ private:
       std::string known;
       for (const char *one : keys)
         known += (known.empty() ? "" : ", ") + std::string(one);
-      errors.push_back("/machine" + childPointer(pointer, key) +
+      errors.push_back("/machine" + base::childPointer(pointer, key) +
                        ": cannot be fitted" +
                        (known.empty() ? "" : "; what can is: " + known));
     }
   }
 
   std::vector<Figure> &figures;
-  JsonErrors &errors;
+  base::JsonErrors &errors;
 };
 
 /// The rows of a measurement file.
 class RowReader {
 public:
-  RowReader(JsonFields &f, JsonErrors &e) : fields(f), errors(e) {}
+  RowReader(base::JsonFields &f, base::JsonErrors &e) : fields(f), errors(e) {}
 
   std::vector<Measurement> read() {
-    each("launches", [](JsonFields &row, Measurement &made) {
+    each("launches", [](base::JsonFields &row, Measurement &made) {
       made.kind = MeasuredKind::launches;
-      made.count = whole(row, "count", kMostTimes);
+      made.count = integer(row, "count", kMostTimes);
     });
-    each("passes", [](JsonFields &row, Measurement &made) {
+    each("passes", [](base::JsonFields &row, Measurement &made) {
       made.kind = row.oneOf("kind", {"stream", "elementwise"}) == 0
                       ? MeasuredKind::stream
                       : MeasuredKind::elementwise;
-      made.bytes = whole(row, "bytes", kMostBytes);
+      made.bytes = integer(row, "bytes", kMostBytes);
     });
-    each("products", [](JsonFields &row, Measurement &made) {
+    each("products", [](base::JsonFields &row, Measurement &made) {
       made.kind = MeasuredKind::product;
-      made.m = whole(row, "m", kLongestSide);
-      made.n = whole(row, "n", kLongestSide);
-      made.k = whole(row, "k", kLongestSide);
+      made.m = integer(row, "m", kLongestSide);
+      made.n = integer(row, "n", kLongestSide);
+      made.k = integer(row, "k", kLongestSide);
       made.batch =
           static_cast<double>(row.integer("batch", 1, kLongestSide, 1));
       if (row.find("precision"))
         made.precision = static_cast<Precision>(
             row.oneOf("precision", {"fp32", "fp16", "bf16"}));
     });
-    each("collectives", [](JsonFields &row, Measurement &made) {
+    each("collectives", [](base::JsonFields &row, Measurement &made) {
       constexpr MeasuredKind kKinds[] = {
           MeasuredKind::allReduce, MeasuredKind::allGather,
           MeasuredKind::reduceScatter, MeasuredKind::allToAll,
@@ -141,7 +143,7 @@ public:
       for (MeasuredKind kind : kKinds)
         names.emplace_back(nameOf(kind));
       made.kind = kKinds[row.oneOf("kind", names)];
-      made.bytes = whole(row, "bytes", kMostBytes);
+      made.bytes = integer(row, "bytes", kMostBytes);
       bool isSend = made.kind == MeasuredKind::send;
       made.ranks =
           isSend ? 2 : static_cast<int>(row.integer("ranks", 2, kMostRanks));
@@ -153,13 +155,14 @@ public:
   }
 
 private:
-  static double whole(JsonFields &row, const char *key, std::int64_t most) {
+  static double integer(base::JsonFields &row, const char *key,
+                        std::int64_t most) {
     return static_cast<double>(row.integer(key, 1, most));
   }
 
   template <typename Read> void each(const char *key, Read readRow) {
     for (const auto &[value, pointer] : fields.elements(key, false)) {
-      JsonFields row(*value, pointer, errors);
+      base::JsonFields row(*value, pointer, errors);
       Measurement made;
       made.pointer = pointer;
       readRow(row, made);
@@ -169,14 +172,14 @@ private:
     }
   }
 
-  JsonFields &fields;
-  JsonErrors &errors;
+  base::JsonFields &fields;
+  base::JsonErrors &errors;
   std::vector<Measurement> rows;
 };
 
-// Lines of `text`, each with `prefix` before it.
+// Adds the lines of `text`, each after `prefix`.
 void addLines(const std::string &text, const std::string &prefix,
-              JsonErrors &errors) {
+              base::JsonErrors &errors) {
   std::size_t start = 0;
   while (start < text.size()) {
     std::size_t end = std::min(text.find('\n', start), text.size());
@@ -185,9 +188,9 @@ void addLines(const std::string &text, const std::string &prefix,
   }
 }
 
-Measurements read(const json &file, JsonErrors &errors) {
+Measurements read(const json &file, base::JsonErrors &errors) {
   Measurements measured;
-  JsonFields fields(file, "", errors);
+  base::JsonFields fields(file, "", errors);
   if (fields.text("source").find_first_not_of(" \t\r\n") == std::string::npos &&
       fields.find("source"))
     fields.fail("source", "must say what was run where");
@@ -216,7 +219,8 @@ std::string percent(double share) {
   return text;
 }
 
-// "fit of 60 measurements, 1.9 % rms: ..." of the device's or the network's.
+// Returns for example "fit of 60 measurements, 1.9 % rms: ...", for the
+// device's or the network's figures.
 std::string sourceOf(const MachineFit &fit, bool network,
                      const std::string &source) {
   int rows = 0;
@@ -233,15 +237,15 @@ std::string sourceOf(const MachineFit &fit, bool network,
 } // namespace
 
 Measurements parseMeasurements(const std::string &text) {
-  JsonErrors errors;
+  base::JsonErrors errors;
   Measurements measured;
   try {
-    measured = read(parseJsonText(text), errors);
-  } catch (const JsonTextError &error) {
+    measured = read(base::parseJson(text), errors);
+  } catch (const base::JsonError &error) {
     throw MeasurementsError(error.what());
   }
   if (!errors.empty())
-    throw MeasurementsError(joinLines(errors));
+    throw MeasurementsError(base::joinLines(errors));
   return measured;
 }
 

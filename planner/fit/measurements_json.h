@@ -1,7 +1,7 @@
 //===- measurements_json.h - Measurement files ------------------*- C++ -*-===//
 //
 // A measurement file is a machine file in which figures may be the word "fit",
-// and lists of what was run. docs/measurements-format.md.
+// and lists of measurements. docs/measurements-format.md describes it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@ class MeasurementsError : public std::runtime_error {
 /// \throws MeasurementsError with every violation
 Measurements parseMeasurements(const std::string &text);
 
-/// The machine file: /machine of the measurement file `text` with what was
-/// found in place of "fit". parseMachine gives fit.machine back.
+/// Returns the machine file: /machine of the measurement file `text` with the
+/// fitted figures in place of "fit". parseMachine returns fit.machine.
 std::string fittedMachineText(const std::string &text, const MachineFit &fit);
 
 } // namespace mtplan::planner

@@ -1,4 +1,4 @@
-//===- groups.cpp - Which ranks meet in a collective ----------------------===//
+//===- groups.cpp - The ranks of each collective's groups -----------------===//
 
 #include "planner/graph/groups.h"
 
@@ -9,7 +9,8 @@ namespace mtplan::planner {
 
 namespace {
 
-// Distances from a group's first rank to all of its members, ascending.
+// Returns the distances from a group's first rank to all of its members,
+// ascending.
 std::vector<int> offsetsOf(const Mesh &mesh, const std::vector<int> &axes) {
   std::vector<int> offsets{0};
   for (int axis : axes) {

@@ -1,4 +1,4 @@
-//===- groups.h - Which ranks meet in a collective --------------*- C++ -*-===//
+//===- groups.h - The ranks of each collective's groups ---------*- C++ -*-===//
 
 #ifndef MTPLAN_PLANNER_GRAPH_GROUPS_H
 #define MTPLAN_PLANNER_GRAPH_GROUPS_H
@@ -9,9 +9,10 @@
 
 namespace mtplan::planner {
 
-/// The ranks of the mesh, cut into groups that differ along `axes` alone: every
-/// rank is in one group. Members ascend, groups ascend by their first member.
-/// \param axes  ascending, none twice; none: every rank on its own
+/// Divides the ranks of the mesh into groups that differ along `axes` alone, so
+/// that every rank is in one group. Members ascend, groups ascend by their
+/// first member.
+/// \param axes  ascending, without repeats; if empty, every rank is on its own
 std::vector<std::vector<int>> groupsOf(const Mesh &mesh,
                                        const std::vector<int> &axes);
 

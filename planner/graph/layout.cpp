@@ -1,9 +1,9 @@
-//===- layout.cpp - How a tensor lies over a mesh ---------------*- C++ -*-===//
+//===- layout.cpp - A tensor's layout over a mesh ---------------*- C++ -*-===//
 //
-// Nesting is what makes resharding more than a table of axes: the axes of one
-// dimension cut it major first, so only the minor-most of them can be gathered
-// and only a new minor-most one can be added. A step that would break that is
-// not taken; the axes in its way are moved first.
+// Nesting is what makes a layout change more than a table of axes: the axes of
+// one dimension split it major first, so only its minor-most axis can be
+// gathered and only a new minor-most one can be added. A step that would break
+// that is not taken; the axes in its way move first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +43,7 @@ int Mesh::stride(int axis) const {
   return product;
 }
 
-Layout Layout::whole(std::size_t rank) {
+Layout Layout::replicated(std::size_t rank) {
   Layout layout;
   layout.dims.resize(rank);
   return layout;
@@ -57,7 +57,7 @@ int placementOf(const Layout &layout, int axis) {
   for (int used : layout.partial)
     if (used == axis)
       return kPartial;
-  return kWhole;
+  return kReplicated;
 }
 
 Layout withPlacement(Layout layout, int axis, int placement,
@@ -76,7 +76,7 @@ Layout withPlacement(Layout layout, int axis, int placement,
     std::vector<int> &dim = layout.dims[static_cast<std::size_t>(placement)];
     dim.insert(std::ranges::upper_bound(dim, axis), axis);
   }
-  // A layout that reduces nothing has one spelling, so that == means equal.
+  // A layout without a reduction has one spelling, so that == means equal.
   if (layout.partial.empty())
     layout.reduction = Reduction::sum;
   return layout;
@@ -98,10 +98,10 @@ bool divides(const std::vector<std::int64_t> &shape, const Layout &layout,
              const Mesh &mesh) {
   assert(shape.size() == layout.dims.size());
   for (std::size_t d = 0; d < layout.dims.size(); ++d) {
-    std::int64_t pieces = 1;
+    std::int64_t shards = 1;
     for (int axis : layout.dims[d])
-      pieces *= mesh.axes[static_cast<std::size_t>(axis)].size;
-    if (shape[d] % pieces != 0)
+      shards *= mesh.axes[static_cast<std::size_t>(axis)].size;
+    if (shape[d] % shards != 0)
       return false;
   }
   return true;
@@ -157,8 +157,8 @@ const char *nameOf(StepKind kind) {
 
 namespace {
 
-// Order in which steps are taken when several are possible: what shrinks the
-// piece first, then what keeps its size, then what grows it.
+// The order of steps when several are possible: those that shrink the shard,
+// then those that keep its size, then those that grow it.
 enum Class : int { shrink, keep, grow, growOnlyToClearTheWay, impossible };
 
 Class classOf(StepKind kind) {
@@ -176,27 +176,27 @@ Class classOf(StepKind kind) {
   return impossible;
 }
 
-// True if `axis` is where `to` wants it and so is all that nests around it: it
-// then never moves again.
+// Returns whether `axis` and all that nests around it are where `to` wants
+// them: it then never moves again.
 bool isSettled(const Layout &now, const Layout &to, int axis) {
   int place = placementOf(now, axis);
   if (place != placementOf(to, axis))
     return false;
   if (place == kPartial)
     return now.reduction == to.reduction;
-  if (place == kWhole)
+  if (place == kReplicated)
     return true;
   const std::vector<int> &have = now.dims[static_cast<std::size_t>(place)];
   const std::vector<int> &want = to.dims[static_cast<std::size_t>(place)];
-  // While the two agree, `want` still has `axis` to come.
+  // While the two agree, `axis` is still to come in `want`.
   std::size_t i = 0;
   while (have[i] == want[i] && have[i] != axis)
     ++i;
   return have[i] == want[i];
 }
 
-// True if `axis` is the next one that dimension `dim` is waiting for.
-bool canJoin(const Layout &now, const Layout &to, int axis, int dim) {
+// Returns whether `axis` is the next one that dimension `dim` is waiting for.
+bool canMerge(const Layout &now, const Layout &to, int axis, int dim) {
   const std::vector<int> &have = now.dims[static_cast<std::size_t>(dim)];
   const std::vector<int> &want = to.dims[static_cast<std::size_t>(dim)];
   return have.size() < want.size() && want[have.size()] == axis &&
@@ -206,10 +206,10 @@ bool canJoin(const Layout &now, const Layout &to, int axis, int dim) {
 struct Choice {
   Class rank = impossible;
   ReshardStep step{};
-  int place = kWhole;
+  int place = kReplicated;
 };
 
-// The best step that `axis` can take now.
+// Returns the best step that `axis` can take now.
 Choice choiceFor(const Layout &now, const Layout &to, int axis) {
   Choice choice;
   choice.step.axis = axis;
@@ -221,23 +221,23 @@ Choice choiceFor(const Layout &now, const Layout &to, int axis) {
     choice.step.toDim = place >= 0 ? place : -1;
     choice.place = place;
   };
-  bool joins = target >= 0 && canJoin(now, to, axis, target);
-  if (from == kWhole) {
-    if (joins)
+  bool merges = target >= 0 && canMerge(now, to, axis, target);
+  if (from == kReplicated) {
+    if (merges)
       take(StepKind::slice, target);
     else if (target == kPartial &&
              (now.partial.empty() || now.reduction == to.reduction))
       take(StepKind::maskToRoot, kPartial);
   } else if (from == kPartial) {
-    if (joins)
+    if (merges)
       take(StepKind::reduceScatter, target);
     else if (target < 0)
-      take(StepKind::allReduce, kWhole);
+      take(StepKind::allReduce, kReplicated);
   } else if (now.dims[static_cast<std::size_t>(from)].back() == axis) {
-    if (joins && target != from) {
+    if (merges && target != from) {
       take(StepKind::allToAll, target);
     } else {
-      take(StepKind::allGather, kWhole);
+      take(StepKind::allGather, kReplicated);
       if (target >= 0)
         choice.rank = growOnlyToClearTheWay;
     }
@@ -247,10 +247,11 @@ Choice choiceFor(const Layout &now, const Layout &to, int axis) {
 
 } // namespace
 
-// Terminates: a settled axis never moves, and each step settles its axis or
-// makes it whole. Never stuck: if an unsettled axis splits a dimension, the
-// minor-most axis of that dimension is unsettled and can be gathered; if none
-// does, every dimension holds a prefix of what it wants and can take the next.
+// The loop terminates: a settled axis never moves, and each step settles its
+// axis or makes it replicated. It is never stuck: if an unsettled axis splits a
+// dimension, the minor-most axis of that dimension is unsettled and can be
+// gathered; if none does, every dimension holds a prefix of what it wants and
+// can take the next.
 std::vector<ReshardStep> reshardSteps(const Layout &from, const Layout &to) {
   assert(from.dims.size() == to.dims.size());
   std::vector<ReshardStep> steps;

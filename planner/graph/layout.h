@@ -1,8 +1,8 @@
-//===- layout.h - How a tensor lies over a mesh -----------------*- C++ -*-===//
+//===- layout.h - A tensor's layout over a mesh -----------------*- C++ -*-===//
 //
 // The planner's half of "every collective is a mismatch between two layouts":
-// meshes, layouts, and the steps that turn one layout into another. The same
-// steps are priced by planner/cost and emitted by passes/communicate.
+// meshes, layouts, and the steps that turn one layout into another.
+// planner/cost prices the same steps that passes/communicate emits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ struct MeshAxis {
   int size = 1;     ///< ranks, >= 1
 };
 
-/// What the ranks along an axis differ in. Given by the axis's name.
+/// The difference between the ranks along an axis. The axis's name gives it.
 enum class AxisRole : std::uint8_t {
   data,    ///< "dp", and "zero": those that share one copy of the state
   expert,  ///< "ep": as data, but in experts they hold different ones
@@ -36,57 +36,59 @@ struct Mesh {
   std::vector<MeshAxis> axes;
 
   int ranks() const;
-  /// Index of the axis called `name`, or -1.
+  /// Returns the index of the axis called `name`, or -1.
   int find(const std::string &name) const;
-  /// Distance in ranks between neighbours along `axis`.
+  /// Returns the distance in ranks between neighbours along `axis`.
   int stride(int axis) const;
 };
 
 enum class Reduction : std::uint8_t { sum, max };
 
-/// Which mesh axes split which dimension, and over which axes every rank still
-/// holds only a term of the value. An axis appears at most once in all.
+/// Says which mesh axes split which dimension, and over which axes the value is
+/// partial: every rank holds a term of it. An axis appears at most once.
 struct Layout {
   std::vector<std::vector<int>> dims;   ///< per dimension: axes, major first
   std::vector<int> partial;             ///< ascending
   Reduction reduction = Reduction::sum; ///< meaningful if partial is not empty
 
-  /// The layout of a tensor of `rank` dimensions, whole on every rank.
-  static Layout whole(std::size_t rank);
+  /// Returns the replicated layout of a tensor of `rank` dimensions.
+  static Layout replicated(std::size_t rank);
 
   auto operator<=>(const Layout &) const = default;
 };
 
-/// How `layout` treats one axis: kWhole, kPartial, or the dimension it splits.
-inline constexpr int kWhole = -1;
+/// A layout's placement on one axis: kReplicated, kPartial, or the dimension
+/// that the axis splits.
+inline constexpr int kReplicated = -1;
 inline constexpr int kPartial = -2;
 int placementOf(const Layout &layout, int axis);
 
-/// `layout` with `axis` placed anew: kWhole, kPartial or a dimension (where it
-/// becomes the minor-most of the axes that split that dimension, unless a
-/// larger axis index follows: axes of one dimension are kept ascending).
+/// Returns `layout` with a new placement of `axis`: kReplicated, kPartial or a
+/// dimension. Axes of one dimension are kept ascending, so that the axis is
+/// minor-most unless a larger index follows.
 Layout withPlacement(Layout layout, int axis, int placement,
                      Reduction reduction = Reduction::sum);
 
-/// Shape of one rank's piece; of a dimension that does not divide, the largest,
-/// which the others are padded to.
+/// Returns the shape of one rank's shard; of a dimension that does not divide,
+/// the largest shard, to which the others are padded.
 std::vector<std::int64_t> localShape(const std::vector<std::int64_t> &shape,
                                      const Layout &layout, const Mesh &mesh);
 
-/// True if every split dimension divides by the axes that split it.
+/// Returns whether every split dimension divides by the axes that split it.
 bool divides(const std::vector<std::int64_t> &shape, const Layout &layout,
              const Mesh &mesh);
 
-/// "[b=dp, -, tp]" style text: PartitionSpec-like, with partial={tp:sum}.
+/// Returns text like "[b=dp, -, tp]", as a PartitionSpec, with
+/// partial={tp:sum}.
 std::string toString(const Layout &layout, const Mesh &mesh);
 
 enum class StepKind : std::uint8_t {
-  allReduce,     ///< partial -> whole
+  allReduce,     ///< partial -> replicated
   reduceScatter, ///< partial -> split `toDim`
-  allGather,     ///< split `fromDim` -> whole
+  allGather,     ///< split `fromDim` -> replicated
   allToAll,      ///< split `fromDim` -> split `toDim`
-  slice,         ///< whole -> split `toDim`; local
-  maskToRoot,    ///< whole -> partial: rank 0 of the axis keeps it; local
+  slice,         ///< replicated -> split `toDim`; local
+  maskToRoot,    ///< replicated -> partial: rank 0 of the axis keeps it; local
 };
 
 bool isCollective(StepKind kind);
@@ -101,12 +103,21 @@ struct ReshardStep {
   Layout result; ///< layout after this step
 };
 
-/// The steps that turn `from` into `to`, axis by axis. Steps that shrink the
-/// local piece come first, then those that keep it, then those that grow it, as
-/// far as major-minor nesting lets them: only the minor-most axis of a
+/// Returns the steps that turn `from` into `to`, axis by axis. Steps that
+/// shrink the local shard come first, then those that keep its size, then those
+/// that grow it, as far as nesting allows: only the minor-most axis of a
 /// dimension can leave it, and an axis joins as the minor-most. Within a class
-/// the last axis goes first. Split -> partial goes through whole.
+/// the last axis goes first. Split -> partial goes through replicated.
 std::vector<ReshardStep> reshardSteps(const Layout &from, const Layout &to);
+
+/// Returns the number of elements of a shape, as a double, since it may exceed
+/// 64 bits.
+inline double elementsOf(const std::vector<std::int64_t> &shape) {
+  double product = 1.0;
+  for (const std::int64_t size : shape)
+    product *= static_cast<double>(size);
+  return product;
+}
 
 } // namespace mtplan::planner
 

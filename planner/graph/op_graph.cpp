@@ -6,7 +6,7 @@
 #include <array>
 #include <cassert>
 
-#include "planner/graph/elements.h"
+#include "planner/graph/layout.h"
 #include "planner/index.h"
 
 namespace mtplan::planner {
@@ -37,8 +37,8 @@ const char *nameOf(Split split) {
 
 namespace {
 
-// Samples that the graph was built for: what its inputs, or else its first
-// tensor that has samples at all, say. 0 if nothing in it follows the batch.
+// Returns the samples that the graph was built for, read off its inputs or else
+// its first tensor with a batch dimension; 0 if nothing depends on the batch.
 std::int64_t samplesOf(const ModelGraph &graph) {
   std::int64_t any = 0;
   for (const SegmentGraph &segment : graph.segments)
@@ -70,7 +70,7 @@ std::vector<bool> batchFactorsOf(const Op &op, const SegmentGraph &segment) {
   return marked;
 }
 
-// True if an operand or result of `op` has a batch dimension at all.
+// Returns whether an operand or result of `op` has a batch dimension.
 bool followsBatch(const Op &op, const SegmentGraph &segment) {
   for (const std::vector<Use> *uses : {&op.operands, &op.results})
     for (const Use &use : *uses)
@@ -81,7 +81,7 @@ bool followsBatch(const Op &op, const SegmentGraph &segment) {
 
 } // namespace
 
-bool isHandedOn(const SegmentGraph &segment, int tensor) {
+bool isCarriedOut(const SegmentGraph &segment, int tensor) {
   for (std::size_t i = 0; i < segment.carriedIn.size(); ++i)
     if (segment.carriedIn[i] == tensor && i < segment.carriedOut.size() &&
         segment.carriedOut[i] == tensor)
@@ -89,8 +89,8 @@ bool isHandedOn(const SegmentGraph &segment, int tensor) {
   return false;
 }
 
-// Experts are of ranks that the other parameters are not: their messages are
-// others.
+// Expert parameters belong to other ranks than the rest, so their messages are
+// separate.
 static bool isOfExperts(const Parameter &parameter) {
   return std::ranges::find(parameter.splits, Split::expert) !=
          parameter.splits.end();
@@ -100,7 +100,7 @@ void shareSegments(ModelGraph &graph) {
   std::vector<bool> seen(graph.parameters.size(), false);
   for (const SegmentGraph &segment : graph.segments) {
     std::vector<Parameter *> own;
-    std::array<double, 2> all{}; // of others, of experts
+    std::array<double, 2> all{}; // of the others, of experts
     for (const Tensor &tensor : segment.tensors) {
       if (tensor.kind != TensorKind::parameter || seen[at(tensor.parameter)])
         continue;
@@ -122,8 +122,8 @@ bool isLayer(const SegmentGraph &segment) {
          });
 }
 
-// Batch dimensions scale rather than being set: an expert's capacity counts
-// tokens, several for each sample. A capacity that does not divide rounds up.
+// Batch dimensions are scaled rather than set: an expert's capacity counts
+// tokens, several per sample. A capacity that does not divide is rounded up.
 ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples) {
   assert(samples > 0);
   ModelGraph scaled = graph;

@@ -3,8 +3,8 @@
 // Plain values, no compiler: a model is a chain of segments; a segment is a
 // list of operators over tensors, forward then backward. Each operator names
 // its factors (the index names of an einsum) and says, per dimension of each
-// operand and result, which factor runs along it. That is all the planner
-// needs to know which partitionings are legal.
+// operand and result, which factor runs along it. The legal partitionings
+// follow from this alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +20,9 @@
 
 namespace mtplan::planner {
 
-/// What a split of a factor is called in the field; `--splits` names these.
+/// The field's name for the split of a factor; `--splits` uses these names.
 /// `hidden` is the model dimension seen by pointwise operators of the residual
-/// stream; it is in no default set (norms need it whole).
+/// stream; it is in no default set, because norms need it unsplit.
 enum class Split : std::uint8_t {
   batch,
   sequence,
@@ -42,9 +42,9 @@ struct Factor {
   Split split = Split::feature;
   bool divisible = true;                ///< false: never split
   Reduction reduction = Reduction::sum; ///< of results that lack the factor
-  /// Work of the busiest rank over the mean when split by n > 1 ranks is
-  /// 1 + skew * (1 - 1/n): 1 for the causal sequence split, else 0. Not over
-  /// context ranks, which have early and late pieces.
+  /// The work of the busiest rank over the mean, when split by n > 1 ranks, is
+  /// 1 + skew * (1 - 1/n): skew is 1 for the causal sequence split, else 0. It
+  /// is 0 over context ranks, which have early and late slices.
   double skew = 0.0;
 };
 
@@ -62,46 +62,65 @@ struct Tensor {
 };
 
 /// One operand or result: a tensor, and per dimension the index of the factor
-/// that may split it in this operator, or -1 where it must be whole. The size
-/// of a dimension is its factor's, or a multiple: features are heads in a row.
+/// that may split it in this operator, or -1 where it must not be split. The
+/// size of a dimension is its factor's or a multiple: features are heads in a
+/// row.
 struct Use {
   int tensor = 0;
   std::vector<int> factors;
-  /// An operand of which no more is read than the first result has elements: a
-  /// table that rows are looked up in.
+  /// Whether no more of the operand is read than the first result has elements:
+  /// a table in which rows are looked up.
   bool lookedUp = false;
 };
 
-/// Which roofline prices the operator.
+/// Selects the roofline that prices the operator.
 enum class OpClass : std::uint8_t {
   gemm,      ///< matrix product: tiles and waves
   attention, ///< fused attention
   memory     ///< bound by its operands and results
 };
 
-/// The variant of attention that drops.
+/// Which figures of the software price an operator of class memory. The
+/// operator's definition in the IR says so.
+enum class PassKind : std::uint8_t {
+  traffic, ///< none: it reads its operands and writes its results
+  layerNorm,
+  rmsNorm,
+  residual,
+  activation,
+  gated,
+  rope,
+  dropout,
+  biasGradient,   ///< in the backward half alone
+  logitsRead,     ///< one of two passes over the logits in the forward half
+  logitsGradient, ///< reads the logits and writes their gradient
+};
+
+/// The variant of attention with dropout.
 inline constexpr const char *kDropout = "dropout";
 
 struct Op {
   std::string name; ///< "h.*.mlp.fc1", "h.*.mlp.fc1.dx"
   std::string kind; ///< the operator's mnemonic: "einsum", "layer_norm"
-  /// What it computes where one kind has kernels of different speed: of
-  /// activations the function, "gelu_tanh"; of attention that drops kDropout.
+  /// Tells apart the kernels of one kind that differ in speed: the function of
+  /// an activation, "gelu_tanh"; kDropout of attention with dropout.
   std::string variant;
   Phase phase = Phase::forward;
   OpClass opClass = OpClass::memory;
+  PassKind pass = PassKind::traffic;
   std::vector<Factor> factors;
   std::vector<Use> operands;
   std::vector<Use> results;
-  /// The operand that a product or a pass of the same phase makes as its first
-  /// result, and software may do this at once with; or -1. Each has one such
-  /// follower at most.
-  int follows = -1;
-  /// Operands added to the result: partial whenever the result is (a bias
-  /// under a split contraction is then kept by one rank only).
+  /// The operand whose producer the operator may be fused into, or -1. The
+  /// producer is a product or a pass of the same phase and makes the operand as
+  /// its first result; it has at most one such consumer.
+  int fusedOperand = -1;
+  /// Operands that are added to the result: partial whenever the result is (one
+  /// rank alone then keeps a bias under a split contraction).
   std::vector<int> addends;
-  /// Each group: operands in which the operator is jointly linear, so that they
-  /// may come partial and the result leaves partial, the others being whole.
+  /// Each group lists operands in which the operator is jointly linear: they
+  /// may come partial, the result is then partial, and the other operands are
+  /// not.
   std::vector<std::vector<int>> linearGroups;
   Flops flops; ///< of the whole operator, all ranks together
   /// gemm only: factors by role. m: first operand and result; n: second and
@@ -117,27 +136,30 @@ struct Accumulation {
 /// The unit of repetition. Tensor lists index `tensors`.
 struct SegmentGraph {
   std::string name; ///< "embed", "h", "head"
-  int repeat = 1;   ///< consecutive equal copies, >= 1
-  int first = 0;    ///< index of the first copy, for names
+  int repeat = 1;   ///< consecutive equal repeats, >= 1
+  int first = 0;    ///< index of the first repeat, for names
   std::vector<Tensor> tensors;
   std::vector<Op> ops; ///< in program order; forward ones first
   std::vector<int> carriedIn, carriedOut; ///< forward arguments and results
-  /// Backward: gradients of carriedOut come in, of carriedIn go out, in order.
+  /// In backward: gradients of carriedOut come in, those of carriedIn go out,
+  /// in order.
   std::vector<int> gradientIn, gradientOut;
   std::vector<Accumulation> accumulations;
-  /// Scalars reported once per step (the loss): summed over micro-batches.
+  /// Scalars that are reported once per step (the loss), summed over
+  /// micro-batches.
   std::vector<int> reported;
 };
 
 struct Parameter {
   std::string name; ///< "h.*.mlp.fc1.weight", "wte.weight"
   std::vector<std::int64_t> shape;
-  std::vector<Split> splits; ///< per dimension: the name its split goes by
+  std::vector<Split> splits; ///< per dimension: the name of its split
   int elementBytes = 2;
-  int copies = 1;        ///< one per repetition of its segment
+  int copies = 1;        ///< one per repeat of its segment
   bool shared = false;   ///< used by more than one segment (tied)
   bool divisible = true; ///< may be stored split
-  /// Of the elements of all parameters of its segment, the first that has it.
+  /// Its elements over those of all parameters of the first segment that has
+  /// it.
   double ofSegment = 1.0;
 };
 
@@ -148,29 +170,27 @@ struct ModelGraph {
   std::int64_t sequence = 0;          ///< tokens per sample, for throughput
   /// Products of one micro-batch, forward and backward, attention counted over
   /// all pairs of positions: the numerator of MFU (Narayanan et al. 2021, 5.1,
-  /// without recompute).
+  /// without recomputation).
   Flops modelFlops;
 };
 
-/// Writes Parameter::ofSegment.
+/// Sets Parameter::ofSegment.
 void shareSegments(ModelGraph &graph);
 
-/// Whether its copies are layers of the model: it repeats, or is what pins cut
-/// off a segment that does. Labels of such have a star.
+/// Returns whether the segment's repeats are layers of the model: it repeats,
+/// or pins have cut it off a segment that does. Labels of such segments have a
+/// star.
 bool isLayer(const SegmentGraph &segment);
 
-/// Whether a copy hands on what it was handed, in the same place: the encoder's
-/// output in a decoder. Kept that way by several copies, it is one value.
-bool isHandedOn(const SegmentGraph &segment, int tensor);
+/// Returns whether a repeat passes on what it received, in the same place, as a
+/// decoder does with the encoder's output. Several repeats that save it hold
+/// one value.
+bool isCarriedOut(const SegmentGraph &segment, int tensor);
 
-/// The same graph for another number of samples per micro-batch, all replicas
-/// together: shapes, factor sizes and flops follow the batch dimension.
+/// Returns the graph for another number of samples per micro-batch, all
+/// replicas together: shapes, factor sizes and flops follow the batch
+/// dimension.
 ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples);
-
-/// Every violation of what the comments above promise, each one a sentence
-/// that starts with a JSON pointer; empty if the graph is sound.
-/// Complexity: linear in the graph.
-std::vector<std::string> check(const ModelGraph &graph);
 
 } // namespace mtplan::planner
 

@@ -1,17 +1,17 @@
-//===- op_graph_check.cpp - What a sound op graph promises ----------------===//
+//===- op_graph_check.cpp - The promises of a sound op graph --------------===//
 //
-// One function per sentence of op_graph.h's comments. Pointers are those of the
-// JSON form (op_graph_json.h), so that a message can be followed by hand.
+// One function per promise of op_graph.h's comments. Pointers are those of the
+// JSON form (op_graph_json.h), so that a reader can find the place.
 //
 //===----------------------------------------------------------------------===//
+
+#include "planner/graph/op_graph_check.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/topological_sort.hpp>
-
-#include "planner/graph/op_graph.h"
 
 namespace mtplan::planner {
 
@@ -147,7 +147,7 @@ private:
       fail(pointer + "/skew", "must be a number of at least 0");
   }
 
-  // A role's factors are each in the uses the role is defined by and in no
+  // Checks that the factors of a role are in the uses that define it and in no
   // other role.
   void checkRoles(const Op &op, const std::string &pointer) {
     if (op.opClass != OpClass::gemm) {
@@ -229,8 +229,8 @@ private:
     checkRoles(op, pointer);
   }
 
-  // Each tensor is made once, an argument never; then the order of making and
-  // reading must be one that can be run, and the one that is written down.
+  // Checks that each tensor is made once, an argument never, and that the order
+  // of operators can be executed as written.
   void checkOrder(const SegmentGraph &segment, const std::string &pointer) {
     std::vector<int> maker(segment.tensors.size(), -1);
     auto valid = [&](int tensor) {
@@ -293,32 +293,33 @@ private:
     }
   }
 
-  // What follows another takes its result as it is, element by element.
-  void checkFollower(const SegmentGraph &segment, const Op &op,
-                     const std::string &pointer,
-                     std::vector<bool> &isFollowed) {
-    if (op.follows == -1 ||
-        !inRange(op.follows, op.operands.size(), pointer, "operands"))
+  // Checks that a fused operator reads its producer's result element by
+  // element.
+  void checkFusedOperand(const SegmentGraph &segment, const Op &op,
+                         const std::string &pointer,
+                         std::vector<bool> &isFused) {
+    if (op.fusedOperand == -1 ||
+        !inRange(op.fusedOperand, op.operands.size(), pointer, "operands"))
       return;
-    const Use &operand = op.operands[static_cast<std::size_t>(op.follows)];
+    const Use &operand = op.operands[static_cast<std::size_t>(op.fusedOperand)];
     if (op.opClass != OpClass::memory)
       fail(pointer, "is of an operator that is not of class \"memory\"");
     if (op.results.empty() || operand.factors != op.results[0].factors)
-      fail(pointer, "operand " + std::to_string(op.follows) +
+      fail(pointer, "operand " + std::to_string(op.fusedOperand) +
                         " does not run along the factors of the result");
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
       const Op &maker = segment.ops[o];
       if (maker.opClass == OpClass::attention || maker.phase != op.phase ||
           maker.results.empty() || maker.results[0].tensor != operand.tensor)
         continue;
-      if (isFollowed[o])
-        fail(pointer,
-             "operator " + std::to_string(o) + " has another follower already");
-      isFollowed[o] = true;
+      if (isFused[o])
+        fail(pointer, "operator " + std::to_string(o) +
+                          " is fused with another operator already");
+      isFused[o] = true;
       return;
     }
     fail(pointer,
-         "operand " + std::to_string(op.follows) +
+         "operand " + std::to_string(op.fusedOperand) +
              " is the first result of no product or pass of the same phase");
   }
 
@@ -363,11 +364,11 @@ private:
     for (std::size_t t = 0; t < segment.tensors.size(); ++t)
       checkTensor(segment.tensors[t], at(pointer + "/tensors", t));
     bool backward = false;
-    std::vector<bool> isFollowed(segment.ops.size(), false);
+    std::vector<bool> isFused(segment.ops.size(), false);
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
       std::string here = at(pointer + "/ops", o);
       checkOp(segment.ops[o], segment, here);
-      checkFollower(segment, segment.ops[o], here + "/follows", isFollowed);
+      checkFusedOperand(segment, segment.ops[o], here + "/follows", isFused);
       if (backward && segment.ops[o].phase == Phase::forward)
         fail(here + "/phase", "is \"forward\" after a backward operator");
       backward |= segment.ops[o].phase == Phase::backward;

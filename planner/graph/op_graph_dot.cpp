@@ -26,7 +26,7 @@ using Vertex = Drawing::vertex_descriptor;
 
 constexpr Vertex kNone = static_cast<Vertex>(-1);
 
-// One fill colour per word of a strategy's tensor axis.
+// Returns one fill colour per word of a strategy's tensor axis.
 const char *colourOf(const std::string &strategy) {
   struct Entry {
     const char *word, *colour;
@@ -63,7 +63,7 @@ public:
     for (std::size_t i = 0; i < segment.carriedIn.size(); ++i)
       if (i < carried.size())
         makers[at(segment.carriedIn[i])] = carried[i];
-    // Gradients of what is carried on come from a segment not drawn yet.
+    // Gradients of carried values come from a segment that is not drawn yet.
     for (std::size_t i = 0; i < segment.gradientIn.size(); ++i)
       for (std::size_t o = 0; o < segment.ops.size(); ++o)
         for (const Use &use : segment.ops[o].operands)
@@ -109,7 +109,7 @@ public:
   }
 
 private:
-  /// An operator that reads a gradient the next segment hands back.
+  /// An operator that reads a gradient from the next segment.
   struct Awaiting {
     std::size_t position;
     Vertex node;
@@ -147,7 +147,7 @@ private:
   const ModelGraph &graph;
   const Mesh &mesh;
   Drawing drawing;
-  std::vector<Vertex> carried; ///< makers of what the last segment hands on
+  std::vector<Vertex> carried; ///< producers of what the last segment passes on
   std::vector<Awaiting> awaiting, nextAwaiting;
 };
 

@@ -11,16 +11,17 @@
 
 namespace mtplan::planner {
 
-/// One drawn segment: some copies of `segment`, laid out alike.
+/// One drawn segment: some repeats of `segment` with equal layouts.
 struct DrawnSegment {
   int segment = 0; ///< index into ModelGraph::segments
   int first = 0, copies = 1;
   std::vector<Strategy> strategies; ///< by op; empty: not planned
 };
 
-/// Graphviz text: a node per operator, coloured by what the tensor axis does
-/// there, an edge per tensor from its maker to each reader, labelled with the
-/// shape. Backward operators are dashed. Complexity: linear in the graph.
+/// Returns Graphviz text: a node per operator, coloured by what the tensor axis
+/// does there, and an edge per tensor from its producer to each reader,
+/// labelled with the shape. Backward operators are dashed. Complexity: linear
+/// in the graph.
 std::string dotOf(const ModelGraph &graph,
                   const std::vector<DrawnSegment> &segments, const Mesh &mesh);
 

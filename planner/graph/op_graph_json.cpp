@@ -7,12 +7,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "planner/json_fields.h"
-#include "planner/json_text.h"
+#include "base/json_fields.h"
+#include "base/json_pointer.h"
+#include "base/json_text.h"
+#include "planner/graph/op_graph_check.h"
 
 namespace mtplan::planner {
 
-using nlohmann::json;
+using json = base::Json;
 using nlohmann::ordered_json;
 
 namespace {
@@ -51,6 +53,15 @@ const char *nameOf(OpClass opClass) {
     return "memory";
   }
   return "?";
+}
+
+/// In the order of PassKind.
+const std::vector<std::string> &passNames() {
+  static const std::vector<std::string> kNames = {
+      "traffic",       "layer_norm",  "rms_norm",       "residual",
+      "activation",    "gated",       "rope",           "dropout",
+      "bias_gradient", "logits_read", "logits_gradient"};
+  return kNames;
 }
 
 template <typename T, typename Write>
@@ -103,13 +114,14 @@ ordered_json write(const Op &op) {
   ordered_json written = {{"name", op.name}, {"kind", op.kind}};
   if (!op.variant.empty())
     written["variant"] = op.variant;
-  written.update({{"phase", nameOf(op.phase)},
-                  {"class", nameOf(op.opClass)},
-                  {"factors", listOf(op.factors, one)},
+  written.update({{"phase", nameOf(op.phase)}, {"class", nameOf(op.opClass)}});
+  if (op.pass != PassKind::traffic)
+    written["pass"] = passNames()[static_cast<std::size_t>(op.pass)];
+  written.update({{"factors", listOf(op.factors, one)},
                   {"operands", listOf(op.operands, one)},
                   {"results", listOf(op.results, one)}});
-  if (op.follows >= 0)
-    written["follows"] = op.follows;
+  if (op.fusedOperand >= 0)
+    written["follows"] = op.fusedOperand;
   written.update({{"addends", op.addends},
                   {"linear_groups", op.linearGroups},
                   {"flops", op.flops.value},
@@ -139,7 +151,7 @@ ordered_json write(const SegmentGraph &segment) {
           {"reported", segment.reported}};
 }
 
-// True if `value` reads well on one line: it holds no list of objects.
+// Returns whether `value` fits on one line: it holds no list of objects.
 bool isLeaf(const ordered_json &value) {
   if (!value.is_structured())
     return true;
@@ -175,15 +187,15 @@ void print(const ordered_json &value, const std::string &indent,
 //===----------------------------------------------------------------------===//
 
 constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
-// So that the bytes of a tensor of a few such dimensions fit a double exactly
-// enough, and products of two sizes fit 64 bits.
+// The limit lets a double hold the bytes of a tensor of a few such dimensions
+// exactly enough, and 64 bits hold a product of two sizes.
 constexpr std::int64_t kMostSize = std::int64_t{1} << 31;
 
 class GraphReader {
 public:
   ModelGraph read(const json &file) {
     ModelGraph graph;
-    JsonFields fields(file, "", errors);
+    base::JsonFields fields(file, "", errors);
     graph.name = fields.text("name");
     graph.sequence = fields.integer("sequence", 0, kMostSize, 0);
     for (const auto &[value, pointer] : fields.elements("parameters", true))
@@ -194,24 +206,24 @@ public:
     return graph;
   }
 
-  JsonErrors errors;
+  base::JsonErrors errors;
 
 private:
-  std::vector<int> indices(JsonFields &fields, const std::string &key,
+  std::vector<int> indices(base::JsonFields &fields, const std::string &key,
                            bool required = false) {
     std::vector<std::int64_t> wide =
         fields.integers(key, -1, kMostInt, required);
     return {wide.begin(), wide.end()};
   }
 
-  int whole(JsonFields &fields, const std::string &key, std::int64_t least,
-            std::optional<std::int64_t> fallback) {
+  int integer(base::JsonFields &fields, const std::string &key,
+              std::int64_t least, std::optional<std::int64_t> fallback) {
     return static_cast<int>(fields.integer(key, least, kMostInt, fallback));
   }
 
   Parameter readParameter(const json &object, const std::string &pointer) {
     Parameter parameter;
-    JsonFields fields(object, pointer, errors);
+    base::JsonFields fields(object, pointer, errors);
     parameter.name = fields.text("name");
     parameter.shape = fields.integers("shape", 1, kMostSize, true);
     for (const auto &[value, where] : fields.elements("splits", true)) {
@@ -223,8 +235,8 @@ private:
       else
         parameter.splits.push_back(static_cast<Split>(name - kSplits.begin()));
     }
-    parameter.elementBytes = whole(fields, "element_bytes", 1, 2);
-    parameter.copies = whole(fields, "copies", 1, 1);
+    parameter.elementBytes = integer(fields, "element_bytes", 1, 2);
+    parameter.copies = integer(fields, "copies", 1, 1);
     parameter.shared = fields.boolean("shared", false);
     parameter.divisible = fields.boolean("divisible", true);
     fields.rejectOthers();
@@ -233,39 +245,39 @@ private:
 
   Tensor readTensor(const json &object, const std::string &pointer) {
     Tensor tensor;
-    JsonFields fields(object, pointer, errors);
+    base::JsonFields fields(object, pointer, errors);
     tensor.name = fields.text("name");
     tensor.shape = fields.integers("shape", 1, kMostSize, true);
-    tensor.elementBytes = whole(fields, "element_bytes", 1, 2);
+    tensor.elementBytes = integer(fields, "element_bytes", 1, 2);
     tensor.kind =
         static_cast<TensorKind>(fields.oneOf("kind", kTensorKinds, 0));
     tensor.phase = static_cast<Phase>(fields.oneOf("phase", kPhases, 0));
-    tensor.parameter = whole(fields, "parameter", -1, -1);
-    tensor.batchDim = whole(fields, "batch_dim", -1, -1);
+    tensor.parameter = integer(fields, "parameter", -1, -1);
+    tensor.batchDim = integer(fields, "batch_dim", -1, -1);
     fields.rejectOthers();
     return tensor;
   }
 
   Factor readFactor(const json &object, const std::string &pointer) {
     Factor factor;
-    JsonFields fields(object, pointer, errors);
+    base::JsonFields fields(object, pointer, errors);
     factor.name = fields.text("name");
     factor.size = fields.integer("size", 1, kMostSize);
     factor.split = static_cast<Split>(fields.oneOf("split", kSplits));
     factor.divisible = fields.boolean("divisible", true);
     factor.reduction =
         static_cast<Reduction>(fields.oneOf("reduction", kReductions, 0));
-    factor.skew = fields.number("skew", NumberRange{}, 0);
+    factor.skew = fields.number("skew", base::NumberRange{}, 0);
     fields.rejectOthers();
     return factor;
   }
 
-  std::vector<Use> readUses(JsonFields &fields, const std::string &key) {
+  std::vector<Use> readUses(base::JsonFields &fields, const std::string &key) {
     std::vector<Use> uses;
     for (const auto &[value, pointer] : fields.elements(key, true)) {
-      JsonFields members(*value, pointer, errors);
+      base::JsonFields members(*value, pointer, errors);
       Use use;
-      use.tensor = whole(members, "tensor", 0, std::nullopt);
+      use.tensor = integer(members, "tensor", 0, std::nullopt);
       use.factors = indices(members, "factors", true);
       use.lookedUp = members.boolean("looked_up", false);
       members.rejectOthers();
@@ -276,17 +288,18 @@ private:
 
   Op readOp(const json &object, const std::string &pointer) {
     Op op;
-    JsonFields fields(object, pointer, errors);
+    base::JsonFields fields(object, pointer, errors);
     op.name = fields.text("name");
     op.kind = fields.text("kind", "");
     op.variant = fields.text("variant", "");
     op.phase = static_cast<Phase>(fields.oneOf("phase", kPhases, 0));
     op.opClass = static_cast<OpClass>(fields.oneOf("class", kClasses));
+    op.pass = static_cast<PassKind>(fields.oneOf("pass", passNames(), 0));
     for (const auto &[value, where] : fields.elements("factors", true))
       op.factors.push_back(readFactor(*value, where));
     op.operands = readUses(fields, "operands");
     op.results = readUses(fields, "results");
-    op.follows = whole(fields, "follows", -1, -1);
+    op.fusedOperand = integer(fields, "follows", -1, -1);
     op.addends = indices(fields, "addends");
     for (const auto &[value, where] : fields.elements("linear_groups", false)) {
       std::vector<int> group;
@@ -294,13 +307,13 @@ private:
         errors.push_back(where + ": must be an array of operands");
       else
         for (std::size_t i = 0; i < value->size(); ++i)
-          group.push_back(
-              static_cast<int>(readInteger((*value)[i], childPointer(where, i),
-                                           0, kMostInt, errors)
-                                   .value_or(0)));
+          group.push_back(static_cast<int>(
+              base::readInteger((*value)[i], base::childPointer(where, i), 0,
+                                kMostInt, errors)
+                  .value_or(0)));
       op.linearGroups.push_back(std::move(group));
     }
-    op.flops = Flops{fields.number("flops", NumberRange{}, 0)};
+    op.flops = Flops{fields.number("flops", base::NumberRange{}, 0)};
     op.m = indices(fields, "m");
     op.n = indices(fields, "n");
     op.k = indices(fields, "k");
@@ -311,10 +324,10 @@ private:
 
   SegmentGraph readSegment(const json &object, const std::string &pointer) {
     SegmentGraph segment;
-    JsonFields fields(object, pointer, errors);
+    base::JsonFields fields(object, pointer, errors);
     segment.name = fields.text("name");
-    segment.repeat = whole(fields, "repeat", 1, 1);
-    segment.first = whole(fields, "first", 0, 0);
+    segment.repeat = integer(fields, "repeat", 1, 1);
+    segment.first = integer(fields, "first", 0, 0);
     for (const auto &[value, where] : fields.elements("tensors", true))
       segment.tensors.push_back(readTensor(*value, where));
     for (const auto &[value, where] : fields.elements("ops", true))
@@ -324,10 +337,10 @@ private:
     segment.gradientIn = indices(fields, "gradient_in");
     segment.gradientOut = indices(fields, "gradient_out");
     for (const auto &[value, where] : fields.elements("accumulations", false)) {
-      JsonFields members(*value, where, errors);
+      base::JsonFields members(*value, where, errors);
       Accumulation sum;
-      sum.tensor = whole(members, "tensor", 0, std::nullopt);
-      sum.parameter = whole(members, "parameter", 0, std::nullopt);
+      sum.tensor = integer(members, "tensor", 0, std::nullopt);
+      sum.parameter = integer(members, "parameter", 0, std::nullopt);
       members.rejectOthers();
       segment.accumulations.push_back(sum);
     }
@@ -345,7 +358,7 @@ private:
     return names;
   }
 
-  // In the order of the enumerators, which an index is turned into.
+  // The names are in the order of the enumerators, which an index becomes.
   const std::vector<std::string> kSplits = allSplits();
   const std::vector<std::string> kTensorKinds{"activation", "parameter",
                                               "input"};
@@ -371,15 +384,15 @@ ModelGraph parseModelGraph(const std::string &text) {
   GraphReader reader;
   ModelGraph graph;
   try {
-    graph = reader.read(parseJsonText(text));
-  } catch (const JsonTextError &error) {
+    graph = reader.read(base::parseJson(text));
+  } catch (const base::JsonError &error) {
     throw GraphError(error.what());
   }
   // A value that could not be read would only be complained about twice.
-  JsonErrors errors =
+  base::JsonErrors errors =
       reader.errors.empty() ? check(graph) : std::move(reader.errors);
   if (!errors.empty())
-    throw GraphError(joinLines(errors));
+    throw GraphError(base::joinLines(errors));
   shareSegments(graph);
   return graph;
 }

@@ -1,7 +1,7 @@
 //===- op_graph_json.h - A planning problem as a file -----------*- C++ -*-===//
 //
-// What the planner was asked, without a compiler: a wrong plan is reproduced
-// from this file alone. The form is op_graph.h's, member by member, keys in
+// The planning problem without a compiler, so that this file alone reproduces a
+// wrong plan. The form is op_graph.h's, member by member, with keys in
 // snake_case, factors and tensors by index.
 //
 //===----------------------------------------------------------------------===//
@@ -18,13 +18,13 @@ namespace mtplan::planner {
 
 /// A graph file that cannot be used. what() is every violation, one a line,
 /// each starting with the JSON pointer of the offending value (with
-/// "line:column" where the text is no JSON).
+/// "line:column" where the text is not JSON).
 class GraphError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The file of `graph`: one line per tensor, factor and use; the same graph
-/// gives the same bytes.
+/// Returns the file of `graph`: one line per tensor, factor and use; the same
+/// graph gives the same bytes.
 std::string formatModelGraph(const ModelGraph &graph);
 
 /// Reads a file's text. The result passes check().

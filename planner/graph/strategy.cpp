@@ -17,10 +17,11 @@ bool contains(const std::vector<int> &list, int value) {
   return std::ranges::find(list, value) != list.end();
 }
 
-// Reduction owed over `axis` by a result that lacks the factor the axis has.
+// Returns the reduction that a result without the axis's factor needs over
+// `axis`.
 bool isPartialOver(const Op &op, int choice, const Use &result,
                    Reduction &reduction) {
-  if (choice == kWhole)
+  if (choice == kReplicated)
     return false;
   if (choice <= kLinear) {
     reduction = Reduction::sum;
@@ -32,7 +33,7 @@ bool isPartialOver(const Op &op, int choice, const Use &result,
   return true;
 }
 
-// A value is a sum of terms or a maximum of terms, never one of the other.
+// Returns whether a value would be both a sum and a maximum of terms.
 bool mixesReductions(const Op &op, const Strategy &strategy) {
   for (const Use &result : op.results) {
     bool sum = false, max = false;
@@ -47,7 +48,7 @@ bool mixesReductions(const Op &op, const Strategy &strategy) {
 }
 
 Layout layoutOf(const Use &use, const Strategy &strategy) {
-  Layout layout = Layout::whole(use.factors.size());
+  Layout layout = Layout::replicated(use.factors.size());
   for (std::size_t axis = 0; axis < strategy.axes.size(); ++axis) {
     int choice = strategy.axes[axis];
     if (choice < 0)
@@ -60,7 +61,8 @@ Layout layoutOf(const Use &use, const Strategy &strategy) {
   return layout;
 }
 
-// True if some result is owed a sum over an axis with this choice of factor.
+// Returns whether some result needs a sum over an axis with this choice of
+// factor.
 bool leavesSumPartial(const Op &op, int choice) {
   if (choice < 0 || factorOf(op, choice).reduction != Reduction::sum)
     return false;
@@ -92,9 +94,9 @@ std::vector<Strategy> strategiesOf(const Op &op, const Mesh &mesh,
           taken = true;
         }
       }
-    // A linear group repeats the work on every rank, as being whole does.
-    if (!taken || rules[a].allowWhole) {
-      choices[a].insert(choices[a].begin(), kWhole);
+    // A linear group repeats the work on every rank, as replication does.
+    if (!taken || rules[a].allowReplicated) {
+      choices[a].insert(choices[a].begin(), kReplicated);
       if (size > 1)
         for (std::size_t g = 0; g < op.linearGroups.size(); ++g)
           choices[a].push_back(kLinear - static_cast<int>(g));
@@ -105,15 +107,15 @@ std::vector<Strategy> strategiesOf(const Op &op, const Mesh &mesh,
   std::vector<std::size_t> digits(axes, 0);
   Strategy strategy;
   strategy.axes.resize(axes);
-  std::vector<std::int64_t> pieces(op.factors.size());
+  std::vector<std::int64_t> shards(op.factors.size());
   while (true) {
-    std::ranges::fill(pieces, 1);
+    std::ranges::fill(shards, 1);
     bool legal = true;
     for (std::size_t a = 0; a < axes; ++a) {
       int choice = strategy.axes[a] = choices[a][digits[a]];
       if (choice < 0)
         continue;
-      std::int64_t &product = pieces[static_cast<std::size_t>(choice)];
+      std::int64_t &product = shards[static_cast<std::size_t>(choice)];
       product *= mesh.axes[a].size;
       legal = legal && factorOf(op, choice).size % product == 0;
     }
@@ -159,7 +161,7 @@ std::string describe(const Op &op, const Strategy &strategy, const Mesh &mesh) {
   std::string text;
   for (std::size_t axis = 0; axis < strategy.axes.size(); ++axis) {
     int choice = strategy.axes[axis];
-    if (mesh.axes[axis].size == 1 || choice == kWhole)
+    if (mesh.axes[axis].size == 1 || choice == kReplicated)
       continue;
     if (!text.empty())
       text += " + ";

@@ -1,9 +1,10 @@
 //===- strategy.h - One operator's assignment of axes to factors -*- C++
 //-*-===//
 //
-// The legal strategies of an operator and the layouts each of them implies.
-// A mesh axis is given to a factor, to nothing (every rank repeats the work),
-// or to a linear group (partial operands in, partial result out).
+// The legal strategies of an operator and the layouts that each of them
+// implies. A strategy gives a mesh axis to a factor, to nothing (every rank
+// repeats the work), or to a linear group (partial operands in, partial result
+// out).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,32 +18,34 @@
 
 namespace mtplan::planner {
 
-/// Per mesh axis: a factor index >= 0, kWhole, or kLinear - g for group g.
+/// Per mesh axis: a factor index >= 0, kReplicated, or kLinear - g for group g.
 inline constexpr int kLinear = -2;
 struct Strategy {
   std::vector<int> axes;
   auto operator<=>(const Strategy &) const = default;
 };
 
-/// Which splits an axis may be used for. Index by axis.
+/// The splits that an axis may be used for.
 struct AxisRule {
   std::vector<Split> splits;
-  bool allowWhole = true; ///< may the axis repeat work?
+  bool allowReplicated = true; ///< whether the axis may repeat work
   bool has(Split split) const;
 };
 
-/// All legal strategies, whole first, then by factor, linear groups last; the
-/// order is what ties are broken by. A factor is legal on an axis if its split
-/// is in the rule, it is divisible, and its size divides by the axes given to
-/// it. An axis that may not be whole is whole only if no factor takes it.
+/// Returns all legal strategies: the replicated one first, then by factor,
+/// linear groups last; ties are broken by this order. A factor is legal on an
+/// axis if its split is in the rule, it is divisible, and its size divides by
+/// the axes given to it. If replication is not allowed, an axis is replicated
+/// only if no factor fits.
 std::vector<Strategy> strategiesOf(const Op &op, const Mesh &mesh,
                                    const std::vector<AxisRule> &rules);
 
-/// Layout in which the operator reads operand `index` / makes result `index`.
+/// Returns the layout in which the operator reads operand `index` or makes
+/// result `index`.
 Layout operandLayout(const Op &op, const Strategy &strategy, int index);
 Layout resultLayout(const Op &op, const Strategy &strategy, int index);
 
-/// The strategy in the field's words: "column", "row", "head", "vocab",
+/// Returns the strategy in the field's words: "column", "row", "head", "vocab",
 /// "batch + column", "replicated", "partial".
 std::string describe(const Op &op, const Strategy &strategy, const Mesh &mesh);
 

@@ -6,21 +6,22 @@
 
 #include <nlohmann/json.hpp>
 
-#include "planner/json_text.h"
+#include "base/json_text.h"
+#include "base/nearest_word.h"
 #include "planner/machine/machine_presets.h"
 
 namespace mtplan::planner {
 
-using nlohmann::json;
+using json = base::Json;
 
 namespace {
 
-// The presets that describe a device themselves; of several with one device the
-// first.
+// Returns the presets that describe a device themselves; of several with one
+// device the first.
 std::vector<json> describingPresets() {
   std::vector<json> found;
   for (const Preset &preset : machinePresets()) {
-    json file = parseJsonText(preset.text);
+    json file = base::parseJson(preset.text);
     const json &device = file["device"];
     if (!device.is_object() || device.contains("like"))
       continue;
@@ -32,9 +33,10 @@ std::vector<json> describingPresets() {
   return found;
 }
 
-// The preset whose device is `name`; null, with a note, if there is none.
+// Returns the preset whose device is `name`; null, with a note, if there is
+// none.
 json presetOf(const std::string &name, const std::string &pointer,
-              JsonErrors &errors) {
+              base::JsonErrors &errors) {
   std::vector<json> presets = describingPresets();
   for (json &preset : presets)
     if (preset["device"]["name"] == name)
@@ -43,15 +45,15 @@ json presetOf(const std::string &name, const std::string &pointer,
   std::string list;
   for (const std::string &known : names)
     list += (list.empty() ? "" : ", ") + known;
-  errors.push_back(pointer + ": no preset has a device \"" + name +
-                   "\"; nearest is \"" + nearestTo(name, names) +
-                   "\", and known are: " + list);
+  errors.push_back(
+      pointer + ": no preset has a device \"" + name + "\"; nearest is \"" +
+      std::string(base::nearestTo(name, names)) + "\", and known are: " + list);
   return nullptr;
 }
 
-// What the file says of a device takes the place of what the other has.
+// Replaces the known device's members by those that the file gives.
 json patched(json device, const json &own) {
-  // One amount of memory, in one unit.
+  // A file gives one amount of memory, in one unit.
   if (own.contains("memory_GB") || own.contains("memory_GiB")) {
     device.erase("memory_GB");
     device.erase("memory_GiB");
@@ -71,7 +73,7 @@ std::vector<std::string> knownDevices() {
   return names;
 }
 
-void completeDevice(json &file, JsonErrors &errors) {
+void completeDevice(json &file, base::JsonErrors &errors) {
   if (!file.is_object() || !file.contains("device"))
     return;
   json &device = file["device"];

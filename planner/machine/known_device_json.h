@@ -1,7 +1,7 @@
 //===- known_device_json.h - Devices by name --------------------*- C++ -*-===//
 //
-// A short machine file need not say what a preset says already: its device is a
-// name, or like one that has a name but for the figures it gives itself.
+// A short machine file need not repeat a preset: its device is a name, or a
+// named device with some figures of its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,17 +11,17 @@
 #include <string>
 #include <vector>
 
-#include "planner/json_fields.h"
+#include "base/json_fields.h"
 
 namespace mtplan::planner {
 
-/// Names of the devices that presets describe, each once, in the presets'
-/// order.
+/// Returns the names of the devices that presets describe, each once, in the
+/// presets' order.
 std::vector<std::string> knownDevices();
 
 /// Writes /device of a machine file out in full where it is short, and gives
 /// the file the preset's default precision if it has none of its own.
-void completeDevice(nlohmann::json &file, JsonErrors &errors);
+void completeDevice(base::Json &file, base::JsonErrors &errors);
 
 } // namespace mtplan::planner
 

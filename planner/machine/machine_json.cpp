@@ -1,7 +1,7 @@
 //===- machine_json.cpp - Machine files, both directions ------------------===//
 //
-// Every number is an object {"value": ..., "source": "..."}, so that none can
-// be there without saying where it came from. Units are in the keys.
+// Every number is an object {"value": ..., "source": "..."}, so that none lacks
+// its source. Units are in the keys.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,14 +12,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_fields.h"
+#include "base/json_pointer.h"
+#include "base/json_text.h"
 #include "planner/json_sourced.h"
-#include "planner/json_text.h"
 #include "planner/machine/known_device_json.h"
 #include "planner/machine/machine_presets.h"
 
 namespace mtplan::planner {
 
-using nlohmann::json;
+using json = base::Json;
 
 namespace {
 
@@ -30,17 +32,17 @@ constexpr double kTera = 1e12;
 
 // Limits that no machine of the coming decades is expected to pass; what does
 // is a slip of the unit.
-constexpr NumberRange kMemory{0, 1e6, true};    // GB or GiB
-constexpr NumberRange kReserve{0, 1e6, false};  // GiB
-constexpr NumberRange kBandwidth{0, 1e6, true}; // GB/s
-constexpr NumberRange kPassRate{0, 1e6, true};  // GB/s
-constexpr NumberRange kDelay{0, 1e6, false};    // us
-constexpr NumberRange kShare{0, 1, true};       // of a peak
-constexpr NumberRange kRate{0, 1e6, true};      // TFLOP/s
-constexpr NumberRange kRingCount{0, 1e3, true};
-constexpr NumberRange kSpread{0, 0.5, false};
+constexpr base::NumberRange kMemory{0, 1e6, true};    // GB or GiB
+constexpr base::NumberRange kReserve{0, 1e6, false};  // GiB
+constexpr base::NumberRange kBandwidth{0, 1e6, true}; // GB/s
+constexpr base::NumberRange kPassRate{0, 1e6, true};  // GB/s
+constexpr base::NumberRange kDelay{0, 1e6, false};    // us
+constexpr base::NumberRange kShare{0, 1, true};       // of a peak
+constexpr base::NumberRange kRate{0, 1e6, true};      // TFLOP/s
+constexpr base::NumberRange kRingCount{0, 1e3, true};
+constexpr base::NumberRange kSpread{0, 0.5, false};
 constexpr std::int64_t kMostUnits = 1'000'000;
-constexpr NumberRange kTileSide{1, 65'536, false};
+constexpr base::NumberRange kTileSide{1, 65'536, false};
 constexpr std::int64_t kMostDevices = 1'000'000;
 constexpr std::size_t kMostLevels = 8;
 constexpr Precision kMeasured[] = {Precision::fp32, Precision::fp16,
@@ -49,20 +51,20 @@ constexpr Precision kMeasured[] = {Precision::fp32, Precision::fp16,
 constexpr const char *kAttention = "attention",
                      *kDroppingAttention = "attention.dropout";
 
-// What a link is taken to cost beside its rate where a file has one figure for
-// it and no more: those of the presets' networks (2.7 us a step in
-// NVIDIA/nccl@01afd20 src/graph/tuning.cc; 19.2 us a pass, fit on A100 nodes).
+// The assumed cost of a link beside its rate where a file gives the rate alone:
+// that of the presets' networks (2.7 us a step in NVIDIA/nccl@01afd20
+// src/graph/tuning.cc; 19.2 us a pass, fit on A100 nodes).
 constexpr double kLinkLatency = 2.7, kLinkBase = 19.2; // us
 
 class MachineReader {
 public:
   Machine read(json file) {
-    // A device that nobody knows was told already, and is missing then.
+    // An unknown device was reported already and is missing here.
     bool hadDevice = file.is_object() && file.contains("device");
     completeDevice(file, errors);
     Machine machine;
     SourcedFields sourced(file, "", errors);
-    JsonFields &fields = sourced.plain;
+    base::JsonFields &fields = sourced.plain;
     machine.name = fields.text("name");
     machine.devicesPerNode =
         static_cast<int>(sourced.count("devices_per_node", kMostDevices));
@@ -85,10 +87,10 @@ public:
     return machine;
   }
 
-  JsonErrors errors;
+  base::JsonErrors errors;
 
 private:
-  void readLevels(JsonFields &fields, Machine &machine) {
+  void readLevels(base::JsonFields &fields, Machine &machine) {
     if (const json *link = fields.find("link")) {
       machine.levels = {readLevel(*link, fields.pointerTo("link"), true, true)};
       if (fields.find("levels"))
@@ -117,10 +119,10 @@ private:
   Device readDevice(const json &object, const std::string &pointer) {
     Device device;
     SourcedFields sourced(object, pointer, errors);
-    JsonFields &fields = sourced.plain;
+    base::JsonFields &fields = sourced.plain;
     device.name = fields.text("name");
     device.architecture = fields.text("architecture", "");
-    // Vendors' gigabytes are of both kinds; the key says which.
+    // Vendors use both gigabytes and gibibytes; the key says which.
     if (fields.find("memory_GB"))
       device.memory = Bytes{kGB * sourced.number("memory_GB", kMemory)};
     else
@@ -197,7 +199,7 @@ private:
   }
 
   // Both directions of a precision or neither.
-  void readAttention(JsonFields &fields, const char *key,
+  void readAttention(base::JsonFields &fields, const char *key,
                      std::array<MeasuredKernels::Attention, 3> &shares) {
     const json *attention = fields.find(key);
     if (!attention)
@@ -217,11 +219,11 @@ private:
     sourced.plain.rejectOthers();
   }
 
-  void readJoins(const json &object, const std::string &pointer,
-                 MeasuredKernels &kernels) {
-    JsonFields fields(object, pointer, errors);
+  void readFusions(const json &object, const std::string &pointer,
+                   MeasuredKernels &kernels) {
+    base::JsonFields fields(object, pointer, errors);
     for (Precision precision : kMeasured) {
-      std::vector<std::string> &names = kernels.joins[storedAs(precision)];
+      std::vector<std::string> &names = kernels.fusions[storedAs(precision)];
       for (const auto &[value, where] :
            fields.elements(nameOf(precision), false))
         if (value->is_string())
@@ -235,19 +237,19 @@ private:
 
   MeasuredKernels readKernels(const json &object, const std::string &pointer) {
     MeasuredKernels kernels;
-    JsonFields fields(object, pointer, errors);
+    base::JsonFields fields(object, pointer, errors);
     kernels.software = fields.text("software");
     readAttention(fields, kAttention, kernels.attention);
     readAttention(fields, kDroppingAttention, kernels.droppingAttention);
-    if (const json *joins = fields.find("joins"))
-      readJoins(*joins, fields.pointerTo("joins"), kernels);
+    if (const json *fusions = fields.find("joins"))
+      readFusions(*fusions, fields.pointerTo("joins"), kernels);
     if (const json *passes = fields.find("passes")) {
       const std::string at = fields.pointerTo("passes");
       if (!passes->is_object())
         fields.fail("passes", "must be an object");
       else
         for (const auto &[name, rates] : passes->items()) {
-          SourcedFields sourced(rates, childPointer(at, name), errors);
+          SourcedFields sourced(rates, base::childPointer(at, name), errors);
           for (Precision precision : kMeasured)
             kernels.passes[name][storedAs(precision)] = BytesPerSec{
                 kGB * sourced
@@ -274,12 +276,12 @@ private:
     return host;
   }
 
-  // A `single` link needs no more than its rate.
+  // A `single` link needs its rate alone.
   NetworkLevel readLevel(const json &object, const std::string &pointer,
                          bool last, bool single) {
     NetworkLevel level;
     SourcedFields sourced(object, pointer, errors);
-    JsonFields &fields = sourced.plain;
+    base::JsonFields &fields = sourced.plain;
     level.name = single ? fields.text("name", "link") : fields.text("name");
     if (!last)
       level.ranks = static_cast<int>(sourced.count("ranks", kMostDevices));
@@ -323,12 +325,12 @@ Machine parseMachine(const std::string &text) {
   MachineReader reader;
   Machine machine;
   try {
-    machine = reader.read(parseJsonText(text));
-  } catch (const JsonTextError &error) {
+    machine = reader.read(base::parseJson(text));
+  } catch (const base::JsonError &error) {
     throw MachineError(error.what());
   }
   if (!reader.errors.empty())
-    throw MachineError(joinLines(reader.errors));
+    throw MachineError(base::joinLines(reader.errors));
   return machine;
 }
 
@@ -385,7 +387,7 @@ std::string formatMachine(const Machine &machine, const std::string &source) {
     addShares(kAttention, device.kernels.attention);
     addShares(kDroppingAttention, device.kernels.droppingAttention);
     for (Precision precision : kMeasured)
-      if (const auto &names = device.kernels.joins[storedAs(precision)];
+      if (const auto &names = device.kernels.fusions[storedAs(precision)];
           !names.empty())
         kernels["joins"][nameOf(precision)] = names;
     for (const auto &[name, rates] : device.kernels.passes)

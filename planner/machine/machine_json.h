@@ -14,18 +14,18 @@ namespace mtplan::planner {
 /// \throws MachineError with every violation.
 Machine parseMachine(const std::string &text);
 
-/// The text of a machine file; every number is said to be from `source`.
-/// parseMachine gives an equal machine back.
+/// Returns the text of a machine file in which every number has `source` as its
+/// source. parseMachine returns an equal machine.
 std::string formatMachine(const Machine &machine, const std::string &source);
 
-/// Names of the presets, sorted: "cpu", "dgx-2h", ...
+/// Returns the names of the presets, sorted: "cpu", "dgx-2h", ...
 std::vector<std::string> presetNames();
 
-/// The text of a preset by name, else of the file of that path.
+/// Returns the text of a preset by name, else of the file at that path.
 /// \throws MachineError naming the presets when there is neither.
 std::string machineText(const std::string &nameOrPath);
 
-/// The same, parsed.
+/// Returns the parsed machine of machineText.
 Machine loadMachine(const std::string &nameOrPath);
 
 } // namespace mtplan::planner

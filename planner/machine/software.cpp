@@ -1,4 +1,4 @@
-//===- software.cpp - What runs on the devices ----------------------------===//
+//===- software.cpp - The software that runs on the devices ---------------===//
 
 #include "planner/machine/software.h"
 
@@ -38,29 +38,29 @@ BytesPerSec measuredPassRate(const Software &software, const Device &device,
   return rateOf(kernel);
 }
 
-static bool isOnListed(const KernelJoins &joins, const Device &device) {
-  return std::ranges::any_of(joins.devices, [&](const std::string &one) {
+static bool isOnListed(const KernelFusions &fusions, const Device &device) {
+  return std::ranges::any_of(fusions.devices, [&](const std::string &one) {
     return one == device.name || one == device.architecture;
   });
 }
 
-bool joinsMessages(const Software &software, const Device &device) {
-  return software.joins.messages && isOnListed(software.joins, device);
+bool groupsMessages(const Software &software, const Device &device) {
+  return software.fusions.messages && isOnListed(software.fusions, device);
 }
 
-bool joins(const Software &software, const Device &device,
-           std::string_view name, Precision precision) {
+bool isFused(const Software &software, const Device &device,
+             std::string_view name, Precision precision) {
   if (const MeasuredKernels *kernels = measuredOf(software, device))
-    return std::ranges::binary_search(kernels->joins[storedAs(precision)],
+    return std::ranges::binary_search(kernels->fusions[storedAs(precision)],
                                       name);
   const std::vector<std::string> &names =
-      software.joins.kernels[storedAs(precision)];
-  return isOnListed(software.joins, device) &&
+      software.fusions.kernels[storedAs(precision)];
+  return isOnListed(software.fusions, device) &&
          std::ranges::find(names, name) != names.end();
 }
 
-std::string joinName(std::string_view maker, std::string_view kernel,
-                     std::string_view variant) {
+std::string fusionName(std::string_view maker, std::string_view kernel,
+                       std::string_view variant) {
   const std::string name = variantName(kernel, variant);
   return maker.empty() ? name : std::string(maker) + '+' + name;
 }

@@ -1,8 +1,8 @@
 //===- software_json.cpp - Software files, both directions ----------------===//
 //
 // Every number and flag is an object {"value": ..., "source": "..."}, as in
-// machine files. Units are in the keys. What is read is listed once, in
-// visit(), for both directions.
+// machine files. Units are in the keys. visit() lists the members once for both
+// directions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,35 +13,36 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_fields.h"
+#include "base/json_text.h"
 #include "planner/json_sourced.h"
-#include "planner/json_text.h"
 #include "planner/machine/machine_presets.h"
 
 namespace mtplan::planner {
 
-using nlohmann::json;
+using json = base::Json;
 using ordered = nlohmann::ordered_json;
 
 namespace {
 
 constexpr double kMicro = 1e-6, kMega = 1e6, kGB = 1e9;
-constexpr NumberRange kBytes{0, 1e4, false}; // per element or parameter
-constexpr NumberRange kKernels{0, 1e4, false};
-constexpr NumberRange kShare{0, 1, true};
-constexpr NumberRange kPart{0, 1, false};
-constexpr NumberRange kDelay{0, 1e6, true};     // us
-constexpr NumberRange kBucket{0, 1e6, false};   // MB
-constexpr NumberRange kBandwidth{0, 1e6, true}; // 10^9 bytes/s
-constexpr NumberRange kReads{0, 16, false};
-constexpr NumberRange kTransfers{1, 16, false};
-constexpr NumberRange kHead{1, 65'536, false};
+constexpr base::NumberRange kBytes{0, 1e4, false}; // per element or parameter
+constexpr base::NumberRange kKernels{0, 1e4, false};
+constexpr base::NumberRange kShare{0, 1, true};
+constexpr base::NumberRange kPart{0, 1, false};
+constexpr base::NumberRange kDelay{0, 1e6, true};     // us
+constexpr base::NumberRange kBucket{0, 1e6, false};   // MB
+constexpr base::NumberRange kBandwidth{0, 1e6, true}; // 10^9 bytes/s
+constexpr base::NumberRange kReads{0, 16, false};
+constexpr base::NumberRange kTransfers{1, 16, false};
+constexpr base::NumberRange kHead{1, 65'536, false};
 constexpr std::int64_t kMostKeys = 1'000'000'000;
 /// By SelectiveRule.
 const std::vector<std::string> kSelectiveRules = {"attention",
                                                   "every_second_product"};
 
-// The parts of a file that are lists of numbers, the same in both directions:
-// `file` is an ObjectReader or an ObjectWriter.
+// Visits the members that are lists of numbers, in both directions: `file` is
+// an ObjectReader or an ObjectWriter.
 template <typename File> void visit(File &file, Pass &pass) {
   file.number("forward_bytes", kBytes, pass.forwardBytes);
   file.number("backward_bytes", kBytes, pass.backwardBytes);
@@ -79,12 +80,12 @@ template <typename File> void visit(File &file, AttentionKernel &attention) {
   file.number("backward_kernels", kKernels, attention.backwardKernels);
 }
 
-template <typename File> void visit(File &file, KernelJoins &joins) {
-  file.texts("devices", joins.devices);
+template <typename File> void visit(File &file, KernelFusions &fusions) {
+  file.texts("devices", fusions.devices);
   for (const Precision precision :
        {Precision::fp32, Precision::fp16, Precision::bf16})
-    file.texts(nameOf(precision), joins.kernels[storedAs(precision)]);
-  file.rareFlag("messages", joins.messages);
+    file.texts(nameOf(precision), fusions.kernels[storedAs(precision)]);
+  file.rareFlag("messages", fusions.messages);
 }
 
 template <typename File> void visit(File &file, ParameterTraffic &parameters) {
@@ -127,8 +128,8 @@ template <typename File> void visit(File &file, Software &software) {
   file.object("attention", software.attention);
   file.object("passes", software.passes);
   file.number("cross_entropy_bytes", kBytes, software.crossEntropy);
-  file.flag("joins_products", software.joinsProducts);
-  file.rareObject("joins", software.joins);
+  file.flag("joins_products", software.batchesProducts);
+  file.rareObject("joins", software.fusions);
   file.rareObject("fp8_casts", software.casts);
   file.object("parameters", software.parameters);
   file.flag("stops_recompute_early", software.stopsRecomputeEarly);
@@ -142,7 +143,8 @@ template <typename File> void visit(File &file, Software &software) {
 
 class ObjectReader {
 public:
-  ObjectReader(const json &object, const std::string &pointer, JsonErrors &e)
+  ObjectReader(const json &object, const std::string &pointer,
+               base::JsonErrors &e)
       : fields(object, pointer, e), errors(e) {}
 
   template <typename Part> void read(Part &part) {
@@ -153,12 +155,12 @@ public:
   void text(const char *key, std::string &value) {
     value = fields.plain.text(key);
   }
-  void number(const char *key, const NumberRange &range, double &value,
+  void number(const char *key, const base::NumberRange &range, double &value,
               double unit = 1.0) {
     value = unit * fields.number(key, range);
   }
   /// Left out: `usual`.
-  void rare(const char *key, const NumberRange &range, double &value,
+  void rare(const char *key, const base::NumberRange &range, double &value,
             double usual, double unit = 1.0) {
     std::optional<double> given = fields.optional(key, range);
     value = given ? unit * *given : usual;
@@ -167,7 +169,7 @@ public:
     value = static_cast<int>(fields.count(key, kMostKeys));
   }
   void flag(const char *key, bool &value) { value = fields.flag(key); }
-  /// Left out: false.
+  /// The flag may be missing: false.
   void rareFlag(const char *key, bool &value) {
     value = fields.plain.find(key) && fields.flag(key);
   }
@@ -222,7 +224,7 @@ public:
 
 private:
   SourcedFields fields;
-  JsonErrors &errors;
+  base::JsonErrors &errors;
 };
 
 class ObjectWriter {
@@ -235,12 +237,12 @@ public:
   }
 
   void text(const char *key, const std::string &value) { file[key] = value; }
-  void number(const char *key, const NumberRange &, double value,
+  void number(const char *key, const base::NumberRange &, double value,
               double unit = 1.0) {
     file[key] = quantity(value / unit);
   }
-  void rare(const char *key, const NumberRange &, double value, double usual,
-            double unit = 1.0) {
+  void rare(const char *key, const base::NumberRange &, double value,
+            double usual, double unit = 1.0) {
     if (value != usual)
       file[key] = quantity(value / unit);
   }
@@ -297,15 +299,15 @@ private:
 
 Software parseSoftware(const std::string &text) {
   Software software;
-  JsonErrors errors;
+  base::JsonErrors errors;
   try {
-    json file = parseJsonText(text);
+    json file = base::parseJson(text);
     ObjectReader(file, "", errors).read(software);
-  } catch (const JsonTextError &error) {
+  } catch (const base::JsonError &error) {
     throw SoftwareError(error.what());
   }
   if (!errors.empty())
-    throw SoftwareError(joinLines(errors));
+    throw SoftwareError(base::joinLines(errors));
   return software;
 }
 

@@ -14,21 +14,22 @@ namespace mtplan::planner {
 /// \throws SoftwareError with every violation.
 Software parseSoftware(const std::string &text);
 
-/// The text of a software file; every number is said to be from `source`.
-/// parseSoftware gives an equal record back.
+/// Returns the text of a software file in which every number has `source` as
+/// its source. parseSoftware returns an equal record.
 std::string formatSoftware(const Software &software, const std::string &source);
 
-/// Names of the presets, sorted: "alpa", "bloom", ...
+/// Returns the names of the presets, sorted: "alpa", "bloom", ...
 std::vector<std::string> softwareNames();
 
-/// The text of a preset by name, else of the file of that path.
+/// Returns the text of a preset by name, else of the file at that path.
 /// \throws SoftwareError naming the presets when there is neither.
 std::string softwareText(const std::string &nameOrPath);
 
-/// The same, parsed.
+/// Returns the parsed software of softwareText.
 Software loadSoftware(const std::string &nameOrPath);
 
-/// The preset "mtplan": our own runtime. Lives as long as the program.
+/// Returns the preset "mtplan", our own runtime, which lives as long as the
+/// program.
 const Software &defaultSoftware();
 
 } // namespace mtplan::planner

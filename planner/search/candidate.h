@@ -1,33 +1,35 @@
-//===- candidate.h - What the search knows of a candidate -------*- C++ -*-===//
+//===- candidate.h - A configuration that is not solved yet -----*- C++ -*-===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_CANDIDATE_H
 #define MTPLAN_PLANNER_SEARCH_CANDIDATE_H
 
 #include <optional>
 
-#include "planner/search/cuts.h"
+#include "planner/search/bound/ordered_cuts.h"
 
 namespace mtplan::planner {
 
-/// One way to share the devices out that is not solved yet.
+/// A configuration that branch and bound has not solved yet.
 struct Candidate {
-  Parallelism how;
-  Seconds bound; ///< no plan is faster
-  /// What the bound stands on, each dearer and tighter than the one before:
-  /// operators alone; the best plan of a micro-batch, first without what is
-  /// computed again; the least times of all segments; the step simulated with
-  /// those.
-  enum class Known : std::uint8_t {
+  Parallelism config;
+  Seconds bound; ///< a lower bound: no plan of it is faster
+  /// The source of `bound`. Each level is dearer and tighter than the one
+  /// before: the operators' work; the best plan of one micro-batch, at first
+  /// without recomputation; the least times of every segment; the simulated
+  /// step of those times.
+  enum class BoundLevel : std::uint8_t {
     work,
     computedOnce,
     microBatch,
-    floors,
+    relaxed,
     step
-  } known{};
-  std::optional<StepProblem> floors; ///< to simulate
-  /// Stands for those like it that are cut unevenly: they come one by one.
+  } level{};
+  /// The relaxed step, until it is simulated.
+  std::optional<StepProblem> relaxed;
+  /// The uneven cuts that this candidate stands for. They become candidates of
+  /// their own one by one.
   std::optional<OrderedCuts> cuts;
-  bool isCut() const { return cuts && known == Known::microBatch; }
+  bool isCut() const { return cuts && level == BoundLevel::microBatch; }
 };
 
 } // namespace mtplan::planner

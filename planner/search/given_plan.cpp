@@ -1,4 +1,4 @@
-//===- given_plan.cpp - A plan that somebody chose, priced ----------------===//
+//===- given_plan.cpp - A plan from outside the search, priced ------------===//
 
 #include "planner/search/given_plan.h"
 
@@ -10,18 +10,18 @@ namespace mtplan::planner {
 
 namespace {
 
-/// Phase times of all runs, and the same in the form that is priced.
+/// Holds the phase times of all runs, and the same in the form that is priced.
 class Priced {
 public:
   Priced(const ModelGraph &graph, const PlannedParts &plans,
-         const Setting &setting, const Parallelism &how)
+         const Setting &setting, const Parallelism &config)
       : times(plans.size()), parts(plans.size()) {
-    for (std::size_t stage = 0; stage < at(how.pp); ++stage) {
-      // A parameter that runs of one stage share is reduced there once.
+    for (std::size_t stage = 0; stage < at(config.pp); ++stage) {
+      // Runs of one stage that share a parameter reduce it once.
       std::vector<bool> paid(graph.parameters.size(), false);
       Setting here = setting;
-      here.recomputeShare = recomputeShareOf(how, static_cast<int>(stage));
-      for (std::size_t part = stage; part < plans.size(); part += at(how.pp))
+      here.recomputeShare = recomputeShareOf(config, static_cast<int>(stage));
+      for (std::size_t part = stage; part < plans.size(); part += at(config.pp))
         for (const SegmentPlan &run : plans[part])
           times[part].push_back(phaseTimesOf(graph, run, here, paid));
     }
@@ -38,12 +38,12 @@ public:
   PricedParts parts;
 };
 
-// The layout in which values pass from stage to stage, which the search tries
-// one after the other.
+// Returns the setting with the layout in which values pass between stages. The
+// search tries each such layout in turn.
 Setting settingOf(const Setting &setting, const PlannedParts &parts,
-                  const Parallelism &how) {
+                  const Parallelism &config) {
   Setting here = setting;
-  if (how.pp > 1 && !parts[0].empty() && !parts[0].back().carriedOut.empty())
+  if (config.pp > 1 && !parts[0].empty() && !parts[0].back().carriedOut.empty())
     here.boundary = placementOf(parts[0].back().carriedOut.front(),
                                 tensorAxisOf(setting.mesh));
   return here;
@@ -52,31 +52,32 @@ Setting settingOf(const Setting &setting, const PlannedParts &parts,
 } // namespace
 
 StepProblem stepProblemOf(const ModelGraph &graph, const PlannedParts &parts,
-                          const Setting &setting, const Parallelism &how,
+                          const Setting &setting, const Parallelism &config,
                           const Overlaps &overlaps) {
-  Setting here = settingOf(setting, parts, how);
-  return stepProblemOf(graph, Priced(graph, parts, here, how).parts, here, how,
-                       overlaps);
+  Setting here = settingOf(setting, parts, config);
+  return stepProblemOf(graph, Priced(graph, parts, here, config).parts, here,
+                       config, overlaps);
 }
 
 std::vector<MemoryUse> memoryByStage(const ModelGraph &graph,
                                      const PlannedParts &parts,
                                      const Setting &setting,
-                                     const Parallelism &how) {
+                                     const Parallelism &config) {
   std::vector<MemoryUse> stages;
-  for (int stage = 0; stage < how.pp; ++stage) {
+  for (int stage = 0; stage < config.pp; ++stage) {
     std::vector<SegmentPlan> runs;
-    std::vector<int> copies(graph.segments.size(), 0);
-    for (std::size_t part = at(stage); part < parts.size(); part += at(how.pp))
+    std::vector<int> repeats(graph.segments.size(), 0);
+    for (std::size_t part = at(stage); part < parts.size();
+         part += at(config.pp))
       for (const SegmentPlan &run : parts[part]) {
         runs.push_back(run);
-        copies[at(run.segment)] += run.count;
+        repeats[at(run.segment)] += run.count;
       }
     Setting here = setting;
-    here.recomputeShare = recomputeShareOf(how, stage);
-    here.inFlight = inFlightOf(how, stage);
+    here.recomputeShare = recomputeShareOf(config, stage);
+    here.inFlight = inFlightOf(config, stage);
     MemoryUse use = memoryOf(graph, runs, here);
-    use.keepRoom(workspaceReserveOf(graph, here, copies));
+    use.keepRoom(workspaceReserveOf(graph, here, repeats));
     stages.push_back(use);
   }
   return stages;
@@ -84,16 +85,17 @@ std::vector<MemoryUse> memoryByStage(const ModelGraph &graph,
 
 PlannedCandidate priceGiven(const ModelGraph &graph,
                             const SearchOptions &options,
-                            const Machine &machine, const Parallelism &how,
+                            const Machine &machine, const Parallelism &config,
                             PlannedParts parts) {
-  Setting setting = settingOf(settingOf(options, machine, how), parts, how);
+  Setting setting =
+      settingOf(settingOf(options, machine, config), parts, config);
   PlannedCandidate plan;
-  plan.how = how;
+  plan.config = config;
   plan.parts = std::move(parts);
-  plan.time = priceStep(graph, Priced(graph, plan.parts, setting, how).parts,
-                        setting, how, options.overlaps);
+  plan.time = priceStep(graph, Priced(graph, plan.parts, setting, config).parts,
+                        setting, config, options.overlaps);
   std::vector<MemoryUse> stages =
-      memoryByStage(graph, plan.parts, setting, how);
+      memoryByStage(graph, plan.parts, setting, config);
   Bytes host;
   for (std::size_t stage = 0; stage < stages.size(); ++stage) {
     host = std::max(host, stages[stage].host);

@@ -1,7 +1,7 @@
-//===- given_plan.h - A plan that somebody chose, priced --------*- C++ -*-===//
+//===- given_plan.h - A plan from outside the search, priced ----*- C++ -*-===//
 //
-// What the search does with a plan that it found, for one that is there
-// already: a plan read from a file, or looked at once more.
+// Prices a plan that exists already, one read from a file or looked at again,
+// exactly as the search prices the plans that it finds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,31 +10,33 @@
 
 #include <vector>
 
-#include "planner/search/search.h"
+#include "planner/search/price/price.h"
+#include "planner/search/search_result.h"
+#include "planner/search/solve_candidate.h"
 
 namespace mtplan::planner {
 
-/// By part of the model, in model order: its runs.
+/// The runs of each virtual stage, in model order.
 using PlannedParts = std::vector<std::vector<SegmentPlan>>;
 
-/// The step of a plan as a problem for the simulator.
-/// \param graph  for one micro-batch of all replicas
+/// Returns a plan's step as a problem for the simulator.
+/// \param graph  scaled to one micro-batch of all replicas
 StepProblem stepProblemOf(const ModelGraph &graph, const PlannedParts &parts,
-                          const Setting &setting, const Parallelism &how,
+                          const Setting &setting, const Parallelism &config,
                           const Overlaps &overlaps);
 
-/// What one rank of each stage holds, with room for the workspace as the
-/// search makes it.
+/// Returns what one rank of each stage holds. The workspace is reserved as the
+/// search reserves it.
 std::vector<MemoryUse> memoryByStage(const ModelGraph &graph,
                                      const PlannedParts &parts,
                                      const Setting &setting,
-                                     const Parallelism &how);
+                                     const Parallelism &config);
 
-/// The plan as the search would have returned it. Nothing is known of others:
-/// its bound is its own step.
+/// Returns the plan as the search would have returned it. Its lower bound is
+/// its own step, since no other plan is known.
 PlannedCandidate priceGiven(const ModelGraph &graph,
                             const SearchOptions &options,
-                            const Machine &machine, const Parallelism &how,
+                            const Machine &machine, const Parallelism &config,
                             PlannedParts parts);
 
 } // namespace mtplan::planner

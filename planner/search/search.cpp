@@ -1,4 +1,4 @@
-//===- search.cpp - The outer search --------------------------------------===//
+//===- search.cpp - Branch and bound over configurations ------------------===//
 
 #include "planner/search/search.h"
 
@@ -8,11 +8,13 @@
 #include <limits>
 #include <set>
 
-#include "planner/search/bounds.h"
+#include "planner/search/bound/bounds.h"
+#include "planner/search/bound/relaxation.h"
 #include "planner/search/candidate.h"
-#include "planner/search/enumerate.h"
-#include "planner/search/floors.h"
-#include "planner/search/together.h"
+#include "planner/search/on_threads.h"
+#include "planner/search/solve_candidate.h"
+#include "planner/search/space/cuts.h"
+#include "planner/search/space/enumerate.h"
 
 namespace mtplan::planner {
 
@@ -20,106 +22,120 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kManyPoints = 4'000'000;
-// Solved against one bar, and by how many threads; better known at once.
 constexpr std::size_t kAtOnce = 4, kThreads = 2, kPrepared = 512;
+
+Rejection rejectionOf(const Parallelism &config, Rejection::Reason reason,
+                      Seconds bound) {
+  Rejection rejection;
+  rejection.config = config;
+  rejection.reason = reason;
+  rejection.bound = bound;
+  return rejection;
+}
+
+Rejection tooLarge(const Parallelism &config, Rejection::Reason reason,
+                   Bytes lowerBound) {
+  Rejection rejection = rejectionOf(config, reason, {kNever});
+  rejection.needed = lowerBound;
+  rejection.isLowerBound = true;
+  return rejection;
+}
 
 class Search {
 public:
   Search(const ModelGraph &m, const Machine &on, const SearchOptions &o)
       : model(m), machine(on), options(o), bounds(m, on, o),
-        leastTimes(m, on, o) {}
+        relaxation(m, on, o) {}
 
   SearchResult run() {
-    for (const Parallelism &how :
+    for (const Parallelism &config :
          enumerateSpace(model, machine, options, result.rejections)) {
-      add(how, {});
-      if (isCutAnyhow(how, options))
-        addCuts(how);
+      add(config, {});
+      if (allowsUnevenCut(config, options))
+        addCuts(config);
     }
-    while (!open.empty() && open.begin()->first < bar() && !isStopped())
-      consider();
-    double limit = bar();
+    while (!open.empty() && open.begin()->first < cutoff() && !isStopped())
+      expandNext();
+    double limit = cutoff();
     for (auto [bound, i] : open)
       exclude(candidates[i], bound < limit ? Rejection::Reason::budget
                                            : Rejection::Reason::bound);
-    tryDoubtful();
+    retryUnresolved();
     closeGaps();
     conclude();
     return std::move(result);
   }
 
 private:
-  // Of candidates that recompute more and more, the first that may fit.
-  // `atLeast` is known to bound all of them.
-  void add(const Parallelism &how, Seconds atLeast) {
-    std::vector<int> counts = recomputeCounts(how, options);
+  // Opens the first configuration that may fit, of those that recompute more
+  // and more layers. `lowerBound` bounds all of them.
+  void add(const Parallelism &config, Seconds lowerBound) {
+    std::vector<int> counts = recomputeCounts(config, options);
     result.candidates += std::ssize(counts);
-    if (Bytes onHost = bounds.hostMemory(how);
+    if (Bytes onHost = bounds.hostMemory(config);
         onHost > hostShareOf(machine, options.devices))
-      return excludeAll(how, std::ssize(counts), Rejection::Reason::host,
+      return excludeAll(config, std::ssize(counts), Rejection::Reason::host,
                         onHost);
     auto needed = [&](int count) {
-      return bounds.memory(withCount(how, count));
+      return bounds.memory(withCount(config, count));
     };
-    if (Bytes floor = needed(counts.back()); floor > machine.device.memory)
-      return excludeAll(withCount(how, counts.back()), std::ssize(counts),
-                        Rejection::Reason::memory, floor);
+    if (Bytes least = needed(counts.back()); least > machine.device.memory)
+      return excludeAll(withCount(config, counts.back()), std::ssize(counts),
+                        Rejection::Reason::memory, least);
     auto first = std::ranges::partition_point(counts, [&](int count) {
       return needed(count) > machine.device.memory;
     });
     if (first != counts.begin())
-      excludeAll(withCount(how, first[-1]), first - counts.begin(),
+      excludeAll(withCount(config, first[-1]), first - counts.begin(),
                  Rejection::Reason::memory, needed(first[-1]));
-    openUp(withCount(how, *first), atLeast, {});
+    push(withCount(config, *first), lowerBound, {});
   }
 
-  // As no plan of these has room.
-  void excludeAll(const Parallelism &how, std::int64_t count,
-                  Rejection::Reason reason, Bytes floor) {
-    Rejection rejection{how, reason, {kNever}, floor, true, {}};
+  // Rejects `count` configurations because the memory bound proves that none
+  // fits.
+  void excludeAll(const Parallelism &config, std::int64_t count,
+                  Rejection::Reason reason, Bytes lowerBound) {
+    Rejection rejection = tooLarge(config, reason, lowerBound);
     rejection.count = count;
     result.rejections.push_back(std::move(rejection));
   }
 
-  void openUp(Parallelism how, Seconds atLeast,
-              std::optional<OrderedCuts> cuts) {
-    Seconds bound = std::max(atLeast, pipelineFloor(bounds.compute(how), how));
+  void push(Parallelism config, Seconds lowerBound,
+            std::optional<OrderedCuts> cuts) {
+    Seconds bound =
+        std::max(lowerBound, pipelineBound(bounds.compute(config), config));
     open.emplace(bound.value, candidates.size());
-    candidates.push_back(
-        {std::move(how), bound, Candidate::Known::work, {}, std::move(cuts)});
+    candidates.push_back({std::move(config), bound, {}, {}, std::move(cuts)});
   }
 
-  // All uneven cuts of one candidate, until one is looked at. How many layers
-  // recompute depends on the cut, unless all or none do.
-  void addCuts(const Parallelism &how) {
-    std::vector<int> counts = recomputeCounts(how, options);
-    auto floorOf = [&](int count) {
-      return bounds.memoryOfAnyCut(withCount(how, count));
+  // Opens one candidate for all uneven cuts. The number of recomputed layers
+  // depends on the cut, unless all or none recompute.
+  void addCuts(const Parallelism &config) {
+    std::vector<int> counts = recomputeCounts(config, options);
+    auto boundOf = [&](int count) {
+      return bounds.memoryOfAnyCut(withCount(config, count));
     };
     auto fits = std::ranges::find_if(counts, [&](int count) {
-      return floorOf(count) <= machine.device.memory;
+      return boundOf(count) <= machine.device.memory;
     });
     if (fits == counts.end())
-      return excludeCuts(how, {},
-                         {{},
-                          Rejection::Reason::memory,
-                          {kNever},
-                          floorOf(counts.back()),
-                          true,
-                          {}});
-    bool counted = isCounted(options) && how.recompute != Recompute::selective;
-    openUp(withCount(how, counted ? 0 : *fits), {}, OrderedCuts{});
+      return excludeCuts(
+          config, {},
+          tooLarge(config, Rejection::Reason::memory, boundOf(counts.back())));
+    bool counted =
+        isCounted(options) && config.recompute != Recompute::selective;
+    push(withCount(config, counted ? 0 : *fits), {}, OrderedCuts{});
   }
 
   bool isStopped() const {
     return !pool.empty() && options.stop && options.stop();
   }
 
-  // Slower than this, a plan does not enter the list.
-  double bar() const {
+  // Returns the incumbent's time. A slower plan does not enter the list.
+  double cutoff() const {
     auto top = static_cast<std::size_t>(options.top);
     if (pool.size() < top)
-      return slowest();
+      return slowestAllowed();
     std::vector<double> times;
     for (const PlannedCandidate &planned : pool)
       times.push_back(planned.time.step.value);
@@ -128,81 +144,81 @@ private:
     return times[top - 1];
   }
 
-  // A step of just what is asked for is fast enough.
-  double slowest() const { return options.atMost.value * (1 + 1e-9); }
+  double slowestAllowed() const { return options.atMost.value * (1 + 1e-9); }
 
-  std::optional<PlannedCandidate> solve(const Parallelism &how,
-                                        std::vector<Seconds> around,
+  std::optional<PlannedCandidate> solve(const Parallelism &config,
+                                        std::vector<Seconds> fillDrain,
                                         SolveLimits limits, std::size_t slot,
                                         Rejection &rejection) {
-    ModelGraph graph = withBatch(model, how.microBatch * how.dp);
-    CandidateFloors floors{{}, std::move(around)};
-    for (std::optional<int> boundary : boundariesOf(graph, how))
-      floors.boundaries.push_back({boundary, rejection.bound});
-    return solveCandidate(graph, options, machine, how, floors, limits,
-                          caches[slot % kThreads], rejection);
+    ModelGraph graph = withBatch(model, config.microBatch * config.dp);
+    CandidateBounds candidateBounds{{}, std::move(fillDrain)};
+    for (std::optional<int> boundary : boundariesOf(graph, config))
+      candidateBounds.boundaries.push_back({boundary, rejection.bound});
+    return solveCandidate(graph, options, machine, config, candidateBounds,
+                          limits, caches[slot % kThreads], rejection);
   }
 
-  std::vector<Seconds> around(const Parallelism &how) {
-    leastTimes.prepare({how});
-    return leastTimes.stepOf(how).around;
+  std::vector<Seconds> fillDrain(const Parallelism &config) {
+    relaxation.prepare({config});
+    return relaxation.stepOf(config).fillDrain;
   }
 
-  /// What came of one candidate.
   struct Answer {
     std::optional<PlannedCandidate> planned;
     Rejection rejection;
   };
 
-  // The candidate with the least bound, and those after it of which as much is
-  // known, become better known, or are solved. As many at once whatever the
-  // machine, all against the bar as it was before, so that the outcome is a
-  // function of the input. Equal bounds in the order of enumeration.
-  void consider() {
-    double limit = bar();
-    Candidate::Known known = candidates[open.begin()->second].known;
+  // Branches on the candidate with the lowest bound and those after it with the
+  // same bound level: tightens their bounds, or solves them. All are compared
+  // with the cutoff as it was before, and the number is the same everywhere, so
+  // that the result is a function of the input.
+  void expandNext() {
+    double limit = cutoff();
+    Candidate::BoundLevel level = candidates[open.begin()->second].level;
     if (candidates[open.begin()->second].isCut())
-      return considerCuts();
-    bool simple = known < Candidate::Known::floors;
+      return expandCuts();
+    bool simple = level < Candidate::BoundLevel::relaxed;
     std::size_t many = simple ? kPrepared : kAtOnce;
     std::vector<std::size_t> next;
     while (!open.empty() && next.size() < many && open.begin()->first < limit &&
-           candidates[open.begin()->second].known == known &&
+           candidates[open.begin()->second].level == level &&
            !candidates[open.begin()->second].isCut()) {
       next.push_back(open.begin()->second);
       open.erase(open.begin());
     }
-    if (known == Candidate::Known::step)
+    if (level == Candidate::BoundLevel::step)
       return solveAll(next, limit);
-    if (known == Candidate::Known::work)
-      boundByMicroBatch(next, Candidate::Known::computedOnce);
-    else if (known == Candidate::Known::computedOnce)
-      boundByMicroBatch(next, Candidate::Known::microBatch);
-    else if (known == Candidate::Known::microBatch)
-      boundByFloors(next);
+    if (level == Candidate::BoundLevel::work)
+      boundByMicroBatch(next, Candidate::BoundLevel::computedOnce);
+    else if (level == Candidate::BoundLevel::computedOnce)
+      boundByMicroBatch(next, Candidate::BoundLevel::microBatch);
+    else if (level == Candidate::BoundLevel::microBatch)
+      boundByRelaxation(next);
     else
-      shareOut(next.size(), [&](std::size_t i) { simulateFloors(next[i]); });
+      onThreads(kThreads, next.size(), [&](std::size_t i, std::size_t) {
+        simulateRelaxation(next[i]);
+      });
     for (std::size_t i : next)
       if (candidates[i].bound.value < kNever)
         open.emplace(candidates[i].bound.value, i);
   }
 
-  // The most promising of uneven cuts becomes a candidate of its own.
-  void considerCuts() {
+  void expandCuts() {
     std::size_t index = open.begin()->second;
     open.erase(open.begin());
     if (candidates[index].cuts->layers.empty()) {
-      const Parallelism &how = candidates[index].how;
-      leastTimes.prepare({how});
-      candidates[index].cuts = orderedCuts(how, leastTimes.layerTimes(how));
+      const Parallelism &config = candidates[index].config;
+      relaxation.prepare({config});
+      candidates[index].cuts =
+          orderedCuts(config, relaxation.layerTimes(config));
     } else {
-      Parallelism how = candidates[index].how;
+      Parallelism config = candidates[index].config;
       OrderedCuts &cuts = *candidates[index].cuts;
-      how.layers = cuts.layers[cuts.next];
-      std::vector<int> counts = recomputeCounts(how, options);
+      config.layers = cuts.layers[cuts.next];
+      std::vector<int> counts = recomputeCounts(config, options);
       Seconds bound = std::max(candidates[index].bound, cuts.bounds[cuts.next]);
       ++cuts.next;
-      add(withCount(how, counts.front()), bound);
+      add(withCount(config, counts.front()), bound);
     }
     Candidate &candidate = candidates[index];
     const OrderedCuts &cuts = *candidate.cuts;
@@ -212,137 +228,129 @@ private:
     open.emplace(candidate.bound.value, index);
   }
 
-  // What is computed again comes on top of the same plan computed once.
   void boundByMicroBatch(const std::vector<std::size_t> &next,
-                         Candidate::Known known) {
+                         Candidate::BoundLevel level) {
     std::vector<Parallelism> once;
-    once.reserve(next.size());
     for (std::size_t i : next) {
-      once.push_back(candidates[i].how);
-      if (known == Candidate::Known::computedOnce)
+      once.push_back(candidates[i].config);
+      if (level == Candidate::BoundLevel::computedOnce)
         once.back() = withCount(once.back(), 0);
     }
-    leastTimes.prepare(once);
+    relaxation.prepare(once);
     for (std::size_t n = 0; n < next.size(); ++n) {
       Candidate &candidate = candidates[next[n]];
-      const Parallelism &how = candidate.how;
-      Seconds floor = leastTimes.microBatchOf(once[n]) +
-                      (bounds.compute(how) - bounds.compute(once[n]));
-      candidate.bound = std::max(candidate.bound, pipelineFloor(floor, how));
-      candidate.known = how.recompute == once[n].recompute
-                            ? Candidate::Known::microBatch
-                            : Candidate::Known::computedOnce;
+      const Parallelism &config = candidate.config;
+      Seconds lowerBound = relaxation.microBatchOf(once[n]) +
+                           (bounds.compute(config) - bounds.compute(once[n]));
+      candidate.bound =
+          std::max(candidate.bound, pipelineBound(lowerBound, config));
+      candidate.level = config.recompute == once[n].recompute
+                            ? Candidate::BoundLevel::microBatch
+                            : Candidate::BoundLevel::computedOnce;
       if (candidate.bound.value == kNever)
-        exclude(candidate, Rejection::Reason::pins); // nothing is legal
+        exclude(candidate, Rejection::Reason::pins); // no strategy is legal
     }
   }
 
-  void boundByFloors(const std::vector<std::size_t> &next) {
+  void boundByRelaxation(const std::vector<std::size_t> &next) {
     for (std::size_t i : next) {
       Candidate &candidate = candidates[i];
-      Floors::StepFloor floor = leastTimes.stepOf(candidate.how);
-      candidate.bound = std::max(candidate.bound, floor.quick);
-      candidate.floors = std::move(floor.problem);
-      candidate.known =
-          candidate.floors ? Candidate::Known::floors : Candidate::Known::step;
+      Relaxation::StepBound lowerBound = relaxation.stepOf(candidate.config);
+      candidate.bound = std::max(candidate.bound, lowerBound.quick);
+      candidate.relaxed = std::move(lowerBound.problem);
+      candidate.level = candidate.relaxed ? Candidate::BoundLevel::relaxed
+                                          : Candidate::BoundLevel::step;
     }
   }
 
-  void simulateFloors(std::size_t index) {
+  void simulateRelaxation(std::size_t index) {
     Candidate &candidate = candidates[index];
     candidate.bound =
-        std::max(candidate.bound, stepSecondsOf(std::move(*candidate.floors)));
-    candidate.floors.reset();
-    candidate.known = Candidate::Known::step;
+        std::max(candidate.bound, stepSecondsOf(std::move(*candidate.relaxed)));
+    candidate.relaxed.reset();
+    candidate.level = Candidate::BoundLevel::step;
   }
 
-  // Each slot is always the same thread's, whichever is done first: what it
-  // finds in its cache is a function of the input, too.
-  template <typename Work> static void shareOut(std::size_t slots, Work work) {
-    together(std::min(slots, kThreads), [&](std::size_t thread) {
-      for (std::size_t slot = thread; slot < slots; slot += kThreads)
-        work(slot);
-    });
-  }
-
-  // A bound and a good plan of each, nothing spent on the gap between the two.
+  // Solves each configuration without closing the gap of its bound.
   void solveAll(const std::vector<std::size_t> &next, double limit) {
     std::vector<Answer> answers(next.size());
-    std::vector<std::vector<Seconds>> aroundOf;
-    aroundOf.reserve(next.size());
-    for (std::size_t i : next)
-      aroundOf.push_back(around(candidates[i].how));
-    shareOut(next.size(), [&](std::size_t slot) {
+    std::vector<std::vector<Seconds>> fillDrainOf(next.size());
+    for (std::size_t i = 0; i < next.size(); ++i)
+      fillDrainOf[i] = fillDrain(candidates[next[i]].config);
+    onThreads(kThreads, next.size(), [&](std::size_t slot, std::size_t) {
       const Candidate &candidate = candidates[next[slot]];
       Answer &one = answers[slot];
-      one.rejection.how = candidate.how;
+      one.rejection.config = candidate.config;
       one.rejection.reason = Rejection::Reason::bound;
       one.rejection.bound = candidate.bound;
-      one.planned =
-          solve(candidate.how, aroundOf[slot], {limit, 0}, slot, one.rejection);
+      one.planned = solve(candidate.config, fillDrainOf[slot], {limit, 0}, slot,
+                          one.rejection);
     });
     for (Answer &answer : answers)
-      take(std::move(answer));
+      settle(std::move(answer));
   }
 
   void exclude(const Candidate &candidate, Rejection::Reason reason) {
-    Rejection rejection{candidate.how, reason, candidate.bound, {}, false, {}};
+    Rejection rejection{
+        candidate.config, reason, candidate.bound, {}, false, {}};
     if (candidate.cuts)
-      excludeCuts(candidate.how, *candidate.cuts, std::move(rejection));
+      excludeCuts(candidate.config, *candidate.cuts, std::move(rejection));
     else
-      take({{}, std::move(rejection)});
+      settle({{}, std::move(rejection)});
   }
 
-  // The first that was not looked at stands for all of those.
-  void excludeCuts(const Parallelism &how, const OrderedCuts &ordered,
+  // Rejects the remaining cuts. The first of them stands for all.
+  void excludeCuts(const Parallelism &config, const OrderedCuts &ordered,
                    Rejection rejection) {
     std::vector<std::vector<int>> left(
         ordered.layers.begin() + static_cast<std::ptrdiff_t>(ordered.next),
         ordered.layers.end());
     if (ordered.layers.empty())
-      left = unevenCuts(layersOf(model), how.pp);
+      left = unevenCuts(layersOf(model), config.pp);
     if (left.empty())
       return;
     rejection.count = 0;
-    rejection.how = how;
+    rejection.config = config;
     for (auto cut = left.rbegin(); cut != left.rend(); ++cut) {
-      rejection.how.layers = std::move(*cut);
-      std::vector<int> counts = recomputeCounts(rejection.how, options);
+      rejection.config.layers = std::move(*cut);
+      std::vector<int> counts = recomputeCounts(rejection.config, options);
       rejection.count += std::ssize(counts);
-      // Who recomputes most needs least, who does least is the fastest.
-      rejection.how = withCount(
-          rejection.how, rejection.isFloor ? counts.back() : counts.front());
+      // The configuration that recomputes most needs least memory; the one that
+      // recomputes least is the fastest.
+      rejection.config =
+          withCount(rejection.config,
+                    rejection.isLowerBound ? counts.back() : counts.front());
     }
     result.candidates += rejection.count;
     openBound = std::min(openBound, rejection.bound.value);
     result.rejections.push_back(std::move(rejection));
   }
 
-  // To recompute more makes room at the cost of time: of no use where there was
-  // room enough, or where less was too slow.
-  void follow(const Answer &answer) {
-    const Parallelism &how =
-        answer.planned ? answer.planned->how : answer.rejection.how;
-    std::vector<int> counts = recomputeCounts(how, options);
-    auto next = std::ranges::find(counts, countOf(how)) + 1;
+  // Opens the next configuration that recomputes more. It saves memory at the
+  // cost of time, so it is useless where memory was no limit.
+  void recomputeMore(const Answer &answer) {
+    const Parallelism &config =
+        answer.planned ? answer.planned->config : answer.rejection.config;
+    std::vector<int> counts = recomputeCounts(config, options);
+    auto next = std::ranges::find(counts, countOf(config)) + 1;
     if (next == counts.end())
       return;
     if (answer.rejection.limited)
-      return openUp(withCount(how, *next), {}, {});
+      return push(withCount(config, *next), {}, {});
     Rejection rest = answer.rejection;
     rest.count = counts.end() - next;
-    rest.how = withCount(how, *next);
+    rest.config = withCount(config, *next);
     rest.reason = answer.planned ? Rejection::Reason::bound : rest.reason;
     result.rejections.push_back(std::move(rest));
   }
 
-  void take(Answer answer) {
+  void settle(Answer answer) {
     if (!closing)
-      follow(answer);
+      recomputeMore(answer);
     if (answer.planned && answer.planned->fits) {
       answer.planned->lowerBound =
           std::max(answer.planned->lowerBound, answer.rejection.bound);
-      if (answer.planned->time.step.value <= slowest()) {
+      if (answer.planned->time.step.value <= slowestAllowed()) {
         pool.push_back(std::move(*answer.planned));
         return;
       }
@@ -352,11 +360,11 @@ private:
     bool mayFit = answer.rejection.reason == Rejection::Reason::memory &&
                   answer.rejection.bound.value < kNever;
     if (mayFit && !closing) {
-      doubtful.push_back(std::move(answer));
+      unresolved.push_back(std::move(answer));
       return;
     }
-    // A candidate that room for its workspace could not be made for may still
-    // hold a plan that needs less of it: its bound alone says how fast.
+    // A configuration whose workspace could not be reserved may still hold a
+    // plan that needs less. Its bound alone says how fast that could be.
     if (answer.rejection.reason != Rejection::Reason::pins)
       openBound = std::min(openBound, answer.rejection.bound.value);
     if (answer.planned &&
@@ -379,26 +387,27 @@ private:
                                      });
   }
 
-  // Candidates that did not fit with the gap open may do with it closed.
-  void tryDoubtful() {
+  // Solves again, with the gap closed, the configurations that did not fit with
+  // the gap open.
+  void retryUnresolved() {
     closing = true;
-    std::ranges::stable_sort(doubtful, {}, [](const Answer &answer) {
+    std::ranges::stable_sort(unresolved, {}, [](const Answer &answer) {
       return answer.rejection.bound.value;
     });
-    for (Answer &answer : doubtful) {
-      if (answer.rejection.bound.value < bar() && !isStopped()) {
+    for (Answer &answer : unresolved) {
+      if (answer.rejection.bound.value < cutoff() && !isStopped()) {
         Rejection again = answer.rejection;
-        std::optional<PlannedCandidate> planned = solve(
-            again.how, around(again.how), {kNever, kManyPoints}, 0, again);
+        std::optional<PlannedCandidate> planned =
+            solve(again.config, fillDrain(again.config), {kNever, kManyPoints},
+                  0, again);
         if (planned && planned->fits)
           answer = {std::move(planned), std::move(again)};
       }
-      take(std::move(answer));
+      settle(std::move(answer));
     }
   }
 
-  // Second pass: while some candidates might still hold a faster plan than the
-  // fastest, close the gaps of those with the lowest bounds.
+  // Closes gaps while one of them may hide a plan faster than the incumbent.
   void closeGaps() {
     std::vector<bool> tried(pool.size(), false);
     while (!pool.empty() && !isStopped()) {
@@ -414,15 +423,14 @@ private:
       if (next.empty())
         return;
       std::vector<Answer> answers(next.size());
-      std::vector<std::vector<Seconds>> aroundOf;
-      aroundOf.reserve(next.size());
-      for (std::size_t i : next)
-        aroundOf.push_back(around(pool[i].how));
-      shareOut(next.size(), [&](std::size_t slot) {
+      std::vector<std::vector<Seconds>> fillDrainOf(next.size());
+      for (std::size_t i = 0; i < next.size(); ++i)
+        fillDrainOf[i] = fillDrain(pool[next[i]].config);
+      onThreads(kThreads, next.size(), [&](std::size_t slot, std::size_t) {
         const PlannedCandidate &gap = pool[next[slot]];
         answers[slot].rejection.bound = gap.lowerBound;
         answers[slot].planned =
-            solve(gap.how, aroundOf[slot], {best, kManyPoints}, slot,
+            solve(gap.config, fillDrainOf[slot], {best, kManyPoints}, slot,
                   answers[slot].rejection);
       });
       for (std::size_t slot = 0; slot < next.size(); ++slot) {
@@ -433,16 +441,15 @@ private:
   }
 
   static void narrow(PlannedCandidate &gap, Answer answer) {
-    Seconds known = gap.lowerBound;
+    Seconds level = gap.lowerBound;
     std::optional<PlannedCandidate> &closed = answer.planned;
-    // Given up: no plan there beats the best, which is all that matters.
     if (!closed || !closed->fits)
       gap.lowerBound = answer.rejection.bound;
     else if (closed->optimal || closed->time.step <= gap.time.step)
       gap = std::move(*closed);
     else
       gap.lowerBound = closed->lowerBound;
-    gap.lowerBound = std::max(gap.lowerBound, known);
+    gap.lowerBound = std::max(gap.lowerBound, level);
   }
 
   void conclude() {
@@ -455,15 +462,10 @@ private:
     result.optimal =
         !pool.empty() && pool.front().time.step.value <= openBound * (1 + 1e-9);
     countCandidates(result, std::ssize(pool));
-    // What does not enter the list is still accounted for.
-    for (std::size_t i = static_cast<std::size_t>(options.top); i < pool.size();
-         ++i)
-      result.rejections.push_back({pool[i].how,
-                                   Rejection::Reason::bound,
-                                   pool[i].lowerBound,
-                                   {},
-                                   false,
-                                   {}});
+    // Plans beyond the list are accounted for as rejections.
+    for (auto i = static_cast<std::size_t>(options.top); i < pool.size(); ++i)
+      result.rejections.push_back(rejectionOf(
+          pool[i].config, Rejection::Reason::bound, pool[i].lowerBound));
     if (static_cast<int>(pool.size()) > options.top)
       pool.resize(static_cast<std::size_t>(options.top));
     result.plans = std::move(pool);
@@ -475,14 +477,15 @@ private:
   const Machine &machine;
   const SearchOptions &options;
   Bounds bounds;
-  Floors leastTimes;
+  Relaxation relaxation;
   std::vector<Candidate> candidates;
-  std::set<std::pair<double, std::size_t>> open; ///< by bound; candidates
-  std::array<StageCache, kThreads> caches;       ///< one per thread
-  std::vector<Answer> doubtful;       ///< too large, but not shown to be
-  bool closing = false;               ///< the first pass is over
-  std::vector<PlannedCandidate> pool; ///< that fit, in the order solved
-  /// No plan of what was solved, or may fit after all, is faster.
+  /// By bound: indices of candidates.
+  std::set<std::pair<double, std::size_t>> open;
+  std::array<StageCache, kThreads> caches; ///< one per thread
+  std::vector<Answer> unresolved;     ///< no plan found that fits, and no proof
+  bool closing = false;               ///< whether the first pass is over
+  std::vector<PlannedCandidate> pool; ///< plans that fit, in the order solved
+  /// a lower bound over all that may still fit
   double openBound = kNever;
   SearchResult result;
 };

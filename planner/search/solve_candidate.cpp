@@ -1,13 +1,14 @@
-//===- solve_candidate.cpp - One way to share the devices out, exactly ----===//
+//===- solve_candidate.cpp - One configuration, solved exactly ------------===//
+
+#include "planner/search/solve_candidate.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "planner/index.h"
-#include "planner/search/pipeline_parts.h"
-#include "planner/search/search.h"
-#include "planner/search/segment_problem.h"
-#include "planner/search/stage_solver.h"
+#include "planner/search/price/price.h"
+#include "planner/search/segment/segment_problem.h"
+#include "planner/search/space/pipeline_parts.h"
 
 namespace mtplan::planner {
 
@@ -15,18 +16,19 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Where the sum of all times is only near what is asked for, there are many
-// sums to minimise, and little is gained by the last of each.
+// Limits the points of a Pareto front where the sum of all times only
+// approximates the step. Several sums are minimised then, and the last points
+// of each gain little.
 constexpr std::int64_t kFewPoints = 100'000;
 
-/// One way to lay out what stages hand on and share, solved.
+/// One layout between stages and one state of the shared parameters, solved.
 struct Attempt {
   std::optional<int> boundary, shared;
-  double weight = 1.0; ///< see Setting::besideWeight
+  double weight = 1.0; ///< see Setting::overlapWeight
   std::vector<const StageSolution *> stages;
   bool fits = true, optimal = true;
   Seconds step;
-  Seconds bound; ///< no plan of this kind is faster
+  Seconds bound; ///< no plan of this attempt is faster
   int fullestStage = 0;
 
   const MemoryUse &memory() const { return stages[at(fullestStage)]->memory; }
@@ -36,32 +38,32 @@ class CandidateSolver {
 public:
   CandidateSolver(const ModelGraph &g, const SearchOptions &o, const Machine &m,
                   const Parallelism &h, StageCache &c)
-      : graph(g), options(o), how(h), cache(c), setting(settingOf(o, m, h)),
+      : graph(g), options(o), config(h), cache(c), setting(settingOf(o, m, h)),
         hidesTraffic(hidesReplicaTraffic(o, h)),
         adds(h.pp == 1 && !hidesTraffic && setting.updateAddsUp) {
     std::vector<PipelinePart> parts = pipelineParts(g, h.layers);
-    held.resize(at(how.pp));
+    held.resize(at(config.pp));
     for (std::size_t part = 0; part < parts.size(); ++part)
-      held[part % at(how.pp)].push_back(parts[part]);
+      held[part % at(config.pp)].push_back(parts[part]);
   }
 
   std::optional<PlannedCandidate>
-  run(const CandidateFloors &floors, SolveLimits limits, Rejection &rejection) {
-    bar = limits.stopAbove;
-    around = floors.around;
-    around.resize(at(how.pp));
-    const Seconds floor = rejection.bound;
-    // What the caller cannot use is known before the step is simulated only
-    // where all streams' time simply adds up.
+  run(const CandidateBounds &bounds, SolveLimits limits, Rejection &rejection) {
+    cutoff = limits.stopAbove;
+    fillDrain = bounds.fillDrain;
+    fillDrain.resize(at(config.pp));
+    const Seconds lowerBound = rejection.bound;
+    // Only where all streams' times add up is it known before the simulation
+    // that a plan is too slow.
     if (!adds) {
       limits.stopAbove = kNever;
       limits.points = std::min(limits.points, kFewPoints);
     }
     rejection.reason = Rejection::Reason::pins;
-    for (const BoundaryFloor &boundary : floors.boundaries) {
-      // No better than what there is, or than the caller can use.
-      Seconds least = std::max(floor, boundary.floor);
-      if (least.value >= ofInterest()) {
+    for (const BoundaryBound &boundary : bounds.boundaries) {
+      // Skips a layout whose bound exceeds the incumbent or the cutoff.
+      Seconds least = std::max(lowerBound, boundary.lowerBound);
+      if (least.value >= currentCutoff()) {
         bound = std::min(bound, least);
         if (!best)
           rejection.reason = Rejection::Reason::bound;
@@ -79,12 +81,13 @@ public:
   }
 
 private:
-  // Strategies are the best for a step in which all adds up. Where some of it
-  // may go on beside the rest, those for a step in which that costs nothing
-  // come first: they give the bound, and of a step in between, mostly one of
-  // the two is best. A weight in between gives both again where they lie far
-  // apart. All there is to be gained is what is exposed: a little is left
-  // alone. Returns a step that no plan of this boundary beats.
+  // Solves one layout between stages; returns a step that no plan with it
+  // beats. The strategies minimise a sum of times, which is the step only if
+  // nothing overlaps. Where something overlaps, weight 0 (overlapped work is
+  // free) comes first and gives the bound; weight 1 comes next, because one of
+  // the two is mostly best; a weight between them follows if the two lie far
+  // apart. At most the exposed time can be gained, so a small exposed time ends
+  // the attempts.
   Seconds attemptAll(std::optional<int> boundary, Seconds least,
                      SolveLimits limits, Rejection &rejection) {
     Attempt one;
@@ -94,7 +97,7 @@ private:
     exposed = 1.0;
     for (auto [weight, worthwhile] :
          {std::pair{0.0, 0.0}, std::pair{1.0, 0.002}, std::pair{0.125, 0.05}}) {
-      if (least.value * (1 + 1e-9) >= ofInterest() || exposed < worthwhile)
+      if (least.value * (1 + 1e-9) >= currentCutoff() || exposed < worthwhile)
         break;
       one.weight = weight;
       least = attemptShared(one, least, limits, rejection);
@@ -102,9 +105,9 @@ private:
     return least;
   }
 
-  // With every stage free to choose, parameters that several hold may come out
-  // alike; then nothing is lost by asking for it. Else the states that were
-  // chosen are tried, one for all; the bound is that of the free choice.
+  // Lets every stage choose the states of shared parameters freely. If the
+  // stages agree, nothing is lost by the constraint; otherwise each state that
+  // was chosen is tried for all stages. The bound is that of the free choice.
   Seconds attemptShared(Attempt one, Seconds least, SolveLimits limits,
                         Rejection &rejection) {
     least = attempt(one, least, limits, rejection);
@@ -123,36 +126,38 @@ private:
     return least;
   }
 
-  // What a stage computes, C, stands in a row, and the step takes at least that
-  // and `around` it. If what has the weight w, T, stands in a row with it, also
-  // C + T, but not around it; else at least T. So it takes no less than any
-  // mean of the two, of which this one is made of the least C + w T.
+  // Returns a lower bound of the step. Let C be what the stage computes, T the
+  // overlappable time with weight w, and F the fill and drain time. The step
+  // takes at least C + F, and at least C + T if T runs in sequence with C, else
+  // at least T. So it takes at least every mean of these, and this one follows
+  // from the least C + w T.
   Seconds boundOf(const Attempt &one, const StageSolution &solution,
                   int stage) const {
     double w = one.weight;
-    Seconds before = around[at(stage)];
+    Seconds before = fillDrain[at(stage)];
     return hidesTraffic ? (solution.lowerBound + before) / (1.0 + w)
                         : solution.lowerBound + before * (1.0 - w);
   }
 
-  // Solves all stages; leaves what came of it in `tried`, or why nothing did.
+  // Solves all stages. Leaves the outcome in `tried`, or the reason why there
+  // is none in `rejection`.
   Seconds attempt(Attempt one, Seconds least, SolveLimits limits,
                   Rejection &rejection) {
     one.bound = least;
     Setting here = settingOfAttempt(one);
-    for (int stage = 0; stage < how.pp; ++stage) {
-      here.recomputeShare = recomputeShareOf(how, stage);
+    for (int stage = 0; stage < config.pp; ++stage) {
+      here.recomputeShare = recomputeShareOf(config, stage);
       const StageSolution &solution =
-          StageSolver(graph, here, how, cache)
-              .solve(copiesOf(graph, held[at(stage)]), inFlightOf(how, stage),
-                     limits);
+          StageSolver(graph, here, config, cache)
+              .solve(repeatsOf(graph, held[at(stage)]),
+                     inFlightOf(config, stage), limits);
       if (solution.outcome == StageSolution::Outcome::illegal)
         return {kNever};
       limited = limited || solution.limited;
-      // +infinity where the stage cannot fit.
+      // The bound is +infinity where the stage cannot fit.
       one.bound = std::max(one.bound, boundOf(one, solution, stage));
       if (solution.outcome == StageSolution::Outcome::abandoned ||
-          (!adds && one.bound.value >= ofInterest() &&
+          (!adds && one.bound.value >= currentCutoff() &&
            one.bound.value < kNever)) {
         rejection.reason = Rejection::Reason::bound;
         return one.bound;
@@ -165,8 +170,8 @@ private:
         one.fullestStage = stage;
     }
     if (one.fits) {
-      StepProblem problem =
-          stepProblemOf(graph, pricedParts(one), here, how, options.overlaps);
+      StepProblem problem = stepProblemOf(graph, pricedParts(one), here, config,
+                                          options.overlaps);
       one.step = stepSecondsOf(problem);
       if (!adds && one.weight == 0.0)
         exposed = 1.0 - stepSecondsOf(alone(std::move(problem))) / one.step;
@@ -175,12 +180,13 @@ private:
     return tried.back().bound;
   }
 
-  // Slower plans are neither the candidate's best nor of use to the caller.
-  double ofInterest() const {
-    return best && best->fits ? std::min(bar, best->step.value) : bar;
+  // Slower plans neither improve the configuration's best plan nor serve the
+  // caller.
+  double currentCutoff() const {
+    return best && best->fits ? std::min(cutoff, best->step.value) : cutoff;
   }
 
-  // Without what the weight is of.
+  // Returns the problem without the work that `weight` applies to.
   static StepProblem alone(StepProblem problem) {
     for (StageTimes &stage : problem.stages) {
       stage.update = {};
@@ -193,12 +199,12 @@ private:
     return problem;
   }
 
-  // Of parameters that several stages hold: what the last attempt kept them in,
-  // by number among their states, each once.
+  // Returns the states that the last attempt chose for parameters of several
+  // stages, as indices, each once.
   std::vector<int> chosenStates() const {
     std::vector<int> chosen;
     for (std::size_t p = 0; p < graph.parameters.size(); ++p) {
-      if (how.pp == 1 || tried.empty() || !graph.parameters[p].shared)
+      if (config.pp == 1 || tried.empty() || !graph.parameters[p].shared)
         continue;
       std::vector<ParameterState> states =
           parameterStates(graph, static_cast<int>(p), setting);
@@ -223,18 +229,18 @@ private:
     Setting here = setting;
     here.boundary = one.boundary;
     here.sharedState = one.shared;
-    here.besideWeight = one.weight;
+    here.overlapWeight = one.weight;
     return here;
   }
 
   PricedParts pricedParts(const Attempt &one) const {
-    PricedParts parts(at(how.pp * how.virtualStages));
+    PricedParts parts(at(config.pp * config.virtualStages));
     for (std::size_t stage = 0; stage < held.size(); ++stage) {
       const StageSolution &solution = *one.stages[stage];
-      auto shares = dealOut(graph, solution.runs, held[stage]);
+      auto shares = splitRuns(graph, solution.runs, held[stage]);
       for (std::size_t chunk = 0; chunk < shares.size(); ++chunk)
-        for (const Share &share : shares[chunk])
-          parts[chunk * at(how.pp) + stage].push_back(
+        for (const RunSlice &share : shares[chunk])
+          parts[chunk * at(config.pp) + stage].push_back(
               {&solution.runs[at(share.run)], &solution.times[at(share.run)],
                share.count});
     }
@@ -243,22 +249,23 @@ private:
 
   PlannedCandidate assemble(Rejection &rejection) const {
     PlannedCandidate candidate;
-    candidate.how = how;
-    candidate.parts.resize(at(how.pp * how.virtualStages));
+    candidate.config = config;
+    candidate.parts.resize(at(config.pp * config.virtualStages));
     for (std::size_t stage = 0; stage < held.size(); ++stage) {
       const StageSolution &solution = *best->stages[stage];
-      auto shares = dealOut(graph, solution.runs, held[stage]);
+      auto shares = splitRuns(graph, solution.runs, held[stage]);
       for (std::size_t chunk = 0; chunk < shares.size(); ++chunk)
-        for (const Share &share : shares[chunk]) {
+        for (const RunSlice &share : shares[chunk]) {
           SegmentPlan plan = solution.runs[at(share.run)];
           plan.first = share.first;
           plan.count = share.count;
-          candidate.parts[chunk * at(how.pp) + stage].push_back(
+          candidate.parts[chunk * at(config.pp) + stage].push_back(
               std::move(plan));
         }
     }
-    candidate.time = priceStep(graph, pricedParts(*best),
-                               settingOfAttempt(*best), how, options.overlaps);
+    candidate.time =
+        priceStep(graph, pricedParts(*best), settingOfAttempt(*best), config,
+                  options.overlaps);
     candidate.memory = best->memory();
     for (const StageSolution *stage : best->stages)
       candidate.memory.host =
@@ -282,66 +289,60 @@ private:
 
   const ModelGraph &graph;
   const SearchOptions &options;
-  const Parallelism &how;
+  const Parallelism &config;
   StageCache &cache;
-  Setting setting;      ///< nothing said of boundaries and shared states
-  bool hidesTraffic;    ///< of parameters and gradients, beside compute
-  bool adds;            ///< all streams' time adds up to the step
-  bool limited = false; ///< some stage, by memory
+  Setting setting;      ///< without boundary and shared state
+  bool hidesTraffic;    ///< parameter and gradient traffic overlaps compute
+  bool adds;            ///< all streams' times add up to the step
+  bool limited = false; ///< whether memory limited some stage
   std::vector<std::vector<PipelinePart>> held; ///< by stage
-  std::vector<Attempt> tried;                  ///< with one boundary
+  std::vector<Attempt> tried; ///< with one layout between stages
   std::optional<Attempt> best;
-  Seconds bound{kNever};       ///< of all boundaries
-  double bar = kNever;         ///< slower plans are of no interest
-  std::vector<Seconds> around; ///< see CandidateFloors
-  /// Of the step of weight 0, the share that what has the weight adds.
+  Seconds bound{kNever};          ///< over all layouts between stages
+  double cutoff = kNever;         ///< slower plans are useless to the caller
+  std::vector<Seconds> fillDrain; ///< see CandidateBounds
+  /// The share of the step that the overlappable work adds at weight 0.
   double exposed = 1.0;
 };
 
 } // namespace
 
-std::vector<SegmentPlan> PlannedCandidate::plans() const {
-  std::vector<SegmentPlan> all;
-  for (const std::vector<SegmentPlan> &part : parts)
-    all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
-
-// Between stages all values lie alike; within one they may lie as they will.
-// Split ones first, which are mostly better: the rest is then soon given up.
+// Between stages all values have one layout; within a stage each has its own.
+// Split layouts come first because they are mostly better and let the rest be
+// pruned early.
 std::vector<std::optional<int>> boundariesOf(const ModelGraph &graph,
-                                             const Parallelism &how) {
-  if (how.pp == 1)
+                                             const Parallelism &config) {
+  if (config.pp == 1)
     return {std::nullopt};
   std::vector<std::optional<int>> all;
   std::size_t dims = 0;
   for (const SegmentGraph &segment : graph.segments)
     for (int tensor : segment.carriedIn)
       dims = std::max(dims, segment.tensors[at(tensor)].shape.size());
-  for (std::size_t d = 0; how.tp > 1 && d < dims; ++d)
+  for (std::size_t d = 0; config.tp > 1 && d < dims; ++d)
     all.emplace_back(static_cast<int>(d));
-  all.emplace_back(kWhole);
+  all.emplace_back(kReplicated);
   return all;
 }
 
 std::optional<PlannedCandidate>
 solveCandidate(const ModelGraph &graph, const SearchOptions &options,
-               const Machine &machine, const Parallelism &how,
-               const CandidateFloors &floors, SolveLimits limits,
+               const Machine &machine, const Parallelism &config,
+               const CandidateBounds &bounds, SolveLimits limits,
                StageCache &cache, Rejection &rejection) {
   cache.trim();
-  return CandidateSolver(graph, options, machine, how, cache)
-      .run(floors, limits, rejection);
+  return CandidateSolver(graph, options, machine, config, cache)
+      .run(bounds, limits, rejection);
 }
 
 std::optional<PlannedCandidate>
 solveCandidate(const ModelGraph &graph, const SearchOptions &options,
-               const Machine &machine, const Parallelism &how,
+               const Machine &machine, const Parallelism &config,
                SolveLimits limits, StageCache &cache, Rejection &rejection) {
-  CandidateFloors floors;
-  for (std::optional<int> boundary : boundariesOf(graph, how))
-    floors.boundaries.push_back({boundary, {}});
-  return solveCandidate(graph, options, machine, how, floors, limits, cache,
+  CandidateBounds bounds;
+  for (std::optional<int> boundary : boundariesOf(graph, config))
+    bounds.boundaries.push_back({boundary, {}});
+  return solveCandidate(graph, options, machine, config, bounds, limits, cache,
                         rejection);
 }
 

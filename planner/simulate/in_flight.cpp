@@ -1,4 +1,4 @@
-//===- in_flight.cpp - What a stage keeps for its backwards ---------------===//
+//===- in_flight.cpp - The activations that a stage saves -----------------===//
 
 #include "planner/simulate/in_flight.h"
 
@@ -18,10 +18,10 @@ bool splitsBackward(const std::vector<Task> &order) {
 InFlight inFlight(const ScheduleShape &shape, int stage) {
   int total = shape.microBatches * shape.chunks;
   InFlight most;
-  // Steady state holds one more than warm-up: it starts with a forward.
-  most.whole = std::min(total, warmUp(shape, stage) + 1);
+  // The steady state starts with a forward and holds one more than warm-up.
+  most.full = std::min(total, warmUp(shape, stage) + 1);
   if (shape.kind == ScheduleKind::zeroBubble)
-    most.weightOnly = std::min(stage, total - most.whole);
+    most.weightOnly = std::min(stage, total - most.full);
   return most;
 }
 
@@ -31,10 +31,10 @@ InFlight inFlight(const std::vector<Task> &order) {
   for (const Task &task : order) {
     switch (task.kind) {
     case TaskKind::forward:
-      ++now.whole;
+      ++now.full;
       break;
     case TaskKind::backward:
-      --now.whole;
+      --now.full;
       now.weightOnly += split ? 1 : 0;
       break;
     case TaskKind::weightGradient:
@@ -54,10 +54,10 @@ Bytes peakActivations(const std::vector<Task> &order,
     const Activations &held = chunks[task.chunk];
     switch (task.kind) {
     case TaskKind::forward:
-      now += held.whole;
+      now += held.full;
       break;
     case TaskKind::backward:
-      now = now - held.whole;
+      now = now - held.full;
       if (split)
         now += held.weightOnly;
       break;

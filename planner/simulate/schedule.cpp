@@ -1,4 +1,4 @@
-//===- schedule.cpp - The order in which a pipeline's stages work ---------===//
+//===- schedule.cpp - The order of a pipeline's tasks ---------------------===//
 
 #include "planner/simulate/schedule.h"
 
@@ -8,9 +8,10 @@
 namespace mtplan::planner {
 namespace {
 
-/// Which (chunk, micro-batch) a stage's n-th forward or backward is about:
-/// groups of p micro-batches go through all chunks before the next group does,
-/// backwards through the chunks in reverse. One chunk: the n-th micro-batch.
+/// Returns the (chunk, micro-batch) of a stage's n-th forward or backward:
+/// groups of p micro-batches pass all chunks before the next group does,
+/// backwards through the chunks in reverse. With one chunk it is the n-th
+/// micro-batch.
 Task nthTask(const ScheduleShape &shape, TaskKind kind, int n) {
   if (shape.chunks == 1)
     return {kind, 0, n};
@@ -33,7 +34,8 @@ void appendAlternating(const ScheduleShape &shape, int stage,
                        std::vector<Task> &order) {
   int total = shape.microBatches * shape.chunks;
   int ahead = warmUp(shape, stage);
-  // By how many micro-batches a weight's gradient comes after its input's.
+  // The number of micro-batches by which a weight's gradient trails its
+  // input's.
   int behind = std::min(stage, total);
   bool split = shape.kind == ScheduleKind::zeroBubble;
   for (int n = 0; n < ahead; ++n)
@@ -95,7 +97,8 @@ std::vector<std::string> check(const ScheduleShape &shape) {
                      std::to_string(shape.microBatches) +
                      "; nearest: " + nearest);
   }
-  // Tasks are counted in int; each is up to three, and a send beside.
+  // Tasks are counted in int; a micro-batch has up to three per chunk, and a
+  // send with each.
   double tasks = double(shape.stages) * shape.chunks * shape.microBatches;
   constexpr std::int64_t kMost = std::numeric_limits<int>::max() / 8;
   if (tasks > double(kMost))

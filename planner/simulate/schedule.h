@@ -1,4 +1,4 @@
-//===- schedule.h - The order in which a pipeline's stages work -*- C++ -*-===//
+//===- schedule.h - The order of a pipeline's tasks -------------*- C++ -*-===//
 //
 // A pipeline of p stages (groups of ranks), each holding v chunks of
 // consecutive segments: chunk c of stage i is the (c * p + i)-th part of the
@@ -58,15 +58,15 @@ struct ScheduleShape {
 /// One order of tasks per stage.
 using Schedule = std::vector<std::vector<Task>>;
 
-/// Why a shape has no schedule, a sentence each, with both numbers and the
-/// nearest values that would do. Empty: it has one.
+/// Returns why a shape has no schedule, a sentence each, with both numbers and
+/// the nearest values that are possible; empty if it has one.
 std::vector<std::string> check(const ScheduleShape &shape);
 
-/// Tasks of a stage before its steady state of one forward, one backward: only
-/// forwards. At most microBatches * chunks.
+/// Returns the tasks of a stage before its steady state of one forward, one
+/// backward: forwards alone. At most microBatches * chunks.
 int warmUp(const ScheduleShape &shape, int stage);
 
-/// The schedule of a shape that passes check().
+/// Returns the schedule of a shape that passes check().
 Schedule scheduleOf(const ScheduleShape &shape);
 
 } // namespace mtplan::planner

@@ -1,4 +1,4 @@
-//===- schedule_check.cpp - Does a schedule run to its end? ---------------===//
+//===- schedule_check.cpp - Whether a schedule runs to its end ------------===//
 
 #include "planner/simulate/schedule_check.h"
 
@@ -25,7 +25,7 @@ std::string at(int stage, const Task &task) {
   return describe(task) + ", of stage " + std::to_string(stage);
 }
 
-/// Tasks that are missing, there twice or unknown.
+/// Reports tasks that are missing, repeated or unknown.
 std::vector<std::string> checkTasks(const ScheduleShape &shape,
                                     const Schedule &schedule) {
   TaskNumbers numbers(shape);
@@ -58,9 +58,9 @@ std::vector<std::string> checkTasks(const ScheduleShape &shape,
   return errors;
 }
 
-/// Per sender the messages of a kind in the order of the channel's other end:
-/// a stage sends what it makes to one stage, and receives from one. All a
-/// stage sends goes to its neighbour, so one sender is one channel.
+/// Returns per sender the messages of a kind in the order of the channel's
+/// other end. A stage sends its results to one stage and receives from one, its
+/// neighbour, so one sender is one channel.
 std::vector<std::string> checkChannels(const ScheduleShape &shape,
                                        const Schedule &schedule) {
   TaskNumbers numbers(shape);
@@ -96,7 +96,7 @@ std::vector<std::string> checkChannels(const ScheduleShape &shape,
   return errors;
 }
 
-/// Runs the tasks as far as they go.
+/// Executes the tasks until none can run.
 std::vector<std::string> checkProgress(const ScheduleShape &shape,
                                        const Schedule &schedule) {
   TaskNumbers numbers(shape);

@@ -1,9 +1,9 @@
-//===- schedule_check.h - Does a schedule run to its end? -------*- C++ -*-===//
+//===- schedule_check.h - Whether a schedule runs to its end ----*- C++ -*-===//
 //
-// Stages talk through channels: one for activations and one for gradients from
-// each stage to each other. Sending never waits; a message is received only
-// when it is the oldest of its channel, so both ends must agree on the order.
-// A schedule that passes finishes whatever the durations are.
+// Stages communicate through channels: one for activations and one for
+// gradients from each stage to each other. Sending never waits; a message is
+// received only when it is the oldest of its channel, so both ends must agree
+// on the order. A schedule that passes finishes whatever the durations are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +20,9 @@ namespace mtplan::planner {
 /// "forward of micro-batch 3, chunk 1"
 std::string describe(const Task &task);
 
-/// What is wrong with a schedule of `shape`, a sentence each: a task that is
-/// missing, there twice or unknown; else two ends of a channel that disagree;
-/// else a deadlock. Empty: every task runs. O(tasks).
+/// Returns what is wrong with a schedule of `shape`, a sentence each: a task
+/// that is missing, repeated or unknown; else two ends of a channel that
+/// disagree; else a deadlock. Empty: every task runs. O(tasks).
 std::vector<std::string> checkSchedule(const ScheduleShape &shape,
                                        const Schedule &schedule);
 

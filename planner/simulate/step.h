@@ -3,10 +3,10 @@
 // All ranks of a stage do the same at the same time, so a stage is one set of
 // streams: compute, sends to the next part and to the one before, data-parallel
 // collectives, and the host's three (gradients down, update, parameters up).
-// What does not overlap runs on the compute stream instead. A send occupies its
-// sender and takes no time of its receiver but the wait.
+// Work that does not overlap runs on the compute stream instead. A send
+// occupies its sender; its receiver only waits.
 //
-// The step starts with all streams free and ends with the last task.
+// The step starts with all streams idle and ends with the last task.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,14 +24,14 @@
 
 namespace mtplan::planner {
 
-/// `count` equal segments in a row. Parameters are gathered and gradients
-/// reduced one segment at a time, each while its neighbours compute. Times are
-/// of one segment, and of one micro-batch where they depend on it.
+/// `count` equal segments in sequence. Parameters are gathered and gradients
+/// reduced one segment at a time, while its neighbours compute. Times are of
+/// one segment, and of one micro-batch where they depend on it.
 struct SliceTimes {
   int count = 1;
   Seconds forward;
   Seconds backward;       ///< all of it, recomputation included
-  Seconds weightGradient; ///< the part of `backward` that zero-bubble puts off
+  Seconds weightGradient; ///< the part of `backward` that zero-bubble postpones
   Seconds gather;         ///< of parameters over the replicas; 0: none
   Seconds reduce;         ///< of gradients over the replicas; 0: none
 };
@@ -40,13 +40,13 @@ struct ChunkTimes {
   std::vector<SliceTimes> slices; ///< in the model's order
   Seconds sendForward;            ///< of its output, to the next part
   Seconds sendBackward; ///< of its input's gradient, to the part before
-  /// Offload, once a step: gradients to the host, the optimizer's update there,
+  /// Offload once a step: gradients to the host, the optimizer's update there,
   /// parameters back.
   Seconds down, hostUpdate, up;
 };
 
-/// Which of StepProblem::links a stage's traffic is on; kNoLink: one of its
-/// own.
+/// The indices into StepProblem::links of a stage's traffic; kNoLink is a link
+/// of its own.
 struct StageLinks {
   int sendForward = kNoLink, sendBackward = kNoLink;
   int data = kNoLink;
@@ -61,20 +61,21 @@ struct StageTimes {
 
 enum class GatherRule : std::uint8_t {
   beforeStep,  ///< once, before each segment's first forward (ZeRO-1, 2)
-  afterUpdate, ///< once, when the update is done (the same, not overlapped)
+  afterUpdate, ///< once, after the update (the same, not overlapped)
   eachUse,     ///< before each forward and each backward (ZeRO-3)
 };
 
 enum class ReduceRule : std::uint8_t {
   onceAStep,      ///< after the last micro-batch's backward
-  eachMicroBatch, ///< ZeRO-2, 3: gradients are never kept whole
+  eachMicroBatch, ///< ZeRO-2, 3: full gradients are never stored
 };
 
-/// What runs beside compute, on streams of its own.
+/// The work that overlaps compute, on streams of its own.
 struct Overlaps {
   bool pointToPoint = true;
   bool gather = true; ///< eachUse, beforeStep
-  bool reduce = true; ///< not: once a step is after the last backward of all
+  /// Otherwise the reduction once a step follows the last backward.
+  bool reduce = true;
   bool down = true, hostUpdate = true, up = true;
 };
 
@@ -84,13 +85,13 @@ struct StepProblem {
   GatherRule gather = GatherRule::beforeStep;
   ReduceRule reduce = ReduceRule::onceAStep;
   Overlaps overlap;
-  /// eachUse: how many segments may be gathered ahead of the one computing.
+  /// For eachUse: how many segments may be gathered ahead of the one computing.
   int prefetch = 1;
   /// All-reduce of a tied embedding's gradient between the first stage's first
-  /// segment and the last one's last; not with one stage.
+  /// segment and the last one's last; unused with one stage.
   Seconds tied;
   int tiedLink = kNoLink;
-  /// No stage updates before all gradients are there and their norm is known.
+  /// Whether every update waits for all gradients and their norm.
   bool clipsGradients = false;
   Seconds gradientNorm;
   std::vector<std::string> links; ///< names of links that traffic can share
@@ -113,7 +114,7 @@ enum class StepRole : std::uint8_t {
 };
 const char *nameOf(StepRole role);
 
-/// What a task of the timeline is.
+/// The meaning of a task of the timeline.
 struct StepTask {
   StepRole role = StepRole::forward;
   bool onCompute = false; ///< on the stage's compute stream
@@ -123,16 +124,17 @@ struct StepTask {
   int segment = -1;       ///< of the chunk; -1: all
 };
 
-/// Where a stage's time goes. The sum of all is the step.
+/// Where a stage's time goes. The members add up to the step.
 struct StageUse {
-  Seconds busy;                ///< forward and backward
-  Seconds update;              ///< on the device
-  Seconds exposedPointToPoint; ///< waits for, or spent on, sends
-  Seconds exposedData;         ///< the same of gathers and reduces
-  Seconds exposedSync;         ///< tied embedding and norm of gradients
-  Seconds exposedHost;         ///< offload
-  Seconds bubble;              ///< waits for other stages' work
-  InFlight inFlight;           ///< of activations, at its peak
+  Seconds busy;   ///< forward and backward
+  Seconds update; ///< on the device
+  /// Waiting for sends, or sending on the compute stream.
+  Seconds exposedPointToPoint;
+  Seconds exposedData; ///< the same of gathers and reduces
+  Seconds exposedSync; ///< tied embedding and norm of gradients
+  Seconds exposedHost; ///< offload
+  Seconds bubble;      ///< waits for other stages' work
+  InFlight inFlight;   ///< of activations, at its peak
 };
 
 struct StepResult {
@@ -144,9 +146,9 @@ struct StepResult {
   std::vector<StepTask> tasks; ///< what they are
 };
 
-/// What is wrong with a problem, a sentence each: the shape, sizes of lists,
-/// links that have no name, times that are not finite and >= 0, gradients of
-/// weights that take longer than the backward they are part of.
+/// Returns what is wrong with a problem, a sentence each: the shape, sizes of
+/// lists, links without a name, times that are not finite and >= 0, weight
+/// gradients that take longer than the backward they are part of.
 std::vector<std::string> check(const StepProblem &problem);
 
 /// Simulates a problem that passes check() with a schedule that passes
@@ -154,7 +156,7 @@ std::vector<std::string> check(const StepProblem &problem);
 /// \throws std::invalid_argument if the schedule does not finish.
 StepResult simulateStep(const StepProblem &problem, const Schedule &schedule);
 
-/// StepResult::step alone, in about half the time.
+/// Returns StepResult::step alone, in about half the time.
 Seconds stepSeconds(const StepProblem &problem, const Schedule &schedule);
 
 } // namespace mtplan::planner

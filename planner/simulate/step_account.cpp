@@ -68,7 +68,7 @@ private:
       trailing[tasks[task].stage].push_back(task);
   }
 
-  /// Accounts for the stage's time from when it was free until `until`, in
+  /// Accounts for the stage's time from when it was idle until `until`, in
   /// which it waited for `needs`.
   void wait(int stage, std::vector<int> &needs, Seconds until) {
     Seconds now = free[stage];
@@ -85,7 +85,7 @@ private:
       Seconds finish = timeline.finish[need];
       if (!(now < finish))
         continue;
-      // Work of another stage counts as bubble though it is under way.
+      // Another stage's work counts as bubble even while it runs.
       bool elsewhere = tasks[need].role <= StepRole::weightGradient &&
                        tasks[need].stage != stage;
       Seconds ready = elsewhere ? finish : readyTime(need);

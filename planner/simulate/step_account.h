@@ -7,10 +7,9 @@
 
 namespace mtplan::planner {
 
-/// Splits each stage's step by what its compute stream does, and while it does
-/// nothing by what it waits for: a task it needs is under way (that task's
-/// kind), or what that task needs is not there yet (bubble). `inFlight` is left
-/// as it is.
+/// Splits each stage's step by what its compute stream does and, while that is
+/// idle, by what it waits for: a running task that it needs (by that task's
+/// kind), or the inputs of that task (bubble). `inFlight` is not set.
 std::vector<StageUse> accountOf(const StepProblem &problem,
                                 const TaskGraph &graph,
                                 const std::vector<StepTask> &tasks,

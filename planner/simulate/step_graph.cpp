@@ -5,9 +5,78 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "planner/simulate/step_builder.h"
+#include "planner/simulate/step_streams.h"
+#include "planner/simulate/task_numbers.h"
 
 namespace mtplan::planner {
+
+namespace {
+
+constexpr int kNoTask = -1;
+
+/// A stage's progress through its order.
+struct StageProgress {
+  std::size_t next = 0; ///< position of the first task not added yet
+  /// Uses of gathered segments, as tasks, and the gathers that serve them.
+  /// Gathers run ahead of uses.
+  std::vector<int> uses, gathers;
+  std::size_t gatherPosition = 0; ///< position of the task to gather for next
+  int gatherSlice = 0;            ///< and its segment, in the task's order
+};
+
+class StepBuilder {
+public:
+  StepBuilder(const StepProblem &theProblem, const Schedule &theSchedule,
+              StepGraph &theResult, bool describe)
+      : problem(theProblem), schedule(theSchedule), result(theResult),
+        streams(theProblem, theResult, describe), numbers(theProblem.shape),
+        finalKind(theProblem.shape.kind == ScheduleKind::zeroBubble
+                      ? TaskKind::weightGradient
+                      : TaskKind::backward),
+        arrived(numbers.count(), kNoTask), done(numbers.count(), 0),
+        progress(theProblem.shape.stages), parts(numbers.partCount()) {}
+
+  void run();
+
+private:
+  /// The state of one virtual stage.
+  struct Part {
+    int gathersBefore = kNoTask; ///< first of its segments' gathers, beforeStep
+    bool forwardSeen = false;
+    int gradientsLeft = 0; ///< micro-batches whose gradients are missing
+    int reduced = kNoTask; ///< task after which all its gradients are complete
+    /// The same for its last segment, the first to finish.
+    int lastSegment = kNoTask;
+  };
+
+  void gatherBeforeStep();
+  bool isReady(int stage, const Task &task) const;
+  void addTask(int stage, const Task &task);
+  bool gathersEachUse(int stage, const Task &task) const;
+  int slicesOf(int stage, const Task &task) const;
+  void gatherAhead(int stage);
+  void reduce(int stage, const Task &task, int segment, int after);
+  void send(int stage, const Task &task, int after);
+  void finishStep();
+  void reduceAfterAll(int stage, int chunk);
+  void updateStage(int stage);
+
+  Part &partOf(int stage, int chunk) {
+    return parts[std::size_t(chunk) * problem.shape.stages + stage];
+  }
+
+  const StepProblem &problem;
+  const Schedule &schedule;
+  StepGraph &result;
+  StepStreams streams;
+  TaskNumbers numbers;
+  TaskKind finalKind; ///< after which a micro-batch's gradients are complete
+  std::vector<int> arrived; ///< by task number: what its receiver waits for
+  std::vector<char> done;   ///< by task number
+  std::vector<StageProgress> progress;
+  std::vector<Part> parts;
+  int tied = kNoTask, norm = kNoTask; ///< tasks
+};
 namespace {
 
 StepRole roleOf(TaskKind kind) {
@@ -41,7 +110,7 @@ void StepBuilder::run() {
     part.gradientsLeft = problem.shape.microBatches;
   if (problem.gather == GatherRule::beforeStep)
     gatherBeforeStep();
-  // Stages go as far as they can; a message wakes its receiver.
+  // Each stage runs until it must wait; a message wakes its receiver.
   std::vector<int> awake(schedule.size());
   for (std::size_t i = 0; i < awake.size(); ++i)
     awake[i] = int(awake.size() - 1 - i);
@@ -99,11 +168,11 @@ bool StepBuilder::isReady(int stage, const Task &task) const {
 void StepBuilder::addTask(int stage, const Task &task) {
   int number = numbers.partOf(stage, task);
   Part &part = parts[number];
-  const SegmentTimes &whole = streams.chunk(stage, task.chunk);
+  const SegmentTimes &chunk = streams.chunk(stage, task.chunk);
   bool gathers = gathersEachUse(stage, task);
   bool ahead = gathers && problem.overlap.gather;
   if (gathers && !ahead)
-    streams.add(StepRole::gather, stage, whole.gather, {}, task.chunk,
+    streams.add(StepRole::gather, stage, chunk.gather, {}, task.chunk,
                 task.microBatch);
 
   int feeder = numbers.feederOf(task.kind, number);
@@ -111,14 +180,14 @@ void StepBuilder::addTask(int stage, const Task &task) {
                   ? kNoTask
                   : arrived[numbers.of(task.kind, feeder, task.microBatch)];
   bool first = task.kind == TaskKind::forward && !part.forwardSeen;
-  int pieces = piecesOf(stage, task);
+  int slices = slicesOf(stage, task);
   StageProgress &mine = progress[stage];
-  for (int piece = 0; piece < pieces; ++piece) {
-    int segment = pieces == 1                      ? -1
-                  : task.kind == TaskKind::forward ? piece
-                                                   : pieces - 1 - piece;
+  for (int slice = 0; slice < slices; ++slice) {
+    int segment = slices == 1                      ? -1
+                  : task.kind == TaskKind::forward ? slice
+                                                   : slices - 1 - slice;
     const SegmentTimes &times =
-        segment < 0 ? whole : streams.segment(stage, task.chunk, segment);
+        segment < 0 ? chunk : streams.segment(stage, task.chunk, segment);
     int gathered = kNoTask;
     if (ahead) {
       gatherAhead(stage);
@@ -127,7 +196,7 @@ void StepBuilder::addTask(int stage, const Task &task) {
       gathered = part.gathersBefore + std::max(0, segment);
     }
     input = streams.add(roleOf(task.kind), stage, secondsOf(times, task.kind),
-                        {piece == 0 ? input : kNoTask, gathered}, task.chunk,
+                        {slice == 0 ? input : kNoTask, gathered}, task.chunk,
                         task.microBatch, segment);
     if (ahead)
       mine.uses.push_back(input);
@@ -146,8 +215,8 @@ bool StepBuilder::gathersEachUse(int stage, const Task &task) const {
          streams.chunk(stage, task.chunk).gather > Seconds{};
 }
 
-/// A task is cut into its segments where something waits for one of them.
-int StepBuilder::piecesOf(int stage, const Task &task) const {
+/// A task is split into segments where something waits for one of them.
+int StepBuilder::slicesOf(int stage, const Task &task) const {
   const Part &part = parts[numbers.partOf(stage, task)];
   bool cut = problem.overlap.gather && gathersEachUse(stage, task);
   cut |= task.kind == TaskKind::forward && !part.forwardSeen &&
@@ -156,7 +225,7 @@ int StepBuilder::piecesOf(int stage, const Task &task) const {
       problem.overlap.reduce && task.kind == finalKind &&
       streams.chunk(stage, task.chunk).reduce > Seconds{} &&
       (problem.reduce == ReduceRule::eachMicroBatch || part.gradientsLeft == 1);
-  // The tied embedding's gradient is whole before those of other segments.
+  // The tied embedding's gradient is complete before those of other segments.
   cut |= problem.overlap.reduce && problem.tied > Seconds{} &&
          task.kind == finalKind && part.gradientsLeft == 1 &&
          numbers.partOf(stage, task) + 1 == numbers.partCount();
@@ -164,8 +233,8 @@ int StepBuilder::piecesOf(int stage, const Task &task) const {
 }
 
 /// Gathers for the next use and for `prefetch` more. A gather waits until the
-/// use before those it runs ahead of is over: its memory takes that one's
-/// place.
+/// use before those it runs ahead of is over, because it takes that use's
+/// memory.
 void StepBuilder::gatherAhead(int stage) {
   const std::vector<Task> &order = schedule[stage];
   StageProgress &mine = progress[stage];
@@ -174,13 +243,13 @@ void StepBuilder::gatherAhead(int stage) {
          mine.gatherPosition < order.size()) {
     const Task &task = order[mine.gatherPosition];
     int segments = streams.segmentCount(stage, task.chunk);
-    if (mine.gatherPiece == segments || !gathersEachUse(stage, task)) {
+    if (mine.gatherSlice == segments || !gathersEachUse(stage, task)) {
       ++mine.gatherPosition;
-      mine.gatherPiece = 0;
+      mine.gatherSlice = 0;
       continue;
     }
-    int piece = mine.gatherPiece++;
-    int segment = task.kind == TaskKind::forward ? piece : segments - 1 - piece;
+    int slice = mine.gatherSlice++;
+    int segment = task.kind == TaskKind::forward ? slice : segments - 1 - slice;
     std::size_t number = mine.gathers.size();
     int freed = number <= prefetch ? kNoTask : mine.uses[number - 1 - prefetch];
     mine.gathers.push_back(
@@ -190,20 +259,20 @@ void StepBuilder::gatherAhead(int stage) {
   }
 }
 
-/// Adds what reduces the gradients of a segment (-1: of all), which task
-/// `after` made.
+/// Adds the reduction of a segment's gradients (-1: of all), which task `after`
+/// computed.
 void StepBuilder::reduce(int stage, const Task &task, int segment, int after) {
   Part &part = partOf(stage, task.chunk);
-  Seconds whole = streams.chunk(stage, task.chunk).reduce;
+  Seconds total = streams.chunk(stage, task.chunk).reduce;
   bool each = problem.reduce == ReduceRule::eachMicroBatch;
   bool last = part.gradientsLeft == 1;
   bool overlaps = problem.overlap.reduce;
-  if (whole > Seconds{} && (each || (last && overlaps)) &&
+  if (total > Seconds{} && (each || (last && overlaps)) &&
       (overlaps || segment <= 0)) {
     bool one = overlaps && segment >= 0;
     after = streams.add(
         StepRole::reduce, stage,
-        one ? streams.segment(stage, task.chunk, segment).reduce : whole,
+        one ? streams.segment(stage, task.chunk, segment).reduce : total,
         {after}, task.chunk, each ? task.microBatch : -1, one ? segment : -1);
   }
   if (!last)
@@ -232,6 +301,77 @@ void StepBuilder::send(int stage, const Task &task, int after) {
   }
   arrived[numbers.of(stage, task)] = after;
 }
+
+void StepBuilder::finishStep() {
+  int last = problem.shape.stages - 1;
+  int lastChunk = problem.shape.chunks - 1;
+  if (!problem.overlap.reduce && problem.reduce == ReduceRule::onceAStep)
+    for (int stage = 0; stage <= last; ++stage)
+      for (int chunk = lastChunk; chunk >= 0; --chunk)
+        reduceAfterAll(stage, chunk);
+
+  if (last > 0 && problem.tied > Seconds{})
+    tied = streams.add(
+        StepRole::tied, 0, problem.tied,
+        {partOf(0, 0).reduced, partOf(last, lastChunk).lastSegment});
+  if (problem.clipsGradients) {
+    std::vector<int> gradients = {tied};
+    for (const Part &part : parts)
+      gradients.push_back(part.reduced);
+    norm = streams.add(StepRole::norm, 0, problem.gradientNorm, gradients);
+  }
+  for (int stage = 0; stage <= last; ++stage)
+    updateStage(stage);
+}
+
+void StepBuilder::reduceAfterAll(int stage, int chunk) {
+  Seconds seconds = streams.chunk(stage, chunk).reduce;
+  if (seconds == Seconds{})
+    return;
+  Part &part = partOf(stage, chunk);
+  part.reduced = streams.add(StepRole::reduce, stage, seconds, {}, chunk);
+  part.lastSegment = part.reduced;
+}
+
+void StepBuilder::updateStage(int stage) {
+  int chunks = problem.shape.chunks;
+  bool holdsTied = stage == 0 || stage + 1 == problem.shape.stages;
+  std::vector<int> before = {holdsTied ? tied : kNoTask, norm};
+  // Gradients are complete in the order of backward: last chunk first.
+  std::vector<int> ready(chunks);
+  for (int chunk = chunks - 1; chunk >= 0; --chunk) {
+    ready[chunk] = partOf(stage, chunk).reduced;
+    before.push_back(ready[chunk]);
+    Seconds seconds = problem.stages[stage].chunks[chunk].down;
+    bool isTied = stage == 0 ? chunk == 0 : chunk + 1 == chunks;
+    if (seconds > Seconds{})
+      ready[chunk] = streams.add(
+          StepRole::down, stage, seconds,
+          {ready[chunk], holdsTied && isTied ? tied : kNoTask}, chunk);
+  }
+  int update = streams.add(StepRole::update, stage,
+                           problem.stages[stage].update, before);
+  auto onHost = [&](StepRole role, Seconds ChunkTimes::*times) {
+    for (int chunk = chunks - 1; chunk >= 0; --chunk) {
+      Seconds seconds = problem.stages[stage].chunks[chunk].*times;
+      if (seconds > Seconds{})
+        ready[chunk] = streams.add(role, stage, seconds,
+                                   {ready[chunk], before[0], norm}, chunk);
+    }
+  };
+  onHost(StepRole::hostUpdate, &ChunkTimes::hostUpdate);
+  onHost(StepRole::up, &ChunkTimes::up);
+  if (problem.gather != GatherRule::afterUpdate)
+    return;
+  for (int chunk = 0; chunk < chunks; ++chunk) {
+    Seconds seconds = streams.chunk(stage, chunk).gather;
+    if (seconds > Seconds{})
+      streams.add(StepRole::gather, stage, seconds, {update, ready[chunk]},
+                  chunk);
+  }
+}
+
+} // namespace
 
 StepGraph stepGraphOf(const StepProblem &problem, const Schedule &schedule,
                       bool describe) {

@@ -13,8 +13,8 @@ struct StepGraph {
   std::int64_t messages = 0;
 };
 
-/// Every task after all it depends on, so that without shared links the
-/// timeline is one pass.
+/// Returns the tasks, each after all it depends on, so that without shared
+/// links the timeline is one pass.
 /// \throws std::invalid_argument if the schedule does not finish.
 StepGraph stepGraphOf(const StepProblem &problem, const Schedule &schedule,
                       bool describe);

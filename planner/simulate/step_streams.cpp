@@ -1,4 +1,4 @@
-//===- step_streams.cpp - Puts a step's tasks on their streams ------------===//
+//===- step_streams.cpp - A step's tasks on their streams -----------------===//
 
 #include "planner/simulate/step_streams.h"
 
@@ -34,7 +34,7 @@ int StepStreams::add(StepRole role, int stage, Seconds duration,
                      std::span<const int> dependencies, int chunk,
                      int microBatch, int segment) {
   bool compute = onCompute[int(role)];
-  // Gathers and reduces queue in one stream, as in one communicator.
+  // Gathers and reductions queue in one stream, as in one communicator.
   StepRole queue = role == StepRole::gather ? StepRole::reduce : role;
   int stream = stage * kStreams + (compute ? 0 : int(queue));
   if (describe)

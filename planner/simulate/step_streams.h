@@ -1,7 +1,7 @@
-//===- step_streams.h - Puts a step's tasks on their streams ----*- C++ -*-===//
+//===- step_streams.h - A step's tasks on their streams ---------*- C++ -*-===//
 //
-// Knows which stream and which link each role is on, and the times of segments
-// one by one; knows nothing of the order of tasks.
+// Maps roles to streams and links, and segments to times. It does not know the
+// order of tasks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,7 +12,7 @@
 
 namespace mtplan::planner {
 
-/// One segment's times, and one chunk's: their sum.
+/// One segment's times, or one chunk's sum of them.
 struct SegmentTimes {
   Seconds forward, backward, weightGradient, gather, reduce;
 };
@@ -46,7 +46,7 @@ public:
   }
 
 private:
-  /// A stream per role, though those of compute share the first.
+  /// A stream per role; the compute roles share the first.
   static constexpr int kStreams = int(StepRole::up) + 1;
 
   std::size_t index(int stage, int chunk) const {

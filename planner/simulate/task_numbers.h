@@ -1,7 +1,7 @@
 //===- task_numbers.h - Parts of a model and what waits for what *- C++ -*-===//
 //
-// The model is stages * chunks parts in a row; part c * p + i is chunk c of
-// stage i. The one place that knows which task feeds which.
+// The model is a sequence of stages * chunks parts; part c * p + i is chunk c
+// of stage i. This file alone knows which task feeds which.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,9 +40,9 @@ public:
     return of(task.kind, partOf(stage, task), task.microBatch);
   }
 
-  /// The part whose task of the same kind and micro-batch hands its result to
-  /// this one: the part before it in forward, after it in backward; kNone at
-  /// the model's ends and for gradients of weights.
+  /// Returns the part whose task of the same kind and micro-batch feeds this
+  /// one: the part before in forward, the part after in backward; kNone at the
+  /// model's ends and for weight gradients.
   int feederOf(TaskKind kind, int part) const {
     if (kind == TaskKind::forward)
       return part - 1;
@@ -50,7 +50,7 @@ public:
       return part + 1;
     return kNone;
   }
-  /// The part that gets this one's result; kNone: nobody.
+  /// Returns the part that receives this one's result; kNone if there is none.
   int receiverOf(TaskKind kind, int part) const {
     if (kind == TaskKind::backward)
       return part - 1;

@@ -9,7 +9,7 @@
 namespace mtplan::planner {
 namespace {
 
-/// Longest paths of tasks that come after all they depend on.
+/// Computes longest paths of tasks that come after all they depend on.
 void runInOrder(const TaskGraph &graph, Timeline &timeline) {
   std::vector<Seconds> streamFree(graph.streamsUsed());
   for (int task = 0, n = graph.size(); task < n; ++task) {
@@ -24,27 +24,27 @@ void runInOrder(const TaskGraph &graph, Timeline &timeline) {
   }
 }
 
-/// Longest paths in any order. Returns how many tasks ran.
-int runLongestPaths(const TaskGraph &graph, Followers &followers,
+/// Computes longest paths in any order. Returns how many tasks ran.
+int runLongestPaths(const TaskGraph &graph, Successors &successors,
                     Timeline &timeline) {
   std::vector<int> ready;
   for (int task = 0; task < graph.size(); ++task)
-    if (followers.waiting[task] == 0)
+    if (successors.waiting[task] == 0)
       ready.push_back(task);
   int ran = 0;
   while (!ready.empty()) {
     int task = ready.back();
     ready.pop_back();
     ++ran;
-    // Its start was raised by everything it waited for.
+    // Every dependency has raised the task's start by now.
     Seconds finish = timeline.start[task] + graph.durationOf(task);
     timeline.finish[task] = finish;
     timeline.end = std::max(timeline.end, finish);
-    for (int i = followers.begin[task]; i < followers.begin[task + 1]; ++i) {
-      int follower = followers.tasks[i];
-      timeline.start[follower] = std::max(timeline.start[follower], finish);
-      if (--followers.waiting[follower] == 0)
-        ready.push_back(follower);
+    for (int i = successors.begin[task]; i < successors.begin[task + 1]; ++i) {
+      int successor = successors.tasks[i];
+      timeline.start[successor] = std::max(timeline.start[successor], finish);
+      if (--successors.waiting[successor] == 0)
+        ready.push_back(successor);
     }
   }
   return ran;
@@ -93,13 +93,13 @@ void timelineOf(const TaskGraph &graph, Timeline &timeline) {
   bool shared = graph.sharesLinks();
   if (graph.isInOrder() && !shared)
     return runInOrder(graph, timeline);
-  Followers followers(graph);
-  int ran = shared ? runEvents(graph, followers, timeline)
-                   : runLongestPaths(graph, followers, timeline);
+  Successors successors(graph);
+  int ran = shared ? runEvents(graph, successors, timeline)
+                   : runLongestPaths(graph, successors, timeline);
   if (ran == graph.size())
     return;
   for (int task = 0; task < graph.size(); ++task)
-    if (followers.waiting[task] > 0) {
+    if (successors.waiting[task] > 0) {
       timeline.stuck.push_back(task);
       timeline.start[task] = Seconds{};
     }

@@ -2,13 +2,13 @@
 //
 // A task runs on one stream for its duration, after the tasks it depends on and
 // after the tasks added to its stream before it: a stream is a queue. Tasks
-// that run at once on the same link share it: of k, each goes on at 1/k of its
-// speed (processor sharing). Knows nothing of pipelines.
+// that run at once on the same link share it: each of k proceeds at 1/k of its
+// speed (processor sharing). Nothing here knows pipelines.
 //
 // Without sharing the result is the longest path to each task, in O(tasks +
-// dependencies), and grows with every duration. With sharing it takes
-// O(n log n), and a longer task may end the whole sooner: it can keep another
-// from a link that a third one needs more.
+// dependencies), and grows with every duration. With sharing it takes O(n log
+// n), and a longer task may end the whole sooner: it can keep another off a
+// link that a third one needs more.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,9 @@ inline constexpr int kNoLink = -1;
 /// Tasks, streams and links are numbered from 0; tasks in the order of add().
 class TaskGraph {
 public:
-  /// Durations are finite and >= 0. A dependency may be a task that is added
-  /// later. Dependencies below 0 are left out, so that "nothing" has a number.
+  /// Adds a task. Durations are finite and >= 0. A dependency may be a task
+  /// that is added later. Dependencies below 0 are ignored, so that "nothing"
+  /// has a number.
   int add(int stream, Seconds duration, std::span<const int> dependencies,
           int link = kNoLink) {
     int task = int(durations.size());
@@ -63,11 +64,11 @@ public:
   }
   int streamsUsed() const { return streamCount; }
   int linksUsed() const { return linkCount; }
-  /// Every dependency was there before its task.
+  /// Returns whether every dependency was added before its task.
   bool isInOrder() const { return inOrder; }
-  /// Two streams use one link.
+  /// Returns whether two streams use one link.
   bool sharesLinks() const;
-  /// Keeps the memory.
+  /// Removes all tasks and keeps the memory.
   void clear();
   void reserve(int tasks);
 
@@ -85,11 +86,11 @@ struct Timeline {
   std::vector<int> stuck; ///< tasks that never start: a deadlock; ascending
 };
 
-/// Runs the tasks. Same graph, same bytes; of what happens at once, the lower
-/// task number comes first.
+/// Runs the tasks. The same graph gives the same bytes; of simultaneous events
+/// the lower task number comes first.
 Timeline timelineOf(const TaskGraph &graph);
 
-/// Same into `timeline`, whose memory is used again.
+/// Writes into `timeline`, whose memory is reused.
 void timelineOf(const TaskGraph &graph, Timeline &timeline);
 
 } // namespace mtplan::planner

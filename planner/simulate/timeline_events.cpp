@@ -1,4 +1,4 @@
-//===- timeline_events.cpp - Tasks in the order of time -------------------===//
+//===- timeline_events.cpp - Tasks in order of time -----------------------===//
 
 #include "planner/simulate/timeline_events.h"
 
@@ -12,7 +12,7 @@ namespace {
 template <typename T>
 using LeastFirst = std::priority_queue<T, std::vector<T>, std::greater<>>;
 
-/// A task ends, unless it is on a link that changed since this was foreseen.
+/// The end of a task, void if its link has changed since.
 struct Event {
   double time;
   int task;
@@ -21,8 +21,8 @@ struct Event {
   auto operator<=>(const Event &) const = default;
 };
 
-/// Tasks on a link advance together, so their order of ending is fixed when
-/// they come: by the service they will have had.
+/// Tasks on a link advance together, so the order of their ends is fixed on
+/// arrival: by the service that they need in total.
 struct Link {
   struct User {
     double target; ///< service at which it ends
@@ -31,8 +31,9 @@ struct Link {
     auto operator<=>(const User &) const = default;
   };
   LeastFirst<User> users;
-  double service = 0.0; ///< that each user present from the start has had
-  double time = 0.0;    ///< of the last change
+  /// Service that each user present from the start has had.
+  double service = 0.0;
+  double time = 0.0; ///< of the last change
   int version = 0;
 
   void advance(double now) {
@@ -44,15 +45,15 @@ struct Link {
 
 class Events {
 public:
-  Events(const TaskGraph &theGraph, Followers &theFollowers,
+  Events(const TaskGraph &theGraph, Successors &theSuccessors,
          Timeline &theTimeline)
-      : graph(theGraph), followers(theFollowers), timeline(theTimeline),
+      : graph(theGraph), successors(theSuccessors), timeline(theTimeline),
         links(theGraph.linksUsed()) {}
 
   int run() {
-    // In order of index, and before anything ends.
+    // Starts tasks in order of index, before anything ends.
     for (int task = 0; task < graph.size(); ++task)
-      if (followers.waiting[task] == 0)
+      if (successors.waiting[task] == 0)
         start(task, 0.0);
     int ran = 0;
     while (!events.empty()) {
@@ -85,7 +86,7 @@ private:
   void foresee(Link &link) {
     ++link.version;
     if (link.users.empty()) {
-      link.service = 0.0; // lone users of a link get exact times
+      link.service = 0.0; // a lone user of a link gets exact times
       return;
     }
     const Link::User &next = link.users.top();
@@ -101,18 +102,18 @@ private:
     if (number >= 0) {
       Link &link = links[number];
       link.advance(event.time);
-      link.service = link.users.top().target; // no drift from rounding
+      link.service = link.users.top().target; // prevents drift from rounding
       link.users.pop();
       foresee(link);
     }
-    for (int i = followers.begin[event.task];
-         i < followers.begin[event.task + 1]; ++i)
-      if (--followers.waiting[followers.tasks[i]] == 0)
-        start(followers.tasks[i], event.time);
+    for (int i = successors.begin[event.task];
+         i < successors.begin[event.task + 1]; ++i)
+      if (--successors.waiting[successors.tasks[i]] == 0)
+        start(successors.tasks[i], event.time);
   }
 
   const TaskGraph &graph;
-  Followers &followers;
+  Successors &successors;
   Timeline &timeline;
   std::vector<Link> links;
   LeastFirst<Event> events;
@@ -120,7 +121,7 @@ private:
 
 } // namespace
 
-Followers::Followers(const TaskGraph &graph)
+Successors::Successors(const TaskGraph &graph)
     : begin(graph.size() + 1, 0), waiting(graph.size(), 0) {
   int n = graph.size();
   std::vector<int> last(graph.streamsUsed(), -1);
@@ -150,9 +151,9 @@ Followers::Followers(const TaskGraph &graph)
   }
 }
 
-int runEvents(const TaskGraph &graph, Followers &followers,
+int runEvents(const TaskGraph &graph, Successors &successors,
               Timeline &timeline) {
-  return Events(graph, followers, timeline).run();
+  return Events(graph, successors, timeline).run();
 }
 
 } // namespace mtplan::planner

@@ -1,7 +1,7 @@
-//===- timeline_events.h - Tasks in the order of time -----------*- C++ -*-===//
+//===- timeline_events.h - Tasks in order of time ---------------*- C++ -*-===//
 //
-// The part of timeline.h that is needed when tasks share links: how far a task
-// has come depends on who else is there, so time has to be walked through.
+// The part of timeline.h for tasks that share links: a task's progress depends
+// on the other users, so that events must be processed in order of time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,17 +12,18 @@
 
 namespace mtplan::planner {
 
-/// Who waits for whom, streams' queues included, turned around.
-struct Followers {
+/// The successors of each task, streams' queues included.
+struct Successors {
   std::vector<int> begin, tasks; ///< compressed rows
-  std::vector<int> waiting;      ///< per task: how many it waits for
+  std::vector<int> waiting;      ///< per task: the number of dependencies left
 
-  explicit Followers(const TaskGraph &graph);
+  explicit Successors(const TaskGraph &graph);
 };
 
-/// Fills start and finish of every task that runs; the others are left alone.
+/// Fills start and finish of every task that runs and leaves the others alone.
 /// Returns how many ran.
-int runEvents(const TaskGraph &graph, Followers &followers, Timeline &timeline);
+int runEvents(const TaskGraph &graph, Successors &successors,
+              Timeline &timeline);
 
 } // namespace mtplan::planner
 

@@ -1,6 +1,7 @@
 //===- chain.cpp - Pricing and checking a chain -----------------*- C++ -*-===//
 //
-// Deliberately plain, as factor_graph.cpp is: fast solvers are judged by it.
+// Deliberately plain, as factor_graph.cpp is: the fast solvers are tested
+// against it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +35,7 @@ public:
       errors.emplace_back("the chain has no links");
     for (std::size_t i = 0; i < chain.links.size(); ++i)
       checkLink(i);
-    if (!errors.empty()) // domains below may not exist
+    if (!errors.empty()) // invalid domains follow
       return std::move(errors);
     for (std::size_t i = 0; i < chain.links.size(); ++i) {
       const Link &link = chain.links[i];

@@ -1,6 +1,6 @@
 //===- chain_gap.cpp - Closing the gap of the Lagrangian bound --*- C++ -*-===//
 //
-// All comparisons with a gap allow for rounding, in the safe direction: a point
+// All comparisons with a gap allow for rounding in the safe direction: a point
 // too many is made rather than one too few.
 //
 //===----------------------------------------------------------------------===//
@@ -18,11 +18,11 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Gaps are tried from small to full, by this factor, so many times.
+/// The gap grows by this factor, this many times, up to the full gap.
 constexpr double kGrowth = 4.0;
 constexpr int kTrials = 5;
 
-/// The number of a boundary's state.
+/// Returns the number of a boundary's state.
 std::size_t stateOf(const Problem &problem, const std::vector<int> &boundary,
                     const Assignment &assignment) {
   std::size_t state = 0;
@@ -92,8 +92,8 @@ bool ChainGap::search(double gap, double latest, PointBudget &budget,
     PathLimits limits = {remaining, latest, chain.memoryLimit};
     if (!fastestWithin(one, limits, indifference, budget, found))
       return false;
-    if (!found.copies.empty() &&
-        (best.copies.empty() || found.cost.time < best.cost.time)) {
+    if (!found.repeats.empty() &&
+        (best.repeats.empty() || found.cost.time < best.cost.time)) {
       best = std::move(found);
       combination = c;
     }
@@ -145,22 +145,22 @@ void ChainGap::mix(const std::vector<std::vector<Run>> &solutions,
     if (!search(gap + slack, incumbent.cost.time, budget, pointers, found,
                 combination))
       return;
-    if (found.copies.empty())
+    if (found.repeats.empty())
       continue;
     if (found.cost.time >= incumbent.cost.time)
       return;
-    std::vector<Assignment> copies;
-    copies.reserve(found.copies.size());
-    for (const ParetoPath::Copy &copy : found.copies)
-      copies.push_back(assignments[copy.point->left]);
-    incumbent.runs = runsOf(chain.links, tables.linkOf(), std::move(copies));
+    std::vector<Assignment> repeats;
+    repeats.reserve(found.repeats.size());
+    for (const ParetoPath::Repeat &repeat : found.repeats)
+      repeats.push_back(assignments[repeat.point->left]);
+    incumbent.runs = runsOf(chain.links, tables.linkOf(), std::move(repeats));
     incumbent.cost = costOf(chain, incumbent.runs);
     return;
   }
 }
 
-/// Per entry of the link's elimination, how far the cheapest whole solution
-/// through it, at any of the link's copies, is from the optimum.
+/// Returns, per entry of the link's elimination, how far the cheapest whole
+/// solution through it, at any of the link's repeats, is from the optimum.
 std::vector<double> ChainGap::excessOf(int link) const {
   const LinkTable &table = tables.table(link);
   std::vector<double> excess(table.elimination().tableSize(), kInfinity);
@@ -197,7 +197,7 @@ bool ChainGap::close(double stopAbove, PointBudget &budget,
   double gap = fullGap() / std::pow(kGrowth, kTrials - 1);
   for (int trial = 1;; ++trial, gap *= kGrowth) {
     gap = trial >= kTrials ? fullGap() : std::min(gap, fullGap());
-    bool whole = gap >= fullGap();
+    bool isFull = gap >= fullGap();
     std::vector<const ParetoSets *> sets;
     for (ParetoElimination &link : links) {
       if (!link.ascend(gap + slack, indifference, budget))
@@ -209,22 +209,22 @@ bool ChainGap::close(double stopAbove, PointBudget &budget,
     if (!search(gap + slack, std::min(incumbent.cost.time, stopAbove) + slack,
                 budget, sets, found, combination))
       return false;
-    if (!found.copies.empty() && found.cost.time < incumbent.cost.time) {
-      std::vector<Assignment> copies;
-      for (std::size_t i = 0; i < found.copies.size(); ++i) {
+    if (!found.repeats.empty() && found.cost.time < incumbent.cost.time) {
+      std::vector<Assignment> repeats;
+      for (std::size_t i = 0; i < found.repeats.size(); ++i) {
         int link = tables.linkOf()[i];
-        const ParetoPath::Copy &copy = found.copies[i];
-        copies.push_back(links[link].decode(
+        const ParetoPath::Repeat &repeat = found.repeats[i];
+        repeats.push_back(links[link].decode(
             tables.table(link).keptValues(tables.localShared(link, combination),
-                                          copy.in, copy.out),
-            *copy.point));
+                                          repeat.in, repeat.out),
+            *repeat.point));
       }
-      incumbent.runs = runsOf(chain.links, tables.linkOf(), std::move(copies));
+      incumbent.runs = runsOf(chain.links, tables.linkOf(), std::move(repeats));
       incumbent.cost = costOf(chain, incumbent.runs);
     }
     incumbent.lowerBound = std::max(incumbent.lowerBound,
                                     std::min(bound + gap, incumbent.cost.time));
-    if (whole || incumbent.cost.time <= bound + gap)
+    if (isFull || incumbent.cost.time <= bound + gap)
       return true;
   }
 }

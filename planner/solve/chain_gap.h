@@ -18,7 +18,7 @@
 
 namespace mtplan::planner {
 
-/// A solution within the limit, and what no solution can beat.
+/// A solution within the limit, and a lower bound.
 struct Incumbent {
   std::vector<Run> runs;
   Cost cost;
@@ -29,19 +29,20 @@ class ChainGap {
 public:
   /// `tables` was just run at (1, lambda) with least cost `least`, which is
   /// finite; `timeCosts` are its costs at (1, 0), `memoryCosts` at (0, 1). All
-  /// must outlive this.
+  /// must outlive the object.
   ChainGap(const ChainProblem &chain, const ChainTables &tables,
            const std::vector<std::vector<double>> &timeCosts,
            const std::vector<std::vector<double>> &memoryCosts, double lambda,
            double least);
 
-  /// Looks for the best path made only of copies that some of `solutions` use:
-  /// between two points of the hull, most of the gap goes this way.
+  /// Looks for the best path made of repeats that some of `solutions` use.
+  /// Between two points of the hull, this closes most of the gap.
   void mix(const std::vector<std::vector<Run>> &solutions, PointBudget budget,
            Incumbent &incumbent);
 
-  /// True: no solution is faster than min(incumbent, stopAbove), and
-  /// lowerBound says so. False: the budget ran out; lowerBound is valid.
+  /// Returns true if no solution is faster than min(incumbent, stopAbove),
+  /// which lowerBound then says. Returns false if the budget ran out;
+  /// lowerBound is valid.
   bool close(double stopAbove, PointBudget &budget, Incumbent &incumbent);
 
 private:
@@ -54,7 +55,7 @@ private:
   const ChainProblem &chain;
   const ChainTables &tables;
   double lambda, least, bound;
-  double indifference;             ///< what rounding may lose at one filter
+  double indifference; ///< the most that rounding may lose at one filter
   std::vector<ParetoChain> chains; ///< per combination of shared values
 };
 

@@ -1,7 +1,7 @@
 //===- chain_pareto.cpp - Fastest path within a memory limit ----*- C++ -*-===//
 //
-// A label's excess is measured against the cheapest way to its state, so what
-// it may still grow by is the gap less the state's own excess.
+// A label's excess is measured against the cheapest way to its state, so it may
+// still grow by the gap less the state's own excess.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,7 +12,8 @@
 namespace mtplan::planner {
 namespace {
 
-/// Labels that reach state `to` of boundary `i + 1`. False: out of budget.
+/// Finds the labels that reach state `to` of boundary `i + 1`. Returns false if
+/// the budget ran out.
 bool extend(const ParetoChain &chain, const ParetoSets &before, std::size_t i,
             std::size_t to, double slack, const PathLimits &limits,
             PointBudget &budget, FrontMerger &labels) {
@@ -23,7 +24,8 @@ bool extend(const ParetoChain &chain, const ParetoSets &before, std::size_t i,
   double room = limits.memory - chain.memoryToEnd[i + 1][to];
   double latest = limits.time - chain.timeToEnd[i + 1][to];
   for (std::size_t turn = 0; turn < stage.in; ++turn) {
-    // Of equal labels the first one made stays: try staying in the state first.
+    // The first of equal labels stays, so the label that keeps the state goes
+    // first.
     std::size_t from = turn;
     if (to < stage.in)
       from = turn == 0 ? to : turn - (turn <= to ? 1 : 0);
@@ -39,7 +41,7 @@ bool extend(const ParetoChain &chain, const ParetoSets &before, std::size_t i,
     for (const ParetoPoint *q = first; q != last; ++q) {
       if (q->excess + more > slack)
         break;
-      // In order of memory, as the labels before are: a front.
+      // The labels come in order of memory, as a front.
       for (const ParetoPoint *p = before.first(from); p != before.last(from);
            ++p) {
         double excess = p->excess + more + q->excess;
@@ -106,17 +108,17 @@ bool fastestWithin(const ParetoChain &chain, const PathLimits &limits,
   if (best == nullptr)
     return true;
   found.cost = {best->time, best->memory};
-  found.copies.resize(count);
+  found.repeats.resize(count);
   for (std::size_t i = count; i-- > 0;) {
-    ParetoPath::Copy &copy = found.copies[i];
-    copy.out = state;
-    copy.point = chain.sets[i]->points.data() + best->right;
+    ParetoPath::Repeat &repeat = found.repeats[i];
+    repeat.out = state;
+    repeat.point = chain.sets[i]->points.data() + best->right;
     auto parent = static_cast<std::size_t>(best->left);
     const std::vector<std::size_t> &begin = labels[i].begin;
     state = static_cast<std::size_t>(
         std::upper_bound(begin.begin(), begin.end(), parent) - begin.begin() -
         1);
-    copy.in = state;
+    repeat.in = state;
     best = labels[i].points.data() + parent;
   }
   return true;

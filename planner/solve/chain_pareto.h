@@ -25,27 +25,29 @@ struct ParetoChain {
   std::vector<const int *> entries;     ///< per stage: [in][out] -> entry
   std::vector<const ParetoSets *> sets; ///< per stage, by entry
   Distances fromStart, toEnd;           ///< of the Lagrangian costs
-  Distances memoryToEnd, timeToEnd;     ///< least of the remainder, each alone
-  double least = 0.0;                   ///< Lagrangian cost of the optimum
+  /// Lower bounds of the remainder, each alone.
+  Distances memoryToEnd, timeToEnd;
+  double least = 0.0; ///< Lagrangian cost of the optimum
 };
 
 struct ParetoPath {
-  struct Copy {
+  struct Repeat {
     std::size_t in = 0, out = 0;        ///< boundary states
     const ParetoPoint *point = nullptr; ///< of the stage's sets
   };
-  std::vector<Copy> copies; ///< empty: nothing found
+  std::vector<Repeat> repeats; ///< empty: nothing found
   Cost cost;
 };
 
-/// What a path must keep to.
+/// The limits that a path must observe.
 struct PathLimits {
-  double gap = 0.0;    ///< of its Lagrangian cost, above the least
-  double time = 0.0;   ///< may be passed by rounding, no more
-  double memory = 0.0; ///< never passed
+  double gap = 0.0;    ///< on its Lagrangian cost, above the least
+  double time = 0.0;   ///< may be exceeded by rounding alone
+  double memory = 0.0; ///< never exceeded
 };
 
-/// The fastest path within the limits. False if the budget ran out first.
+/// Finds the fastest path within the limits. Returns false if the budget ran
+/// out first.
 bool fastestWithin(const ParetoChain &chain, const PathLimits &limits,
                    double indifference, PointBudget &budget, ParetoPath &found);
 

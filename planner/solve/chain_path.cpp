@@ -1,6 +1,6 @@
 //===- chain_path.cpp - Shortest path over boundary states ------*- C++ -*-===//
 //
-// Viterbi's algorithm; the path is found by walking back over the distances.
+// Viterbi's algorithm; the path is recovered backwards from the distances.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Two sums of the same terms in another order differ by less, relatively.
+/// Two sums of the same terms in different orders differ by less, relatively.
 constexpr double kRounding = 1e-14;
 
 } // namespace

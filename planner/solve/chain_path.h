@@ -1,7 +1,7 @@
 //===- chain_path.h - Shortest path over boundary states --------*- C++ -*-===//
 //
-// One stage per copy of each link, one node per state of the boundary between
-// two copies. Copies of one link point to the same matrix.
+// One stage per repeat of each link, one node per state of the boundary between
+// two repeats. Repeats of one link point to the same matrix.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,15 +19,15 @@ struct Stage {
   std::size_t in = 1, out = 1;  ///< numbers of states
 };
 
-/// Least cost of reaching each state, per boundary (stages + 1 of them).
+/// The least cost of reaching each state, per boundary (stages + 1 of them).
 using Distances = std::vector<std::vector<double>>;
 
 void distancesFromStart(const std::vector<Stage> &stages, Distances &result);
 void distancesToEnd(const std::vector<Stage> &stages, Distances &result);
 
-/// States of a shortest path, one per boundary; empty if all are infinite.
-/// Among equals (to rounding) it stays in one state where it can, and takes the
-/// lowest state otherwise.
+/// Returns the states of a shortest path, one per boundary; empty if all are
+/// infinite. Among equals (to rounding) it stays in one state where it can, and
+/// takes the lowest state otherwise.
 std::vector<std::size_t> shortestPath(const std::vector<Stage> &stages,
                                       const Distances &fromStart);
 

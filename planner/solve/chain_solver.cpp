@@ -1,6 +1,6 @@
 //===- chain_solver.cpp - Many chains of one shape, solved exactly --------===//
 //
-// The five steps of the header, in their order.
+// The five steps of the header, in order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,8 @@ constexpr double kClosed = 1e-9;
 /// A new vertex of the hull must lie this far below the line, relatively.
 constexpr double kNewVertex = 1e-12;
 
-/// Each cut finds a new vertex of the hull, so this is never reached unless
-/// rounding goes round in circles.
+/// Each cut finds a new vertex of the hull, so this limit is reached only if
+/// rounding makes the cuts cycle.
 constexpr int kMostCuts = 64;
 
 const ChainProblem &checked(const ChainProblem &shape) {
@@ -115,7 +115,7 @@ ChainSolver::least(const ChainProblem &chain,
   for (const Objective &objective : objectives) {
     LeastCost one{kInfinity, std::vector(chain.links.size(), kInfinity)};
     if (legal) {
-      one.whole = tables.run(chain, objective);
+      one.total = tables.run(chain, objective);
       for (std::size_t l = 0; l < chain.links.size(); ++l)
         one.byLink[l] =
             std::ranges::min(tables.table(static_cast<int>(l)).costs());
@@ -125,7 +125,7 @@ ChainSolver::least(const ChainProblem &chain,
   return all;
 }
 
-/// `solution` is the fastest one, and too large.
+/// Improves on `solution`, which is the fastest one and too large.
 void ChainSolver::limitMemory(const ChainProblem &chain,
                               const SolveLimits &limits,
                               ChainSolution &solution) {

@@ -12,7 +12,7 @@
 //   5. the gap that is left is closed with Pareto sets (chain_gap.h), within a
 //      budget counted in points.
 //
-// What `optimal` claims: no solution within the limit is faster by more than
+// `optimal` claims that no solution within the limit is faster by more than
 // 1e-9 of its time. Rounding is the only reason that this is not zero.
 //
 //===----------------------------------------------------------------------===//
@@ -29,36 +29,37 @@
 namespace mtplan::planner {
 
 struct SolveLimits {
-  /// Slower solutions are of no interest: once it is proved that none is at
-  /// most this fast, the solver gives up (ChainSolution::abandoned).
+  /// The cutoff: once it is proved that no solution is this fast, the solver
+  /// gives up (ChainSolution::abandoned).
   double stopAbove = std::numeric_limits<double>::infinity();
-  /// Points that closing the gap may make; about 50 ns each. With none the
-  /// gap is left: the best solution met while bounding, and the bound.
+  /// The number of points that closing the gap may make; about 50 ns each. With
+  /// 0 the gap stays open: the result is the best solution met while bounding,
+  /// and the bound.
   std::int64_t points = 4'000'000;
 };
 
-/// What no solution has less of, memory unlimited.
+/// The least of an objective over all solutions, without a memory limit.
 struct LeastCost {
-  double whole = 0.0;         ///< of all copies; +infinity: nothing is legal
-  std::vector<double> byLink; ///< of one copy, whatever its neighbours choose
+  double total = 0.0;         ///< of all repeats; +infinity: nothing is legal
+  std::vector<double> byLink; ///< of one repeat, whatever its neighbours choose
 };
 
-/// Keeps elimination orders, layouts and buffers between problems that differ
-/// in their numbers only. The solution does not depend on what was solved
-/// before.
+/// Caches elimination orders, layouts and buffers for problems that differ in
+/// their numbers alone. The solution does not depend on what was solved before.
 class ChainSolver {
 public:
-  /// Throws std::invalid_argument with what check() finds first.
+  /// Throws std::invalid_argument with the first finding of check().
   explicit ChainSolver(const ChainProblem &shape);
 
-  /// True if `chain` differs from the solver's shape in its numbers only.
+  /// Returns whether `chain` differs from the solver's shape in its numbers
+  /// alone.
   bool hasShapeOf(const ChainProblem &chain) const;
 
   /// Throws std::invalid_argument if `chain` has another shape. Its numbers are
-  /// taken to be sound.
+  /// not checked.
   ChainSolution solve(const ChainProblem &chain, SolveLimits limits = {});
 
-  /// The least of each objective. Throws as solve() does.
+  /// Returns the least of each objective. Throws as solve() does.
   std::vector<LeastCost> least(const ChainProblem &chain,
                                const std::vector<Objective> &objectives);
 

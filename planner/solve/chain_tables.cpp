@@ -1,7 +1,7 @@
 //===- chain_tables.cpp - All links' tables at one objective ----*- C++ -*-===//
 //
-// Links depend on few of the shared values each, so their tables are made once
-// for all combinations and looked up per combination.
+// Links depend on few of the shared values each, so their tables are computed
+// once for all combinations and looked up per combination.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,48 +22,48 @@ std::vector<int> valuesAt(const std::vector<int> &variables,
   return values;
 }
 
-/// Brings equal ones of [first, last) together, in order of first appearance.
-void gather(std::vector<Assignment> &copies, std::size_t first,
+/// Groups equal ones of [first, last), in order of first appearance.
+void gather(std::vector<Assignment> &repeats, std::size_t first,
             std::size_t last) {
   std::map<Assignment, std::size_t> seen;
   std::vector<std::pair<Assignment, int>> kinds;
   for (std::size_t i = first; i < last; ++i) {
-    auto [at, isNew] = seen.emplace(copies[i], kinds.size());
+    auto [at, isNew] = seen.emplace(repeats[i], kinds.size());
     if (isNew)
-      kinds.emplace_back(copies[i], 0);
+      kinds.emplace_back(repeats[i], 0);
     ++kinds[at->second].second;
   }
   for (const auto &[assignment, count] : kinds)
     for (int i = 0; i < count; ++i)
-      copies[first++] = assignment;
+      repeats[first++] = assignment;
 }
 
 } // namespace
 
 std::vector<Run> runsOf(const std::vector<Link> &links,
                         const std::vector<int> &linkOf,
-                        std::vector<Assignment> copies) {
+                        std::vector<Assignment> repeats) {
   auto staysPut = [&](std::size_t i) {
     const Link &link = links[linkOf[i]];
-    return valuesAt(link.in, copies[i]) == valuesAt(link.out, copies[i]);
+    return valuesAt(link.in, repeats[i]) == valuesAt(link.out, repeats[i]);
   };
-  for (std::size_t first = 0; first < copies.size();) {
+  for (std::size_t first = 0; first < repeats.size();) {
     std::size_t last = first + 1;
     if (links[linkOf[first]].repeat > 1 && staysPut(first)) {
-      while (last < copies.size() && linkOf[last] == linkOf[first] &&
+      while (last < repeats.size() && linkOf[last] == linkOf[first] &&
              staysPut(last))
         ++last;
-      gather(copies, first, last);
+      gather(repeats, first, last);
     }
     first = last;
   }
   std::vector<Run> runs;
-  for (std::size_t i = 0; i < copies.size(); ++i) {
+  for (std::size_t i = 0; i < repeats.size(); ++i) {
     if (!runs.empty() && runs.back().link == linkOf[i] && i > 0 &&
-        runs.back().assignment == copies[i])
+        runs.back().assignment == repeats[i])
       ++runs.back().count;
     else
-      runs.push_back({linkOf[i], 1, std::move(copies[i])});
+      runs.push_back({linkOf[i], 1, std::move(repeats[i])});
   }
   return runs;
 }
@@ -144,7 +144,8 @@ double ChainTables::run(const ChainProblem &chain, Objective objective) {
       bestCombination = c;
     }
   }
-  if (bestCombination + 1 != combinations) // distances are the last one's
+  // The distances belong to the last combination.
+  if (bestCombination + 1 != combinations)
     distancesFromStart(stages(bestCombination), distances);
   return best;
 }
@@ -154,17 +155,17 @@ std::vector<Run> ChainTables::decode(const ChainProblem &chain) const {
       shortestPath(stages(bestCombination), distances);
   if (path.empty())
     return {};
-  std::vector<Assignment> copies;
-  copies.reserve(links.size());
+  std::vector<Assignment> repeats;
+  repeats.reserve(links.size());
   for (std::size_t i = 0; i < links.size(); ++i) {
     if (i > 0 && links[i] == links[i - 1] && path[i] == path[i - 1] &&
         path[i] == path[i + 1])
-      copies.push_back(copies.back());
+      repeats.push_back(repeats.back());
     else
-      copies.push_back(tables[links[i]].decode(local[links[i]][bestCombination],
-                                               path[i], path[i + 1]));
+      repeats.push_back(tables[links[i]].decode(
+          local[links[i]][bestCombination], path[i], path[i + 1]));
   }
-  return runsOf(chain.links, links, std::move(copies));
+  return runsOf(chain.links, links, std::move(repeats));
 }
 
 } // namespace mtplan::planner

@@ -17,44 +17,45 @@
 
 namespace mtplan::planner {
 
-/// Consecutive equal copies become one run. Copies that leave the state they
-/// found may change places within their stretch: equal ones are brought
-/// together, in order of first appearance.
+/// Merges consecutive equal repeats into runs. Repeats that keep their boundary
+/// state may change places within their stretch, so that equal ones are grouped
+/// in order of first appearance.
 std::vector<Run> runsOf(const std::vector<Link> &links,
                         const std::vector<int> &linkOf,
-                        std::vector<Assignment> copies);
+                        std::vector<Assignment> repeats);
 
 class ChainTables {
 public:
   explicit ChainTables(const ChainProblem &shape);
 
-  /// As Elimination's, for all links. Repeats may differ from the shape's.
+  /// Prepares all links as Elimination::prepare does. Repeats may differ from
+  /// the shape's.
   bool prepare(const ChainProblem &chain);
 
-  /// The least objective of any solution; +infinity if none is legal.
+  /// Returns the least objective of any solution; +infinity if none is legal.
   double run(const ChainProblem &chain, Objective objective);
 
-  /// A solution of the last run's least objective.
+  /// Returns a solution with the last run's least objective.
   std::vector<Run> decode(const ChainProblem &chain) const;
 
-  const std::vector<int> &linkOf() const { return links; } ///< per copy
+  const std::vector<int> &linkOf() const { return links; } ///< per repeat
   const LinkTable &table(int link) const { return tables[link]; }
-  /// Combinations of the shared values.
+  /// Returns the number of combinations of the shared values.
   std::size_t sharedCount() const { return combinations; }
-  /// The link's own number for a combination.
+  /// Returns the link's own number for a combination.
   std::size_t localShared(int link, std::size_t combination) const {
     return local[link][combination];
   }
-  /// The last run's costs per link, to be kept for `stages`.
+  /// Copies the last run's costs per link, for `stages`.
   std::vector<std::vector<double>> costs() const;
-  /// With `costs` null: the last run's.
+  /// Uses the last run's costs if `costs` is null.
   std::vector<Stage>
   stages(std::size_t combination,
          const std::vector<std::vector<double>> *costs = nullptr) const;
 
 private:
   std::vector<LinkTable> tables; ///< per link
-  std::vector<int> links;        ///< per copy
+  std::vector<int> links;        ///< per repeat
   std::size_t combinations = 1;
   std::vector<std::vector<std::size_t>> local; ///< [link][combination]
   Distances distances;

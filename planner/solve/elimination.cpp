@@ -1,7 +1,7 @@
 //===- elimination.cpp - Exact minimum over a problem's inside --*- C++ -*-===//
 //
-// No argmin is stored: an assignment is wanted for few entries, and finding one
-// takes a look at each bucket's inputs, which are all still there.
+// No argmin is stored: assignments are needed for few entries, and finding one
+// takes one pass over each bucket's inputs, which still exist.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- elimination.h - Exact minimum over a problem's inside ----*- C++ -*-===//
 //
-// Bucket elimination (Dechter 1999) for a weighted sum of time and memory: a
-// table over the kept variables, each entry the least cost of any assignment of
-// the others, and for any of its entries such an assignment.
+// Bucket elimination (Dechter 1999) for a weighted sum of time and memory. The
+// result is a table over the kept variables, each entry the least cost of any
+// assignment of the others, and for any of its entries such an assignment.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,38 +15,40 @@
 
 namespace mtplan::planner {
 
-/// What is minimised. With `time` 0, memory alone; combinations of infinite
-/// time stay forbidden under every objective.
+/// The objective to minimise. With `time` 0 it is memory alone; combinations of
+/// infinite time stay forbidden under every objective.
 struct Objective {
   double time = 1.0;
   double memory = 0.0;
   double of(double seconds, double bytes) const;
 };
 
-/// Made once per structure; then, per set of numbers, `prepare` once and `run`
-/// once per objective. No allocation after the first `prepare`, unless the
-/// infinities of the new numbers leave other values alive.
+/// One object serves one structure: `prepare` once per set of numbers, `run`
+/// once per objective. It does not allocate after the first `prepare`, unless
+/// the infinities of the new numbers leave other values alive.
 class Elimination {
 public:
   Elimination(const Problem &shape, std::vector<int> keep);
 
-  /// False: no assignment is legal, and the object must not be run. Problems
-  /// must have the shape's domains and scopes.
+  /// Returns false if no assignment is legal; the object must then not be run.
+  /// Problems must have the shape's domains and scopes.
   bool prepare(const Problem &problem);
 
   void run(const Problem &problem, Objective objective);
 
-  /// Least costs over `keptScope`, live values only, row-major. After run.
+  /// Returns the least costs over `keptScope`, live values alone, row-major.
+  /// Call it after run.
   const double *table() const;
   std::size_t tableSize() const { return program().buckets.back().size; }
 
-  /// A cheapest assignment among those with these values of the kept variables
-  /// (in the order of `keep`, first occurrences); of several, the one with the
-  /// lowest values, variables eliminated last first. Empty if none is legal.
+  /// Returns a cheapest assignment among those with these values of the kept
+  /// variables (in the order of `keep`, first occurrences); of several, the one
+  /// with the lowest values, variables eliminated last first. Empty if none is
+  /// legal.
   Assignment decode(const std::vector<int> &keptValues) const;
 
-  /// Grows with every recompilation: what was derived from the program is
-  /// stale when this differs.
+  /// Grows with every recompilation: data derived from the program is stale
+  /// when this differs.
   int generation() const { return generationCount; }
   const EliminationProgram &program() const { return compiled; }
   const std::vector<double> &arena() const { return storage; }

@@ -1,4 +1,4 @@
-//===- elimination_order.cpp - In which order to eliminate ------*- C++ -*-===//
+//===- elimination_order.cpp - The order of elimination ---------*- C++ -*-===//
 //
 // Eliminating a variable joins its neighbours into a clique. Its score is
 // either the size of that clique's table or the weight of the edges it adds;
@@ -17,8 +17,9 @@
 namespace mtplan::planner {
 namespace {
 
-/// Finding an order takes about as long as joining this many entries; a search
-/// for a better one should cost no more than the few eliminations it is for.
+/// Finding an order takes about as long as joining this many entries, so a
+/// search for a better one may cost no more than the few eliminations that it
+/// serves.
 constexpr double kWorkPerRepetition = 300e3;
 constexpr double kMostRepetitions = 16.0;
 
@@ -51,23 +52,23 @@ public:
 
   double fill(int variable) const {
     double weight = 0.0;
-    const std::vector<int> &around = adjacent[variable];
-    for (std::size_t i = 0; i < around.size(); ++i)
-      for (std::size_t j = i + 1; j < around.size(); ++j)
-        if (!isLinked(around[i], around[j]))
-          weight +=
-              static_cast<double>(domains[around[i]]) * domains[around[j]];
+    const std::vector<int> &fillDrain = adjacent[variable];
+    for (std::size_t i = 0; i < fillDrain.size(); ++i)
+      for (std::size_t j = i + 1; j < fillDrain.size(); ++j)
+        if (!isLinked(fillDrain[i], fillDrain[j]))
+          weight += static_cast<double>(domains[fillDrain[i]]) *
+                    domains[fillDrain[j]];
     return weight;
   }
 
   void eliminate(int variable) {
     present[variable] = 0;
-    std::vector<int> around = std::move(adjacent[variable]);
+    std::vector<int> fillDrain = std::move(adjacent[variable]);
     adjacent[variable].clear();
-    for (int a : around) {
+    for (int a : fillDrain) {
       adjacent[a].erase(
           std::find(adjacent[a].begin(), adjacent[a].end(), variable));
-      for (int b : around)
+      for (int b : fillDrain)
         link(a, b);
     }
   }
@@ -91,7 +92,8 @@ private:
   std::vector<char> present; ///< neither kept nor eliminated yet
 };
 
-/// `score(graph, variable)`: least is next. Stops early above `workLimit`.
+/// Eliminates the variable of least `score(graph, variable)` next. Stops early
+/// above `workLimit`.
 template <typename Score>
 EliminationOrder greedy(Graph graph, std::size_t count, bool scoreReachesFar,
                         double workLimit, const Score &score) {
@@ -108,13 +110,13 @@ EliminationOrder greedy(Graph graph, std::size_t count, bool scoreReachesFar,
     if (best < 0)
       return result;
     double size = graph.tableSize(best);
-    std::vector<int> around = graph.neighbours(best);
+    std::vector<int> fillDrain = graph.neighbours(best);
     result.order.push_back(best);
     result.work += size;
     result.largest = std::max(result.largest, size);
-    result.width = std::max(result.width, static_cast<int>(around.size()));
+    result.width = std::max(result.width, static_cast<int>(fillDrain.size()));
     graph.eliminate(best);
-    for (int a : around) {
+    for (int a : fillDrain) {
       if (graph.has(a))
         scores[a] = score(graph, a);
       if (scoreReachesFar)

@@ -1,8 +1,8 @@
-//===- elimination_order.h - In which order to eliminate --------*- C++ -*-===//
+//===- elimination_order.h - The order of elimination -----------*- C++ -*-===//
 //
-// The order decides how large the tables between the eliminations get, nothing
-// else. It depends on domains and scopes only, so problems that differ in their
-// numbers share it.
+// The order decides the size of the tables between the eliminations and nothing
+// else. It depends on domains and scopes alone, so problems that differ in
+// their numbers share it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +20,10 @@ struct EliminationOrder {
   int width = 0;          ///< variables of the widest table, eliminated aside
 };
 
-/// Greedy, by the smallest joined table and by the least fill, and where that
-/// is costly by some perturbed repetitions (own seeded generator); the order of
-/// least work wins. Ties by index. Repeated values in `keep` are allowed.
+/// Returns the order of least work: a greedy order by the smallest joined table
+/// or by the least fill and, where that is costly, one of some perturbed
+/// repetitions (own seeded generator). Ties are broken by index. Repeated
+/// values in `keep` are allowed.
 EliminationOrder planElimination(const std::vector<int> &domains,
                                  const std::vector<std::vector<int>> &scopes,
                                  const std::vector<int> &keep);

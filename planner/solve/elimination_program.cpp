@@ -1,4 +1,4 @@
-//===- elimination_program.cpp - An elimination, laid out -------*- C++ -*-===//
+//===- elimination_program.cpp - The layout of an elimination ---*- C++ -*-===//
 //
 // Scopes are found forwards, in elimination order; layouts backwards, since a
 // result's layout is its reader's.
@@ -18,7 +18,7 @@ namespace {
 
 using Scope = std::vector<int>;
 
-/// Results and expanded inputs are at most as many: 8 GiB, and seconds.
+/// Limits the results and the expanded inputs: 8 GiB, and seconds.
 constexpr double kMostEntries = 1e9;
 
 bool contains(const Scope &scope, int variable) {
@@ -31,7 +31,7 @@ void insert(Scope &scope, const Scope &more) {
       scope.push_back(variable);
 }
 
-/// The variables of `layout` that `scope` has, in the layout's order.
+/// Returns the variables of `layout` that `scope` has, in the layout's order.
 Scope restrict(const Scope &layout, const Scope &scope) {
   Scope result;
   for (int variable : layout)
@@ -80,7 +80,7 @@ private:
     return offset;
   }
 
-  /// Which bucket joins what. A table goes to the first of its variables.
+  /// Assigns tables to buckets: a table goes to its first variable's.
   void findScopes() {
     EliminationOrder plan = planElimination(sizes, scopes, program.keep);
     double kept = 1.0;
@@ -153,8 +153,8 @@ private:
     return result;
   }
 
-  /// Long rows run fast, but inputs that lack some of a row's variables must
-  /// be expanded first. The constants are nanoseconds, roughly.
+  /// Long rows run fast, but inputs that lack some of a row's variables must be
+  /// expanded first. The constants are approximate nanoseconds.
   void chooseBlock(std::size_t index) {
     constexpr std::size_t kLongestRow = 1024;
     Bucket &bucket = program.buckets[index];
@@ -256,7 +256,8 @@ private:
     bucket.offset = allocate(bucket.size);
   }
 
-  /// Strides of a table laid out over `ordered`, for a bucket's variables.
+  /// Returns the strides of a table laid out over `ordered`, for a bucket's
+  /// variables.
   std::size_t strideOf(const Scope &ordered, int variable) const {
     std::size_t stride = 1;
     for (std::size_t p = ordered.size(); p-- > 0;) {
@@ -305,7 +306,7 @@ private:
     bucket.inputs.push_back(std::move(input));
   }
 
-  /// For each entry over `ordered` (live values), the entry of `table`.
+  /// Returns for each entry over `ordered` (live values) the entry of `table`.
   std::vector<int> gatherIndex(int table, const Scope &ordered) const {
     const Scope &scope = shape.tables[table].scope;
     std::vector<std::size_t> stride(scope.size(), 1);

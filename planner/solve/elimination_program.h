@@ -1,9 +1,8 @@
-//===- elimination_program.h - An elimination, laid out ---------*- C++ -*-===//
+//===- elimination_program.h - The layout of an elimination -----*- C++ -*-===//
 //
-// Everything about an elimination that does not depend on the numbers: which
-// tables each step joins, where in one arena of doubles they lie, and with
-// which strides they are read. Every table's layout is chosen for its one
-// reader:
+// The part of an elimination that does not depend on the numbers: which tables
+// each step joins, where in one arena of doubles they are, and with which
+// strides they are read. Every table's layout is chosen for its one reader:
 //
 //   outer variables ... | eliminated variable | block of variables (contiguous)
 //
@@ -50,7 +49,7 @@ struct Bucket {
   std::size_t offset = 0, size = 1; ///< of the result in the arena
   std::vector<BucketInput> inputs;
 
-  // The same join, as the inner loops want it.
+  // The same join in the order of the inner loops.
   struct Term {
     std::size_t offset = 0;
     std::vector<std::size_t> strides; ///< per outer variable
@@ -71,13 +70,14 @@ struct EliminationProgram {
   LiveValues live;
   std::vector<int> keep; ///< distinct
   std::vector<Leaf> leaves;
-  std::vector<Bucket> buckets; ///< the last one's scope is what is kept
+  std::vector<Bucket> buckets; ///< the last one's scope is the kept one
   std::size_t arenaSize = 0;
 };
 
-/// Variables with one live value take part in no table; those of `keep` with
-/// more are the last bucket's scope, in the order of `keep`. Throws
-/// std::length_error if the tables would not fit a machine (10^9 entries).
+/// Compiles a program. Variables with one live value take part in no table;
+/// those of `keep` with more are the last bucket's scope, in the order of
+/// `keep`. Throws std::length_error if the tables would not fit a machine (10^9
+/// entries).
 EliminationProgram compileElimination(const Problem &shape, LiveValues live,
                                       const std::vector<int> &keep);
 

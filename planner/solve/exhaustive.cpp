@@ -1,22 +1,23 @@
-//===- exhaustive.cpp - Tries everything ------------------------*- C++ -*-===//
+//===- exhaustive.cpp - Tries every assignment ------------------*- C++ -*-===//
 //
-// The specification of solveChain. It shares nothing with it but the two
-// costOf: every assignment of every copy is tried, in lexicographic order.
+// The specification of solveChain. The two share nothing but costOf: every
+// assignment of every repeat is tried, in lexicographic order.
 //
 //===----------------------------------------------------------------------===//
+
+#include "planner/solve/exhaustive.h"
 
 #include <cmath>
 #include <cstddef>
 #include <map>
-
-#include "planner/solve/chain.h"
 
 namespace mtplan::planner {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// The next one in lexicographic order; false after the last.
+/// Moves to the next assignment in lexicographic order; returns false after the
+/// last.
 bool advance(Assignment &assignment, const std::vector<int> &domains) {
   for (std::size_t v = assignment.size(); v-- > 0;) {
     if (++assignment[v] < domains[v])
@@ -44,7 +45,7 @@ public:
           legal.push_back({assignment, cost});
       } while (advance(assignment, problem.domains));
       choices.push_back(std::move(legal));
-      for (int copy = 0; copy < chain.links[l].repeat; ++copy)
+      for (int repeat = 0; repeat < chain.links[l].repeat; ++repeat)
         linkOf.push_back(static_cast<int>(l));
     }
   }
@@ -54,13 +55,13 @@ public:
     ChainSolution solution;
     solution.feasible = !fastest.empty();
     const auto &best = solution.feasible ? fastest : smallest;
-    for (std::size_t copy = 0; copy < best.size(); ++copy) {
-      int link = linkOf[copy];
+    for (std::size_t repeat = 0; repeat < best.size(); ++repeat) {
+      int link = linkOf[repeat];
       if (!solution.runs.empty() && solution.runs.back().link == link &&
-          solution.runs.back().assignment == best[copy]->assignment)
+          solution.runs.back().assignment == best[repeat]->assignment)
         ++solution.runs.back().count;
       else
-        solution.runs.push_back({link, 1, best[copy]->assignment});
+        solution.runs.push_back({link, 1, best[repeat]->assignment});
     }
     solution.cost =
         best.empty() ? Cost{kInfinity, 0.0} : costOf(chain, solution.runs);
@@ -125,7 +126,7 @@ private:
   }
 
   const ChainProblem &chain;
-  std::vector<int> linkOf;                  ///< per copy
+  std::vector<int> linkOf;                  ///< per repeat
   std::vector<std::vector<Choice>> choices; ///< per link, the legal ones
   std::vector<const Choice *> path, fastest, smallest;
   Cost fastestCost, smallestCost;

@@ -1,6 +1,6 @@
 //===- factor_graph.cpp - Pricing and checking an assignment ----*- C++ -*-===//
 //
-// Deliberately plain: this is what the fast solvers are judged by.
+// Deliberately plain: the fast solvers are tested against it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,8 @@ Cost costOf(const Problem &problem, const Assignment &assignment) {
 
 namespace {
 
-/// Entries a table over `scope` must have; 0 if its scope is unsound.
+/// Returns the number of entries that a table over `scope` must have; 0 if its
+/// scope is unsound.
 std::size_t expectedSize(const Problem &problem, const std::vector<int> &scope,
                          const std::string &where,
                          std::vector<std::string> &errors) {

@@ -34,10 +34,11 @@ struct Cost {
   double memory = 0.0;
 };
 
-/// Cost of one assignment: what every solver's answer is checked against.
+/// Returns the cost of one assignment, against which every solver's answer is
+/// checked.
 Cost costOf(const Problem &problem, const Assignment &assignment);
 
-/// Every broken promise of the comments above; empty if sound.
+/// Returns every broken promise of the comments above; empty if sound.
 std::vector<std::string> check(const Problem &problem);
 
 } // namespace mtplan::planner

@@ -1,8 +1,8 @@
 //===- link_table.h - A link, seen from its boundary ------------*- C++ -*-===//
 //
-// Eliminates a link's inside and presents what is left as a matrix per
-// combination of its shared values: cost[in state][out state]. A state numbers
-// the combinations of the boundary variables' values, the last one fastest.
+// Eliminates a link's inside and presents the rest as a matrix per combination
+// of its shared values: cost[in state][out state]. A state numbers the
+// combinations of the boundary variables' values, the last one fastest.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,22 +21,22 @@ class LinkTable {
 public:
   explicit LinkTable(const Link &link);
 
-  /// As Elimination's.
+  /// Prepares as Elimination::prepare does.
   bool prepare(const Problem &problem);
   void run(const Problem &problem, Objective objective);
-  /// A cheapest assignment of the last run; empty if none is legal.
+  /// Returns a cheapest assignment of the last run; empty if none is legal.
   Assignment decode(std::size_t shared, std::size_t in, std::size_t out) const;
 
-  /// What the last run found, [shared][in][out].
+  /// Returns the result of the last run, [shared][in][out].
   const std::vector<double> &costs() const { return dense; }
   std::size_t position(std::size_t shared, std::size_t in,
                        std::size_t out) const {
     return (shared * inCount + in) * outCount + out;
   }
-  /// Per position the entry of elimination().table(), or -1 where a value is
-  /// dead or a variable would need two.
+  /// Returns per position the entry of elimination().table(), or -1 where a
+  /// value is dead or a variable would need two.
   const std::vector<int> &entries() const { return entryAt; }
-  /// Values of elimination().program().keep.
+  /// Returns the values of elimination().program().keep.
   std::vector<int> keptValues(std::size_t shared, std::size_t in,
                               std::size_t out) const;
 
@@ -48,7 +48,7 @@ public:
 
 private:
   void mapEntries();
-  /// Per variable its value, or -1; false if one would need two.
+  /// Sets per variable its value, or -1; returns false if one would need two.
   bool fixValues(std::size_t shared, std::size_t in, std::size_t out,
                  std::vector<int> &values) const;
 

@@ -1,6 +1,6 @@
-//===- live_values.cpp - Which values infinities leave ----------*- C++ -*-===//
+//===- live_values.cpp - The values that infinities leave -------*- C++ -*-===//
 //
-// Only tables with an infinity can remove a value, and most have none.
+// A table can remove a value only if it has an infinity, and most have none.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ namespace {
 
 using Flags = std::vector<std::vector<char>>;
 
-/// A table with an infinity in it, seen as rows along its last variable.
+/// A table with an infinity in it, as rows along its last variable.
 class Reviser {
 public:
   Reviser(const CostTable &theTable, const std::vector<int> &domains)
@@ -28,7 +28,8 @@ public:
 
   const std::vector<int> &scope() const { return table.scope; }
 
-  /// Drops the values of its variables that it does not support; true if any.
+  /// Drops the values of its variables that it does not support; returns
+  /// whether there were any.
   bool revise(Flags &live) {
     for (std::vector<char> &flags : support)
       std::fill(flags.begin(), flags.end(), 0);
@@ -102,7 +103,7 @@ LiveValues liveValues(const Problem &problem) {
         revisers.emplace_back(table, problem.domains);
     }
 
-  // A table is looked at again once one of its variables has lost a value.
+  // A table is revised again once one of its variables has lost a value.
   std::vector<int> lostAt(live.size(), 0);
   std::vector<int> revisedAt(revisers.size(), -1);
   int now = 0;

@@ -1,4 +1,4 @@
-//===- live_values.h - Which values infinities leave ------------*- C++ -*-===//
+//===- live_values.h - The values that infinities leave ---------*- C++ -*-===//
 //
 // Generalised arc consistency: a value stays while every table over its
 // variable has a finite entry for it among the values that stay. Removing the
@@ -18,7 +18,8 @@ namespace mtplan::planner {
 /// Per variable the values that stay, ascending.
 using LiveValues = std::vector<std::vector<int>>;
 
-/// One empty list means: no assignment is legal. The reverse does not hold.
+/// Returns the live values. One empty list means that no assignment is legal;
+/// the reverse does not hold.
 LiveValues liveValues(const Problem &problem);
 
 } // namespace mtplan::planner

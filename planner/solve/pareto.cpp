@@ -1,6 +1,6 @@
 //===- pareto.cpp - Trade-offs between time and memory ----------*- C++ -*-===//
 //
-// A point that is dropped for rounding's sake costs at most `indifference`, so
+// A point that is dropped because of rounding costs at most `indifference`, so
 // a chain of n filters loses at most n times that.
 //
 //===----------------------------------------------------------------------===//
@@ -15,8 +15,8 @@ namespace mtplan::planner {
 namespace {
 
 /// Drops most of what keepPareto would drop, without sorting: a point that is
-/// no faster than one in a strictly lower band of memory. Exact, because such a
-/// point is not kept and changes nothing for those that are. O(n).
+/// no faster than one in a strictly lower band of memory. It is exact, because
+/// such a point is not kept and changes nothing for those that are. O(n).
 void dropDominated(std::vector<ParetoPoint> &points) {
   constexpr std::size_t kFew = 256, kMostBands = 1 << 14;
   if (points.size() < kFew)

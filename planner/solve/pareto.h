@@ -20,24 +20,26 @@ namespace mtplan::planner {
 struct ParetoPoint {
   double time = 0.0, memory = 0.0;
   double excess = 0.0;
-  int left = -1, right = -1; ///< what it was made of; its maker knows
+  /// Indices of the points it combines; its maker knows.
+  int left = -1, right = -1;
 };
 
-/// Removes points that another is at least as good as in both respects (of
-/// equals the first stays); a gain in time of at most `indifference` does not
-/// count. Leaves them in order of memory.
+/// Removes points that another one matches or beats in both respects (of equals
+/// the first stays); a gain in time of at most `indifference` does not count.
+/// Leaves them in order of memory.
 void keepPareto(std::vector<ParetoPoint> &points, double indifference);
 
-/// keepPareto of points that come as fronts: runs in order of memory, each
-/// point faster than the one before. Merges them like the digits of a counter,
-/// so that n points in k fronts take O(n log k), less what each merge drops.
+/// Applies keepPareto to points that come as fronts: runs in order of memory,
+/// each point faster than the one before. It merges them like the digits of a
+/// counter, so that n points in k fronts take O(n log k), less what each merge
+/// drops.
 class FrontMerger {
 public:
   /// Takes the front's points and leaves it empty. Of equals those of the front
   /// added first stay.
   void add(std::vector<ParetoPoint> &front);
-  /// All points that nothing dominates, with the indifference of keepPareto;
-  /// empty again after.
+  /// Returns all nondominated points, with the indifference of keepPareto; the
+  /// merger is empty afterwards.
   void take(double indifference, std::vector<ParetoPoint> &points);
 
 private:
@@ -60,14 +62,14 @@ struct ParetoSets {
     return points.data() + begin[entry + 1];
   }
   void clear();
-  /// Appends the next entry's points as they are.
+  /// Appends the next entry's points unchanged.
   void append(const std::vector<ParetoPoint> &entry);
   /// Appends the next entry's points and sorts them by excess.
   void appendByExcess(const std::vector<ParetoPoint> &entry);
 };
 
-/// Work allowed, counted in points made, so that where it ends is a function
-/// of the input.
+/// The work allowed, counted in points made, so that the place where it ends is
+/// a function of the input.
 struct PointBudget {
   std::int64_t left = 0;
   bool spend(std::int64_t points) {

@@ -76,13 +76,13 @@ void ParetoElimination::descend(const std::vector<double> &excess, double gap) {
   for (std::size_t b = program.buckets.size(); b-- > 0;) {
     const Bucket &bucket = program.buckets[b];
     for (std::size_t c = 0; c < bucket.size; ++c) {
-      double around = excessOf[b][c];
-      if (!(around <= gap))
+      double fillDrain = excessOf[b][c];
+      if (!(fillDrain <= gap))
         continue;
       locate(bucket, c);
       double least = elimination.arena()[bucket.offset + c];
       for (std::size_t v = 0; v < bucket.values; ++v) {
-        double here = around + (joined(bucket, v) - least);
+        double here = fillDrain + (joined(bucket, v) - least);
         if (!(here <= gap))
           continue;
         for (const BucketInput &input : bucket.inputs)
@@ -149,15 +149,15 @@ bool ParetoElimination::ascend(double gap, double indifference,
     result.clear();
     for (std::size_t c = 0; c < bucket.size; ++c) {
       all.clear();
-      double around = excessOf[b][c];
-      if (around <= gap) {
+      double fillDrain = excessOf[b][c];
+      if (fillDrain <= gap) {
         locate(bucket, c);
         double least = elimination.arena()[bucket.offset + c];
         for (std::size_t v = 0; v < bucket.values; ++v) {
           double more = joined(bucket, v) - least;
-          if (!(around + more <= gap))
+          if (!(fillDrain + more <= gap))
             continue;
-          if (!combine(bucket, v, gap - around - more, indifference, budget))
+          if (!combine(bucket, v, gap - fillDrain - more, indifference, budget))
             return false;
           for (ParetoPoint &p : partial) {
             p.excess += more;

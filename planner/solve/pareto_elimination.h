@@ -1,9 +1,9 @@
 //===- pareto_elimination.h - All good trade-offs of a link -----*- C++ -*-===//
 //
-// The same elimination once more, with sets of (time, memory) points instead of
-// numbers. A plain elimination at the same lambda has been run before: it says
-// how cheap each entry's surroundings can be, so that only points within `gap`
-// of the optimum are ever made.
+// The elimination with sets of (time, memory) points instead of numbers. A
+// plain elimination at the same lambda has been run before and says how cheap
+// each entry's surroundings can be, so that only points within `gap` of the
+// optimum are made.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,19 +23,20 @@ public:
   /// measured by, and is not run again during this object's life.
   ParetoElimination(const Elimination &elimination, const Problem &problem);
 
-  /// `excess`: per entry of the elimination's table, by how much the cheapest
-  /// whole solution through it exceeds the optimum. Entries beyond `gap` are
-  /// never looked at again.
+  /// Propagates `excess`: per entry of the elimination's table, by how much the
+  /// cheapest whole solution through it exceeds the optimum. Entries beyond
+  /// `gap` are skipped for good.
   void descend(const std::vector<double> &excess, double gap);
 
-  /// All non-dominated points of each entry that are within `gap` (at most that
-  /// of descend) of the optimum. False if the budget ran out.
+  /// Finds all nondominated points of each entry that are within `gap` (at most
+  /// that of descend) of the optimum. Returns false if the budget ran out.
   bool ascend(double gap, double indifference, PointBudget &budget);
 
-  /// Per entry of the elimination's table; after ascend.
+  /// Returns the points per entry of the elimination's table. Call it after
+  /// ascend.
   const ParetoSets &sets() const { return results.back(); }
 
-  /// The assignment a point of `sets` stands for.
+  /// Returns the assignment of a point of `sets`.
   Assignment decode(const std::vector<int> &keptValues,
                     const ParetoPoint &point) const;
 
@@ -59,7 +60,7 @@ private:
   std::vector<std::vector<double>> excessOf; ///< per bucket and entry
   std::vector<ParetoSets> results;           ///< per bucket
   std::vector<Node> nodes;
-  std::vector<std::size_t> digits; ///< of the entry in hand
+  std::vector<std::size_t> digits; ///< of the current entry
   std::vector<ParetoPoint> partial, extended;
 };
 

@@ -1,8 +1,8 @@
 //===- row_kernel.cpp - The inner loop of elimination -----------*- C++ -*-===//
 //
 // Written for the auto-vectoriser, compiled for several instruction sets and
-// chosen at load time. Additions and minima only, so no contraction can make
-// the results differ.
+// chosen at load time. It has additions and minima alone, so no contraction can
+// change the results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <limits>
 
-// Sanitizers instrument the resolver, which runs before their own start.
+// Sanitizers instrument the resolver, which runs before they start.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&         \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define MTPLAN_PER_PROCESSOR                                                   \

@@ -16,8 +16,9 @@ using RowKernel = void (*)(double *result, const double *const *rows,
                            std::size_t rowCount, const double *scalars,
                            std::size_t values, std::size_t length);
 
-/// The fastest one for this many row inputs on this processor. All give the
-/// same bits: sums are formed in the order of the inputs, scalar first.
+/// Returns the fastest kernel for this many row inputs on this processor. All
+/// give the same bits: sums are formed in the order of the inputs, scalar
+/// first.
 RowKernel rowKernel(std::size_t rowCount);
 
 } // namespace mtplan::planner

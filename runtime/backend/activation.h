@@ -1,4 +1,4 @@
-//===- activation.h - Nonlinearities by name --------------------*- C++ -*-===//
+//===- activation.h - Activation functions by name --------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_BACKEND_ACTIVATION_H
 #define MTPLAN_RUNTIME_BACKEND_ACTIVATION_H
@@ -8,11 +8,11 @@
 
 namespace mtplan::runtime {
 
-/// In the order of Activation, as the setting `kind` has them.
+/// Names in the order of Activation, as the setting `kind` has them.
 inline constexpr const char *kActivations[] = {"gelu", "gelu_tanh", "silu",
                                                "relu", "tanh",      "sigmoid"};
 
-/// From the setting `kind`.
+/// Parses the setting `kind`.
 inline Activation activationOf(const KernelSpec &spec) {
   const std::string kind = spec.text("kind", "");
   for (int i = 0; i < 6; ++i)

@@ -1,4 +1,4 @@
-//===- activation_kind.h - Nonlinearities -----------------------*- C++ -*-===//
+//===- activation_kind.h - Activation functions -----------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_BACKEND_ACTIVATION_KIND_H
 #define MTPLAN_RUNTIME_BACKEND_ACTIVATION_KIND_H

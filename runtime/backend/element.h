@@ -1,9 +1,8 @@
-//===- element.h - Numbers as they lie in memory ----------------*- C++ -*-===//
+//===- element.h - Numbers in memory ----------------------------*- C++ -*-===//
 //
-// The two 16-bit formats and what rounds to them: to the nearest, of two the
-// even one, once. A double goes through float with its last bit set where
-// something was cut off, so that the second rounding sees a tie only where
-// there is one.
+// The two 16-bit formats, and rounding to them: to nearest, ties to even, once.
+// A double is first rounded to a float, with its last bit set if bits were
+// lost, so that the second rounding sees a tie only where there is one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +46,7 @@ inline float toFloat(F16 value) {
   if (magnitude < 0x400) // subnormal: in units of 2^-24
     bits =
         std::bit_cast<std::uint32_t>(static_cast<float>(magnitude) * 0x1p-24F);
-  else if (magnitude >= 0x7C00) // infinite, or no number
+  else if (magnitude >= 0x7C00) // infinity or NaN
     bits = (magnitude << 13) + 0x70000000;
   return std::bit_cast<float>(bits | sign);
 }
@@ -56,11 +55,11 @@ inline F16 toF16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t magnitude = bits & 0x7FFFFFFF;
   std::uint32_t half = 0;
-  if (magnitude > 0x7F800000) // no number
+  if (magnitude > 0x7F800000) // NaN
     half = 0x7E00;
   else if (magnitude >= 0x477FF000) // nearer to infinity than to 65504
     half = 0x7C00;
-  else if (magnitude < 0x38800000) // one half has units of 2^-24
+  else if (magnitude < 0x38800000) // a subnormal, in units of 2^-24
     half =
         std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) -
         0x3F000000;
@@ -69,8 +68,8 @@ inline F16 toF16(float value) {
   return {static_cast<std::uint16_t>(((bits >> 16) & 0x8000) | half)};
 }
 
-/// Rounds to odd: what is not a float becomes the neighbour whose last bit is
-/// set.
+/// Rounds to odd: a value that is not a float becomes the neighbour whose last
+/// bit is set.
 inline float toFloatSticky(double value) {
   const auto nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || std::isnan(value))
@@ -81,7 +80,7 @@ inline float toFloatSticky(double value) {
   return std::bit_cast<float>(bits | 1);
 }
 
-/// Element `index` of a tensor of `type`, exactly.
+/// Returns element `index` of a tensor of `type`, exactly.
 inline double readElement(ElementType type, const void *data,
                           std::int64_t index) {
   switch (type) {
@@ -99,7 +98,7 @@ inline double readElement(ElementType type, const void *data,
   return 0.0;
 }
 
-/// Rounds once.
+/// Stores a value, rounded once.
 inline void writeElement(ElementType type, void *data, std::int64_t index,
                          double value) {
   switch (type) {

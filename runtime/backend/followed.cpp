@@ -6,8 +6,8 @@
 #include <array>
 #include <string_view>
 
+#include "base/nearest_word.h"
 #include "runtime/backend/signature.h"
-#include "runtime/plan/nearest_word.h"
 
 namespace mtplan::runtime {
 
@@ -100,11 +100,11 @@ Pairing pairingOf(const KernelSpec &spec) {
     std::vector<std::string_view> names;
     for (const Followable &one : followables())
       names.push_back(one.kernel);
-    refuse(spec, "has " + then + " after it, which only " + listed(names) +
-                     " may have");
+    refuse(spec, "has " + then + " after it, which only " +
+                     base::listed(names) + " may have");
   }
   if (std::ranges::find(first->then, then) == first->then.end())
-    refuse(spec, "then '" + then + "' is not " + listed(first->then));
+    refuse(spec, "then '" + then + "' is not " + base::listed(first->then));
   const std::size_t before = operandsBefore(then),
                     operands = spec.inputs.size(),
                     least = first->leastInputs + before,

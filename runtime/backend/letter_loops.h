@@ -9,13 +9,13 @@
 
 namespace mtplan::runtime {
 
-/// Nested loops, the last one innermost, and elements by which the operands
-/// move on in each.
+/// Nested loops, the last one innermost, with the elements by which the
+/// operands advance in each.
 struct LetterLoops {
   std::vector<std::int64_t> sizes, left, right;
 };
 
-/// Those over the result's letters, and within them those that are summed.
+/// The loops over the result's letters, and within them the summed ones.
 struct LetterSums {
   LetterLoops kept, summed;
 

@@ -1,12 +1,13 @@
 //===- long_sum.h - A sum in twice double precision -------------*- C++ -*-===//
 //
-// The norm of all gradients is a sum over elements that every layout deals out
-// otherwise. Kept to about 106 bits it rounds to one double whatever the order,
-// so that the clip that follows from it is the same for all.
+// The norm of all gradients is a sum over elements that every layout
+// distributes differently. With about 106 bits it rounds to the same double in
+// any order, so that gradient clipping is the same in all layouts.
 //
-// Knuth, The Art of Computer Programming 2, section 4.2.2, theorem B: what a
-// sum of two loses is a number, and six operations find it. Not to be compiled
-// with contracted or reordered operations.
+// Knuth, The Art of Computer Programming 2, section 4.2.2, theorem B: the
+// rounding error of a sum of two numbers is a number, and six operations
+// compute it. This code must not be compiled with contracted or reordered
+// operations.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,7 @@ namespace mtplan::runtime {
 
 struct LongSum {
   double sum = 0.0;
-  double lost = 0.0; ///< by rounding `sum`, so far
+  double lost = 0.0; ///< rounding error of `sum` so far
 
   void add(double value) {
     const double next = sum + value, taken = next - sum;
@@ -35,7 +36,7 @@ struct LongSum {
     add(other.sum);
     lost += other.lost;
   }
-  /// Of what is not finite, what the sum is.
+  /// Returns the plain sum if it is not finite.
   double value() const { return std::isfinite(sum) ? sum + lost : sum; }
 };
 

@@ -1,4 +1,4 @@
-//===- made_kernel.h - What families of kernels share -----------*- C++ -*-===//
+//===- made_kernel.h - Helpers of kernel factories --------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_BACKEND_MADE_KERNEL_H
 #define MTPLAN_RUNTIME_BACKEND_MADE_KERNEL_H
@@ -11,10 +11,11 @@ namespace mtplan::runtime {
 
 using MadeKernel = std::unique_ptr<Kernel>;
 
-/// Whether an operand or a result is f64: then all is computed so.
+/// Returns whether an operand or a result is f64, in which case everything is
+/// computed in double.
 bool usesDouble(const KernelSpec &spec);
 
-/// Makes `Class<float>` or `Class<double>`, whichever the tensors ask for.
+/// Makes `Class<float>` or `Class<double>`, depending on the tensors.
 template <template <typename> class Class, typename Context>
 MadeKernel makeOf(const KernelSpec &spec, const Context &context) {
   if (usesDouble(spec))

@@ -1,9 +1,9 @@
-//===- matrix_calls.h - An einsum as products of matrices -------*- C++ -*-===//
+//===- matrix_calls.h - An einsum as matrix products ------------*- C++ -*-===//
 //
-// As few products of matrices as the shapes allow; samples are rows, or terms
-// of a sum, of one of them, so what one sample gives may differ in its last
-// bits with how many there are. Where a library has no product between types,
-// it multiplies to f32 (or f64), and the result is rounded once.
+// Uses as few matrix products as the shapes allow. Samples are rows of one of
+// them or terms of a sum, so the last bits of one sample may depend on the
+// number of samples. Where a library cannot multiply these types, it multiplies
+// to f32 (or f64), and the result is rounded once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,17 +18,17 @@
 namespace mtplan::runtime {
 
 struct MatrixCalls {
-  MatrixShape first;            ///< of a sum's terms, and of what is no sum
-  MatrixShape further;          ///< its other terms, which add
-  std::size_t lhs = 0, rhs = 1; ///< which operand is a, and b
-  std::vector<LetterStep> outer, summed; ///< loops around them
-  ElementType in = ElementType::f32;     ///< that a and b are to have
-  ElementType made = ElementType::f32;   ///< that c has before it is rounded
+  MatrixShape first;   ///< the first term of a sum, or the only product
+  MatrixShape further; ///< further terms, which add
+  std::size_t lhs = 0, rhs = 1;          ///< which operand is a, and b
+  std::vector<LetterStep> outer, summed; ///< loops around the products
+  ElementType in = ElementType::f32;     ///< type of a and b
+  ElementType made = ElementType::f32;   ///< type of c before rounding
   bool biased = false;                   ///< operand 2, of type `made`
 
-  /// \throws std::runtime_error as Backend::prepare does
+  /// \throws std::runtime_error like Backend::prepare
   static MatrixCalls of(const KernelSpec &spec);
-  double flops() const; ///< of all
+  double flops() const; ///< of all products
 };
 
 } // namespace mtplan::runtime

@@ -1,6 +1,7 @@
-//===- matrix_shape.h - Products of matrices in memory ----------*- C++ -*-===//
+//===- matrix_shape.h - The shape of a matrix product -----------*- C++ -*-===//
 //
-// c[m, n] = epilogue(a[m, k] b[k, n] + bias + before), for `batches` of them.
+// Describes c[m, n] = epilogue(a[m, k] b[k, n] + bias + previous c), for
+// `batches` matrices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,27 +23,28 @@ struct MatrixSteps {
   bool operator==(const MatrixSteps &) const = default;
 };
 
-/// What a product's sums go through before they are stored.
+/// The function applied to a product's sums before they are stored.
 enum class Epilogue {
   none,
-  gelu,     ///< by tanh; what it is given is stored, too
-  geluGrad, ///< times the derivative of the same, of what was stored then
+  gelu,     ///< by tanh; its argument is stored, too
+  geluGrad, ///< times the derivative of gelu at the stored argument
 };
 
-/// Which operand's numbers are also summed over k: a's to `m`, b's to `n`.
+/// Names the operand that is also summed over k: a to a vector of m, b to a
+/// vector of n.
 enum class OperandSum { none, a, b };
 
 struct MatrixShape {
   std::int64_t m = 1, n = 1, k = 1, batches = 1;
   MatrixSteps a, b, c; ///< c's column step is 1
   ElementType inputs = ElementType::f32;
-  ElementType result = ElementType::f32; ///< the inputs', or f32
+  ElementType result = ElementType::f32; ///< type of the inputs, or f32
   bool biased = false;                   ///< a vector of n of the result's type
-  bool adds = false;                     ///< to what is there, or elsewhere
+  bool adds = false;                     ///< adds to the previous contents
   Epilogue epilogue = Epilogue::none;    ///< of a single product
-  /// Of the result's type; stored, whatever `adds` says.
+  /// The sums have the result's type and are stored, whatever `adds` says.
   OperandSum sums = OperandSum::none;
-  /// Of several matrices, elements to the next one's bias or sums.
+  /// Elements to the bias or sums of the next matrix.
   std::int64_t vectorStep = 0;
 
   bool operator==(const MatrixShape &) const = default;

@@ -1,4 +1,4 @@
-//===- memory.h - Memory that kernels see -----------------------*- C++ -*-===//
+//===- memory.h - The memory of a backend -----------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_BACKEND_MEMORY_H
 #define MTPLAN_RUNTIME_BACKEND_MEMORY_H
@@ -10,47 +10,47 @@
 
 namespace mtplan::runtime {
 
-/// Bytes of allocations that are rounded up to more than a plan counts.
+/// Bytes that allocations take beyond what a plan counts.
 struct Rounded {
   std::int64_t asked = 0, taken = 0;
 };
 
-/// Copies are queued as kernels are (queue.h), and so come after all that was
-/// queued before them.
+/// Copies are queued like kernels (queue.h), and so follow everything queued
+/// before them.
 class Memory {
 public:
   virtual ~Memory() = default;
-  /// Zeros, aligned to kAlignment. Pages of the host that nobody touches take
-  /// no room.
-  /// \throws std::runtime_error with the bytes if there is no room
+  /// Returns zeroed memory, aligned to kAlignment. Untouched pages of the host
+  /// take no memory.
+  /// \throws std::runtime_error with the bytes if there is not enough
   virtual void *allocate(std::size_t bytes) = 0;
   virtual void release(void *data, std::size_t bytes) noexcept = 0;
 
-  /// From the host's memory; returns when `from` may be changed.
+  /// Copies from the host; returns when `from` may be changed.
   virtual void upload(void *to, const void *from, std::size_t bytes) = 0;
-  /// To the host's memory; returns when it has happened.
+  /// Copies to the host; returns when the copy is complete.
   virtual void download(void *to, const void *from, std::size_t bytes) = 0;
-  /// The same, without a queue: of what had happened at the last
-  /// Queue::finish. From any thread.
+  /// Copies to the host without a queue, in the state of the last
+  /// Queue::finish. May be called from any thread.
   virtual void fetch(void *to, const void *from, std::size_t bytes) = 0;
 
-  /// Where what collectives read and write is best put: here, unless there is
-  /// better. Copies from and to there may be made here, too.
+  /// Returns the best memory for the buffers of collectives: this one, unless
+  /// there is a better one. Copies from and to it may be made here, too.
   virtual Memory &ofCollectives() { return *this; }
-  /// What ofCollectives() has allocated, where it rounds up.
+  /// Returns the rounding of what ofCollectives() has allocated.
   virtual Rounded roundedForCollectives() const { return {}; }
 
-  /// Whether the host may read and write what lies here.
+  /// Returns whether the host may read and write this memory.
   virtual bool isHosts() const { return false; }
-  /// The host's memory that the two below take.
+  /// Returns the host memory that the next two functions take.
   virtual Memory &staging() = 0;
-  /// Returns at once: `from`, of staging(), must stay as it is until it has
-  /// happened.
+  /// Returns at once: `from`, of staging(), must not change until the copy is
+  /// complete.
   virtual void queueUpload(void *to, const void *from, std::size_t bytes) = 0;
   virtual void queueDownload(void *to, const void *from, std::size_t bytes) = 0;
 };
 
-/// The host's own: copies have happened when they return.
+/// The host's own memory: copies are complete when they return.
 class HostMemory : public Memory {
 public:
   void *allocate(std::size_t bytes) override;
@@ -75,10 +75,10 @@ public:
   }
 };
 
-/// Where kernels see the host's memory.
+/// Returns the memory of kernels that run on the host.
 Memory &hostMemory();
 
-/// Memory that is given back.
+/// Memory that is freed at the end of its scope.
 class Allocation {
 public:
   Allocation(Memory &theMemory, std::size_t theBytes)

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 
+#include "base/index.h"
 #include "runtime/backend/element.h"
 
 namespace mtplan::runtime {
+
+using base::sized;
 
 namespace {
 
@@ -20,10 +23,6 @@ std::int64_t lengthOf(ElementType type, std::int64_t bytes) {
   return std::clamp<std::int64_t>((bytes + period - 1) / period, 1,
                                   kPiece / period) *
          period;
-}
-
-std::size_t sized(std::int64_t number) {
-  return static_cast<std::size_t>(number);
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-//===- pattern.h - Numbers to measure kernels on ----------------*- C++ -*-===//
+//===- pattern.h - Data for measuring kernels -------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_BACKEND_PATTERN_H
 #define MTPLAN_RUNTIME_BACKEND_PATTERN_H
@@ -8,13 +8,13 @@
 
 namespace mtplan::runtime {
 
-/// Small numbers of both signs, few of them zeros, in pieces that are long
-/// beside what an upload takes to begin; integers are from 0 to 511. (On zeros
-/// a device draws less power, and is faster than in a step.)
+/// Small numbers of both signs, few of them zero, in parts that are long beside
+/// the latency of an upload; integers are 0 to 511. (On zeros a device draws
+/// less power and is faster than in a real step.)
 class Pattern {
 public:
-  /// \param theMemory  where it is uploaded to
-  /// \param bytes      of the longest tensor: of that or of 8 MiB is a piece
+  /// \param theMemory  where the data are uploaded to
+  /// \param bytes      of the longest tensor; a part has this size or 8 MiB
   Pattern(Memory &theMemory, ElementType type, std::int64_t bytes);
 
   void fill(void *to, std::int64_t bytes);

@@ -1,9 +1,10 @@
 //===- product_shape.h - An einsum as loops around matrices -----*- C++ -*-===//
 //
-// c[m, n] = sum over k of a[m, k] b[k, n], for every step of some loops. One
-// letter each becomes m, n and k; the others are loops. Loops over letters of
-// the result are independent; those over summed letters, samples among them,
-// come in order and are added one after the other.
+// Describes c[m, n] = sum over k of a[m, k] b[k, n] for every step of some
+// loops. One letter each becomes m, n and k; the other letters are loops. Loops
+// over letters of the result are independent. Loops over summed letters,
+// samples among them, run in order, and each step is added to the previous
+// ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,28 +18,28 @@
 
 namespace mtplan::runtime {
 
-/// Elements by which the tensors move on for one more of a letter.
+/// Elements by which the tensors advance when a letter grows by one.
 struct LetterStep {
   std::int64_t size = 1;
   std::int64_t a = 0, b = 0, c = 0;
 };
 
 struct ProductShape {
-  LetterStep m, n, k;             ///< steps in c: of m and n, n's is 1
-  std::vector<LetterStep> outer;  ///< of the result, major first
-  std::vector<LetterStep> summed; ///< but for k
+  LetterStep m, n, k;             ///< steps of m and n in c; that of n is 1
+  std::vector<LetterStep> outer;  ///< letters of the result, major first
+  std::vector<LetterStep> summed; ///< summed letters except k
   std::size_t lhs = 0, rhs = 1;   ///< which operand is a, and b
 
-  /// Nothing if the result's last letter is no matrix's column. Samples are a
-  /// loop.
+  /// Returns none if the result's last letter is no column of a matrix. Samples
+  /// are a loop.
   static std::optional<ProductShape> of(const KernelSpec &spec);
-  /// The same, with every loop that lies in memory as one with m, n or k made a
-  /// part of it: the fewest products. Samples, too, so that what one gives may
-  /// depend on how many there are.
+  /// Returns the same with every loop merged into m, n or k that is contiguous
+  /// with it: the fewest products. Samples are merged, too, so that the bits of
+  /// one sample may depend on the number of samples.
   ProductShape joined() const;
 };
 
-/// Where the tensors stand in one step of all loops.
+/// Offsets of the tensors in one step of all loops.
 struct Place {
   std::int64_t a = 0, b = 0, c = 0;
 };

@@ -1,8 +1,8 @@
-//===- queue.h - In which order a device works ------------------*- C++ -*-===//
+//===- queue.h - The order of a device's work -------------------*- C++ -*-===//
 //
-// A device has streams: what is queued on one happens in order, and streams go
-// side by side but for events. Where kernels run when they are called all is in
-// order already, and a queue has nothing to do.
+// A device has streams: work on one stream runs in order, and streams run side
+// by side except for events. Where kernels run when they are called, everything
+// is in order already, and a queue does nothing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,36 +20,38 @@ namespace mtplan::runtime {
 class Recording {
 public:
   virtual ~Recording() = default;
-  /// On stream 0: after all that this has been given, and before all that it
-  /// will be given.
+  /// Queues the work on stream 0, after everything before and before everything
+  /// after it.
   virtual void replay() = 0;
 };
 
-/// Of one rank; used from one thread at a time.
+/// The queue of one rank, used from one thread at a time.
 class Queue {
 public:
   virtual ~Queue() = default;
-  /// Streams 0 to streams - 1, events 0 to events - 1. At first one stream.
+  /// Creates streams 0 to streams - 1 and events 0 to events - 1. At first
+  /// there is one stream.
   virtual void open(int /*streams*/, int /*events*/) {}
-  /// What is queued or prepared from now on is for this stream; at first 0.
+  /// Selects the stream for everything queued or prepared from now on; at first
+  /// 0.
   virtual void select(int /*stream*/) {}
-  /// The event is now the end of what the selected stream has been given.
+  /// Records the event at the current end of the selected stream.
   virtual void record(int /*event*/) {}
-  /// What the selected stream is given from now on follows the event.
+  /// Makes later work on the selected stream follow the event.
   virtual void wait(int /*event*/) {}
-  /// Returns when the event has happened. Not while recording.
+  /// Returns when the event has happened. Not allowed while recording.
   virtual void await(int /*event*/) {}
-  /// Returns when all that was queued has happened.
-  /// \throws what went wrong since the last time
+  /// Returns when all queued work is complete.
+  /// \throws what went wrong since the last call
   virtual void finish() {}
   virtual std::unique_ptr<StreamClock> clock() {
     return std::make_unique<HostClock>();
   }
 
-  /// Whether recorded() gives anything.
+  /// Returns whether recorded() returns something.
   virtual bool records() const { return false; }
-  /// Keeps what `work` queues instead of queueing it. All other streams must
-  /// begin with an event of stream 0 in it, and have been joined by it at the
+  /// Records what `work` queues and does not run it. All other streams must
+  /// begin with an event of stream 0, and stream 0 must wait for them at the
   /// end.
   virtual std::unique_ptr<Recording>
   recorded(const std::function<void()> & /*work*/) {

@@ -1,7 +1,7 @@
-//===- relative_position.h - Distances that share a bias --------*- C++ -*-===//
+//===- relative_position.h - Buckets of relative distance -------*- C++ -*-===//
 //
-// As ir/relative_position.h has it, which the runtime does not see; a test
-// holds the two together.
+// The backends' own version of runtime/reference/relative_position.h, which
+// says what a bucket is. A test holds the two together.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +15,8 @@
 
 namespace mtplan::runtime {
 
-/// Row, of `rows`, of the bias of a key `distance` positions after its query
-/// (Raffel et al. 2020, section 2.1, as T5 has it).
+/// Returns the row, of `rows`, of the bias for a key that is `distance`
+/// positions after its query (Raffel et al. 2020, section 2.1, as T5 has it).
 inline std::int64_t relativeBucket(std::int64_t distance, std::int64_t rows,
                                    std::int64_t maxDistance, bool both) {
   std::int64_t first = 0;
@@ -29,7 +29,7 @@ inline std::int64_t relativeBucket(std::int64_t distance, std::int64_t rows,
   const std::int64_t exact = rows / 2;
   if (past < exact)
     return first + past;
-  // A table for more distances than there are has a row for each.
+  // A table with more rows than distances has a row for each distance.
   if (maxDistance <= exact)
     return first + std::min(rows - 1, past);
   const double grown =

@@ -38,6 +38,8 @@ const std::map<std::string, std::string> &signatures() {
       {"gradient_factor", "rp->p"},
       {"layer_norm", "*h,h,h->*h"},
       {"layer_norm_grad", "*h,h,*h->*h,h,h"},
+      {"logit_softcap", "*->*"},
+      {"logit_softcap_grad", "*,*->*"},
       {"mask", "*->*"},
       {"moe_combine", "ebch,bse,#bse->bsh"},
       {"moe_combine_grad", "ebch,bse,#bse,bsh->ebch,bse"},
@@ -276,6 +278,10 @@ void checkHeads(const KernelSpec &spec) {
       (spec.integer("max_distance", 0) < 2 || spec.inputs.back().shape[0] < 4))
     refuse(spec, "has a bias, but no max_distance of at least 2 or less than "
                  "four rows");
+  if (const bool capped = spec.find("softcap");
+      capped && (biased || !(spec.number("softcap", 0.0) > 0.0)))
+    refuse(spec, biased ? "has a softcap and a bias, which exclude each other"
+                        : "needs a softcap above 0");
   if (lse == 4 && biased != (spec.outputs.size() == 4))
     refuse(spec, "has a bias or a gradient of it alone");
 }
@@ -293,6 +299,9 @@ void checkSettings(const KernelSpec &spec) {
   }
   if (spec.kernel.starts_with("activation"))
     activationOf(spec);
+  if (spec.kernel.starts_with("logit_softcap") &&
+      !(spec.number("cap", 0.0) > 0.0))
+    refuse(spec, "needs a cap above 0");
   if (spec.kernel.starts_with("attention") || spec.kernel == "rope")
     checkHeads(spec);
 }

@@ -1,8 +1,8 @@
-//===- signature.h - What shapes a kernel takes -----------------*- C++ -*-===//
+//===- signature.h - The shapes of kernels ----------------------*- C++ -*-===//
 //
 // One line per kernel, in letters: "*h,h->*h" takes rows of any number of
-// dimensions and a vector of their length. All backends check with it when a
-// kernel is prepared, so that none has to while it runs.
+// dimensions and a vector of their length. All backends check specs with it
+// when a kernel is prepared, so that no kernel has to check while it runs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,24 +16,25 @@
 
 namespace mtplan::runtime {
 
-/// Throws what Backend::prepare promises if there is no such kernel or its
+/// Throws what Backend::prepare promises if there is no such kernel, or if
 /// operands, results or settings do not fit it and each other.
 void checkSpec(const KernelSpec &spec);
 
 /// Throws with the label and the kernel before `what`.
 [[noreturn]] void refuse(const KernelSpec &spec, const std::string &what);
 
-/// Of a dimension; a tensor without pieces is whole.
+/// Returns the local range of a dimension; a tensor that is not sharded has the
+/// full range.
 Span pieceOf(const TensorView &view, std::size_t dim);
 
-/// An einsum's letters.
+/// The letters of an einsum.
 struct Equation {
   std::string lhs, rhs, result;
 
   explicit Equation(const KernelSpec &spec);
 };
 
-/// All that kernels are known by, in the order of names.
+/// Returns the names of all kernels, sorted.
 std::vector<std::string> kernelNames();
 
 } // namespace mtplan::runtime

@@ -19,19 +19,20 @@ struct Prepared {
   std::unique_ptr<Kernel> kernel;
 };
 
-// Those that the backend has; two kernels of which it says that they are one
-/// only if they are.
+// Adds the kernels that the backend has; a fused pair only if the backend
+// really fuses it.
 void addPrepared(Backend &backend, KernelRun run, std::vector<Prepared> &all) {
   try {
     std::unique_ptr<Kernel> kernel = backend.prepare(run.spec);
     if (run.run.as != MeasuredAs::followed || !kernel->isInTurn())
       all.push_back({std::move(run), std::move(kernel)});
   } catch (const std::runtime_error &) {
-    // A backend need not have every kernel of every type.
+    // A backend need not have every kernel for every type.
   }
 }
 
-// Those that stand together and are alike for a person who waits.
+// Names the part of the calibration that a run belongs to, for progress
+// reports.
 std::string partOf(const MeasuredRun &run) {
   const std::string type = std::string(", ") + nameOf(run.type);
   switch (run.as) {
@@ -80,7 +81,8 @@ calibrate(World &world, Backend &backend, const SecondsClock &clock,
     for (KernelRun &run : kernelRunsOf(options.shapes, type))
       addPrepared(backend, std::move(run), kernels);
   Memory &memory = backend.memory();
-  // Whoever carries what the kernels see; clocks are compared by the host.
+  // World that transports the memory of kernels; clocks are compared through
+  // the host.
   const std::unique_ptr<World> carries = backend.carrier(world);
   std::vector<LinkRun> links =
       linkRunsOf(carries ? *carries : world, memory, options.ranksOfHost,
@@ -97,7 +99,7 @@ calibrate(World &world, Backend &backend, const SecondsClock &clock,
       Stopwatch::kEnough, options.seconds / static_cast<double>(runs.size()));
   std::size_t at = 0;
   std::string part;
-  // Times the next run, and says so if it is the first of its part.
+  // Times the next run, and reports it if it is the first of its part.
   const auto time = [&](const std::function<void(std::int64_t)> &once) {
     if (partOf(runs[at]) != part) {
       part = partOf(runs[at]);

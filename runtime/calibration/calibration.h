@@ -1,9 +1,9 @@
 //===- calibration.h - Measures a machine -----------------------*- C++ -*-===//
 //
-// Through the interfaces by which a step runs, so that what is measured is what
-// will run: kernels of a Backend while all ranks run them, collectives and
-// messages of a World. Shapes are fixed, never found by trying; operands take
-// turns with others, so that caches hold no more of them than in a step.
+// Measures through the interfaces that a step uses, so that what is measured is
+// what will run: kernels of a Backend while all ranks run them, collectives and
+// messages of a World. Shapes are fixed and not found by trying. Operands
+// alternate among copies, so that caches hold no more of them than in a step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,12 +19,13 @@
 
 namespace mtplan::runtime {
 
-/// The sizes that kernels are measured at.
+/// The sizes at which kernels are measured.
 struct CalibrationShapes {
   std::int64_t samples = 4, sequence = 256;
   std::int64_t hidden = 768, words = 16384;
   std::int64_t square = 2048; ///< of the largest product
-  /// Bytes that operands take turns in: more than any cache holds.
+  /// Total bytes of the copies that operands alternate among: more than any
+  /// cache holds.
   std::int64_t spread = 64 << 20;
   std::int64_t largestMessage = 64 << 20; ///< bytes
 };
@@ -33,24 +34,25 @@ CalibrationShapes shapesOfGpu();
 
 struct CalibrationOptions {
   CalibrationShapes shapes;
-  std::vector<ElementType> types; ///< what the backend lacks is left out
-  /// For all of it. What is left is shared out anew before each run, so that
-  /// those which need longer are paid for by the others; a run has ten
-  /// milliseconds, or its even share if that is less, and five samples anyhow.
+  std::vector<ElementType> types; ///< types that the backend lacks are left out
+  /// Time limit of the whole calibration. The rest is divided anew before each
+  /// run, so that fast runs pay for slow ones. A run has ten milliseconds, or
+  /// its even share if that is less, and at least five samples.
   double seconds = 60.0;
-  /// Of the consecutive ranks of a host; groups are measured inside it, and
-  /// across where there are several.
+  /// Number of consecutive ranks on a host. Groups are measured within a host,
+  /// and across hosts if there are several.
   int ranksOfHost = 1;
 };
 
-/// Runs that follow each other and are alike for a person who waits.
+/// Consecutive runs that a progress report shows as one.
 struct CalibrationPart {
-  std::string what;                          ///< "products, f32"
-  std::size_t first = 1, last = 1, runs = 1; ///< of so many, counted from 1
+  std::string what; ///< "products, f32"
+  /// Number of the runs among all, from 1.
+  std::size_t first = 1, last = 1, runs = 1;
 };
 
-/// Every rank calls it with the same options; all get the same.
-/// \param said  told what is measured next, on every rank
+/// Every rank calls this with the same options, and all get the same result.
+/// \param said  called on every rank with the part that is measured next
 std::vector<MeasuredRun>
 calibrate(World &world, Backend &backend, const SecondsClock &clock,
           const CalibrationOptions &options,

@@ -1,4 +1,4 @@
-//===- kernel_runs.cpp - Which kernels are measured, at what sizes --------===//
+//===- kernel_runs.cpp - Chooses kernels and sizes to measure -------------===//
 
 #include "runtime/calibration/kernel_runs.h"
 
@@ -32,7 +32,7 @@ public:
     layer("a layer of few rows", 1, 16, h, 4 * h);
     layer("the vocabulary", b, s, h, shapes.words);
     layer("large", 1, shapes.square, shapes.square, shapes.square);
-    // Of no 128 bytes, and of no 16 whatever the type.
+    // The size is a multiple neither of 128 bytes nor of 16, for any type.
     product("unaligned", "bsi,io->bso", 1, b * s, h, 4 * h + 8);
     product("odd", "bsi,io->bso", 1, b * s, h, 4 * h + 1);
     batched();
@@ -51,7 +51,7 @@ private:
     return {ElementType::f32, std::move(shape), {}};
   }
 
-  // The three products of a weight [in, out].
+  // Adds the three products of a weight [in, out].
   void layer(const std::string &name, std::int64_t b, std::int64_t s,
              std::int64_t in, std::int64_t out) {
     product(name, "bsi,io->bso", b, s, in, out);
@@ -95,7 +95,7 @@ private:
     add(std::move(made), "batched");
   }
 
-  // A layer up and what may follow it.
+  // Adds the first product of an MLP with every fused consumer.
   void followers() {
     follower("add", "");
     for (const char *function : kActivations)
@@ -113,7 +113,8 @@ private:
     runs.back().run.variant = function;
   }
 
-  // Another tensor is read, or what the first makes is written for others.
+  // The consumer reads another tensor, or the producer's result is also
+  // written.
   static void follow(KernelRun &made, const std::string &kernel) {
     const TensorView y = made.spec.outputs[0];
     made.spec.settings.push_back({kThen, kernel});
@@ -128,7 +129,7 @@ private:
     run.bytes = bytesIn(y);
   }
 
-  // The pass before, and a sum with it.
+  // Adds the previous pass fused with an addition.
   void andAdd() {
     KernelRun both = runs.back();
     follow(both, "add");
@@ -220,9 +221,9 @@ private:
   }
 
   static constexpr int kNothing = -1;
-  static constexpr double kRate = 0.1; ///< of dropout
+  static constexpr double kRate = 0.1; ///< dropout rate
 
-  /// \param lookedUp  the operand that is a table
+  /// \param lookedUp  index of the operand that is a table
   void pass(const std::string &kernel, std::vector<Setting> settings,
             std::vector<TensorView> inputs, std::vector<TensorView> outputs,
             int lookedUp = kNothing) {
@@ -240,13 +241,13 @@ private:
     add(std::move(made), "");
   }
 
-  // What is written is read before.
+  // Adds a kernel that reads what it writes.
   void update(const std::string &kernel, std::vector<Setting> settings,
               std::vector<TensorView> inputs, std::vector<TensorView> outputs) {
     pass(kernel, std::move(settings), std::move(inputs), std::move(outputs));
     KernelRun &made = runs.back();
-    // Of AdamW in single precision the weight is its own master, and a weight
-    // of 16 bits is written alone.
+    // AdamW in single precision uses the weight as its own master; a 16-bit
+    // weight is only written.
     for (std::size_t i = 0; i < made.spec.outputs.size(); ++i) {
       const std::int64_t bytes = bytesIn(made.spec.outputs[i]);
       if (kernel != "adamw" || i > 0)

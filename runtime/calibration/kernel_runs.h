@@ -9,21 +9,21 @@
 
 namespace mtplan::runtime {
 
-/// A kernel and what will be said of it; its timing is still to come.
+/// A kernel and the description of its measurement, before it is timed.
 struct KernelRun {
   KernelSpec spec;
   MeasuredRun run;
 };
 
-/// Of one element type, each class of shapes that prices tell apart: the three
-/// products of a layer's weight up, down and square, of a narrow layer, of few
-/// rows, of unaligned sizes, batched; what may follow a product or a pass;
-/// attention with a mask and without, with dropout and without; every pass of a
-/// step, activations by their function.
+/// Returns the runs for one element type, one for each class of shapes that
+/// prices distinguish: the three products of a layer's weight up, down and
+/// square, of a narrow layer, of few rows, of unaligned sizes, batched; fused
+/// consumers of a product or of a pass; attention with and without mask and
+/// dropout; every pass of a step, activations by their function.
 std::vector<KernelRun> kernelRunsOf(const CalibrationShapes &shapes,
                                     ElementType type);
 
-/// A kernel of next to nothing.
+/// Returns a kernel that does almost nothing.
 KernelRun smallestRun();
 
 } // namespace mtplan::runtime

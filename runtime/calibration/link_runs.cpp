@@ -1,4 +1,4 @@
-//===- link_runs.cpp - Which collectives and messages are measured --------===//
+//===- link_runs.cpp - Chooses collectives to measure ---------------------===//
 
 #include "runtime/calibration/link_runs.h"
 
@@ -14,8 +14,8 @@ void addOnce(std::vector<GroupShape> &all, GroupShape one) {
     all.push_back(one);
 }
 
-// What they pass each other: messages shorter than the largest take turns in
-// its place, so that caches hold no more of them than in a step.
+// Buffers of the messages. Short messages alternate among places in them, so
+// that caches hold no more than in a step.
 struct Buffers {
   Allocation in, out;
   std::int64_t bytes;
@@ -29,7 +29,7 @@ struct Buffers {
                       static_cast<std::size_t>(std::min(kPiece, bytes - done)));
   }
 
-  /// Where the number'th message of so many bytes stands.
+  /// Returns the offset of message number `number` of this size.
   std::int64_t turn(std::int64_t number, std::int64_t size) const {
     const std::int64_t apart =
         (size + kAlignment - 1) / kAlignment * kAlignment;
@@ -53,7 +53,7 @@ public:
                     groupOf(shape, world.rank()));
     const auto all = [&](const char *kernel, auto &&call) {
       for (const std::int64_t size : sizes) {
-        // Whole pieces for every rank.
+        // Every rank gets the same number of elements.
         const std::int64_t piece = size / (4 * shape.ranks);
         if (piece == 0)
           continue;
@@ -93,7 +93,8 @@ public:
     });
   }
 
-  // Around the ring of all ranks: each to the one `stride` further.
+  // Adds messages around the ring of all ranks, each to the rank `stride`
+  // further.
   void addMessages(int stride) {
     const int to = (world.rank() + stride) % world.size();
     const int from = (world.rank() + world.size() - stride) % world.size();

@@ -12,20 +12,21 @@
 
 namespace mtplan::runtime {
 
-/// Groups of `ranks` that are `stride` apart, as a mesh axis cuts all ranks.
+/// Groups of `ranks` ranks that are `stride` apart, as a mesh axis forms them.
 struct GroupShape {
   int ranks = 2, stride = 1;
   bool operator==(const GroupShape &) const = default;
 };
 
-/// Inside a host 2, 4, ... and all of its ranks; across hosts one of each, and
-/// all. `ranksOfHost` divides `ranks`. None of one rank.
+/// Returns groups of 2, 4, ... and all ranks within a host; across hosts,
+/// groups of one rank per host and the group of all. `ranksOfHost` divides
+/// `ranks`. No group has one rank.
 std::vector<GroupShape> groupShapesOf(int ranks, int ranksOfHost);
 
-/// Places of the group that `rank` is in.
+/// Returns the ranks of the group that `rank` is in.
 std::vector<int> groupOf(GroupShape shape, int rank);
 
-/// Powers of eight from 4 KiB, and `largest`.
+/// Returns powers of eight from 4 KiB, and `largest`.
 std::vector<std::int64_t> messageSizes(std::int64_t largest);
 
 /// A collective or message that can be run.
@@ -34,8 +35,9 @@ struct LinkRun {
   std::function<void(std::int64_t)> once;
 };
 
-/// All kinds and sizes, over groups of each shape that all talk at once. Every
-/// rank calls it, and runs them in this order. They refer to `world`.
+/// Returns all kinds and sizes, over groups of each shape that all communicate
+/// at once. Every rank calls this and runs them in this order. They refer to
+/// `world`.
 std::vector<LinkRun> linkRunsOf(World &world, Memory &memory, int ranksOfHost,
                                 std::int64_t largest);
 

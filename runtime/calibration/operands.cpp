@@ -1,4 +1,4 @@
-//===- operands.cpp - What a measured kernel reads and writes -------------===//
+//===- operands.cpp - Operands of measured kernels ------------------------===//
 
 #include "runtime/calibration/operands.h"
 
@@ -6,17 +6,16 @@
 #include <cstring>
 #include <map>
 
+#include "base/index.h"
 #include "runtime/backend/pattern.h"
 
 namespace mtplan::runtime {
 
+using base::sized;
+
 namespace {
 
 constexpr std::int64_t kMostCopies = 64;
-
-std::size_t sized(std::int64_t number) {
-  return static_cast<std::size_t>(number);
-}
 
 std::int64_t bytesIn(const TensorView &view) {
   return view.elements() * bytesOf(view.type);
@@ -39,7 +38,7 @@ std::int64_t copiesOf(const KernelSpec &spec, std::int64_t spread) {
   return std::clamp<std::int64_t>((spread + one - 1) / one, 1, kMostCopies);
 }
 
-// One for each type, as long as the longest of its inputs asks for.
+// Makes one pattern per type, as long as the longest input needs.
 std::map<ElementType, Pattern> patternsOf(Memory &memory,
                                           const KernelSpec &spec) {
   std::map<ElementType, std::int64_t> longest;
@@ -66,14 +65,15 @@ Operands::Operands(Memory &memory, const KernelSpec &spec, std::int64_t spread)
       copy.inputs.push_back(at);
       at += rounded(bytesIn(view));
     }
-    // Zeros, as they were. The host's are touched here, not when it is timed.
+    // Results start as zeros. Memory of the host is touched here and not while
+    // it is timed.
     for (const TensorView &view : spec.outputs) {
       if (memory.isHosts())
         std::memset(at, 0, sized(bytesIn(view)));
       copy.outputs.push_back(at);
       at += rounded(bytesIn(view));
     }
-    // Where the weight is its own master, both are the same tensor.
+    // A weight that is its own master is passed as both.
     if (spec.kernel == "adamw" && spec.outputs[0].type == spec.outputs[1].type)
       copy.outputs[1] = copy.outputs[0];
   }

@@ -1,4 +1,4 @@
-//===- operands.h - What a measured kernel reads and writes -----*- C++ -*-===//
+//===- operands.h - Operands of measured kernels ----------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CALIBRATION_OPERANDS_H
 #define MTPLAN_RUNTIME_CALIBRATION_OPERANDS_H
@@ -9,15 +9,15 @@
 
 namespace mtplan::runtime {
 
-/// Operands and results of a kernel, several times over, filled with small
-/// numbers that are no zeros; integers are below every limit.
+/// Several copies of a kernel's operands and results, filled with small numbers
+/// that are not zero; integers are below every limit.
 class Operands {
 public:
-  /// \param spread  bytes that all copies together come to, about: at least
-  ///                one copy, at most 64
+  /// \param spread  approximate bytes of all copies together; there are 1 to 64
+  /// copies
   Operands(Memory &memory, const KernelSpec &spec, std::int64_t spread);
 
-  /// Runs `kernel` on copy `number`, counted around.
+  /// Runs `kernel` on copy `number`, modulo the number of copies.
   void run(Kernel &kernel, std::int64_t number);
 
 private:

@@ -1,4 +1,4 @@
-//===- stopwatch.cpp - How long something takes on all ranks --------------===//
+//===- stopwatch.cpp - Times an operation on all ranks --------------------===//
 
 #include "runtime/calibration/stopwatch.h"
 
@@ -10,13 +10,13 @@ namespace mtplan::runtime {
 
 namespace {
 
-// A sample is long beside what it takes to begin and to end it.
+// A sample is long compared with the time to begin and end it.
 constexpr double kSample =
     Stopwatch::kEnough / Stopwatch::kFewestSamples; // seconds
 constexpr std::int64_t kMostRuns = 10'000;
 constexpr int kMostSamples = 1000;
 
-// Of sorted numbers, with what lies between two of them.
+// Returns a quantile of sorted numbers, interpolated linearly.
 double quantile(const std::vector<double> &sorted, double share) {
   const double place = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);
@@ -43,11 +43,11 @@ Timing timingOf(std::vector<double> samples) {
 
 Stopwatch::Stopwatch(World &theWorld, Queue &theQueue, SecondsClock theClock)
     : world(theWorld), queue(theQueue), clock(std::move(theClock)),
-      everyone(world.everyone("calibration")) {}
+      allRanks(world.allRanks("calibration")) {}
 
 double Stopwatch::agreed(double mine) {
   double all = 0.0;
-  everyone->allReduce("calibration", &mine, &all, {ElementType::f64, 1, 1},
+  allRanks->allReduce("calibration", &mine, &all, {ElementType::f64, 1, 1},
                       Reduction::sum);
   return all / world.size();
 }
@@ -71,7 +71,8 @@ Timing Stopwatch::time(double seconds,
   const auto runs = static_cast<std::int64_t>(
       std::clamp(std::ceil(std::min(kSample, seconds / kFewestSamples) / one),
                  1.0, double(kMostRuns)));
-  // As many as fit the time by what one took, so that all ranks take as many.
+  // The duration of the first sample decides the number of samples, so that all
+  // ranks take equally many.
   const int wanted = std::clamp(
       static_cast<int>(std::min(seconds / (one * static_cast<double>(runs)),
                                 static_cast<double>(kMostSamples))),

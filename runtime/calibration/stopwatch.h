@@ -1,4 +1,4 @@
-//===- stopwatch.h - How long something takes on all ranks ------*- C++ -*-===//
+//===- stopwatch.h - Times an operation on all ranks ------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CALIBRATION_STOPWATCH_H
 #define MTPLAN_RUNTIME_CALIBRATION_STOPWATCH_H
@@ -13,38 +13,38 @@
 
 namespace mtplan::runtime {
 
-/// Seconds since some moment.
+/// Returns seconds since an arbitrary moment.
 using SecondsClock = std::function<double()>;
 SecondsClock steadySeconds();
 
-/// Seconds of one run: of its samples the median and the middle half.
+/// Seconds of one run: the median of its samples, and the middle half.
 struct Timing {
   double seconds = 0.0;
   double low = 0.0, high = 0.0;
   int samples = 0;
 };
 
-/// The order of `samples` does not matter. At least one.
+/// Summarises samples in any order. At least one is needed.
 Timing timingOf(std::vector<double> samples);
 
-/// Times what all ranks do at once: ranks share cores and memory, so that a
-/// kernel alone on a machine is not the kernel of a step. Every rank makes the
-/// same calls, and all get the same answers: the mean over ranks.
+/// Times operations that all ranks run at once. Ranks share cores and memory,
+/// so a kernel that runs alone takes another time than in a step. Every rank
+/// makes the same calls, and all get the same answers: the mean over ranks.
 class Stopwatch {
 public:
   static constexpr int kFewestSamples = 5;
-  /// In so many seconds no sample is shorter than it should be.
+  /// Seconds after which a sample is long enough.
   static constexpr double kEnough = 0.01;
 
   Stopwatch(World &world, Queue &queue, SecondsClock clock);
 
-  /// \param seconds  for it, beside its first run, the same on all ranks; at
-  ///                 least kFewestSamples are taken whatever they need
-  /// \param run      queues or does what is timed, the number'th time
+  /// \param seconds  time limit beside the first run, the same on all ranks; at
+  /// least kFewestSamples are taken all the same
+  /// \param run      queues or runs the operation; gets the number of the run
   Timing time(double seconds,
               const std::function<void(std::int64_t number)> &run);
 
-  /// The mean over ranks.
+  /// Returns the mean over ranks.
   double agreed(double mine);
 
 private:
@@ -54,8 +54,8 @@ private:
   World &world;
   Queue &queue;
   SecondsClock clock;
-  std::unique_ptr<Communicator> everyone;
-  std::int64_t next = 0; ///< run of this timing
+  std::unique_ptr<Communicator> allRanks;
+  std::int64_t next = 0; ///< number of the next run
 };
 
 } // namespace mtplan::runtime

@@ -18,7 +18,7 @@ struct Crew::Part {
 };
 
 Crew::Crew(World &theWorld)
-    : world(theWorld), everyone(world.everyone("checkpoint")) {}
+    : world(theWorld), allRanks(world.allRanks("checkpoint")) {}
 
 Crew::~Crew() {
   if (thread.joinable())
@@ -46,7 +46,7 @@ Crew::State Crew::ask(bool wish) {
   const std::array<double, 3> mine{running ? 1.0 : 0.0, wish ? 1.0 : 0.0,
                                    failed ? 1.0 : 0.0};
   std::array<double, 3> most{};
-  everyone->allReduce("checkpoint: who still works", mine.data(), most.data(),
+  allRanks->allReduce("checkpoint: who still works", mine.data(), most.data(),
                       {ElementType::f64, 1, 3}, Reduction::max);
   State state{most[0] > 0.0, most[1] > 0.0, ""};
   if (state.running || !part)
@@ -57,7 +57,7 @@ Crew::State Crew::ask(bool wish) {
     std::array<char, kLongest> own{};
     part->fault.copy(own.data(), kLongest - 1);
     std::vector<char> every(kLongest * static_cast<std::size_t>(world.size()));
-    everyone->allGather("checkpoint: what went wrong", own.data(), every.data(),
+    allRanks->allGather("checkpoint: what went wrong", own.data(), every.data(),
                         {ElementType::i32, 1, kLongest / sizeof(int)});
     for (int rank = 0; rank < world.size() && state.fault.empty(); ++rank)
       if (const char *text =

@@ -43,13 +43,13 @@ public:
   /// Asks until no part runs. The same words on all ranks if one threw.
   std::string finish();
 
-  Communicator &all() { return *everyone; }
+  Communicator &all() { return *allRanks; }
 
 private:
   struct Part; ///< outlives a crew that is unwound while it runs
 
   World &world;
-  std::unique_ptr<Communicator> everyone;
+  std::unique_ptr<Communicator> allRanks;
   std::shared_ptr<Part> part; ///< null: no task
   std::thread thread;
 };

@@ -179,4 +179,12 @@ void readAt(const std::string &path, std::int64_t offset, void *data,
   }
 }
 
+Digest digestOfFile(const std::string &path, std::int64_t offset,
+                    std::int64_t bytes) {
+  return digestOfPieces(bytes,
+                        [&](std::int64_t at, char *to, std::size_t count) {
+                          readAt(path, offset + at, to, count);
+                        });
+}
+
 } // namespace mtplan::runtime

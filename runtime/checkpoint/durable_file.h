@@ -15,6 +15,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "runtime/data/digest.h"
+
 namespace mtplan::runtime {
 
 /// A checkpoint that cannot be written or read. what() names the call or the
@@ -60,6 +62,11 @@ void removeFolder(const std::string &path);
 /// \throws CheckpointError if the file ends before
 void readAt(const std::string &path, std::int64_t offset, void *data,
             std::size_t bytes);
+
+/// Digests `bytes` bytes of a file, from `offset` on.
+/// \throws CheckpointError if the file cannot be read or ends before
+Digest digestOfFile(const std::string &path, std::int64_t offset,
+                    std::int64_t bytes);
 
 } // namespace mtplan::runtime
 

@@ -58,7 +58,7 @@ Gatherer::Gatherer(const Plan &plan, const ModelState &theState,
                    World &theWorld, std::int64_t longRun,
                    std::int64_t roundBytes)
     : state(theState), world(theWorld), channel(channelBesides(plan)) {
-  everyone = world.everyone("checkpoint: pieces");
+  allRanks = world.allRanks("checkpoint: pieces");
   const Boxes boxes = boxesOf(plan, state);
   dealt = deal(state, boxes, world.size(), longRun);
   planMoves(boxes, roundBytes);
@@ -157,7 +157,7 @@ void Gatherer::gather(std::span<const std::byte> snapshot) {
     }
     // Nobody is a round ahead.
     double in = 0.0, out = 0.0;
-    everyone->allReduce("checkpoint: pieces have come", &in, &out,
+    allRanks->allReduce("checkpoint: pieces have come", &in, &out,
                         {ElementType::f64, 1, 1}, Reduction::max);
   }
 }

@@ -69,7 +69,7 @@ private:
   const ModelState &state;
   World &world;
   int channel = 0; ///< that no instruction of the plan uses
-  std::unique_ptr<Communicator> everyone;
+  std::unique_ptr<Communicator> allRanks;
   std::vector<Part> dealt, own;
   /// By own part: bytes before it in the snapshot if it is one run there, else
   /// in `gathered`.

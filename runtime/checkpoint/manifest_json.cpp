@@ -6,14 +6,16 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runtime/checkpoint/digest.h"
+#include "base/json_node.h"
+#include "base/json_text.h"
 #include "runtime/checkpoint/durable_file.h"
 #include "runtime/checkpoint/manifest.h"
-#include "runtime/plan/node_json.h"
-#include "runtime/plan/plan_json.h"
+#include "runtime/data/digest.h"
 
 namespace mtplan::runtime {
 
+using base::JsonMembers;
+using base::JsonNode;
 using nlohmann::ordered_json;
 
 namespace {
@@ -46,33 +48,27 @@ ordered_json jsonOf(const RunState &run) {
   return json;
 }
 
-double numberOf(const Node &node) {
-  if (!node.value().is_number())
-    node.mustBe("a number");
-  return node.value().get<double>();
-}
-
-RunState readRun(const Node &node) {
+RunState readRun(const JsonNode &node) {
   constexpr std::array<std::string_view, 12> kNames = {
       "step",  "samples",      "updates",  "seed", "loss_scale", "skipped",
       "model", "global_batch", "sequence", "plan", "data",       "options"};
-  const MemberNodes members(node, kNames);
+  const JsonMembers members(node, kNames);
   RunState run;
   run.step = members.integer("step", 0, kMost);
   run.samples = members.integer("samples", 0, kMost);
   run.updates = members.integer("updates", 0, kMost);
-  const Node seed = members.need("seed");
+  const JsonNode seed = members.need("seed");
   const std::string digits = seed.text();
   const auto [end, error] =
       std::from_chars(digits.data(), digits.data() + digits.size(), run.seed);
   if (error != std::errc() || end != digits.data() + digits.size())
     seed.mustBe("a whole number below 2^64, as text");
-  if (const std::optional<Node> scale = members.find("loss_scale")) {
+  if (const std::optional<JsonNode> scale = members.find("loss_scale")) {
     constexpr std::array<std::string_view, 3> kScale = {"scale", "clean",
                                                         "tolerance"};
-    const MemberNodes parts(*scale, kScale);
+    const JsonMembers parts(*scale, kScale);
     constexpr std::int64_t kInt = std::numeric_limits<int>::max();
-    run.scaler = {numberOf(parts.need("scale")),
+    run.scaler = {parts.need("scale").number(),
                   static_cast<int>(parts.integer("clean", 0, kInt)),
                   static_cast<int>(parts.integer("tolerance", -kInt, kInt))};
   }
@@ -83,11 +79,11 @@ RunState readRun(const Node &node) {
   run.sequence = members.integer("sequence", 0, kMost);
   run.plan = members.need("plan").text();
   run.data = members.need("data").text();
-  const Node options = members.need("options");
+  const JsonNode options = members.need("options");
   if (!options.value().is_object())
     options.mustBe("an object");
   for (const auto &[name, value] : options.value().items())
-    run.options[name] = Node(value, options, name).text();
+    run.options[name] = JsonNode(value, options, name).text();
   return run;
 }
 
@@ -105,7 +101,7 @@ std::string damageOf(const std::string &text, const std::string &checksum) {
 }
 
 // What other versions have beside this is theirs, so it comes before all else.
-void checkVersion(const std::string &file, const Node &root,
+void checkVersion(const std::string &file, const JsonNode &root,
                   const std::string &text) {
   if (!root.value().is_object())
     root.mustBe("an object");
@@ -113,12 +109,12 @@ void checkVersion(const std::string &file, const Node &root,
   for (const auto &[name, value] : root.value().items())
     names.push_back(name);
   const std::vector<std::string_view> any(names.begin(), names.end());
-  const MemberNodes members(root, any);
-  const Node format = members.need("format");
+  const JsonMembers members(root, any);
+  const JsonNode format = members.need("format");
   if (format.text() != kFormat)
     format.mustBe(std::string("\"") + kFormat + '"');
   const std::int64_t version = members.integer("version", 1, kMost);
-  const Node checksum = members.need("checksum");
+  const JsonNode checksum = members.need("checksum");
   const std::string damage = damageOf(text, checksum.text());
   if (version != kCheckpointVersion) {
     const std::string what = "is " + std::to_string(version) +
@@ -156,33 +152,35 @@ std::string manifestText(const Manifest &manifest) {
 }
 
 Manifest parseManifest(const std::string &file, const std::string &text) {
+  // No manifest comes near these limits.
+  constexpr base::JsonLimits kLimits = {.depth = 32, .members = 256};
   try {
-    const ordered_json json = parseStrictly(text);
-    const Node root(json);
+    const base::Json json = base::parseJson(text, kLimits);
+    const JsonNode root(json);
     checkVersion(file, root, text);
     constexpr std::array<std::string_view, 6> kNames = {
         "format", "version", "checksum", "run", "files", "tensors"};
-    const MemberNodes members(root, kNames);
+    const JsonMembers members(root, kNames);
     Manifest manifest;
     manifest.run = readRun(members.need("run"));
-    manifest.files = members.need("files").list([](const Node &node) {
+    manifest.files = members.need("files").list([](const JsonNode &node) {
       constexpr std::array<std::string_view, 3> kFile = {"name", "bytes",
                                                          "header"};
-      const MemberNodes parts(node, kFile);
+      const JsonMembers parts(node, kFile);
       return ManifestFile{parts.need("name").text(),
                           parts.integer("bytes", 0, kMost),
                           parts.need("header").text()};
     });
-    manifest.tensors = members.need("tensors").list([](const Node &node) {
+    manifest.tensors = members.need("tensors").list([](const JsonNode &node) {
       constexpr std::array<std::string_view, 3> kTensor = {"name", "file",
                                                            "checksum"};
-      const MemberNodes parts(node, kTensor);
+      const JsonMembers parts(node, kTensor);
       return ManifestTensor{parts.need("name").text(),
                             parts.need("file").text(),
                             parts.need("checksum").text()};
     });
     return manifest;
-  } catch (const PlanError &error) {
+  } catch (const base::JsonError &error) {
     throw CheckpointError(file + ": " + error.what());
   }
 }

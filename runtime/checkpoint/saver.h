@@ -20,9 +20,9 @@
 
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/crew.h"
-#include "runtime/checkpoint/digest.h"
 #include "runtime/checkpoint/gatherer.h"
 #include "runtime/checkpoint/state_slices.h"
+#include "runtime/data/digest.h"
 
 namespace mtplan::runtime {
 

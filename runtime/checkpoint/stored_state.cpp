@@ -3,8 +3,8 @@
 #include "runtime/checkpoint/stored_state.h"
 
 #include "runtime/checkpoint/checkpoint_folder.h"
-#include "runtime/checkpoint/digest.h"
 #include "runtime/checkpoint/durable_file.h"
+#include "runtime/data/digest.h"
 #include "runtime/safetensors/header.h"
 
 namespace mtplan::runtime {

@@ -1,4 +1,4 @@
-//===- call.cpp - What a rank says it is doing ----------------------------===//
+//===- call.cpp - A collective call, as its caller describes it -----------===//
 
 #include "runtime/communicator/call.h"
 

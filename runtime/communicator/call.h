@@ -1,7 +1,7 @@
-//===- call.h - What a rank says it is doing --------------------*- C++ -*-===//
+//===- call.h - A collective call, as its caller describes it ---*- C++ -*-===//
 //
-// A collective as its caller described it, to be compared with what the others
-// of the group call at the same time, and its words for messages.
+// A `Call` describes a collective as its caller made it. Ranks compare it with
+// the calls of the others in the group, and messages print it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,8 @@ enum class CallKind {
   barrier
 };
 
-/// What does not matter to a kind keeps its default, so that equal calls are
-/// equal in every member.
+/// Members that a kind does not use keep their defaults, so that equal calls
+/// are equal in every member.
 struct Call {
   CallKind kind = CallKind::barrier;
   std::string label;
@@ -40,7 +40,7 @@ struct Call {
   bool operator==(const Call &other) const;
 };
 
-/// Who calls together.
+/// Names a process group by its label and its ranks.
 struct GroupName {
   std::string name;
   std::vector<int> ranks;
@@ -49,47 +49,48 @@ struct GroupName {
   bool operator<(const GroupName &other) const;
 };
 
-/// all-reduce "h.0.mlp.fc2" of 2 x 64 f32, sum
+/// Formats a call: all-reduce "h.0.mlp.fc2" of 2 x 64 f32, sum
 std::string wordsOf(const Call &call);
 
-/// group "tp" (ranks 0 1 2)
+/// Formats a group: group "tp" (ranks 0 1 2)
 std::string wordsOf(const GroupName &group);
 
-/// all-reduce "h.0.mlp.fc2" of 2 x 64 f32, sum, in group "tp" (ranks 0 1 2)
+/// Formats both: all-reduce "h.0.mlp.fc2" of 2 x 64 f32, sum, in group "tp"
+/// (ranks 0 1 2)
 std::string wordsOf(const Call &call, const GroupName &group);
 
-/// "rank 1", "ranks 1, 2 and 5"
+/// Formats ranks: "rank 1", "ranks 1, 2 and 5"
 std::string wordsOf(const std::vector<int> &ranks);
 
-/// "8 s", "250 ms"
+/// Formats a time: "8 s", "250 ms"
 std::string wordsOf(std::chrono::milliseconds time);
 
-/// What to say if the calls of a group, by place, are not the same; the same
-/// words on every rank.
+/// Returns an error message if the calls of a group, indexed by place, differ.
+/// The message is the same on every rank.
 std::optional<std::string> mismatch(const std::vector<const Call *> &calls,
                                     const GroupName &group);
 
-/// What to say if what `from` sends to `to` is not what `to` expects.
+/// Returns an error message if `from` sends something else than `to` expects.
 std::optional<std::string> mismatchOfTransfer(int from, int to, int channel,
                                               const std::string &sentLabel,
                                               std::int64_t sentBytes,
                                               const std::string &label,
                                               std::int64_t bytes);
 
-/// receive "h.2" of 64 bytes from rank 1 on channel 3
+/// Formats a receive: receive "h.2" of 64 bytes from rank 1 on channel 3
 std::string wordsOfReceive(const std::string &label, std::int64_t bytes,
                            int from, int channel);
 
-/// Throws CommunicationError unless `group` has ranks of 0 .. size - 1, none
-/// twice, and `rank` among them. Returns the place of `rank`.
+/// Returns the place of `rank` in `group`. Throws CommunicationError unless the
+/// group's ranks are distinct, lie in 0 .. size - 1 and include `rank`.
 int placeIn(const GroupName &group, int rank, int size);
 
-/// Throws CommunicationError unless there is such a peer, bytes >= 0 and
-/// channel >= 0.
+/// Throws CommunicationError unless the peer exists, bytes >= 0 and channel >=
+/// 0.
 void checkTransfer(const std::string &label, std::int64_t bytes, int peer,
                    int channel, int size);
 
-/// Throws CommunicationError unless sizes are >= 0 and there is such a root.
+/// Throws CommunicationError unless sizes are >= 0 and the root exists.
 void checkCall(const Call &call, const GroupName &group);
 
 } // namespace mtplan::runtime

@@ -1,18 +1,19 @@
-//===- communicator.h - How ranks talk to each other ------------*- C++ -*-===//
+//===- communicator.h - Collectives and messages between ranks --*- C++ -*-===//
 //
-// The collectives of NCCL with NCCL's meaning, on tensors seen as `outer` rows
-// of pieces: a piece is `inner` elements, and in what is gathered, or not yet
-// scattered, row o has the pieces of all places one after another. So a
-// dimension in the middle of a tensor is gathered without a transposition.
+// The collectives have the meaning of NCCL's. A tensor is seen as `outer` rows
+// of pieces; a piece has `inner` elements. In a gathered tensor, or one that is
+// not yet scattered, row o holds the pieces of all places one after another. A
+// dimension in the middle of a tensor is therefore gathered without a
+// transposition.
 //
-// Sums and maxima are taken in the order of places, in double precision of f64,
-// in single precision of everything narrower, and rounded once: every transport
-// gives the same bits. `label` names a call in messages; ranks whose calls do
-// not match (label, kind, sizes, type) fail, all of them, with both sides'
-// words.
+// Sums and maxima are taken in the order of places, f64 in double precision and
+// all narrower types in single precision, and are rounded once. Every transport
+// therefore gives the same bits. `label` names a call in messages. Ranks whose
+// calls differ in label, kind, sizes or type all fail, with both calls in the
+// message.
 //
-// Whoever waits longer than the world's patience for a rank that does not come
-// throws CommunicationError with that rank's number, the label and the group.
+// A rank that waits longer than the world's patience throws CommunicationError
+// with the number of the missing rank, the label and the group.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,83 +36,89 @@ struct CommunicationError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What every call of a collective says of its data.
+/// Describes the data of a collective.
 struct Pieces {
   ElementType type = ElementType::f32;
   std::int64_t outer = 1; ///< rows
-  std::int64_t inner = 1; ///< elements of a piece
+  std::int64_t inner = 1; ///< elements per piece
 };
 
-/// One rank's end of a group. All ranks of a group make the same calls in the
-/// same order. Buffers do not overlap, but for allReduce, where they may be the
-/// same. A rank may use several groups from several threads, each from one at a
-/// time. Once a call has thrown, the group is of no more use.
+/// One rank's end of a process group. All ranks of a group make the same calls
+/// in the same order. Buffers do not overlap, except that those of allReduce
+/// may be the same. A rank may use several groups from several threads, but
+/// each group from one thread at a time. A group cannot be used after a call
+/// has thrown.
 class Communicator {
 public:
   virtual ~Communicator() = default;
   virtual int size() const = 0;
   virtual int place() const = 0;
 
-  /// Calls will read and write here, of all ranks at the same distances from
-  /// `data`, which stays until the world has ended. Before the first call.
+  /// Announces memory that calls will read and write, on all ranks at the same
+  /// offsets from `data`. It must stay valid until the world has ended. Call
+  /// this before the first collective.
   virtual void registerMemory(void * /*data*/, std::int64_t /*bytes*/) {}
 
-  /// outer * inner elements in and out.
+  /// Reduces outer * inner elements; every rank gets the result.
   virtual void allReduce(const std::string &label, const void *in, void *out,
                          Pieces pieces, Reduction reduction) = 0;
-  /// The same, to place `root` alone; the others' `out` is not touched.
+  /// Reduces to place `root` only; `out` is untouched on the others.
   virtual void reduce(const std::string &label, const void *in, void *out,
                       Pieces pieces, Reduction reduction, int root) = 0;
-  /// [outer][inner] in, [outer][size][inner] out.
+  /// Gathers: `in` is [outer][inner], `out` is [outer][size][inner].
   virtual void allGather(const std::string &label, const void *in, void *out,
                          Pieces pieces) = 0;
-  /// [outer][size][inner] in, [outer][inner] out.
+  /// Reduces and scatters: `in` is [outer][size][inner], `out` is
+  /// [outer][inner].
   virtual void reduceScatter(const std::string &label, const void *in,
                              void *out, Pieces pieces, Reduction reduction) = 0;
-  /// Place p's piece q becomes place q's piece p: [outer][size][inner] in and
-  /// out.
+  /// Exchanges: piece q of place p becomes piece p of place q. Both buffers are
+  /// [outer][size][inner].
   virtual void allToAll(const std::string &label, const void *in, void *out,
                         Pieces pieces) = 0;
-  /// From place `root` to all.
+  /// Sends the data of place `root` to all places.
   virtual void broadcast(const std::string &label, void *data, Pieces pieces,
                          int root) = 0;
 
-  /// Whether calls that are made together take less time than one by one.
+  /// Returns whether grouped calls take less time than single ones.
   virtual bool joins() const { return false; }
-  /// Makes what `calls` calls of this group. None of them writes what another
-  /// reads or writes; where the group joins they may be made when `calls` has
-  /// returned, and none is if it throws.
+  /// Makes the calls that `calls` makes on this group as one grouped call. No
+  /// call may write what another reads or writes. If the group joins calls,
+  /// they may be made after `calls` has returned, and none is made if it
+  /// throws.
   virtual void together(const std::function<void()> &calls) { calls(); }
 };
 
-/// Calls that were made while a queue recorded (runtime/backend/queue.h).
+/// Holds the calls that were made while a queue recorded
+/// (runtime/backend/queue.h).
 class RecordedCalls {
 public:
   virtual ~RecordedCalls() = default;
-  /// Before the queue replays them. Throws as the calls themselves would.
+  /// Runs before the queue replays the calls. Throws as the calls themselves
+  /// would.
   virtual void repeat() = 0;
-  /// When the queue has been told to.
+  /// Runs after the queue has been told to replay.
   virtual void repeated() = 0;
 };
 
-/// All ranks of a run, as one of them sees them.
+/// Shows all ranks of a run to one of them.
 class World {
 public:
   virtual ~World() = default;
   virtual int size() const = 0;
   virtual int rank() const = 0;
 
-  /// Ranks in the order of their places; this one is among them. Every rank of
-  /// the group asks for it, with the same `name`, and groups that share ranks
-  /// are asked for in the same order everywhere.
+  /// Returns the group of `ranks`, in the order of their places; this rank is
+  /// among them. Every rank of the group asks for it with the same `name`, and
+  /// groups that share ranks are asked for in the same order everywhere.
   virtual std::unique_ptr<Communicator>
   group(const std::string &name, const std::vector<int> &ranks) = 0;
-  /// The group of all ranks.
-  std::unique_ptr<Communicator> everyone(const std::string &name);
+  /// Returns the group of all ranks.
+  std::unique_ptr<Communicator> allRanks(const std::string &name);
 
-  /// Taken as buffered: returns once `data` may be changed, whether or not the
-  /// other has asked for it. Messages of one channel between two ranks arrive
-  /// in order. Channels are from 0.
+  /// Sends a buffered message: returns once `data` may be changed, whether or
+  /// not the receiver has asked for it. Messages of one channel between two
+  /// ranks arrive in order. Channels count from 0.
   virtual void send(const std::string &label, const void *data,
                     std::int64_t bytes, int to, int channel) = 0;
   virtual void receive(const std::string &label, void *data, std::int64_t bytes,
@@ -119,56 +126,58 @@ public:
 
   virtual void barrier(const std::string &label) = 0;
 
-  /// Calls that follow are made in this step, from 1. Where a device may hang
-  /// in one long after it was made, messages name the step.
+  /// Says that the following calls belong to this step, counted from 1.
+  /// Messages name the step where a device may hang in a call long after it was
+  /// made.
   virtual void beginStep(std::int64_t /*step*/) {}
 
-  /// How long a rank may keep others waiting.
+  /// Returns how long a rank may keep others waiting.
   virtual std::chrono::milliseconds patience() const = 0;
-  /// Throws if another rank has failed, as any call would; waits for nobody.
-  /// From any thread.
+  /// Throws if another rank has failed, as any call would. Does not wait, and
+  /// may be called from any thread.
   virtual void check() = 0;
 
-  /// Whether calls of it and of its groups are queued, all the same whenever
-  /// they are made, so that they may be recorded (runtime/backend/queue.h) once
-  /// the same calls have been made before.
+  /// Returns whether calls of this world and of its groups are queued, with
+  /// equal cost whenever they are made. Such calls may be recorded
+  /// (runtime/backend/queue.h) once the same calls have been made before.
   virtual bool isQueued() const { return true; }
-  /// A queue is about to record, on all ranks of a group the same calls.
+  /// Announces that a queue is about to record the same calls on all ranks of a
+  /// group.
   virtual void beginRecording() {}
-  /// At the end of what is recorded, within it. Ends before the world. Null: to
-  /// replay it is all that there is to do.
+  /// Ends a recording, from within it. The result must be destroyed before the
+  /// world. Null means that replaying needs nothing else.
   virtual std::unique_ptr<RecordedCalls> endRecording() { return nullptr; }
 
-  /// Tells all others why this rank gives up: they throw CommunicationError
-  /// with these words instead of waiting for it.
+  /// Tells all other ranks why this rank fails: they throw CommunicationError
+  /// with this reason instead of waiting for it.
   virtual void fail(const std::string &why) noexcept = 0;
 };
 
 struct WorldOptions {
   /// How long a rank may keep others waiting.
   std::chrono::milliseconds patience{8000};
-  /// How long ranks that meet over sockets wait for all to be started; patience
-  /// if that is longer.
+  /// How long ranks that connect over sockets wait for all to be started;
+  /// patience counts if it is longer.
   std::chrono::milliseconds gathering{60000};
-  /// How long ranks may go on after one has failed. Then they are ended with
-  /// their processes.
+  /// How long ranks may go on after one has failed, before their processes are
+  /// ended.
   std::chrono::milliseconds ending{500};
-  /// Who is told to end by SIGTERM goes on: the run sees to its end itself, and
-  /// asks for it with terminationAsked. But not if it waits for a process of
-  /// this machine that has died.
+  /// Keeps a rank alive on SIGTERM: the run asks terminationAsked() and ends by
+  /// itself. A rank that waits for a dead process of this machine ends all the
+  /// same.
   bool outlivesTermination = false;
 };
 
-/// From now on SIGTERM, SIGINT and SIGUSR1 are kept for terminationAsked; where
-/// the process has handlers of its own, they stay. A SIGTERM or SIGINT a
-/// second after the first, or later, ends the process.
+/// Stores SIGTERM, SIGINT and SIGUSR1 for terminationAsked() from now on;
+/// handlers that the process already has stay. A SIGTERM or SIGINT that comes a
+/// second or more after the first ends the process.
 void keepTermination();
-/// Whether one of them has come.
+/// Returns whether one of these signals has come.
 bool terminationAsked();
 
 /// Runs `body` on `ranks` threads of this process, each with its own World.
-/// Rethrows the first error by rank that is not the echo of another's. A
-/// message that nobody has received is an error.
+/// Rethrows the first error, by rank, that does not repeat another rank's
+/// failure. A message that no rank has received is an error.
 void runOnThreads(int ranks, const WorldOptions &options,
                   const std::function<void(World &)> &body);
 

@@ -1,4 +1,4 @@
-//===- cores.cpp - Cores for each rank ------------------------------------===//
+//===- cores.cpp - Processor cores per rank -------------------------------===//
 
 #include "runtime/communicator/cores.h"
 
@@ -13,7 +13,7 @@
 namespace mtplan::runtime {
 namespace {
 
-// Those that the launcher has bound this process to, or all.
+// Returns the cores that the launcher has bound this process to, or all.
 int coresAllowed(int cores) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0)
@@ -42,7 +42,7 @@ int coresOfRank(const Launch &launch, int ranks) {
   const int cores = coresOfHost();
   const int allowed = coresAllowed(cores),
             here = std::max(1, ranksOfHost(launch, ranks));
-  // Threads have the cores of their process together; a process has its own.
+  // Threads share the cores of their process; a process has its own.
   return std::max(1, launch.transport == Transport::threads
                          ? allowed / here
                          : std::min(allowed, cores / here));
@@ -54,7 +54,7 @@ int coresOfRank(World &world) {
   gethostname(mine.host.data(), mine.host.size() - 1);
   mine.process = getpid();
   std::vector<Whereabouts> all(static_cast<std::size_t>(world.size()));
-  world.everyone("cores")->allGather(
+  world.allRanks("cores")->allGather(
       "where ranks are", &mine, all.data(),
       {ElementType::i32, 1, sizeof(Whereabouts) / 4});
   int here = 0, threads = 0;

@@ -1,4 +1,4 @@
-//===- cores.h - Cores for each rank ----------------------------*- C++ -*-===//
+//===- cores.h - Processor cores per rank -----------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_COMMUNICATOR_CORES_H
 #define MTPLAN_RUNTIME_COMMUNICATOR_CORES_H
@@ -7,15 +7,17 @@
 
 namespace mtplan::runtime {
 
-/// How many ranks of a run of `ranks` are on this host, as the launcher says;
-/// all of them if nothing says anything else.
+/// Returns how many of the `ranks` of a run are on this host: what the launcher
+/// says, otherwise all.
 int ranksOfHost(const Launch &launch, int ranks);
 
-/// The cores of this host shared out among its ranks, but no more than this
-/// process may use, which ranks that are threads of it share; at least one.
+/// Returns the cores of this host divided by its ranks, at least one and at
+/// most what this process may use. Ranks that are threads share the cores of
+/// their process.
 int coresOfRank(const Launch &launch, int ranks);
 
-/// The same, as the ranks tell each other where they are: every rank calls it.
+/// Returns the same from what ranks tell each other about their hosts. Every
+/// rank must call it.
 int coresOfRank(World &world);
 
 } // namespace mtplan::runtime

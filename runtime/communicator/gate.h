@@ -1,8 +1,9 @@
-//===- gate.h - Where threads wait for each other ---------------*- C++ -*-===//
+//===- gate.h - Sleeping until another thread acts --------------*- C++ -*-===//
 //
-// Sleeping and waking for what is kept in atomic variables, which are written
-// and read in the one order of all threads (the default): who makes something
-// true wakes the gate afterwards, at the price of one load if nobody sleeps.
+// Lets threads sleep until a condition on atomic variables holds. The variables
+// use sequentially consistent order (the default), so a thread that makes a
+// condition true only has to wake the gate afterwards. That costs one load if
+// no thread sleeps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +29,7 @@ public:
     changed.notify_all();
   }
 
-  /// Returns once `done` is true, or at `deadline`.
+  /// Returns once `done` returns true, or at `deadline`.
   void sleep(Clock::time_point deadline, const std::function<bool()> &done) {
     std::unique_lock lock(mutex);
     ++sleepers;

@@ -1,7 +1,7 @@
-//===- half.h - Many halves at a time ---------------------------*- C++ -*-===//
+//===- half.h - Vectorised conversion of half precision ---------*- C++ -*-===//
 //
-// What toFloat and toF16 do to one element, with the processor's instructions
-// where it has them: compilers make no vectors of the loops.
+// Converts like toFloat and toF16, with the processor's instructions where it
+// has them, because compilers do not vectorise those loops.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- hub.cpp - What ranks that are threads share ------------------------===//
+//===- hub.cpp - State that thread ranks share ----------------------------===//
 
 #include "runtime/communicator/hub.h"
 
@@ -6,11 +6,11 @@
 
 namespace mtplan::runtime {
 
-// With more ranks than processors, who spins keeps from running whom it waits
-// for.
+// With more ranks than processors, a spinning rank may keep the one it waits
+// for from running.
 Hub::Hub(int ranks, const WorldOptions &options)
-    : its(options), mayMeet(static_cast<unsigned>(ranks) <=
-                            std::thread::hardware_concurrency()),
+    : its(options), mayOverlap(static_cast<unsigned>(ranks) <=
+                               std::thread::hardware_concurrency()),
       ended(ranks), waits(ranks) {
   add(ends);
 }
@@ -81,7 +81,7 @@ Doing Hub::doing(int rank) {
   return result;
 }
 
-/// Empty if nobody is missing any more.
+/// Returns an empty text if no rank is missing any more.
 std::string Hub::reasonToGiveUp(const Await &wait,
                                 std::chrono::milliseconds waited) {
   std::vector<int> missing = wait.missing();
@@ -93,7 +93,7 @@ std::string Hub::reasonToGiveUp(const Await &wait,
 
 void Hub::awaitAsleep(Gate &gate, const Await &wait,
                       const std::function<bool()> &done) {
-  // What this rank waits for is there to see for those who wait for it.
+  // Publishes what this rank waits for while it waits.
   struct Shown {
     Hub &hub;
     const Await &wait;
@@ -119,7 +119,7 @@ void Hub::awaitAsleep(Gate &gate, const Await &wait,
   for (;;) {
     gate.sleep(deadline,
                [&] { return done() || failed || anEndedIsMissing(); });
-    // In this order: who fails says so before it ends.
+    // The order matters: a rank that fails reports it before it ends.
     const bool giveUp = anEndedIsMissing() || Gate::Clock::now() >= deadline;
     if (done())
       return;

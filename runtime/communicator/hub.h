@@ -1,7 +1,7 @@
-//===- hub.h - What ranks that are threads share ----------------*- C++ -*-===//
+//===- hub.h - State that thread ranks share --------------------*- C++ -*-===//
 //
-// Who has failed, who has ended, who waits for whom, and the patience rule. The
-// meetings and mailboxes of the ranks stand upon it.
+// Keeps which ranks have failed or ended and which rank waits for which, and
+// applies the patience rule. Meetings and mailboxes use it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,28 +30,30 @@ public:
   int ranks() const { return static_cast<int>(ended.size()); }
   const WorldOptions &options() const { return its; }
 
-  /// The first reason stands.
+  /// Records a failure; the first reason is kept.
   void fail(int rank, const std::string &because) noexcept;
   bool hasFailed() const { return failed; }
-  /// Throws the echo of the failure; only once there is one.
+  /// Throws the recorded failure. Call this only after a failure.
   [[noreturn]] void echo() const;
   void throwIfFailed() const {
     if (failed)
       echo();
   }
 
-  /// A rank's body has returned or thrown: it will not come any more.
+  /// Records that a rank's body has returned or thrown: it will make no further
+  /// call.
   void end(int rank) noexcept;
-  /// Returns once all ranks have ended, or those that go on this long after a
-  /// failure.
+  /// Returns the ranks that still run: none once all have ended, or those that
+  /// go on this long after a failure.
   std::vector<int> awaitEnds(std::chrono::milliseconds afterFailure);
 
-  /// Gates wake when something fails or ends. Live as long as the hub.
+  /// Registers a gate that wakes when a rank fails or ends. It must live as
+  /// long as the hub.
   void add(Gate &gate);
 
-  /// How a rank waits. `done` and `missing` are cheap and called by several
-  /// threads at once. `withdraw` is called before giving up; if it returns
-  /// false it is done after all.
+  /// Describes how a rank waits. `done` and `missing` are cheap and are called
+  /// by several threads at once. `withdraw` is called before the rank gives up;
+  /// if it returns false, the wait was successful after all.
   struct Await {
     int rank = 0;
     std::function<std::string()> what;
@@ -59,26 +61,26 @@ public:
     std::function<bool()> withdraw;
   };
 
-  /// Returns once `done`. Throws, and fails the hub, if patience is lost or a
-  /// missing rank has ended; echoes another's failure.
+  /// Returns once `done`. Throws, and fails the hub, if patience runs out or a
+  /// missing rank has ended. Throws the failure of another rank.
   template <typename Done>
   void await(Gate &gate, const Await &wait, const Done &done) {
     if (!spin(done))
       awaitAsleep(gate, wait, done);
   }
 
-  /// Returns once `done`, whatever happens: for what is sure to come.
+  /// Returns once `done`, for conditions that will certainly hold.
   template <typename Done> void awaitSurely(Gate &gate, const Done &done) {
     while (!spin(done))
       gate.sleep(Gate::Clock::now() + std::chrono::seconds(1), done);
   }
 
 private:
-  /// Spins for as long as that has helped this thread lately: if both run on
-  /// one processor it never does.
+  /// Spins as long as spinning has recently helped this thread. It never helps
+  /// if both threads run on one processor.
   template <typename Done> bool spin(const Done &done) const {
     thread_local int spins = kMostSpins;
-    if (mayMeet)
+    if (mayOverlap)
       for (int i = 0; i < spins; ++i) {
         if (done()) {
           spins = std::min(2 * spins, kMostSpins);
@@ -104,7 +106,7 @@ private:
   static constexpr int kMostSpins = 1000, kLeastSpins = 8, kYields = 32;
 
   WorldOptions its;
-  bool mayMeet; ///< a processor for each rank
+  bool mayOverlap; ///< there is a processor for each rank
   std::vector<std::atomic<bool>> ended;
   Gate ends;
 

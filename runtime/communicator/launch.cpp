@@ -1,4 +1,4 @@
-//===- launch.cpp - How this process was started --------------------------===//
+//===- launch.cpp - The launcher's environment variables ------------------===//
 
 #include "runtime/communicator/launch.h"
 
@@ -15,14 +15,14 @@ constexpr int kMost = std::numeric_limits<int>::max();
 
 std::string text(int number) { return std::to_string(number); }
 
-/// What one launcher says.
+/// What one launcher says about this process.
 struct Claim {
   Launcher by = Launcher::alone;
   std::string rankName, ranksName; ///< the variables
   int rank = 0, ranks = 1;
   std::optional<int> localRank, localRanks;
 
-  /// RANK=2 and WORLD_SIZE=4
+  /// Formats both: RANK=2 and WORLD_SIZE=4
   std::string words() const {
     return rankName + '=' + text(rank) + " and " + ranksName + '=' +
            text(ranks);
@@ -58,8 +58,8 @@ public:
     return found;
   }
 
-  /// None if neither variable is there; `needed` says whether one without the
-  /// other is wrong.
+  /// Returns none if neither variable is set; one without the other is an
+  /// error.
   std::optional<Claim> claim(Launcher by, const std::string &rankName,
                              const std::string &ranksName,
                              const std::string &localRankName,
@@ -112,7 +112,8 @@ private:
 };
 
 std::optional<Claim> slurmClaim(const Reader &read) {
-  // The script that calls srun has SLURM_PROCID as well; this only its tasks.
+  // The script that calls srun has SLURM_PROCID as well; only tasks of srun
+  // have this variable.
   if (read.number("SLURM_STEP_NUM_TASKS", 1, kMost).value_or(1) == 1)
     return std::nullopt;
   std::optional<Claim> claim =
@@ -125,14 +126,14 @@ std::optional<Claim> slurmClaim(const Reader &read) {
   return claim;
 }
 
-/// Of MPI's launchers and Slurm, the innermost.
+/// Returns the claim of MPI's launcher or Slurm, whichever is the innermost.
 std::optional<Claim> outerClaim(const Reader &read) {
   if (auto claim = read.claim(
           Launcher::openMpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
           "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"))
     return claim;
   auto slurm = slurmClaim(read);
-  // srun sets these too, with --mpi=pmi2, and says more itself.
+  // srun sets these too, with --mpi=pmi2, and has more information itself.
   auto claim = read.claim(Launcher::mpich, "PMI_RANK", "PMI_SIZE",
                           "MPI_LOCALRANKID", "MPI_LOCALNRANKS");
   if (!claim || (slurm && slurm->ranks == claim->ranks))
@@ -140,7 +141,7 @@ std::optional<Claim> outerClaim(const Reader &read) {
   return claim;
 }
 
-/// Whether RANK and WORLD_SIZE count, rather than what `outer` says.
+/// Returns whether RANK and WORLD_SIZE count, and not what `outer` says.
 bool isInner(const Claim &torch, const std::optional<Claim> &outer,
              bool outerHasMpi, const Reader &read) {
   if (!outer || outer->ranks == 1)
@@ -150,7 +151,7 @@ bool isInner(const Claim &torch, const std::optional<Claim> &outer,
   if (read.has("TORCHELASTIC_RUN_ID") || torch.ranks > outer->ranks)
     return true;
   if (torch.ranks == outer->ranks && torch.rank == outer->rank)
-    return !outerHasMpi; // which needs no address
+    return !outerHasMpi; // MPI needs no address
   throw LaunchError(torch.words() + " against " + outer->words() +
                     ": they must be the same; take RANK and WORLD_SIZE out of "
                     "the environment");
@@ -162,7 +163,7 @@ std::optional<Claim> torchClaim(const Reader &read,
   if (both || !outer || outer->ranks == 1)
     return read.claim(Launcher::torchrun, "RANK", "WORLD_SIZE", "LOCAL_RANK",
                       "LOCAL_WORLD_SIZE");
-  // Scripts for srun set WORLD_SIZE alone.
+  // Scripts for srun often set WORLD_SIZE only.
   const int ranks = read.number("WORLD_SIZE", 1, kMost).value_or(outer->ranks);
   if (ranks != outer->ranks)
     throw LaunchError("WORLD_SIZE=" + text(ranks) + " against " +
@@ -176,7 +177,7 @@ bool usesMpi(const Claim &claim, MpiBuild mpi, const Reader &read) {
     return mpi == MpiBuild::openMpi;
   case Launcher::mpich:
     return mpi == MpiBuild::mpich;
-  case Launcher::slurm: // as --mpi says
+  case Launcher::slurm: // --mpi decides
     return (mpi == MpiBuild::openMpi && read.has("PMIX_RANK")) ||
            (mpi == MpiBuild::mpich && read.has("PMI_RANK"));
   case Launcher::alone:
@@ -186,7 +187,7 @@ bool usesMpi(const Claim &claim, MpiBuild mpi, const Reader &read) {
   return false;
 }
 
-/// What tells this run from others; empty if nothing does but its port.
+/// Returns a text that identifies this run; empty if only its port does.
 std::string jobOf(const Claim &claim, const Reader &read) {
   switch (claim.by) {
   case Launcher::torchrun:
@@ -219,7 +220,8 @@ std::string jobOf(const Claim &claim, const Reader &read) {
   return {};
 }
 
-/// Ports for a run that was given none, below those that systems hand out.
+/// Returns ports for a run without a given port, below the range that systems
+/// assign.
 std::vector<int> portsFor(const std::string &job) {
   constexpr int kFirst = 10000, kCount = 20000, kTried = 8;
   std::vector<int> ports(kTried);
@@ -258,7 +260,7 @@ TcpStart startOf(const Claim &claim, const Reader &read) {
                       "port of " +
                       read.word("MASTER_ADDR"));
   const std::string job = jobOf(claim, read);
-  // torchrun's agent listens at its port itself.
+  // The agent of torchrun listens at its port itself.
   const bool isTaken = read.word("TORCHELASTIC_USE_AGENT_STORE") == "True" &&
                        claim.by == Launcher::torchrun;
   if (port && !isTaken)

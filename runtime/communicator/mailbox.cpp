@@ -28,7 +28,7 @@ void Mailbox::send(const std::string &label, const void *data,
     }
   }
   if (request) {
-    // The receiver stays until it is delivered.
+    // The receiver stays until the message is delivered.
     const auto words =
         mismatchOfTransfer(from, owner, channelNumber, label, bytes,
                            request->label, request->bytes);

@@ -1,7 +1,7 @@
 //===- mailbox.h - Messages between threads ---------------------*- C++ -*-===//
 //
-// What was sent to one rank, by sender and channel, in order. Who finds the
-// receiver waiting copies straight into its buffer.
+// Holds the messages sent to one rank, by sender and channel, in order. A
+// sender that finds the receiver waiting copies straight into its buffer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@ public:
   void receive(const std::string &label, void *data, std::int64_t bytes,
                int from, int channel);
 
-  /// What to say of the first message that nobody has received.
+  /// Describes the first message that was never received, if there is one.
   std::optional<std::string> leftover();
 
 private:
@@ -41,20 +41,20 @@ private:
     std::int64_t bytes = 0;
     std::vector<std::byte> data; ///< at least `bytes`
   };
-  /// A receiver that waits: until a sender takes its request and delivers, or
-  /// queues what it could not deliver since it had not seen the request.
+  /// A waiting receiver. A sender either takes the request and delivers, or
+  /// queues a message because it had not seen the request.
   struct Request {
     const std::string &label;
     void *data;
     std::int64_t bytes;
     enum State { open, taken, delivered, queued };
     std::atomic<State> state{open};
-    std::string mismatch; ///< once delivered, if nothing was
+    std::string mismatch; ///< set on delivery if the message does not match
   };
   struct Channel {
     std::deque<Message> messages;
     Request *request = nullptr; ///< only while there are no messages
-    std::vector<std::vector<std::byte>> spare; ///< memory to use again
+    std::vector<std::vector<std::byte>> spare; ///< memory for reuse
   };
 
   Hub &hub;

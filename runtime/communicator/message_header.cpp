@@ -8,7 +8,7 @@
 namespace mtplan::runtime {
 namespace {
 
-/// FNV-1a.
+/// Computes the FNV-1a hash.
 std::uint64_t hashOf(const std::string &text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char letter : text)

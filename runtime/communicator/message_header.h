@@ -1,8 +1,8 @@
 //===- message_header.h - What goes before data between processes ---*- C++
-//-*-===//
 //
-// Plain bytes that say which call a message belongs to. Names are compared by
-// their hashes; as much of them as fits is there to be shown.
+//-*-===//
+// Plain bytes that identify the call of a message. Names are compared by hash;
+// as much of a name as fits is included for error messages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,23 +17,23 @@
 
 namespace mtplan::runtime {
 
-/// Data up to this size goes with the header.
+/// Data up to this size travels with the header.
 inline constexpr std::int64_t kInlineBytes = 2048;
 
-/// Text cut to what a header has room for.
+/// A text, cut to the space in a header.
 struct HeaderText {
-  std::uint64_t hash = 0; ///< of the whole
+  std::uint64_t hash = 0; ///< of the full text
   std::array<char, 120> start{};
 
   HeaderText() = default;
   explicit HeaderText(const std::string &text);
   bool operator==(const HeaderText &other) const { return hash == other.hash; }
-  /// `mine` if that is the whole, else the start.
+  /// Returns `mine` if it is the full text, else the start that was sent.
   std::string text(const std::string &mine) const;
 };
 
 struct CallHeader {
-  HeaderText group; ///< its words
+  HeaderText group; ///< formatted group
   HeaderText label;
   std::int64_t kind = 0, type = 0, outer = 0, inner = 0, reduction = 0,
                root = 0;

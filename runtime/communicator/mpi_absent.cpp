@@ -1,4 +1,4 @@
-//===- mpi_absent.cpp - Where there is no MPI -----------------------------===//
+//===- mpi_absent.cpp - Replaces MPI in a build without it ----------------===//
 
 #include "runtime/communicator/launch.h"
 #include "runtime/communicator/mpi_world.h"

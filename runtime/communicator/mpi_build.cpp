@@ -1,4 +1,4 @@
-//===- mpi_build.cpp - Which MPI this was built with ----------------------===//
+//===- mpi_build.cpp - Names the MPI of this build ------------------------===//
 
 #include <mpi.h>
 

@@ -1,4 +1,4 @@
-//===- mpi_loaded.cpp - MPI's code is a file beside the program -----------===//
+//===- mpi_loaded.cpp - Loads the MPI module at run time ------------------===//
 
 #include "runtime/communicator/mpi_module.h"
 #include "runtime/modules/module.h"

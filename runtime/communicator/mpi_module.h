@@ -1,7 +1,7 @@
-//===- mpi_module.h - What the file with MPI's code answers -----*- C++ -*-===//
+//===- mpi_module.h - Interface of the MPI module ---------------*- C++ -*-===//
 //
-// For a program that loads MPI only where it was started by it. Both sides are
-// of one build: the table has no version.
+// Interface of the module that a program loads only if MPI started it. Both
+// sides come from one build, so the table has no version.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- mpi_wire.cpp - Messages of MPI -------------------------------------===//
+//===- mpi_wire.cpp - A wire over MPI -------------------------------------===//
 
 #include "runtime/communicator/mpi_wire.h"
 
@@ -22,7 +22,7 @@ void check(int code, int peer) {
                            " cannot be reached: " + text);
 }
 
-// A number in one MPI, a pointer in another.
+// A request is a number in one MPI and a pointer in another.
 static_assert(sizeof(MPI_Request) <= sizeof(Wire::Ticket::handle));
 
 Wire::Ticket ticketOf(MPI_Request request, int peer) {
@@ -31,7 +31,7 @@ Wire::Ticket ticketOf(MPI_Request request, int peer) {
   return ticket;
 }
 
-/// A datatype for as long as a request is started with it.
+/// Owns a datatype while a request is started with it.
 class RowType {
 public:
   explicit RowType(const Rows &rows) {

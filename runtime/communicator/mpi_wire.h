@@ -1,7 +1,7 @@
-//===- mpi_wire.h - Messages of MPI -----------------------------*- C++ -*-===//
+//===- mpi_wire.h - A wire over MPI -----------------------------*- C++ -*-===//
 //
-// Point-to-point messages alone, polled: MPI's own collectives and waits hang
-// when a rank does not come, and say nothing of what does not match.
+// Uses only point-to-point messages and polls them. MPI's own collectives and
+// waits hang when a rank is missing, and do not report calls that differ.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ namespace mtplan::runtime {
 
 class MpiWire final : public Wire {
 public:
-  /// Needs MPI to be initialised.
+  /// Requires that MPI is initialised.
   MpiWire();
 
   int rank() const override { return its; }
@@ -48,7 +48,8 @@ private:
   MPI_Comm data = MPI_COMM_NULL, control = MPI_COMM_NULL;
   int its = 0, ranks = 1, highestTag = 32767;
   std::optional<Neighbours> neighbours;
-  std::list<std::pair<MPI_Request, std::string>> told; ///< stay where they are
+  /// Their addresses stay valid.
+  std::list<std::pair<MPI_Request, std::string>> told;
 };
 
 } // namespace mtplan::runtime

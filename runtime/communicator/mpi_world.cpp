@@ -1,4 +1,4 @@
-//===- mpi_world.cpp - Ranks as processes of MPI --------------------------===//
+//===- mpi_world.cpp - Ranks as MPI processes -----------------------------===//
 
 #include "runtime/communicator/mpi_world.h"
 
@@ -17,7 +17,8 @@
 namespace mtplan::runtime {
 namespace {
 
-/// The launcher may be slow to answer, or not know how to.
+/// Ends this process after `time`, in case the launcher is slow or cannot end
+/// it.
 void endSoon(std::chrono::milliseconds time) {
   struct sigaction action = {};
   action.sa_handler = [](int) { _exit(EXIT_FAILURE); };
@@ -28,7 +29,7 @@ void endSoon(std::chrono::milliseconds time) {
   setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
-/// Ends all.
+/// Ends all processes.
 [[noreturn]] void endAll(const WorldOptions &options, int rank,
                          const std::string &why) {
   sayWhy(options, rank, why);
@@ -41,9 +42,9 @@ void endSoon(std::chrono::milliseconds time) {
 
 void runUnderMpi(int ranks, const WorldOptions &options,
                  const std::function<void(World &)> &body) {
-  // Open MPI ends a process, without a word, that reads the memory of another
-  // which has died. Through shared memory it waits, and we say for whom; on two
-  // cores of a virtual machine that is also twice as fast.
+  // With a single-copy mechanism, Open MPI silently ends a process that reads
+  // the memory of one that has died. Through shared memory the process waits
+  // and names it; on two cores of a virtual machine that is also twice as fast.
   setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", /*overwrite=*/0);
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);

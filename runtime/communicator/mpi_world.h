@@ -1,4 +1,4 @@
-//===- mpi_world.h - Ranks as processes of MPI ------------------*- C++ -*-===//
+//===- mpi_world.h - Ranks as MPI processes ---------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_COMMUNICATOR_MPI_WORLD_H
 #define MTPLAN_RUNTIME_COMMUNICATOR_MPI_WORLD_H
@@ -9,8 +9,8 @@
 
 namespace mtplan::runtime {
 
-/// Runs `body` on this process, one of the `ranks` of MPI_COMM_WORLD, as
-/// runAsRank does (launch.h). Throws where this was built without MPI.
+/// Runs `body` on this process, one of the `ranks` of MPI_COMM_WORLD, like
+/// runAsRank (launch.h). Throws if this program was built without MPI.
 void runUnderMpi(int ranks, const WorldOptions &options,
                  const std::function<void(World &)> &body);
 

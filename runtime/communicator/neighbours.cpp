@@ -1,4 +1,4 @@
-//===- neighbours.cpp - Ranks on this machine -----------------------------===//
+//===- neighbours.cpp - Processes on this machine -------------------------===//
 
 #include "runtime/communicator/neighbours.h"
 
@@ -17,7 +17,7 @@ namespace {
 struct Address {
   std::array<char, 256> machine{}; ///< its name
   ino_t names =
-      0; ///< what its numbers of processes mean (a container's differ)
+      0; ///< process namespace: containers number processes differently
   dev_t device = 0;
   pid_t process = 0;
 };

@@ -1,4 +1,4 @@
-//===- neighbours.h - Ranks on this machine ---------------------*- C++ -*-===//
+//===- neighbours.h - Processes on this machine -----------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_COMMUNICATOR_NEIGHBOURS_H
 #define MTPLAN_RUNTIME_COMMUNICATOR_NEIGHBOURS_H
@@ -10,17 +10,18 @@
 
 namespace mtplan::runtime {
 
-/// Of the processes of a communicator, those that this one can see.
+/// The processes of a communicator that run on this machine.
 class Neighbours {
 public:
-  /// Collective.
+  /// Is collective.
   explicit Neighbours(MPI_Comm all);
 
-  /// Of a rank that cannot be seen nobody knows: false.
+  /// Returns whether the process of a rank has died; false for ranks of other
+  /// machines.
   bool hasDied(int rank) const;
 
 private:
-  std::vector<pid_t> processes; ///< by rank; 0: cannot be seen
+  std::vector<pid_t> processes; ///< by rank; 0: on another machine
 };
 
 } // namespace mtplan::runtime

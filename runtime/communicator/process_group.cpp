@@ -11,15 +11,15 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Rows of a matrix of rows of pieces.
+/// Returns rows of a matrix whose rows consist of pieces.
 Rows rowsAt(const void *base, std::int64_t offset, std::int64_t rows,
             std::int64_t bytes, std::int64_t stride) {
-  // Rows serve both directions; what is sent is not written.
+  // Rows serve both directions; those that are sent are not written.
   return {const_cast<char *>(static_cast<const char *>(base)) + offset, rows,
           bytes, stride};
 }
 
-/// A part of every piece: some rows, and of each some elements.
+/// A part of every piece: some rows, and some elements of each.
 struct Part {
   std::int64_t row, rows; ///< first, and how many
   std::int64_t at, bytes; ///< within a piece
@@ -40,7 +40,7 @@ void forEachPart(Pieces pieces, const Action &action) {
                   std::min(bytes, piece - at)});
 }
 
-/// Calls action(first, count) for runs of elements whose shares are at most
+/// Calls action(first, count) for runs of elements whose shares have at most
 /// kMessageBytes, in order.
 template <typename Action>
 void forEachRun(Pieces pieces, int size, const Action &action) {
@@ -62,8 +62,8 @@ ProcessGroup::ProcessGroup(ProcessLink &itsLink, GroupName group, int place,
       channels(std::move(itsChannels)), slot(sizeof(CallHeader) + kInlineBytes),
       sent(slot * size()), received(slot * size()) {}
 
-/// Tells all what this rank calls, with `inlined` bytes if they are few, and
-/// learns what they call.
+/// Tells all places what this rank calls, with `inlined` bytes if they are few,
+/// and learns what the others call.
 void ProcessGroup::enter(const Call &call, const RowsOf &inlined) {
   checkCall(call, name);
   const CallHeader header(call, shown);
@@ -108,7 +108,7 @@ const char *ProcessGroup::inlinedFrom(int place) const {
   return received.data() + slot * place + sizeof(CallHeader);
 }
 
-/// One message to and from each other place, and a copy to itself.
+/// Exchanges one message with each other place, and copies its own part.
 void ProcessGroup::exchange(const Call &call, const RowsOf &from,
                             const RowsOf &to) {
   ProcessLink::Requests requests;
@@ -139,7 +139,7 @@ void ProcessGroup::reduce(const std::string &label, const void *in, void *out,
            [root](int place) { return place == root; });
 }
 
-/// Everybody reduces a share, and sends it to those that get the result.
+/// Each place reduces a share and sends it to the places that get the result.
 void ProcessGroup::reduceTo(const Call &call, const void *in, void *out,
                             const std::function<bool(int place)> &gets) {
   const Pieces pieces = call.pieces;
@@ -289,7 +289,7 @@ void ProcessGroup::broadcast(const std::string &label, void *data,
       copyRows(data, all, inlinedFrom(root), all, 1, all);
     return;
   }
-  // The root hands out shares, and everybody passes on its own.
+  // The root hands out shares, and each place forwards its own.
   forEachRun(pieces, size(), [&](std::int64_t first, std::int64_t count) {
     const auto shareTo = [&](int q, bool any) {
       const Share share = shareOf(count, q, size());

@@ -1,9 +1,9 @@
 //===- process_group.h - The collectives of processes ---------------*- C++
-//-*-===//
 //
-// Every call starts with a header from each place to each other, which takes
-// little data along; what is more follows in messages of bounded size, straight
-// between the callers' buffers. A sum is an exchange of shares, the same
+//-*-===//
+// Every call starts with a header from each place to each other, which also
+// carries small data. Larger data follow in messages of bounded size, straight
+// between the callers' buffers. A reduction is an exchange of shares, the same
 // ordered sum as among threads, and an exchange of results.
 //
 //===----------------------------------------------------------------------===//
@@ -24,7 +24,7 @@ namespace mtplan::runtime {
 
 class ProcessGroup final : public Communicator {
 public:
-  /// \param channels  by place, the one between it and this rank
+  /// \param channels  by place, the channel between that place and this rank
   ProcessGroup(ProcessLink &link, GroupName group, int place,
                std::vector<int> channels);
 
@@ -46,7 +46,8 @@ public:
   void barrier(const std::string &label);
 
 private:
-  /// What of a buffer goes to, or comes from, a place; no bytes: nothing.
+  /// Returns the part of a buffer that goes to or comes from a place; no bytes
+  /// mean no message.
   using RowsOf = std::function<Rows(int place)>;
 
   void enter(const Call &call, const RowsOf &inlined);
@@ -57,10 +58,10 @@ private:
 
   ProcessLink &link;
   GroupName name;
-  HeaderText shown; ///< of the name
+  HeaderText shown; ///< of the group's name
   int its;
   std::vector<int> channels;
-  std::size_t slot; ///< bytes of a header with what goes with it
+  std::size_t slot;                 ///< bytes of a header and its inlined data
   std::vector<char> sent, received; ///< by place
   std::vector<char> scratch;
 };

@@ -1,5 +1,4 @@
-//===- process_link.cpp - Messages between processes, and patience
-//------------===//
+//===- process_link.cpp - Messages between processes, awaited -------------===//
 
 #include "runtime/communicator/process_link.h"
 
@@ -16,22 +15,23 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// What is told. Short enough to go at once.
+// Topics of texts. The texts are short enough to be sent at once.
 enum Topic { kFailed, kAsk, kAnswer, kParted };
 
-/// How long others have to say what they wait for.
+/// How long others have to answer what they wait for.
 constexpr milliseconds kAnswerTime{300};
-/// What is left to a process between SIGTERM and SIGKILL is a second.
+/// A launcher leaves a process one second between SIGTERM and SIGKILL.
 constexpr milliseconds kPatienceWhenTerminated{400};
 constexpr milliseconds kAnswerTimeWhenTerminated{100};
-/// A rank that nobody keeps waiting goes on for so long, in which others say
-/// whom they wait for.
+/// A rank that waits for none goes on this long after SIGTERM, so that others
+/// can name the ranks they wait for.
 constexpr milliseconds kTimeWhenTerminated{600};
 
-/// How often a rank that computes looks for what others say.
+/// How often a computing rank listens to the others.
 constexpr milliseconds kGlance{20};
 
-// An answer: "e" if ended, or "w", what, and the missing ranks, by line.
+// Parses an answer: "e" if the rank has ended, or "w", its call, and the
+// missing ranks, one per line.
 Doing doingOf(const std::string &text) {
   Doing doing;
   if (text == "e") {
@@ -86,7 +86,7 @@ ProcessLink::~ProcessLink() {
 
 void ProcessLink::carry() {
   std::unique_lock lock(mutex);
-  std::optional<Clock::time_point> heard; // of another's failure
+  std::optional<Clock::time_point> heard; // when another's failure was heard
   while (!leaving) {
     const auto due = [&] { return leaving || (!failed && !owned.empty()); };
     if (endProcess)
@@ -156,7 +156,7 @@ std::vector<std::byte> ProcessLink::memory(std::int64_t bytes) {
   return block;
 }
 
-/// The caller holds the mutex. Returns whether something has moved.
+/// Returns whether a message has moved. The caller holds the mutex.
 bool ProcessLink::advance(Requests &requests) {
   const std::size_t before = requests.size();
   wire.progress();
@@ -183,7 +183,7 @@ void ProcessLink::tellAll(int topic, const std::string &text) {
       wire.tell(other, topic, text);
 }
 
-/// The caller holds the mutex. Hears and answers what others say.
+/// Receives and answers texts. The caller holds the mutex.
 void ProcessLink::listen() {
   while (const std::optional<Wire::Told> told = wire.hear())
     hear(*told);
@@ -207,7 +207,8 @@ void ProcessLink::hear(const Wire::Told &told) {
   }
 }
 
-/// Empty if this rank does not wait, which a rank that works cannot say.
+/// Returns an empty text if this rank does not wait; a rank that computes
+/// cannot answer.
 std::string ProcessLink::ownDoing() const {
   if (ended)
     return "e";
@@ -223,7 +224,8 @@ std::string ProcessLink::ownDoing() const {
   return {};
 }
 
-/// Also of a rank that waits for nobody long enough to lose its patience.
+/// Ends this rank after SIGTERM even if it waits for none long enough to lose
+/// its patience.
 void ProcessLink::obeyTermination() {
   if (!isTerminated() || options.outlivesTermination)
     return;
@@ -261,8 +263,9 @@ void ProcessLink::await(Requests &requests,
   bool slept = false;
   for (int idle = 0;; ++idle) {
     throwIfFailed();
-    // Not at every turn of a wait that spins; of one that sleeps, at each: on a
-    // busy machine every sleep may last a time slice of all others.
+    // A spinning wait listens every 32nd turn; a sleeping wait listens every
+    // turn, because on a busy machine each sleep may last a time slice of all
+    // others.
     const bool looksAround = idle % 32 == 31 || slept;
     bool moves = false;
     std::string broken, lost;
@@ -286,19 +289,19 @@ void ProcessLink::await(Requests &requests,
     if (broken.empty())
       broken = lost;
     if (!broken.empty()) {
-      fail(broken); // while the buffers of all requests are there
+      fail(broken); // while the buffers of all requests exist
       throw CommunicationError(broken);
     }
     if (moves) {
       idle = 0;
       moved = Clock::now();
     } else if (looksAround) {
-      // Open MPI sends SIGTERM a second after a rank has died, SIGKILL a second
-      // later: who has waited that long already says so at once.
+      // Open MPI sends SIGTERM a second after a rank has died, and SIGKILL a
+      // second later. A rank that has waited that long already reports at once.
       const auto soon = std::min(options.patience, kPatienceWhenTerminated);
       const auto waited = Clock::now() - moved;
       const bool ends = isTerminated(), isSoon = ends && waited >= soon;
-      // Who has died comes no more: there is nothing to go on for.
+      // A dead process will never arrive, so there is no reason to go on.
       const bool late =
           ends &&
           (!options.outlivesTermination ||
@@ -320,8 +323,8 @@ void ProcessLink::await(Requests &requests,
   }
 }
 
-/// The caller holds the mutex, and has listened: who is gone may have said why.
-/// Empty if nobody that `wait` waits for is gone.
+/// Returns an empty text if no rank that `wait` waits for is lost. The caller
+/// holds the mutex and has listened, because a lost rank may have said why.
 std::string ProcessLink::whyLost(const Wait &wait) {
   std::vector<int> gone;
   for (const int peer : wait.missing())
@@ -335,7 +338,7 @@ std::string ProcessLink::whyLost(const Wait &wait) {
 void ProcessLink::giveUp(const Wait &wait, milliseconds waited, bool late) {
   std::string reason;
   {
-    // Everybody at once: whom to ask next is only known from the answers.
+    // Asks all ranks at once, because only the answers tell whom to ask next.
     std::unique_lock lock(mutex);
     std::ranges::fill(answers, std::nullopt);
     tellAll(kAsk, {});
@@ -436,7 +439,7 @@ void ProcessLink::fail(const std::string &because) noexcept {
   if (failed)
     return;
   tellAll(kFailed, because);
-  // Short messages go at once; to one that is stopped they may not.
+  // Short texts are sent at once, except to a process that is stopped.
   const auto until = Clock::now() + milliseconds(100);
   while (!wire.isAllTold() && Clock::now() < until)
     wire.progress();

@@ -1,11 +1,10 @@
-//===- process_link.h - Patience between processes --------------*- C++ -*-===//
+//===- process_link.h - Messages between processes, awaited -----*- C++ -*-===//
 //
-// Messages over a Wire, awaited: who does not come is named, and so is what
-// does not match.
+// Awaits messages over a Wire, and names missing ranks and calls that differ.
 //
-// Beside the data, ranks tell each other that they have failed, and ask each
-// other what they wait for. Once a rank has failed it makes no more use of the
-// wire, since buffers of messages that were given up are gone.
+// Beside the data, ranks tell each other that they have failed and ask each
+// other what they wait for. A rank that has failed stops using the wire,
+// because the buffers of abandoned messages are gone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,9 +32,8 @@ class ProcessLink {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// \param endProcess  ends this process, whose rank goes on `ending` after it
-  ///                    has heard of another's failure; none: somebody else
-  ///                    does
+  /// \param endProcess  ends this process if its rank still runs `ending` after
+  /// it heard of another rank's failure; none if somebody else does
   ProcessLink(Wire &wire, const WorldOptions &options,
               std::function<void(const std::string &why)> endProcess = {});
   ~ProcessLink();
@@ -44,7 +42,7 @@ public:
 
   int rank() const { return wire.rank(); }
   int size() const { return wire.size(); }
-  /// Channels that there are, from 0.
+  /// Returns the number of channels, which count from 0.
   int channels() const { return (wire.tags() - 1) / 2; }
   std::chrono::milliseconds patience() const { return options.patience; }
 
@@ -52,39 +50,41 @@ public:
 
   enum class Traffic { group, transfer };
 
-  /// At most kMessageBytes each; memory stays as it is until awaited.
+  /// Sends or receives at most kMessageBytes each; the memory must stay valid
+  /// until it is awaited.
   void send(Requests &requests, const Rows &from, int to, Traffic traffic,
             int channel);
   void receive(Requests &requests, const Rows &to, int from, Traffic traffic,
                int channel);
-  /// Sends what the link keeps until it is through.
+  /// Sends a message that the link keeps until it has been sent.
   void sendOwned(std::vector<std::byte> message, std::int64_t bytes, int to,
                  Traffic traffic, int channel);
-  /// Memory for sendOwned, of at least so many bytes.
+  /// Returns memory for sendOwned, of at least this size.
   std::vector<std::byte> memory(std::int64_t bytes);
 
-  /// Returns once all requests are through, and forgets them. Throws, after
-  /// telling all others, if nothing moves for the world's patience; throws the
-  /// echo if another has failed.
+  /// Returns once all requests are complete, and clears them. Throws, after
+  /// telling all others, if nothing moves for the world's patience. Throws the
+  /// failure of another rank.
   void await(Requests &requests, const std::function<std::string()> &what);
 
-  /// From now on this rank comes to nothing but the end, where it waits for the
-  /// others as long as they take.
+  /// Says that this rank only takes part in the end from now on, where it waits
+  /// for the others without a limit.
   void end() { ended = true; }
-  /// Returns once all that is owned is through.
+  /// Returns once all owned messages have been sent.
   void awaitOwned(const std::function<std::string()> &what);
-  /// A message that nobody has asked for.
+  /// Returns a message that no call has asked for, if there is one.
   std::optional<Wire::Stray> stray();
   static int channelOf(const Wire::Stray &stray) { return stray.tag / 2; }
 
-  /// After all have ended: returns once nobody has anything more to say, with
-  /// why if somebody has failed at last; empty if nobody did.
+  /// Waits, after all ranks have ended, until no rank has anything more to say.
+  /// Returns the reason of a late failure; empty if there was none.
   std::string part();
 
-  /// Tells all; the first reason stands. No use of the wire after this.
+  /// Tells all ranks why this one fails; the first reason is kept. The wire
+  /// must not be used afterwards.
   void fail(const std::string &because) noexcept;
   void throwIfFailed() const;
-  /// Hears what others have told, and throws the echo if one has failed.
+  /// Receives what others have told, and throws if one has failed.
   void listenOnce();
 
 private:
@@ -111,7 +111,7 @@ private:
   WorldOptions options;
   std::function<void(const std::string &why)> endProcess;
 
-  mutable std::mutex mutex; ///< of the wire and what follows
+  mutable std::mutex mutex; ///< guards the wire and the members below
   std::vector<Owned> owned;
   std::vector<std::vector<std::byte>> spare;
   std::vector<const Wait *> waits;
@@ -121,11 +121,14 @@ private:
   std::string why;
 
   std::atomic<bool> failed{false}, ended{false};
-  std::atomic<bool> saidWhom{false}; ///< this rank waits for, once told to end
-  std::atomic<Clock::rep> terminatedAt{0}; ///< when this rank saw it; 0: not
+  /// This rank has named the ranks it waits for, after a request to end.
+  std::atomic<bool> saidWhom{false};
+  /// When this rank noticed it; 0: not yet.
+  std::atomic<Clock::rep> terminatedAt{0};
 
-  /// A wire moves large messages only while it is called; what is owned is to
-  /// arrive while its sender computes. And others' failures are to be heard.
+  /// A wire moves large messages only while it is called. This thread moves
+  /// owned messages while their sender computes, and listens for failures of
+  /// others.
   std::condition_variable ownedCame;
   bool leaving = false;
   std::thread carrier;

@@ -17,7 +17,7 @@ namespace {
 constexpr auto kTransfer = ProcessLink::Traffic::transfer;
 constexpr std::int64_t kHeaderBytes = sizeof(TransferHeader);
 
-/// Bytes that go with the header of a message.
+/// Returns how many bytes travel with the header of a message.
 std::int64_t inlined(std::int64_t bytes) {
   return bytes <= kInlineBytes ? bytes : 0;
 }

@@ -14,7 +14,7 @@
 
 namespace mtplan::runtime {
 
-/// What one rank sees over its link.
+/// One rank's view of a run over its link.
 class ProcessWorld final : public World {
 public:
   explicit ProcessWorld(ProcessLink &link);
@@ -41,27 +41,29 @@ public:
 
   void fail(const std::string &why) noexcept override { link.fail(why); }
 
-  /// Waits for all to end. Whatever was sent has arrived by then.
+  /// Waits until all ranks have ended. All messages have arrived by then.
   void end();
 
 private:
-  /// Groups are asked for in the same order by all that they share, so two
-  /// ranks count those that hold both alike: a channel each, without asking.
+  /// Returns a new group. Ranks ask for shared groups in the same order, so two
+  /// ranks number the groups that hold both alike and assign a channel to each
+  /// without asking.
   std::unique_ptr<ProcessGroup> join(GroupName group);
   void checkChannel(const std::string &label, int channel) const;
 
   ProcessLink &link;
-  std::vector<int> shared; ///< by rank, groups with it so far
+  std::vector<int> shared; ///< by rank, number of groups with it so far
   std::unique_ptr<ProcessGroup> everybody;
 };
 
 /// Runs `body` on a world over `link` and waits for all others to end. Returns
-/// why it did not end well, which the others have been told; empty if it did.
+/// the reason of a failure, which the others have been told; empty if there was
+/// none.
 std::string runOver(ProcessLink &link,
                     const std::function<void(World &)> &body) noexcept;
 
-/// Says on standard error why this rank gives up, and gives the others the time
-/// to say theirs.
+/// Prints on standard error why this rank fails, and leaves the others time to
+/// do the same.
 void sayWhy(const WorldOptions &options, int rank, const std::string &why);
 
 } // namespace mtplan::runtime

@@ -1,4 +1,4 @@
-//===- reduce.cpp - Sums and maxima in the order of places ----------------===//
+//===- reduce.cpp - Ordered reductions ------------------------------------===//
 
 #include "runtime/communicator/reduce.h"
 
@@ -13,10 +13,10 @@
 namespace mtplan::runtime {
 namespace {
 
-/// Elements reduced at a time: what is summed up stays in the first cache.
+/// Elements reduced at a time, so that the sums stay in the first-level cache.
 constexpr std::int64_t kBlock = 1024;
 
-// What an element is summed as, and back.
+// Converts an element to the type it is summed in, and back.
 double widened(double value) { return value; }
 float widened(float value) { return value; }
 float widened(Bf16 value) { return toFloat(value); }
@@ -45,7 +45,8 @@ struct Max {
   }
 };
 
-/// As NCCL's: a sum, divided before it is rounded; integers toward zero.
+/// Averages like NCCL: a sum, divided before it is rounded; integers round
+/// toward zero.
 struct Avg : Sum {};
 
 template <typename Operation, typename T>
@@ -79,7 +80,7 @@ void reduceBlock(std::span<const void *const> sources, T *output,
     round(so[i], output[i]);
 }
 
-/// Halves are widened and rounded a block at a time.
+/// Converts and rounds half-precision elements one block at a time.
 template <typename Operation>
 void reduceHalves(std::span<const void *const> sources, F16 *output,
                   std::int64_t first, std::int64_t count) {

@@ -1,9 +1,9 @@
-//===- reduce.h - Sums and maxima in the order of places --------*- C++ -*-===//
+//===- reduce.h - Ordered reductions ----------------------------*- C++ -*-===//
 //
-// The one place where numbers of several ranks meet, so that every transport
-// has the same bits: f64 in double precision, f32, f16 and bf16 in single
-// precision rounded once at the end, i32 as integers that wrap around. A
-// maximum over something that is no number is no number.
+// The only place where numbers of several ranks are combined, so that every
+// transport gives the same bits: f64 in double precision; f32, f16 and bf16 in
+// single precision, rounded once at the end; i32 as integers that wrap around.
+// A maximum over a NaN is NaN.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,22 +17,23 @@
 
 namespace mtplan::runtime {
 
-/// Reduces elements first .. first + count - 1 of the sources, in their order,
-/// into the same elements of every output. An output may be a source.
+/// Reduces elements first .. first + count - 1 of the sources, in order, into
+/// the same elements of every output. An output may be a source.
 void reduceInOrder(ElementType type, Reduction reduction,
                    std::span<const void *const> sources,
                    std::span<void *const> outputs, std::int64_t first,
                    std::int64_t count);
 
-/// What of `count` elements the one at `place` of `size` reduces: whole blocks,
-/// so that no two write to one cache line and few elements need one place only.
+/// Returns which of `count` elements the place `place` of `size` reduces: whole
+/// blocks, so that no two places write to one cache line and small counts
+/// involve one place only.
 struct Share {
   std::int64_t first = 0, count = 0;
 };
 Share shareOf(std::int64_t count, int place, int size);
 
-/// Copies `rows` rows of `bytes`, whose starts lie `fromStride` and `toStride`
-/// bytes apart.
+/// Copies `rows` rows of `bytes` each; row starts are `fromStride` and
+/// `toStride` bytes apart.
 void copyRows(void *to, std::int64_t toStride, const void *from,
               std::int64_t fromStride, std::int64_t rows, std::int64_t bytes);
 

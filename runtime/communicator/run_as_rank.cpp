@@ -1,4 +1,4 @@
-//===- run_as_rank.cpp - One rank of several processes --------------------===//
+//===- run_as_rank.cpp - Runs one rank of several processes ---------------===//
 
 #include "runtime/communicator/launch.h"
 #include "runtime/communicator/mpi_world.h"

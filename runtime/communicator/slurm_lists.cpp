@@ -1,4 +1,4 @@
-//===- slurm_lists.cpp - How Slurm writes lists ---------------------------===//
+//===- slurm_lists.cpp - Parses Slurm's lists of hosts and tasks ----------===//
 
 #include "runtime/communicator/slurm_lists.h"
 
@@ -9,7 +9,7 @@ namespace mtplan::runtime {
 
 namespace {
 
-/// The number at the start of a text; 0 if there is none.
+/// Returns the number at the start of a text; 0 if there is none.
 int numberAt(const std::string &text, std::size_t at) {
   int number = 0;
   std::from_chars(text.data() + at, text.data() + text.size(), number);
@@ -36,7 +36,8 @@ std::optional<int> tasksOfNode(const std::string &list, int node) {
 
 std::string firstNode(const std::string &list) {
   std::string node;
-  bool within = false, skips = false; // brackets; after their first number
+  // Inside brackets; after their first number.
+  bool within = false, skips = false;
   for (const char letter : list) {
     if (letter == '[' && !within) {
       within = true;

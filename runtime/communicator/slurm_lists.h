@@ -1,4 +1,4 @@
-//===- slurm_lists.h - How Slurm writes lists -------------------*- C++ -*-===//
+//===- slurm_lists.h - Parses Slurm's lists of hosts and tasks --*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_COMMUNICATOR_SLURM_LISTS_H
 #define MTPLAN_RUNTIME_COMMUNICATOR_SLURM_LISTS_H
@@ -8,12 +8,13 @@
 
 namespace mtplan::runtime {
 
-/// Tasks on the node with that number, from 0, of a list as "2(x3),1": three
-/// nodes with two each, then one with one. None if it has no such node.
+/// Returns the tasks on node number `node`, counted from 0, of a list such as
+/// "2(x3),1": three nodes with two tasks each, then one with one. None if the
+/// list has no such node.
 std::optional<int> tasksOfNode(const std::string &list, int node);
 
-/// The first of a list as "node[07-12,15],login": "node07". Empty if the list
-/// is none.
+/// Returns the first host of a list such as "node[07-12,15],login": "node07".
+/// Empty if the list is malformed.
 std::string firstNode(const std::string &list);
 
 } // namespace mtplan::runtime

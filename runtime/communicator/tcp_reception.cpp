@@ -1,4 +1,4 @@
-//===- tcp_reception.cpp - Who connects, and says so ----------------------===//
+//===- tcp_reception.cpp - Accepts connections of ranks -------------------===//
 
 #include "runtime/communicator/tcp_reception.h"
 
@@ -12,9 +12,9 @@ namespace mtplan::runtime {
 
 namespace {
 
-/// That a connection has to say who it is.
+/// Time that a connection has to say who it is.
 constexpr std::chrono::seconds kHelloTime{10};
-/// Who connects beyond that makes the oldest go.
+/// Beyond this number of pending connections the oldest is closed.
 constexpr std::size_t kMostPending = 1024;
 constexpr int kMoment = 20; // milliseconds
 
@@ -57,7 +57,7 @@ void Reception::accept() {
   }
 }
 
-/// Reads on. Whether it may still be a rank.
+/// Reads on. Returns whether the connection may still be a rank.
 bool Reception::advance(Pending &one) {
   const auto magic = Hello().magic;
   for (;;) {

@@ -1,4 +1,4 @@
-//===- tcp_reception.h - Who connects, and says so --------------*- C++ -*-===//
+//===- tcp_reception.h - Accepts connections of ranks -----------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_COMMUNICATOR_TCP_RECEPTION_H
 #define MTPLAN_RUNTIME_COMMUNICATOR_TCP_RECEPTION_H
@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "runtime/communicator/tcp_meeting.h"
+#include "runtime/communicator/tcp_rendezvous.h"
 #include "runtime/communicator/tcp_socket.h"
 
 namespace mtplan::runtime {
 
-/// Takes in connections to a listener until their Hello is there. Those that
-/// say something else, or nothing, are closed.
+/// Accepts connections until their Hello has arrived, and closes those that
+/// send something else or nothing.
 class Reception {
 public:
   explicit Reception(Socket listener);
@@ -23,19 +23,20 @@ public:
 
   struct Guest {
     Socket socket;
-    Hello hello; ///< with the right magic; the rest is for the host to judge
+    Hello hello; ///< with the right magic; the listener judges the rest
   };
-  /// Those whose Hello has come by now; waits a moment if there are none.
+  /// Returns the connections whose Hello has arrived; waits a moment if there
+  /// are none.
   std::vector<Guest> receive();
 
-  /// What to say of those that were no ranks; "" if there were none.
+  /// Describes the connections that were no ranks; "" if there were none.
   std::string wordsOfStrangers() const;
 
 private:
   struct Pending {
     Socket socket;
     Hello hello;
-    std::size_t have = 0; ///< bytes of it
+    std::size_t have = 0; ///< bytes received
     Until until;
   };
 
@@ -46,7 +47,7 @@ private:
   Socket listener;
   std::vector<Pending> pending;
   int strangers = 0;
-  std::string lastStranger; ///< its address
+  std::string lastStranger; ///< address of the last one
 };
 
 } // namespace mtplan::runtime

@@ -1,4 +1,4 @@
-//===- tcp_socket.cpp - Connections between processes ---------------------===//
+//===- tcp_socket.cpp - Non-blocking sockets ------------------------------===//
 
 #include "runtime/communicator/tcp_socket.h"
 
@@ -29,8 +29,8 @@ void switchOn(const Socket &socket, int level, int option, int value = 1) {
   setsockopt(socket.number(), level, option, &value, sizeof(value));
 }
 
-/// Whether `events` come before `until`, and before this process is told to
-/// end.
+/// Returns whether `events` occur before `until` and before this process is
+/// told to end.
 bool awaitEvents(const Socket &socket, short events, Until until) {
   constexpr int kTurn = 50; // milliseconds
   do {
@@ -48,7 +48,7 @@ Attempt listenOn(const sockaddr *address, socklen_t length) {
   Attempt attempt;
   attempt.socket = Socket(socket(address->sa_family, kKind, 0));
   if (attempt.socket) {
-    // A run that is started again finds its port in use no longer.
+    // Lets a restarted run use its port again at once.
     switchOn(attempt.socket, SOL_SOCKET, SO_REUSEADDR);
     if (address->sa_family == AF_INET6)
       switchOn(attempt.socket, IPPROTO_IPV6, IPV6_V6ONLY, 0);
@@ -88,7 +88,7 @@ Attempt connectOnce(const addrinfo &to, Until until) {
   return attempt;
 }
 
-/// `move` sends or receives some; its result is that of send or recv.
+/// `move` sends or receives some bytes and returns like send or recv.
 template <typename Move>
 bool moveAll(const Socket &socket, std::size_t bytes, short events, Until until,
              const Move &move) {

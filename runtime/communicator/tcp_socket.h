@@ -1,6 +1,6 @@
-//===- tcp_socket.h - Connections between processes -------------*- C++ -*-===//
+//===- tcp_socket.h - Non-blocking sockets ----------------------*- C++ -*-===//
 //
-// Sockets that never block: whoever waits for one says until when.
+// Sockets that never block: a caller that waits states until when.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,39 +34,41 @@ private:
   int its = -1;
 };
 
-/// Where somebody listens. A host is a name or an address.
+/// The address of a listener. A host is a name or an address.
 struct Endpoint {
   std::string host;
   int port = 0;
 };
 
-/// node17:29500
+/// Formats an endpoint: node17:29500
 std::string wordsOf(const Endpoint &endpoint);
 
 using Until = std::chrono::steady_clock::time_point;
 
-/// A socket, or why there is none.
+/// A socket, or the reason why there is none.
 struct Attempt {
   Socket socket;
   std::string why;
 };
 
+/// Listens at a port.
 /// \param port  0: any
 /// \param here  whether only processes of this host may connect
 Attempt listenAt(int port, bool here);
 int portOf(const Socket &socket);
 
-/// Tries all addresses of the host, each once.
+/// Tries each address of the host once.
 Attempt connectTo(const Endpoint &endpoint, Until until);
-/// An empty socket if nobody connects now.
+/// Returns an empty socket if no connection is waiting.
 Socket acceptFrom(const Socket &listener);
 
-/// Address of the other end; "" if there is none any more.
+/// Returns the address of the other end; "" if it is gone.
 std::string hostOf(const Socket &socket);
-/// Whether an address is the same for all that are on one host.
+/// Returns whether an address names every host itself.
 bool isLoopback(const std::string &address);
 
-/// Whether all was sent, or came, by then; the rest is lost if not.
+/// Returns whether all bytes were sent or received in time; otherwise the rest
+/// is lost.
 bool sendAll(const Socket &socket, const void *data, std::size_t bytes,
              Until until);
 bool receiveAll(const Socket &socket, void *data, std::size_t bytes,

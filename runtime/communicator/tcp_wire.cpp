@@ -1,4 +1,4 @@
-//===- tcp_wire.cpp - Messages over sockets -------------------------------===//
+//===- tcp_wire.cpp - A wire over sockets ---------------------------------===//
 
 #include "runtime/communicator/tcp_wire.h"
 
@@ -22,15 +22,15 @@ namespace mtplan::runtime {
 namespace {
 
 constexpr std::size_t kBuffer = 1 << 16;
-/// No frame is longer; a header of a call and what goes with it are far less.
+/// The longest valid frame; headers of calls with inlined data are far shorter.
 constexpr std::int64_t kMostBytes = kMessageBytes + (1 << 16);
-/// Read from one peer before it is another's turn.
+/// The most that is read from one peer before the next one's turn.
 constexpr std::int64_t kTurnBytes = 1 << 22;
 constexpr std::size_t kMostParts = 64;
 
 std::int64_t bytesOf(const Rows &rows) { return rows.rows * rows.bytes; }
 
-/// Adds the memory of `rows` from byte `at` on, as much as there is room for.
+/// Adds the memory of `rows`, from byte `at` on, as far as there is space.
 std::size_t addParts(std::span<iovec> parts, std::size_t count,
                      const Rows &rows, std::int64_t at) {
   const bool whole = rows.rows == 1 || rows.stride == rows.bytes;
@@ -116,7 +116,8 @@ Wire::Ticket TcpWire::send(const Rows &from, int to, int tag) {
   messages[number].rows = from;
   const FrameHeader header = {FrameHeader::kMark, tag, bytesOf(from)};
   if (to == its) {
-    // As if it had come: to whoever asked, or early.
+    // Treats the message as if it had arrived: it goes to whoever asked, or is
+    // kept.
     parse(its, reinterpret_cast<const char *>(&header), sizeof(header));
     std::array<iovec, kMostParts> parts;
     for (std::int64_t at = 0; at < header.bytes && peers[its].lost.empty();) {
@@ -146,7 +147,7 @@ void TcpWire::queue(int to, Outgoing outgoing) {
   Peer &peer = peers[to];
   if (!peer.lost.empty())
     return;
-  // What is told overtakes all but what has begun, and what was told before.
+  // Texts overtake all frames except those that have begun, and earlier texts.
   auto at = peer.outgoing.end();
   if (outgoing.header.tag < 0)
     at = std::ranges::find_if(peer.outgoing, [](const Outgoing &other) {
@@ -166,7 +167,7 @@ void TcpWire::write(int to) {
     const ssize_t sent = writeSome(peer, first);
     if (sent < 0 && !isTransient(errno)) {
       const std::string why = std::strerror(errno); // NOLINT: of Linux
-      read(to); // it may have said something before
+      read(to); // it may have sent something before
       lose(to, why);
       return;
     }
@@ -281,11 +282,11 @@ void TcpWire::read(int from) {
     }
     if (!parse(from, peer.buffer.data(), static_cast<std::size_t>(got)) ||
         static_cast<std::size_t>(got) < kBuffer)
-      return; // there was no more
+      return; // no more bytes were available
   }
 }
 
-/// Into where the body goes at last.
+/// Reads straight into the final memory of the body.
 ssize_t TcpWire::readBody(Peer &peer) {
   std::array<iovec, kMostParts> parts;
   Rows rows;
@@ -310,7 +311,7 @@ ssize_t TcpWire::readBody(Peer &peer) {
   return recvmsg(peer.socket.number(), &message, 0);
 }
 
-/// Takes apart what has come. False if the peer is lost with it.
+/// Parses received bytes. Returns false if they lose the peer.
 bool TcpWire::parse(int from, const char *data, std::size_t bytes) {
   Peer &peer = peers[from];
   while (bytes > 0) {
@@ -336,7 +337,7 @@ bool TcpWire::parse(int from, const char *data, std::size_t bytes) {
   return peer.lost.empty();
 }
 
-/// Finds a place for the body of the frame whose header has come.
+/// Finds memory for the body of the frame whose header has arrived.
 bool TcpWire::begin(int from) {
   Peer &peer = peers[from];
   const FrameHeader &header = peer.header;
@@ -445,7 +446,8 @@ bool TcpWire::rest(int idle) const {
     std::this_thread::yield();
     return false;
   }
-  // Not for long: another thread of this rank may move what is awaited here.
+  // Waits only briefly, because another thread of this rank may move what is
+  // awaited here.
   pollfd any = {poller, POLLIN, 0};
   const timespec most = {0, 500'000};
   ppoll(&any, 1, &most, nullptr);

@@ -1,9 +1,9 @@
-//===- tcp_wire.h - Messages over sockets -----------------------*- C++ -*-===//
+//===- tcp_wire.h - A wire over sockets -------------------------*- C++ -*-===//
 //
-// One connection between each two ranks. A message is a frame: a header and
-// its bytes, straight from and to the callers' memory where they wait for it
-// already. What comes before it is asked for is kept. Frames that are none, and
-// connections that break, lose the rank at their other end.
+// One connection between each pair of ranks. A message is a frame: a header and
+// its bytes, straight from and to the callers' memory if the receiver already
+// waits. Frames that arrive before they are asked for are kept. Invalid frames
+// and broken connections lose the rank at the other end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,12 +26,12 @@
 
 namespace mtplan::runtime {
 
-/// What stands before the bytes of a message.
+/// Precedes the bytes of a message.
 struct FrameHeader {
   static constexpr std::uint32_t kMark = 0x6d74702e;
 
   std::uint32_t mark = kMark;
-  std::int32_t tag = 0; ///< -1, -2, ...: something told, of topic 0, 1, ...
+  std::int32_t tag = 0; ///< -1, -2, ...: a text on topic 0, 1, ...
   std::int64_t bytes = 0;
 };
 static_assert(sizeof(FrameHeader) == 16);
@@ -63,9 +63,9 @@ public:
   bool hasDied(int rank) const override { return !peers[rank].lost.empty(); }
   bool rest(int idle) const override;
 
-  /// The end: nothing more is sent, and what the others still send is thrown
-  /// away until they have ended too, or for `most`. So nothing is lost to them
-  /// that was sent before.
+  /// Ends the wire: sends nothing more, and discards what the others send until
+  /// they have ended too, or for at most `most`. Nothing that was sent before
+  /// is lost.
   void close(std::chrono::milliseconds most);
 
 private:
@@ -78,32 +78,32 @@ private:
   struct Outgoing {
     FrameHeader header;
     Rows rows;
-    std::string text;      ///< if it is told
+    std::string text;      ///< of a told text
     Number number = 0;     ///< of its message; 0: none
-    std::int64_t sent = 0; ///< bytes, of the header too
+    std::int64_t sent = 0; ///< bytes, including the header
   };
-  /// What has come, or begun to come, before it was asked for.
+  /// A message that has arrived, or begun to arrive, before it was asked for.
   struct Early {
     std::vector<char> bytes;
     bool complete = false;
-    Number taker = 0; ///< who asked since; 0: nobody
+    Number taker = 0; ///< who has asked since; 0: nobody
   };
   struct Lane {
-    std::deque<Number> asked; ///< only while nothing is early
+    std::deque<Number> asked; ///< only while nothing has arrived early
     std::deque<Early> early;
   };
   struct Peer {
     Socket socket;
     std::string lost; ///< why; "": it is not
     std::deque<Outgoing> outgoing;
-    bool awaitsRoom = false; ///< to send on
+    bool awaitsRoom = false; ///< until the socket accepts more
 
-    std::vector<char> buffer; ///< of bytes received
-    FrameHeader header;       ///< of the frame that comes
+    std::vector<char> buffer; ///< received bytes
+    FrameHeader header;       ///< of the frame that arrives
     std::size_t haveHeader = 0;
     std::int64_t have = 0;     ///< bytes of its body
-    Number number = 0;         ///< whose it is; 0: early, or told
-    std::string text;          ///< if it is told
+    Number number = 0;         ///< the receiving message; 0: early, or a text
+    std::string text;          ///< of a told text
     std::map<int, Lane> lanes; ///< by tag
   };
 

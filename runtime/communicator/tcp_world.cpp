@@ -1,4 +1,4 @@
-//===- tcp_world.cpp - Ranks as processes that meet over sockets ----------===//
+//===- tcp_world.cpp - Ranks as processes over sockets --------------------===//
 
 #include "runtime/communicator/tcp_world.h"
 
@@ -17,7 +17,7 @@
 namespace mtplan::runtime {
 namespace {
 
-/// A connection to each rank, and files as ever.
+/// Raises the limit of open files by one connection per rank.
 void allowConnections(int ranks) {
   constexpr rlim_t kFiles = 512;
   const rlim_t needed = static_cast<rlim_t>(ranks) + kFiles;
@@ -28,7 +28,7 @@ void allowConnections(int ranks) {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// Others have ended too, or soon do.
+/// The others have ended too, or will soon.
 constexpr std::chrono::seconds kClosing{2};
 
 } // namespace
@@ -39,8 +39,8 @@ runTcpRank(const TcpStart &start, const WorldOptions &options,
            const std::function<void(const std::string &why)> &endProcess) {
   std::optional<TcpWire> wire;
   try {
-    wire.emplace(start.rank,
-                 meet(start, std::max(options.gathering, options.patience)));
+    wire.emplace(start.rank, connectAll(start, std::max(options.gathering,
+                                                        options.patience)));
   } catch (const CommunicationError &error) {
     return error.what();
   }

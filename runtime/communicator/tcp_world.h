@@ -1,4 +1,4 @@
-//===- tcp_world.h - Ranks as processes that meet over sockets --*- C++ -*-===//
+//===- tcp_world.h - Ranks as processes over sockets ------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_COMMUNICATOR_TCP_WORLD_H
 #define MTPLAN_RUNTIME_COMMUNICATOR_TCP_WORLD_H
@@ -7,22 +7,22 @@
 #include <string>
 
 #include "runtime/communicator/communicator.h"
-#include "runtime/communicator/tcp_meeting.h"
+#include "runtime/communicator/tcp_rendezvous.h"
 
 namespace mtplan::runtime {
 
-/// Runs `body` as one rank of `start`. Returns why it, or the meeting, did not
-/// end well, which the others have been told; empty if it did. A rank that has
-/// ended waits for the others as long as they take.
-/// \param endProcess  called from another thread if this rank has gone on for
-///                    options.ending after another failed; none: it may go on
+/// Runs `body` as one rank of `start`. Returns why it or the rendezvous failed,
+/// which the others have been told; empty if neither did. A rank that has ended
+/// waits for the others without a limit.
+/// \param endProcess  called from another thread if this rank still runs
+/// options.ending after another has failed; none: it may go on
 std::string
 runTcpRank(const TcpStart &start, const WorldOptions &options,
            const std::function<void(World &)> &body,
            const std::function<void(const std::string &why)> &endProcess = {});
 
-/// The same on this process. If it fails the process ends with what it said,
-/// and so do the others.
+/// Does the same on this process. If it fails, this process and all others end
+/// with the message.
 void runOverTcp(const TcpStart &start, const WorldOptions &options,
                 const std::function<void(World &)> &body);
 

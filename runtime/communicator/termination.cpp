@@ -1,4 +1,4 @@
-//===- termination.cpp - Whether this process was told to end -------------===//
+//===- termination.cpp - Requests to end this process ---------------------===//
 
 #include "runtime/communicator/termination.h"
 
@@ -15,15 +15,15 @@ namespace {
 
 volatile std::sig_atomic_t terminated = 0, asked = 0;
 
-/// What follows the first signal sooner is the same one: it may come to the
-/// group of processes and from the one that started this.
+/// A second signal within this time counts as the same request: it may come
+/// both to the process group and from the parent.
 constexpr std::int64_t kSameSignal = 1'000'000'000; ///< nanoseconds
 
-/// When the first signal came; 0: none did.
+/// When the first signal came; 0: not yet.
 std::atomic<std::int64_t> first = 0;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
-// The second to ask ends the process.
+// The second request ends the process.
 void keep(int number) {
   timespec now = {};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -60,9 +60,9 @@ void listenForTermination() {
 
 void keepTermination() {
   listenTo(SIGTERM, keep);
-  // What mpirun hands on to its processes.
+  // mpirun forwards this signal to its processes.
   listenTo(SIGUSR1, [](int) { asked = 1; });
-  // What a terminal sends all processes of a run. Nobody has died.
+  // A terminal sends this signal to all processes of a run. No rank has died.
   listenTo(SIGINT, keep);
 }
 

@@ -1,17 +1,17 @@
-//===- termination.h - Whether this process was told to end -----*- C++ -*-===//
+//===- termination.h - Requests to end this process -------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_COMMUNICATOR_TERMINATION_H
 #define MTPLAN_RUNTIME_COMMUNICATOR_TERMINATION_H
 
 namespace mtplan::runtime {
 
-/// Makes SIGTERM end this rank's patience, so that it says whom it waited for:
-/// launchers send it to all when one has died, and soon after SIGKILL. A rank
-/// that waits for nobody ends soon after, too. A process with a handler of its
-/// own keeps that: whoever has one knows what to do.
+/// Makes SIGTERM end this rank's patience, so that it names the ranks it waited
+/// for: launchers send SIGTERM to all ranks when one has died, and SIGKILL soon
+/// after. A rank that waits for none ends soon after, too. A handler that the
+/// process already has stays in place.
 void listenForTermination();
 
-/// Whether SIGTERM has come since somebody listens.
+/// Returns whether SIGTERM has come since listenForTermination().
 bool isTerminated();
 
 } // namespace mtplan::runtime

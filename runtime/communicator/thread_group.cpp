@@ -1,4 +1,4 @@
-//===- thread_group.cpp - The collectives of threads ----------------------===//
+//===- thread_group.cpp - Collectives of thread ranks ---------------------===//
 
 #include "runtime/communicator/thread_group.h"
 
@@ -6,12 +6,12 @@
 
 namespace mtplan::runtime {
 
-/// A call from when all have come until all have done their part.
+/// A call, from the arrival of all places until all have finished.
 class ThreadGroup::Session {
 public:
   Session(ThreadGroup &itsGroup, Call call, const void *in, void *out)
       : group(itsGroup) {
-    Meeting &place = *group.meeting;
+    Rendezvous &place = *group.rendezvous;
     checkCall(call, place.group());
     if (group.broken)
       throw CommunicationError(wordsOf(call, place.group()) +
@@ -20,19 +20,19 @@ public:
     place.come(group.its, group.calls, {std::move(call), in, out});
     group.broken = false;
   }
-  ~Session() { group.meeting->leave(group.calls++); }
+  ~Session() { group.rendezvous->leave(group.calls++); }
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
 
   const char *in(int place) const {
-    return static_cast<const char *>(group.meeting->seat(place).in);
+    return static_cast<const char *>(group.rendezvous->seat(place).in);
   }
   char *out(int place) const {
-    return static_cast<char *>(group.meeting->seat(place).out);
+    return static_cast<char *>(group.rendezvous->seat(place).out);
   }
 
-  /// Calls do(place) for all, starting with this one so that not all read from
-  /// the same at once.
+  /// Calls action(place) for all places, starting with this one, so that not
+  /// all read from the same place at once.
   template <typename Do> void forEachPlace(const Do &action) const {
     for (int i = 0; i < group.size(); ++i)
       action((group.its + i) % group.size());
@@ -42,8 +42,8 @@ private:
   ThreadGroup &group;
 };
 
-ThreadGroup::ThreadGroup(std::shared_ptr<Meeting> itsMeeting, int place)
-    : meeting(std::move(itsMeeting)), its(place) {}
+ThreadGroup::ThreadGroup(std::shared_ptr<Rendezvous> itsRendezvous, int place)
+    : rendezvous(std::move(itsRendezvous)), its(place) {}
 
 void ThreadGroup::allReduce(const std::string &label, const void *in, void *out,
                             Pieces pieces, Reduction reduction) {
@@ -55,7 +55,7 @@ void ThreadGroup::allReduce(const std::string &label, const void *in, void *out,
     sources[q] = session.in(q);
     outputs[q] = session.out(q);
   }
-  // Nobody else reads or writes this share, in whichever buffer.
+  // No other place reads or writes this share, in any buffer.
   const Share share = shareOf(pieces.outer * pieces.inner, its, size());
   reduceInOrder(pieces.type, reduction, sources, outputs, share.first,
                 share.count);

@@ -1,7 +1,7 @@
-//===- thread_group.h - The collectives of threads --------------*- C++ -*-===//
+//===- thread_group.h - Collectives of thread ranks -------------*- C++ -*-===//
 //
-// Each place copies what it needs out of the others' buffers; of a sum, each
-// reduces its share out of all inputs into all outputs.
+// Each place copies what it needs from the others' buffers. In a reduction each
+// place reduces its share of all inputs into all outputs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,15 +12,15 @@
 #include <memory>
 #include <string>
 
-#include "runtime/communicator/meeting.h"
+#include "runtime/communicator/rendezvous.h"
 
 namespace mtplan::runtime {
 
 class ThreadGroup final : public Communicator {
 public:
-  ThreadGroup(std::shared_ptr<Meeting> meeting, int place);
+  ThreadGroup(std::shared_ptr<Rendezvous> rendezvous, int place);
 
-  int size() const override { return meeting->size(); }
+  int size() const override { return rendezvous->size(); }
   int place() const override { return its; }
 
   void allReduce(const std::string &label, const void *in, void *out,
@@ -40,7 +40,7 @@ public:
 private:
   class Session;
 
-  std::shared_ptr<Meeting> meeting;
+  std::shared_ptr<Rendezvous> rendezvous;
   int its;
   std::uint64_t calls = 0;
   bool broken = false;

@@ -12,13 +12,13 @@
 
 #include "runtime/communicator/hub.h"
 #include "runtime/communicator/mailbox.h"
-#include "runtime/communicator/meeting.h"
+#include "runtime/communicator/rendezvous.h"
 #include "runtime/communicator/thread_group.h"
 
 namespace mtplan::runtime {
 namespace {
 
-/// All that the threads share.
+/// State that all threads share.
 class Process {
 public:
   Process(int ranks, const WorldOptions &options) : hub(ranks, options) {
@@ -26,12 +26,13 @@ public:
       mailboxes.push_back(std::make_unique<Mailbox>(hub, rank));
   }
 
-  /// The `number`th meeting that a rank asks for under this name.
-  std::shared_ptr<Meeting> meeting(const GroupName &group, std::size_t number) {
+  /// Returns the `number`th rendezvous that a rank asks for under this name.
+  std::shared_ptr<Rendezvous> rendezvous(const GroupName &group,
+                                         std::size_t number) {
     const std::lock_guard lock(mutex);
-    auto &known = meetings[group];
+    auto &known = rendezvousByGroup[group];
     while (known.size() <= number)
-      known.push_back(std::make_shared<Meeting>(hub, group));
+      known.push_back(std::make_shared<Rendezvous>(hub, group));
     return known[number];
   }
 
@@ -40,7 +41,8 @@ public:
 
 private:
   std::mutex mutex;
-  std::map<GroupName, std::vector<std::shared_ptr<Meeting>>> meetings;
+  std::map<GroupName, std::vector<std::shared_ptr<Rendezvous>>>
+      rendezvousByGroup;
 };
 
 class ThreadWorld final : public World {
@@ -90,12 +92,12 @@ private:
 
   ThreadGroup join(const GroupName &group) {
     const int place = placeIn(group, its, size());
-    return {process.meeting(group, asked[group]++), place};
+    return {process.rendezvous(group, asked[group]++), place};
   }
 
   Process &process;
   int its;
-  std::map<GroupName, std::size_t> asked; ///< how often for each
+  std::map<GroupName, std::size_t> asked; ///< number of requests per group
   ThreadGroup everybody;
 };
 
@@ -123,7 +125,7 @@ Ending runRank(Process &process, int rank,
   return ending;
 }
 
-/// Threads cannot be ended from outside; the process can.
+/// Ends the process, because threads cannot be ended from outside.
 [[noreturn]] void endProcess(const Hub &hub, const std::vector<int> &busy) {
   try {
     hub.echo();

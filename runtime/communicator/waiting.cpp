@@ -1,4 +1,4 @@
-//===- waiting.cpp - Who keeps whom waiting -------------------------------===//
+//===- waiting.cpp - Finds the rank that others wait for ------------------===//
 
 #include "runtime/communicator/waiting.h"
 
@@ -9,7 +9,7 @@
 namespace mtplan::runtime {
 namespace {
 
-/// A rank that waits, and for whom it does.
+/// A waiting rank, and the ranks it waits for.
 struct Link {
   int rank;
   Waiting wait;
@@ -25,7 +25,7 @@ std::string wordsOf(const std::vector<Link> &chain, std::size_t from) {
   return words;
 }
 
-/// Who of `missing` does not wait; all if all do.
+/// The ranks of `missing` that do not wait; all of them if all do.
 struct Culprits {
   std::vector<int> working, ended, waiting;
   Waiting wait; ///< of the first that waits

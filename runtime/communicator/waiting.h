@@ -1,7 +1,7 @@
-//===- waiting.h - Who keeps whom waiting -----------------------*- C++ -*-===//
+//===- waiting.h - Finds the rank that others wait for ----------*- C++ -*-===//
 //
-// A rank that lost its patience may wait for one that is itself waiting; whom
-// to name is who keeps all of them waiting.
+// A rank that lost its patience may wait for one that waits itself. These
+// functions find the rank that keeps all of them waiting.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 
 namespace mtplan::runtime {
 
-/// The echo of another rank's failure.
+/// Repeats the failure of another rank.
 struct Echo : CommunicationError {
   Echo(int rank, const std::string &why)
       : CommunicationError("rank " + std::to_string(rank) + " failed: " + why) {
@@ -26,7 +26,7 @@ struct Echo : CommunicationError {
 
 /// What a rank waits for.
 struct Waiting {
-  std::string what;         ///< as in wordsOf(Call, GroupName)
+  std::string what;         ///< formatted like wordsOf(Call, GroupName)
   std::vector<int> missing; ///< ranks that have not come, ascending
 };
 
@@ -36,8 +36,8 @@ struct Doing {
   Waiting wait; ///< if waiting
 };
 
-/// Says why `rank` gives up after `waited`: follows who waits for whom to a
-/// rank that does not wait, or around a circle. `wait.missing` is not empty.
+/// Explains why `rank` gives up after `waited`: follows who waits for whom to a
+/// rank that does not wait, or around a cycle. `wait.missing` is not empty.
 std::string explain(int rank, const Waiting &wait,
                     std::chrono::milliseconds waited,
                     const std::function<Doing(int)> &doing);

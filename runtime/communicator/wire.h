@@ -1,9 +1,9 @@
-//===- wire.h - Messages between processes ----------------------*- C++ -*-===//
+//===- wire.h - Transport between processes ---------------------*- C++ -*-===//
 //
-// What a ProcessLink asks of MPI, or of sockets: messages that are started and
-// looked after, in order between two ranks of one tag, and beside them short
-// texts that ranks tell each other. Nothing here waits. The link calls all but
-// rest() with its mutex held.
+// What a ProcessLink needs of MPI or of sockets: messages that are started and
+// polled, in order between two ranks of one tag, and short texts that ranks
+// tell each other. No call here waits. The link calls all but rest() with its
+// mutex held.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,30 +21,31 @@ namespace mtplan::runtime {
 struct Rows {
   char *base = nullptr;
   std::int64_t rows = 1;
-  std::int64_t bytes = 0;  ///< of a row
-  std::int64_t stride = 0; ///< from one to the next; unread of a single row
+  std::int64_t bytes = 0; ///< per row
+  /// From one row to the next; unused for a single row.
+  std::int64_t stride = 0;
 };
 
-/// What may be sent as one message, beside a header.
+/// The largest message, not counting its header.
 inline constexpr std::int64_t kMessageBytes = 1 << 20;
-/// What may be told.
+/// The largest text.
 inline constexpr std::size_t kToldBytes = 2000;
 
 class Wire {
 public:
-  /// A message that is under way, with its other end.
+  /// A message in flight, with its peer.
   struct Ticket {
-    std::uint64_t handle = 0; ///< the wire's own
+    std::uint64_t handle = 0; ///< defined by the wire
     int peer = 0;
   };
-  /// Text from another rank.
+  /// A text from another rank.
   struct Told {
     int from = 0;
     int topic = 0;
     std::string text;
   };
-  /// A message that nobody has asked for: its first bytes, and who sent it
-  /// where.
+  /// A message that no call has asked for: its first bytes, its sender and its
+  /// tag.
   struct Stray {
     std::vector<char> message;
     int from = 0;
@@ -54,39 +55,41 @@ public:
   virtual ~Wire() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// Tags that there are, from 0.
+  /// Returns the number of tags, which count from 0.
   virtual int tags() const = 0;
-  /// Whether it may be called from several threads, one at a time.
+  /// Returns whether several threads may call the wire, one at a time.
   virtual bool servesThreads() const = 0;
 
-  /// Starts a message; its memory stays as it is until it is through. A message
-  /// may be shorter than what it is received in.
-  /// \throws CommunicationError if the other cannot be reached
+  /// Starts a message; its memory must stay valid until it is complete. A
+  /// message may be shorter than the buffer it is received in.
+  /// \throws CommunicationError if the peer cannot be reached
   virtual Ticket send(const Rows &from, int to, int tag) = 0;
   virtual Ticket receive(const Rows &to, int from, int tag) = 0;
-  /// Moves what can be moved.
+  /// Moves all messages that can be moved.
   virtual void progress() = 0;
-  /// Whether a message is through, as of the last progress(); then its ticket
-  /// is worth nothing any more.
+  /// Returns whether a message was complete at the last progress(). Its ticket
+  /// is invalid then.
   virtual bool isThrough(Ticket &ticket) = 0;
 
-  /// At most kToldBytes, kept until they are gone; overtakes messages.
+  /// Tells a text of at most kToldBytes, which the wire keeps until it is sent.
+  /// Texts overtake messages.
   virtual void tell(int to, int topic, const std::string &text) = 0;
-  /// Whether all that was told is on its way.
+  /// Returns whether all texts have been sent.
   virtual bool isAllTold() = 0;
   virtual std::optional<Told> hear() = 0;
 
-  /// Once all have ended.
+  /// Returns a message that was never asked for. Call this after all ranks have
+  /// ended.
   virtual std::optional<Stray> stray() = 0;
 
-  /// Why nothing more comes from a rank; empty if something may.
+  /// Returns why a rank can send nothing more; empty if it can.
   virtual std::string whyLost(int rank) const = 0;
-  /// Whether the process of a rank has died; of one that cannot be seen nobody
-  /// knows: false.
+  /// Returns whether the process of a rank has died; false if it cannot be
+  /// observed.
   virtual bool hasDied(int rank) const = 0;
 
-  /// Lets others run, the more the longer (`idle` turns) nothing has moved.
-  /// Returns whether the caller has slept.
+  /// Yields to other threads, for longer the longer nothing has moved (`idle`
+  /// turns). Returns whether the caller has slept.
   virtual bool rest(int idle) const = 0;
 };
 

@@ -1,4 +1,4 @@
-//===- adamw.cpp - The update of parameters -------------------------------===//
+//===- adamw.cpp - The AdamW update ---------------------------------------===//
 
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/simd.h"
@@ -13,7 +13,7 @@ template <typename R> struct AdamwPiece {
   R shrink; ///< 1 - learning rate * decay
 };
 
-/// With decoupled decay (Loshchilov and Hutter 2019).
+/// Uses decoupled weight decay (Loshchilov and Hutter 2019).
 template <typename R> MTPLAN_INLINE void adamwAny(const AdamwPiece<R> &p) {
   const R *gradient = p.gradient;
   R *master = p.master, *mean = p.mean, *square = p.square;
@@ -93,7 +93,7 @@ private:
   const SharedContext context;
   const KernelSpec spec;
   const bool decays;
-  bool updates = true; ///< the step that runs
+  bool updates = true; ///< whether this step updates
 };
 
 } // namespace

@@ -1,8 +1,8 @@
 //===- attention.cpp - Attention, block by block --------------------------===//
 //
-// A task is one head of one sample. Its rows' maxima and sums follow the blocks
-// of keys: when a larger score comes, what was summed so far is scaled down
-// (Milakov and Gimelshein 2018).
+// A task is one head of one sample. The maxima and sums of its rows are updated
+// block by block: when a larger score appears, the previous sums are scaled
+// down (Milakov and Gimelshein 2018).
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,8 +13,8 @@
 
 namespace mtplan::runtime::cpu {
 
-/// Turns one row's scores of a block into exponentials: those below `count`
-/// keys, the rest to zero. Returns what former sums have to be multiplied by.
+/// Turns the scores of one row of a block into exponentials: those below
+/// `count` keys, and zero for the rest. Returns the factor for previous sums.
 template <typename R>
 MTPLAN_INLINE R exponentiateAny(R *row, std::int64_t count, R &largest,
                                 R &total) {
@@ -132,6 +132,9 @@ private:
           std::fill_n(row, kKeys, R(0));
           continue;
         }
+        if (all.softcap > R(0))
+          std::transform(row, row + count, row,
+                         [&](R score) { return all.capped(score); });
         const R correction = exponentiate(row, count, largest[r], total[r]);
         if (correction != R(1))
           scaleRow(result + r * all.padded, all.padded, correction);
@@ -163,7 +166,7 @@ private:
 } // namespace
 
 MadeKernel makeAttention(const KernelSpec &spec, const SharedContext &context) {
-  if (spec.inputs.size() > 3) // with a bias by distance
+  if (spec.inputs.size() > 3) // relative position bias
     return nullptr;
   return makeOf<Attention>(spec, context);
 }

@@ -1,7 +1,7 @@
 //===- attention_grad.cpp - Gradients of attention, block by block --------===//
 //
-// A task is one key/value head of one sample with all the query heads that
-// share it, so that no two tasks add to the same gradient.
+// A task is one key/value head of one sample with all query heads that share
+// it, so that no two tasks add to the same gradient.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,8 +10,10 @@
 
 namespace mtplan::runtime::cpu {
 
-/// One row of a block. \param scores  products in, dropped out probabilities
-/// out  \param slopes  gradients of those in, of the products out
+/// Processes one row of a block.
+/// \param scores  products on entry, probabilities after dropout on return
+/// \param slopes  gradients of the probabilities on entry, of the products on
+/// return
 template <typename R>
 MTPLAN_INLINE void slopesAny(R *scores, R *slopes, const R *keep,
                              std::int64_t count, R scale, R lse, R projection) {
@@ -42,7 +44,7 @@ public:
     context->reserve(0, static_cast<std::size_t>(
                             4 * all.keyRoom() + 2 * all.transposedRoom() +
                             4 * kQueries * all.padded + 2 * kScores +
-                            2 * kQueries + kKeys) *
+                            2 * kQueries + 2 * kKeys) *
                             sizeof(R));
   }
 
@@ -64,12 +66,12 @@ public:
   }
 
 private:
-  /// A task's arrays.
+  /// The arrays of a task.
   struct Room {
     R *keys, *values, *keyGradient, *valueGradient; ///< [keys, padded]
     R *keysAcross, *valuesAcross;                   ///< transposed
     R *query, *above, *output, *queryGradient;      ///< [kQueries, padded]
-    R *scores, *slopes, *lse, *projection, *keep;
+    R *scores, *slopes, *lse, *projection, *keep, *bend;
 
     Room(R *memory, const AttentionHeads<R> &all) {
       const auto take = [&](std::int64_t count) {
@@ -88,6 +90,7 @@ private:
       lse = take(kQueries);
       projection = take(kQueries);
       keep = take(kKeys);
+      bend = take(kKeys);
     }
   };
 
@@ -143,7 +146,18 @@ private:
                 all.heads, head, first, rows, room.queryGradient);
   }
 
-  /// A block of queries and one of keys.
+  /// Replaces products by those that would give the capped scores.
+  /// \param bend  receives the derivatives of the capped scores by the scores
+  void capProducts(R *products, std::int64_t count, R *bend) const {
+    for (std::int64_t k = 0; k < count; ++k) {
+      const R score = all.capped(all.scale * products[k]);
+      const R share = score / all.softcap;
+      products[k] = score / all.scale;
+      bend[k] = R(1) - share * share;
+    }
+  }
+
+  /// Processes a block of queries and a block of keys.
   void runPair(const Invocation &call, const Mask &mask, std::int64_t b,
                std::int64_t head, std::int64_t first, std::int64_t rows,
                std::int64_t from, const Room &room) const {
@@ -161,8 +175,14 @@ private:
       if (all.rate > 0.0 && count > 0)
         mask.fillScores(all.maskRow(call.moment(), b, head, first + r) + from,
                         count, room.keep);
-      takeSlopes(room.scores + r * kKeys, room.slopes + r * kKeys, room.keep,
-                 count, all.scale, room.lse[r], room.projection[r]);
+      R *scores = room.scores + r * kKeys, *slopes = room.slopes + r * kKeys;
+      if (all.softcap > R(0))
+        capProducts(scores, count, room.bend);
+      takeSlopes(scores, slopes, room.keep, count, all.scale, room.lse[r],
+                 room.projection[r]);
+      if (all.softcap > R(0))
+        for (std::int64_t k = 0; k < count; ++k)
+          slopes[k] *= room.bend[k];
     }
     multiplyAdd(kKeys, wide, rows, Left<R>{room.scores, 1, kKeys}, room.above,
                 wide, room.valueGradient + from * wide, wide);
@@ -181,7 +201,7 @@ private:
 
 MadeKernel makeAttentionGrad(const KernelSpec &spec,
                              const SharedContext &context) {
-  if (spec.inputs.size() > 6) // with a bias by distance
+  if (spec.inputs.size() > 6) // relative position bias
     return nullptr;
   return makeOf<AttentionGrad>(spec, context);
 }

@@ -1,8 +1,8 @@
-//===- attention_heads.h - What both halves of attention share --*- C++ -*-===//
+//===- attention_heads.h - State of both attention passes -------*- C++ -*-===//
 //
-// Queries and keys are taken in blocks, so that scores exist for one block of
-// each at a time (Dao et al. 2022). Within a task all is in R, rows padded to
-// whole vectors by zeros.
+// Queries and keys are processed in blocks, so that scores exist for one block
+// of each at a time (Dao et al. 2022). Within a task everything has type R,
+// with rows zero-padded to whole vectors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +10,7 @@
 #define MTPLAN_RUNTIME_CPU_ATTENTION_HEADS_H
 
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/mask.h"
@@ -17,9 +18,9 @@
 
 namespace mtplan::runtime::cpu {
 
-inline constexpr std::int64_t kQueries = 64, kKeys = 64; ///< of a block
+inline constexpr std::int64_t kQueries = 64, kKeys = 64; ///< per block
 
-/// One block's scores, [kQueries, kKeys].
+/// The scores of one pair of blocks, [kQueries, kKeys].
 inline constexpr std::int64_t kScores = kQueries * kKeys;
 
 template <typename R> class AttentionHeads {
@@ -34,6 +35,7 @@ public:
         keyBlocks((keys + kKeys - 1) / kKeys),
         causal(spec.integer("causal", 0) != 0),
         scale(static_cast<R>(spec.number("scale", 1.0))),
+        softcap(static_cast<R>(spec.number("softcap", 0.0))),
         rate(spec.number("rate", 0.0)), mask(spec.text("mask", "")),
         samples(pieceOf(spec.inputs[0], 0)),
         positions(pieceOf(spec.inputs[0], 1)),
@@ -43,12 +45,15 @@ public:
     return head / (heads / keyHeads);
   }
 
-  /// Keys that the query at local position `s` sees.
+  /// Returns how many keys the query at local position `s` sees.
   std::int64_t visible(std::int64_t s) const {
     return causal ? std::min(keys, positions.offset + s + 1) : keys;
   }
 
-  /// Index in the mask of this query's scores.
+  /// Returns a scaled score within the soft cap.
+  R capped(R score) const { return softcap * std::tanh(score / softcap); }
+
+  /// Returns the index of this query's scores in the dropout mask.
   std::int64_t maskRow(const Moment &moment, std::int64_t b, std::int64_t head,
                        std::int64_t s) const {
     const std::int64_t allHeads = features.global / width;
@@ -62,8 +67,8 @@ public:
                      row * pitch);
   }
 
-  /// Rows first, first + 1, ... of one head of a tensor [b, rows, heads *
-  /// width], as [count, padded].
+  /// Converts rows first, first + 1, ... of one head of a tensor [b, rows,
+  /// heads * width] to [count, padded].
   void gather(ElementType type, const void *data, std::int64_t b,
               std::int64_t rows, std::int64_t ofHeads, std::int64_t head,
               std::int64_t first, std::int64_t count, R *to) const {
@@ -83,7 +88,8 @@ public:
           at(data, type, ((b * rows + first + r) * ofHeads + head) * width));
   }
 
-  /// Rows [keys, padded] as blocks [block, width, kKeys], zeros beyond the end.
+  /// Transposes rows [keys, padded] into blocks [block, width, kKeys], with
+  /// zeros beyond the end.
   void transpose(const R *from, R *to) const {
     for (std::int64_t first = 0; first < keys; first += kKeys) {
       const std::int64_t count = std::min(kKeys, keys - first);
@@ -95,14 +101,14 @@ public:
     }
   }
 
-  /// Rows of keys or values, padded to whole blocks.
+  /// Returns the size of rows of keys or values, padded to whole blocks.
   std::int64_t keyRoom() const { return keyBlocks * kKeys * padded; }
   std::int64_t transposedRoom() const { return keyBlocks * kKeys * width; }
 
   const std::int64_t width, padded, batch, queries, heads, keys, keyHeads,
       keyBlocks;
   const bool causal;
-  const R scale;
+  const R scale, softcap; ///< no soft cap: 0
   const double rate;
   const std::string mask;
   const Span samples, positions, features; ///< of the queries

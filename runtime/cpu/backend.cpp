@@ -1,4 +1,4 @@
-//===- backend.cpp - The CPU's kernels ------------------------------------===//
+//===- backend.cpp - The CPU backend --------------------------------------===//
 
 #include <cstdlib>
 #include <fstream>
@@ -7,56 +7,51 @@
 #include <string>
 
 #include "runtime/backend/followed.h"
-#include "runtime/cpu/families.h"
+#include "runtime/cpu/pointwise.h"
 
 namespace mtplan::runtime {
 namespace cpu {
 namespace {
 
-/// What is not here is rare, and the reference does it.
+/// The reference backend runs kernels that are not here, which are rare.
 const std::map<std::string, Maker> &makers() {
-  static const std::map<std::string, Maker> kTable = {
-      {"accumulate", makePointwise},
-      {"activation", makePointwise},
-      {"activation_grad", makePointwise},
-      {"adamw", makeAdamw},
-      {"add", makePointwise},
-      {"attention", makeAttention},
-      {"attention_grad", makeAttentionGrad},
-      {"cast", makePointwise},
-      {"copy", makePointwise},
-      {"cross_entropy_grad", makeVocab},
-      {"dropout", makeDropout},
-      {"einsum", makeProduct},
-      {"embedding", makeEmbedding},
-      {"embedding_grad", makeEmbedding},
-      {"layer_norm", makeNorm},
-      {"layer_norm_grad", makeNorm},
-      {"mask", makeMove},
-      {"mul", makePointwise},
-      {"piece", makeMove},
-      {"position_embedding", makePosition},
-      {"position_embedding_grad", makePosition},
-      {"rms_norm", makeNorm},
-      {"rms_norm_grad", makeNorm},
-      {"rope", makeRope},
-      {"scale", makePointwise},
-      {"slice", makeMove},
-      {"square_sum", makeSquareSum},
-      {"sum", makeSum},
-      {"swiglu", makePointwise},
-      {"swiglu_grad", makePointwise},
-      {"token_loss", makeTokenLoss},
-      {"transpose", makeMove},
-      {"vocab_max", makeVocab},
-      {"vocab_pick", makeVocab},
-      {"vocab_sum_exp", makeVocab},
-      {"zeros", makeMove},
-  };
+  static const std::map<std::string, Maker> kTable = [] {
+    std::map<std::string, Maker> table = {
+        {"adamw", makeAdamw},
+        {"attention", makeAttention},
+        {"attention_grad", makeAttentionGrad},
+        {"cross_entropy_grad", makeVocab},
+        {"dropout", makeDropout},
+        {"einsum", makeProduct},
+        {"embedding", makeEmbedding},
+        {"embedding_grad", makeEmbedding},
+        {"layer_norm", makeNorm},
+        {"layer_norm_grad", makeNorm},
+        {"mask", makeMove},
+        {"piece", makeMove},
+        {"position_embedding", makePosition},
+        {"position_embedding_grad", makePosition},
+        {"rms_norm", makeNorm},
+        {"rms_norm_grad", makeNorm},
+        {"rope", makeRope},
+        {"slice", makeMove},
+        {"square_sum", makeSquareSum},
+        {"sum", makeSum},
+        {"token_loss", makeTokenLoss},
+        {"transpose", makeMove},
+        {"vocab_max", makeVocab},
+        {"vocab_pick", makeVocab},
+        {"vocab_sum_exp", makeVocab},
+        {"zeros", makeMove},
+    };
+    addPointwise(table);
+    return table;
+  }();
   return kTable;
 }
 
-// What follows the colon in the first line of `file` that starts with `key`.
+// Returns the text after the colon in the first line of `file` that starts with
+// `key`.
 std::string entryOf(const char *file, const std::string &key) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);)
@@ -75,7 +70,7 @@ DeviceFacts factsOfHost() {
   facts.libraries = "oneDNN " + std::to_string(version.major) + '.' +
                     std::to_string(version.minor) + '.' +
                     std::to_string(version.patch);
-  // "24576000 kB"
+  // The text has the form "24576000 kB".
   facts.memory =
       std::strtoll(entryOf("/proc/meminfo", "MemTotal").c_str(), nullptr, 10) *
       1024;

@@ -1,8 +1,9 @@
-//===- column_sums.h - Rows added up, sample by sample ----------*- C++ -*-===//
+//===- column_sums.h - Column sums, sample by sample ------------*- C++ -*-===//
 //
-// The rows of a sample are cut into chunks of a fixed number; a chunk's sum is
-// one thread's. Then, column by column, chunks are added to samples and samples
-// to the result, both in order.
+// The rows of a sample are cut into chunks of fixed size, and one thread sums a
+// chunk. Then each column is summed over the chunks of a sample and over the
+// samples, both in order, so that the bits do not depend on the number of
+// threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,13 +16,13 @@
 
 namespace mtplan::runtime::cpu {
 
-/// to[i] += from[i]
+/// Computes to[i] += from[i].
 void addTo(const float *from, std::int64_t count, float *to);
 void addTo(const double *from, std::int64_t count, double *to);
 
 template <typename R> class ColumnSums {
 public:
-  /// \param results  how many sums are taken of the same rows
+  /// \param results  the number of sums over the same rows
   ColumnSums(Context &theContext, std::int64_t theSamples,
              std::int64_t rowsOfSample, std::int64_t columns,
              std::int64_t results)
@@ -29,14 +30,14 @@ public:
         width(columns), count(results),
         chunksOfSample((rows + kRows - 1) / kRows) {}
 
-  /// Of shared and of each thread's memory, in elements.
+  /// Return the elements of shared memory and of each thread's memory.
   std::int64_t sharedRoom() const {
     return samples * chunksOfSample * count * width;
   }
   std::int64_t ownRoom() const { return 2 * kChunk; }
 
   /// Calls `add(first row, rows, sums, thread)` for every chunk, with the
-  /// cleared sums of all results, one after the other.
+  /// cleared sums of all results one after the other.
   template <typename Add> void run(Add &&add) {
     R *memory = context.template shared<R>();
     context.forEach(samples * chunksOfSample,
@@ -49,7 +50,7 @@ public:
                     });
   }
 
-  /// \param adds  to what is there
+  /// \param adds  whether to add to the previous contents
   void finish(std::int64_t result, ElementType type, void *to,
               bool adds = false) {
     const R *memory = context.template shared<R>();
@@ -57,7 +58,7 @@ public:
         width, kChunk, [&](std::int64_t first, std::int64_t piece, int thread) {
           R *sum = context.template ofThread<R>(thread), *term = sum + kChunk;
           for (std::int64_t sample = 0; sample < samples; ++sample) {
-            // The first one needs no zeros to be added to.
+            // The first term is stored, so nothing has to be cleared.
             R *into = sample == 0 ? sum : term;
             for (std::int64_t chunk = 0; chunk < chunksOfSample; ++chunk) {
               const R *from =

@@ -1,8 +1,9 @@
 //===- context.h - Threads and scratch memory of a rank ---------*- C++ -*-===//
 //
-// A rank runs one kernel at a time, so all of them share its threads and its
-// scratch. Work is cut by shapes into tasks, each done by one thread from start
-// to end: no result depends on how many threads there are.
+// A rank runs one kernel at a time, so all kernels share its threads and
+// scratch memory. Shapes alone decide how work is cut into tasks, and one
+// thread runs a task from start to end. No result depends on the number of
+// threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +22,7 @@
 
 namespace mtplan::runtime::cpu {
 
-/// Bytes on a line of the cache.
+/// Bytes aligned to a cache line.
 class Scratch {
 public:
   void grow(std::size_t bytes) {
@@ -54,8 +55,8 @@ public:
   explicit Context(int threadCount)
       : threads(std::max(1, threadCount)), workers(threads) {}
 
-  /// Of a kernel, when it is prepared: what all threads share, and what each
-  /// has for itself.
+  /// Reserves scratch memory when a kernel is prepared: shared by all threads,
+  /// and per thread.
   void reserve(std::size_t sharedBytes, std::size_t ownBytes) {
     common.grow(sharedBytes);
     stride = std::max(stride, roundUp(ownBytes, 4096));
@@ -71,7 +72,7 @@ public:
 
   /// Calls `work(task, thread)` for every task.
   template <typename Work> void forEach(std::int64_t tasks, Work &&work) {
-    // Products within a task have this thread alone.
+    // A product within a task runs on this thread only.
     omp_set_num_threads(1);
     if (threads == 1 || tasks <= 1) {
       for (std::int64_t task = 0; task < tasks; ++task)
@@ -81,7 +82,7 @@ public:
     workers.run(static_cast<std::uint32_t>(tasks), work);
   }
 
-  /// Calls `work(first, count, thread)` for pieces of a range.
+  /// Calls `work(first, count, thread)` for parts of a range.
   template <typename Work>
   void forRange(std::int64_t total, std::int64_t piece, Work &&work) {
     forEach((total + piece - 1) / piece, [&](std::int64_t task, int thread) {

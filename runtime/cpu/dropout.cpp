@@ -1,4 +1,4 @@
-//===- dropout.cpp - Dropout over rows of any tensor ----------------------===//
+//===- dropout.cpp - Dropout ----------------------------------------------===//
 
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/mask.h"
@@ -51,7 +51,7 @@ public:
   }
 
 private:
-  /// Index in the whole tensor of a row's first element.
+  /// Returns the index of a row's first element in the global tensor.
   std::int64_t indexOf(std::int64_t row) const {
     const TensorView &view = spec.outputs[0];
     std::int64_t index = 0, size = 1;

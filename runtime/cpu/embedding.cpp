@@ -1,4 +1,4 @@
-//===- embedding.cpp - Lookups and learned positions ----------------------===//
+//===- embedding.cpp - Embeddings and learned positions -------------------===//
 
 #include <vector>
 
@@ -39,8 +39,8 @@ private:
   const Span rows;
 };
 
-/// Tokens are put in the order of their rows; a task is some rows of the table,
-/// cleared and then added to.
+/// Tokens are sorted by the table row they read. A task is a range of rows,
+/// which it clears and adds to.
 template <typename R> class EmbeddingGrad : public Kernel {
 public:
   EmbeddingGrad(const KernelSpec &theSpec, SharedContext theContext)
@@ -63,11 +63,11 @@ public:
   }
 
 private:
-  static constexpr std::int64_t kRows = 256; ///< of a task
+  static constexpr std::int64_t kRows = 256; ///< per task
 
   std::int64_t tasks() const { return (held + kRows - 1) / kRows; }
 
-  /// By task, row and place.
+  /// Sorts by task, row and position.
   void sortTokens(const std::int32_t *ids) {
     order.clear();
     for (std::int64_t t = 0; t < tokens; ++t)
@@ -118,12 +118,13 @@ private:
   const KernelSpec spec;
   const std::int64_t held, width, tokens, tokensOfSample;
   const Span rows;
-  std::vector<std::size_t> begin; ///< by task, in `order`
+  std::vector<std::size_t> begin; ///< by task, into `order`
   std::vector<std::int64_t> order;
 };
 
-/// The row of a table of positions for local position `s`. A table that is
-/// split along with the positions begins where they do; a whole one at 0.
+/// Returns the table row of local position `s`. A table that is sharded along
+/// with the sequence begins where the local positions do; a replicated table
+/// begins at 0.
 struct Positions {
   std::int64_t shift, held;
 

@@ -1,7 +1,7 @@
-//===- families.h - Kernels by family ---------------------------*- C++ -*-===//
+//===- families.h - Kernel factories by family ------------------*- C++ -*-===//
 //
-// Each makes a kernel for a spec that checkSpec has seen, or gives null where
-// the reference has to do.
+// Each factory makes a kernel for a spec that checkSpec has accepted, or
+// returns null where the reference kernel must be used.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ using Maker = MadeKernel (*)(const KernelSpec &spec,
 
 MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context);
-/// With `then`; null: there is none that does both at once.
+/// Handles the setting `then`; null if no kernel does both at once.
 MadeKernel makeFollowedProduct(const KernelSpec &spec,
                                const SharedContext &context);
 MadeKernel makeFollowedSum(const KernelSpec &spec,

@@ -7,7 +7,7 @@
 
 namespace mtplan::runtime::cpu {
 
-/// NaN if there is one.
+/// Returns NaN if one element is NaN.
 template <typename R>
 MTPLAN_INLINE R largestAny(const R *from, std::int64_t count, R largest) {
   R top = largest, odd = 0;
@@ -62,7 +62,7 @@ MTPLAN_CLONES void sharesOf(const double *from, std::int64_t count,
 
 namespace {
 
-/// All that go over the rows of the logits; a task is a row.
+/// Base of the kernels that traverse rows of logits; a task is a row.
 template <typename R> class Vocab : public Kernel {
 public:
   Vocab(const KernelSpec &theSpec, SharedContext theContext)
@@ -112,7 +112,7 @@ private:
   }
 
   double largest(const Invocation &call, std::int64_t row, R *buffer) const {
-    // A piece of padding only has the neutral element of the reduction.
+    // A shard that holds only padding has the neutral element of the reduction.
     R top = -std::numeric_limits<R>::infinity();
     forPieces(call, row, buffer,
               [&](const R *from, std::int64_t, std::int64_t count) {
@@ -132,7 +132,7 @@ private:
     return sum;
   }
 
-  /// The element of a row that is this target's, or -1.
+  /// Returns the index of this target in the local row, or -1.
   std::int64_t find(std::int64_t target) const {
     const std::int64_t local = target - offset;
     return target >= 0 && local >= 0 && local < width ? local : -1;
@@ -176,7 +176,7 @@ private:
   const std::int64_t width, offset, real, rows;
 };
 
-/// Numbers by the token: too few to share among threads.
+/// Has one number per token: too few to divide among threads.
 class TokenLoss : public Kernel {
 public:
   explicit TokenLoss(KernelSpec theSpec) : spec(std::move(theSpec)) {}

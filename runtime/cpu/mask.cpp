@@ -1,4 +1,4 @@
-//===- mask.cpp - Dropout's masks, many elements at a time ----------------===//
+//===- mask.cpp - Vectorised dropout masks --------------------------------===//
 
 #include "runtime/cpu/mask.h"
 
@@ -13,11 +13,11 @@ namespace mtplan::runtime::cpu {
 static_assert(std::endian::native == std::endian::little,
               "half words are read as they lie");
 
-/// Draws at once: of many elements, and of few.
+/// Random draws computed at once, for many elements and for few.
 constexpr std::int64_t kMany = 16, kFew = 8;
 
-/// What Draws draws, `first` and following, make of their elements.
-/// \tparam Scores  they are in the order of scoreIndex
+/// Computes the mask of the elements of `Draws` draws from `first` on.
+/// \tparam Scores  whether they are in the order of scoreIndex
 template <std::int64_t Draws, bool Scores, typename R>
 MTPLAN_INLINE void drawAny(std::uint64_t first, std::uint64_t stream,
                            std::uint32_t key0, std::uint32_t key1,
@@ -30,7 +30,7 @@ MTPLAN_INLINE void drawAny(std::uint64_t first, std::uint64_t stream,
     c[i] = static_cast<std::uint32_t>(stream);
     d[i] = static_cast<std::uint32_t>(stream >> 32);
   }
-  // As in runtime/random/philox.h, a round of all after another.
+  // Runs the rounds of runtime/random/philox.h for all draws at once.
   for (int round = 0; round < kMaskRounds; ++round) {
 #pragma omp simd
     for (std::int64_t i = 0; i < Draws; ++i) {
@@ -45,7 +45,8 @@ MTPLAN_INLINE void drawAny(std::uint64_t first, std::uint64_t stream,
     key0 += kPhiloxStep0;
     key1 += kPhiloxStep1;
   }
-  // Of scores, four draws share a group: their first words, their second, ...
+  // For scores, four draws share a group: their first words, their second
+  // words, ...
   constexpr std::int64_t kTogether = Scores ? kScoreGroup / kMaskDraw : 1;
   std::uint32_t words[Draws / kTogether][4][kTogether];
   for (std::int64_t i = 0; i < Draws; ++i) {

@@ -1,4 +1,4 @@
-//===- mask.h - Dropout's masks, many elements at a time --------*- C++ -*-===//
+//===- mask.h - Vectorised dropout masks ------------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CPU_MASK_H
 #define MTPLAN_RUNTIME_CPU_MASK_H
@@ -7,10 +7,10 @@
 
 namespace mtplan::runtime::cpu {
 
-/// What maskValue gives for `count` elements from `first` on.
+/// Computes what maskValue returns, for `count` elements from `first` on.
 class Mask {
 public:
-  /// \param rate  0: all are kept
+  /// \param rate  0 keeps all elements
   Mask(const Stream &theStream, double rate);
 
   bool drops() const { return limit > 0; }
@@ -18,7 +18,8 @@ public:
   void fill(std::int64_t first, std::int64_t count, float *to) const;
   void fill(std::int64_t first, std::int64_t count, double *to) const;
 
-  /// The same of scores: those of keys from one on that begins a group.
+  /// Does the same for the scores of consecutive keys, beginning with one that
+  /// starts a group.
   /// \param first  index of the query plus that key; see scoreIndex
   void fillScores(std::int64_t first, std::int64_t count, float *to) const;
   void fillScores(std::int64_t first, std::int64_t count, double *to) const;
@@ -29,7 +30,7 @@ private:
 
   PhiloxKey key;
   std::uint64_t stream;
-  std::uint32_t limit; ///< bits from here on keep
+  std::uint32_t limit; ///< random bits from here on keep the element
   double factor;
 };
 

@@ -1,4 +1,4 @@
-//===- matrix_product.cpp - One product of matrices by oneDNN -------------===//
+//===- matrix_product.cpp - A matrix product by oneDNN --------------------===//
 
 #include "runtime/cpu/matrix_product.h"
 
@@ -19,7 +19,8 @@ dnnl::memory::data_type dataType(ElementType type) {
                                    : dnnl::memory::data_type::f32;
 }
 
-/// A single row, or column, may have any stride; oneDNN wants a sensible one.
+/// oneDNN rejects some strides of a matrix with a single row or column, where
+/// any stride would do.
 dnnl::memory::desc matrix(std::int64_t rows, std::int64_t columns,
                           ElementType type, std::int64_t row,
                           std::int64_t column) {
@@ -38,7 +39,7 @@ struct MatrixProduct::State {
   dnnl::reorder reorder;
   bool biased = false, packed = false;
 
-  /// What one thread hands over.
+  /// The arguments of one thread.
   struct Hands {
     dnnl::stream stream;
     dnnl::memory a, b, bias, c, scratch, from;
@@ -48,7 +49,7 @@ struct MatrixProduct::State {
 
 MatrixProduct::MatrixProduct(const MatrixShape &shape, int threads)
     : state(std::make_unique<State>()) {
-  // Blocks are chosen for as many threads as there are now.
+  // oneDNN chooses blocks for the current number of threads.
   omp_set_num_threads(1);
   const auto a =
       matrix(shape.m, shape.k, shape.inputs, shape.aRow, shape.aColumn);

@@ -1,4 +1,4 @@
-//===- matrix_product.h - One product of matrices by oneDNN -----*- C++ -*-===//
+//===- matrix_product.h - A matrix product by oneDNN ------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CPU_MATRIX_PRODUCT_H
 #define MTPLAN_RUNTIME_CPU_MATRIX_PRODUCT_H
@@ -13,17 +13,17 @@ namespace mtplan::runtime::cpu {
 
 struct MatrixShape {
   std::int64_t m = 0, n = 0, k = 0;
-  std::int64_t aRow = 0, aColumn = 0; ///< strides, in elements
+  std::int64_t aRow = 0, aColumn = 0; ///< strides in elements
   std::int64_t bRow = 0, bColumn = 0;
   std::int64_t cRow = 0;
   ElementType inputs = ElementType::f32; ///< f32 or bf16
   ElementType result = ElementType::f32;
-  bool biased = false; ///< with a vector of f32
-  bool packed = false; ///< b comes through pack()
+  bool biased = false; ///< adds a vector of f32
+  bool packed = false; ///< b is reordered by pack()
 };
 
-/// On one thread, with sums in f32. Prepared once; then each of `threads` may
-/// run it at the same time as the others.
+/// Runs on one thread and accumulates in f32. After preparation up to `threads`
+/// threads may run it at the same time.
 class MatrixProduct {
 public:
   /// Throws dnnl::error if this machine cannot multiply such inputs.
@@ -44,7 +44,7 @@ private:
   std::unique_ptr<State> state;
 };
 
-/// Whether oneDNN multiplies bf16 here.
+/// Returns whether oneDNN multiplies bf16 on this machine.
 bool multipliesBf16();
 
 } // namespace mtplan::runtime::cpu

@@ -1,4 +1,4 @@
-//===- move.cpp - Bytes from here to there --------------------------------===//
+//===- move.cpp - Slices, transpositions and copies -----------------------===//
 
 #include <optional>
 
@@ -8,8 +8,8 @@
 namespace mtplan::runtime::cpu {
 namespace {
 
-/// slice, piece, transpose, mask, copy and zeros: runs of bytes from here and
-/// there. Without a source they are cleared.
+/// Implements slice, piece, transpose, mask, copy and zeros as copies of byte
+/// runs. Runs without a source are cleared.
 class Move : public Kernel {
 public:
   Move(const KernelSpec &spec, SharedContext theContext)
@@ -51,12 +51,12 @@ public:
   }
 
 private:
-  static constexpr std::int64_t kPiece = 1 << 18; ///< bytes of a task
+  static constexpr std::int64_t kPiece = 1 << 18; ///< bytes per task
 
   const SharedContext context;
   std::optional<StridedSource> source;
   std::int64_t runs = 1;
-  std::int64_t width, length; ///< bytes of an element and of a run
+  std::int64_t width, length; ///< bytes per element and per run
   bool clears;
 };
 

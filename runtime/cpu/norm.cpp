@@ -6,14 +6,15 @@
 namespace mtplan::runtime::cpu {
 
 template <typename R> struct NormRow {
-  const R *x, *gamma, *beta, *above; ///< beta of norms that have one
+  const R *x, *gamma, *beta, *above; ///< beta, if the norm has one
   R *result, *gammaSum, *betaSum;
   std::int64_t width;
   R epsilon;
   bool centred;
 };
 
-/// Mean (0 if not centred) and reciprocal of the standard deviation.
+/// Computes the mean (0 if not centred) and the reciprocal of the standard
+/// deviation.
 template <typename R>
 MTPLAN_INLINE void statistics(const NormRow<R> &row, R &mean, R &scale) {
   const R *x = row.x;
@@ -49,8 +50,8 @@ template <typename R> MTPLAN_INLINE void normaliseAny(const NormRow<R> &row) {
 MTPLAN_CLONES void normalise(const NormRow<float> &row) { normaliseAny(row); }
 MTPLAN_CLONES void normalise(const NormRow<double> &row) { normaliseAny(row); }
 
-/// With n the normalised row and d = above * gamma:
-/// dx = scale * (d - mean(d) - n * mean(d * n)), mean(d) only if centred.
+/// With the normalised row n and d = above * gamma: dx = scale * (d - mean(d) -
+/// n * mean(d * n)), where mean(d) is used only if centred.
 template <typename R>
 MTPLAN_INLINE void normaliseGradAny(const NormRow<R> &row) {
   R mean, scale;

@@ -1,4 +1,4 @@
-//===- numbers.cpp - Widening and narrowing of arrays ---------------------===//
+//===- numbers.cpp - Conversion of arrays ---------------------------------===//
 
 #include "runtime/cpu/numbers.h"
 

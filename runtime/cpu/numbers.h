@@ -1,8 +1,8 @@
-//===- numbers.h - Tensors as arrays to compute with ------------*- C++ -*-===//
+//===- numbers.h - Tensors as arrays of float or double ---------*- C++ -*-===//
 //
-// Kernels compute in float, or in double where an operand or a result is f64.
-// What lies in memory so is used where it lies; the rest goes through a buffer,
-// a piece at a time.
+// Kernels compute in float, or in double if an operand or a result is f64.
+// Tensors of that type are used in place; others pass through a buffer, part by
+// part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,10 +16,10 @@
 
 namespace mtplan::runtime::cpu {
 
-/// Elements that most kernels take at a time: in the first level of the cache
-/// whatever the number of operands.
+/// Elements that most kernels process at a time, so that all operands fit into
+/// the first-level cache.
 inline constexpr std::int64_t kChunk = 1024;
-/// Elements worth a task of their own.
+/// Elements that justify a task of their own.
 inline constexpr std::int64_t kTask = 32 * kChunk;
 
 template <typename R> constexpr ElementType typeOf();
@@ -43,7 +43,8 @@ void narrowInto(ElementType type, const float *from, std::int64_t count,
 void narrowInto(ElementType type, const double *from, std::int64_t count,
                 void *to);
 
-/// Elements first, first + 1, ...; in `buffer` unless they are R already.
+/// Returns elements first, first + 1, ...; in `buffer` unless they have type R
+/// already.
 template <typename R>
 const R *widen(ElementType type, const void *data, std::int64_t first,
                std::int64_t count, R *buffer) {
@@ -54,7 +55,7 @@ const R *widen(ElementType type, const void *data, std::int64_t first,
   return buffer;
 }
 
-/// Where to compute a piece of a result; `narrow` then puts it in its place.
+/// Returns where to compute a part of a result; `narrow` then stores it.
 template <typename R>
 R *target(ElementType type, void *data, std::int64_t first, R *buffer) {
   return type == typeOf<R>() ? reinterpret_cast<R *>(at(data, type, first))

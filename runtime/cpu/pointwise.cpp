@@ -1,17 +1,18 @@
-//===- pointwise.cpp - Element by element, in vectors ---------------------===//
+//===- pointwise.cpp - Pointwise operators, vectorised --------------------===//
+
+#include "runtime/cpu/pointwise.h"
 
 #include <map>
 #include <numbers>
 #include <string>
 
 #include "runtime/backend/activation.h"
-#include "runtime/cpu/families.h"
 #include "runtime/cpu/simd.h"
 #include "runtime/plan/first_term.h"
 
 namespace mtplan::runtime::cpu {
 
-/// Up to three operands and two results, `count` elements of each.
+/// Up to three operands and two results, with `count` elements each.
 template <typename R> struct Pieces {
   const R *in[3];
   R *out[2];
@@ -24,8 +25,8 @@ namespace {
 template <typename R> MTPLAN_INLINE R tanhOf(R x) { return std::tanh(x); }
 template <typename R> MTPLAN_INLINE R erfOf(R x) { return std::erf(x); }
 
-/// Twice the argument of GPT-2's tanh (Hendrycks and Gimpel 2016), and its
-/// slope: 0.5 (1 + tanh u) is the sigmoid of 2 u.
+/// Twice the argument of the tanh in GPT-2's gelu (Hendrycks and Gimpel 2016),
+/// and its derivative: 0.5 (1 + tanh u) is the sigmoid of 2 u.
 template <typename R> MTPLAN_INLINE R bend(R x) {
   constexpr R kScale =
       R(2) * R(std::numbers::sqrt2) * R(std::numbers::inv_sqrtpi);
@@ -45,7 +46,7 @@ template <Activation Kind, typename R> MTPLAN_INLINE R valueOf(R x) {
   else if constexpr (Kind == Activation::silu)
     return x * sigmoidOf(x);
   else if constexpr (Kind == Activation::relu)
-    return x <= R(0) ? R(0) : x; // a NaN stays one
+    return x <= R(0) ? R(0) : x; // a NaN stays NaN
   else if constexpr (Kind == Activation::tanh)
     return tanhOf(x);
   else
@@ -76,8 +77,8 @@ template <Activation Kind, typename R> MTPLAN_INLINE R slopeOf(R x) {
 
 } // namespace
 
-// One loop, for float and double and every width of vectors: `expression` is of
-// x, y and z, the operands at i, and k, the constant.
+// One loop for float, double and every vector width. `expression` uses the
+// operands x, y and z at i, and the constant k.
 #define MTPLAN_LOOP(name, R, expression)                                       \
   MTPLAN_CLONES void name(const Pieces<R> &p) {                                \
     const auto *a = p.in[0];                                                   \
@@ -110,6 +111,8 @@ MTPLAN_LOOPS(reluGradLoop, y *slopeOf<Activation::relu>(x))
 MTPLAN_LOOPS(tanhGradLoop, y *slopeOf<Activation::tanh>(x))
 MTPLAN_LOOPS(sigmoidGradLoop, y *slopeOf<Activation::sigmoid>(x))
 MTPLAN_LOOPS(swigluLoop, x *sigmoidOf(x) * y)
+MTPLAN_LOOPS(softcapLoop, k *tanhOf(x / k))
+MTPLAN_LOOPS(softcapGradLoop, y - y * (x / k) * (x / k))
 
 #undef MTPLAN_LOOPS
 #undef MTPLAN_LOOP
@@ -133,23 +136,40 @@ namespace {
 
 template <typename R> using Loop = void (*)(const Pieces<R> &);
 
-template <typename R> Loop<R> loopOf(const KernelSpec &spec) {
-  static const std::map<std::string, Loop<R>> kTable = {
-      {"accumulate", addLoop}, {"add", addLoop},
-      {"cast", copyLoop},      {"copy", copyLoop},
-      {"mul", mulLoop},        {"scale", scaleLoop},
-      {"swiglu", swigluLoop},  {"swiglu_grad", swigluGradLoop},
-  };
+template <typename R>
+Loop<R> activationLoop(const KernelSpec &spec, bool gradient) {
   static const Loop<R> kValues[] = {geluLoop, geluTanhLoop, siluLoop,
                                     reluLoop, tanhLoop,     sigmoidLoop};
   static const Loop<R> kSlopes[] = {geluGradLoop, geluTanhGradLoop,
                                     siluGradLoop, reluGradLoop,
                                     tanhGradLoop, sigmoidGradLoop};
-  if (spec.kernel == "activation")
-    return kValues[static_cast<int>(activationOf(spec))];
-  if (spec.kernel == "activation_grad")
-    return kSlopes[static_cast<int>(activationOf(spec))];
-  return kTable.at(spec.kernel);
+  return (gradient ? kSlopes : kValues)[static_cast<int>(activationOf(spec))];
+}
+
+/// The loop of each kernel, or null for activations, which have one for each
+/// kind.
+template <typename R> const std::map<std::string, Loop<R>> &loops() {
+  static const std::map<std::string, Loop<R>> kLoops = {
+      {"accumulate", addLoop},
+      {"activation", nullptr},
+      {"add", addLoop},
+      {"activation_grad", nullptr},
+      {"cast", copyLoop},
+      {"copy", copyLoop},
+      {"mul", mulLoop},
+      {"scale", scaleLoop},
+      {"swiglu", swigluLoop},
+      {"swiglu_grad", swigluGradLoop},
+      {"logit_softcap", softcapLoop},
+      {"logit_softcap_grad", softcapGradLoop},
+  };
+  return kLoops;
+}
+
+template <typename R> Loop<R> loopOf(const KernelSpec &spec) {
+  const Loop<R> loop = loops<R>().at(spec.kernel);
+  return loop ? loop
+              : activationLoop<R>(spec, spec.kernel == "activation_grad");
 }
 
 template <typename R> class Pointwise : public Kernel {
@@ -158,7 +178,8 @@ public:
       : context(std::move(theContext)), loop(loopOf<R>(spec)),
         accumulates(spec.kernel == "accumulate"),
         firstTerm(firstTermOf(spec.settings)),
-        factor(static_cast<R>(spec.number("factor", 1.0))),
+        factor(static_cast<R>(
+            spec.number(spec.find("cap") ? "cap" : "factor", 1.0))),
         total(spec.outputs[0].elements()) {
     for (const TensorView &view : spec.inputs)
       inTypes.push_back(view.type);
@@ -223,6 +244,11 @@ MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context) {
       return nullptr;
   }
   return makeOf<Pointwise>(spec, context);
+}
+
+void addPointwise(std::map<std::string, Maker> &table) {
+  for (const auto &[name, loop] : loops<float>())
+    table[name] = makePointwise;
 }
 
 } // namespace mtplan::runtime::cpu

@@ -1,13 +1,14 @@
 //===- product.cpp - Einsums by oneDNN ------------------------------------===//
 //
-// The result is cut into tiles, by shapes alone; a tile is one thread's. Where
-// samples are rows, their tiles share the weight's columns, which are brought
-// into oneDNN's order once per run, a panel of columns at a time. Where samples
-// are summed, a tile takes them in turn: the product of each by itself, then
-// its sum with those before. There, rows are columns of a in memory: a task
-// transposes them once for some tiles side by side. Tiles are dense, as
-// oneDNN's fastest kernels write nothing else, and copied to where they belong,
-// or added to what is there.
+// Shapes alone decide how the result is cut into tiles; one thread computes a
+// tile. Where samples are rows, their tiles share the columns of the weight,
+// which are packed into oneDNN's order once per run, one panel of columns at a
+// time. Where samples are summed, a tile multiplies each sample by itself and
+// adds it to the previous ones, in order. In that case the rows of the product
+// are columns of a in memory, and a task transposes them once for several
+// adjacent tiles. Tiles are dense, because oneDNN's fastest kernels write
+// nothing else. They are then copied to their place in the result, or added to
+// it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,13 +27,14 @@ namespace mtplan::runtime::cpu {
 namespace {
 
 constexpr std::int64_t kTileRows = 256, kTileColumns = 256;
-/// Where samples are summed; and tiles side by side that share a's: their sums
-/// stay in the second level of the cache.
+/// Limits where samples are summed, and the number of adjacent tiles that share
+/// a: their sums stay in the second-level cache.
 constexpr std::int64_t kSummedRows = 128, kTogether = 4;
-/// What packed weights may take; columns are packed as many tiles at a time.
+/// Memory limit for packed weights; columns are packed in panels of this many
+/// tiles.
 constexpr std::size_t kPackedBytes = std::size_t{16} << 20;
 
-/// One dimension cut into equal tiles but for the last.
+/// One dimension, cut into equal tiles except for the last.
 struct Cut {
   std::int64_t total, each, tiles;
 
@@ -48,10 +50,10 @@ struct Cut {
   bool isLast(std::int64_t tile) const { return size(tile) != each; }
 };
 
-/// What its result is added to, in floats; else it is stored.
+/// The f32 sums that the result is added to, if it is not stored.
 struct Accumulation {
-  std::size_t result = 0; ///< which of them it is
-  FirstTerm firstTerm;    ///< with which run it begins
+  std::size_t result = 0; ///< index of that result
+  FirstTerm firstTerm;    ///< the run that stores and does not add
 
   bool adds(const Invocation &call) const {
     return result > 0 && !firstTerm.isOf(call.microBatch, call.copy);
@@ -60,7 +62,7 @@ struct Accumulation {
 
 class Product : public Kernel {
 public:
-  /// \param spec  its result is the accumulator, if there is one
+  /// \param spec  its last result is the accumulator, if there is one
   Product(const KernelSpec &spec, const ProductShape &theShape,
           const Accumulation &theSum, SharedContext theContext)
       : context(std::move(theContext)), shape(theShape), accumulation(theSum),
@@ -119,7 +121,7 @@ public:
   }
 
 private:
-  /// Which packed weight each step takes.
+  /// Records which packed weight each step uses.
   void orderWeights() {
     for (const Place &place : outer)
       for (const Place &term : summed) {
@@ -130,8 +132,9 @@ private:
           weights.push_back(place.b + term.b);
         weightOf.push_back(i);
       }
-    // By what is looped over, not how often: oneDNN multiplies otherwise by
-    // what is packed, and one sample has to have the bits of one of many.
+    // Packing depends on the loops and not on their counts: oneDNN multiplies
+    // packed weights differently, and one sample must give the same bits as one
+    // of many.
     const bool fits =
         static_cast<std::size_t>(shape.k.size * columns.each) * sizeof(float) <=
         kPackedBytes;
@@ -141,7 +144,7 @@ private:
     packs &= fits;
   }
 
-  /// Tiles come in up to four sizes: the last row and column may be short.
+  /// Makes tiles of up to four shapes: the last row and column may be smaller.
   void makeTiles() {
     for (int kind = 0; kind < 4; ++kind) {
       const std::int64_t m = rows.size(kind & 1 ? rows.tiles - 1 : 0);
@@ -189,7 +192,7 @@ private:
       panel = std::clamp<std::int64_t>(
           static_cast<std::int64_t>(kPackedBytes / column), 1, panel);
     common += column * static_cast<std::size_t>(panel);
-    // With many threads, rather more tasks than fewer transpositions.
+    // With many threads, more tasks are better than fewer transpositions.
     if (!shape.summed.empty())
       together = std::clamp<std::int64_t>(
           static_cast<std::int64_t>(outer.size()) * rows.tiles * columns.tiles /
@@ -200,13 +203,14 @@ private:
                                                       bytesOf(inType)),
                              Scratch::kLine)
                    : 0;
-    // The sums, and the next term.
+    // Reserves memory for the sums and the next term.
     context->reserve(common,
                      roundUp(scratch, Scratch::kLine) + transposedBytes +
                          static_cast<std::size_t>(together + 1) * tileBytes);
   }
 
-  /// A whole operand as floats, at the start of `memory`, which moves on.
+  /// Converts a whole operand to floats at the start of `memory`, and advances
+  /// `memory`.
   const void *widened(ElementType type, const void *data, std::int64_t count,
                       std::byte *&memory) const {
     if (count == 0)
@@ -226,13 +230,13 @@ private:
     return at(b, inType, place + columns.first(column) * shape.n.b);
   }
 
-  /// Operands, the result, and which columns of b are packed.
+  /// Operands, result, and the packed columns of b.
   struct Panel {
     const void *a, *b;
     const std::byte *packed; ///< null: none
     const float *bias;
     void *c;
-    bool adds; ///< to what is there
+    bool adds; ///< to the previous contents
     std::int64_t first, count;
 
     const float *biasAt(std::int64_t column) const {
@@ -240,7 +244,7 @@ private:
     }
   };
 
-  /// \param packed  where its columns of b are to go
+  /// \param packed  memory for its columns of b
   void runPanel(const Panel &all, std::byte *packed) {
     const std::int64_t count = all.count;
     if (packs)
@@ -265,7 +269,8 @@ private:
         });
   }
 
-  /// Tiles side by side. \param from  the first one's column in the panel
+  /// Runs adjacent tiles.
+  /// \param from  column of the first tile within the panel
   void runTiles(const Panel &all, std::size_t place, std::int64_t row,
                 std::int64_t from, std::int64_t count, int thread) const {
     auto *sums = context->ofThread<std::byte>(thread);
@@ -309,8 +314,7 @@ private:
                 all.first + from + i);
   }
 
-  /// Copies a tile of m rows to where its result's rows begin, at `to`, or adds
-  /// it.
+  /// Copies a tile of m rows into the result at `to`, or adds it.
   void putTile(const std::byte *tile, const Panel &all, std::int64_t to,
                std::int64_t m, std::int64_t column) const {
     const std::int64_t n = columns.size(column);
@@ -334,16 +338,17 @@ private:
   const Accumulation accumulation;
   const Cut rows, columns;
   const std::vector<Place> outer, summed;
-  const bool transposes; ///< a's tiles, before they are multiplied
+  /// Whether tiles of a are transposed before the product.
+  const bool transposes;
   ElementType lhsType, rhsType, outType, biasType = ElementType::f32;
-  ElementType inType, tileType; ///< of what oneDNN reads, and writes
-  std::int64_t lhsWidened = 0,  ///< elements, if it has to be; else 0
-      rhsWidened = 0, biasSize = 0;
-  bool inPlace = false; ///< tiles are computed where they belong
+  ElementType inType, tileType; ///< types that oneDNN reads and writes
+  /// Elements, if it must be converted; otherwise 0.
+  std::int64_t lhsWidened = 0, rhsWidened = 0, biasSize = 0;
+  bool inPlace = false; ///< tiles are computed in the result itself
   bool packs = false;
   std::int64_t panel = 1;            ///< tiles of columns packed at a time
-  std::int64_t together = 1;         ///< tiles side by side of one task
-  std::vector<std::int64_t> weights; ///< where b's different ones begin
+  std::int64_t together = 1;         ///< adjacent tiles per task
+  std::vector<std::int64_t> weights; ///< offsets of the different weights in b
   std::vector<std::size_t> weightOf; ///< by outer step and term
   std::vector<MatrixProduct> tiles;
   std::size_t packedSize = 0, tileBytes = 0, transposedBytes = 0;
@@ -355,7 +360,7 @@ MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context) {
   const std::optional<ProductShape> shape = ProductShape::of(spec);
   if (!shape)
     return nullptr;
-  // A bias belongs to a sum once.
+  // A bias is added once per sum.
   if (spec.inputs.size() == 3 && !shape->summed.empty())
     return nullptr;
   if (usesDouble(spec))

@@ -77,7 +77,7 @@ private:
     }
   }
 
-  /// Rows of a matrix side by side, zeros up to `width`.
+  /// Gathers the rows of a matrix, zero-padded to `width`.
   static void gather(ElementType type, const void *data, std::int64_t first,
                      std::int64_t rows, std::int64_t columns,
                      std::int64_t rowStep, std::int64_t columnStep, double *to,

@@ -8,7 +8,7 @@
 
 namespace mtplan::runtime::cpu {
 
-/// oneDNN has none.
+/// oneDNN has no double precision.
 MadeKernel makeDoubleProduct(const KernelSpec &spec, const ProductShape &shape,
                              const SharedContext &context);
 

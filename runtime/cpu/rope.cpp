@@ -1,4 +1,4 @@
-//===- rope.cpp - Rotary positions ----------------------------------------===//
+//===- rope.cpp - Rotary position embedding -------------------------------===//
 
 #include <vector>
 
@@ -7,7 +7,8 @@
 
 namespace mtplan::runtime::cpu {
 
-/// Pairs (x, y) of one head, `step` apart from each other and `apart` between.
+/// Rotates pairs (x, y) of one head; x and y are `step` apart, pairs are
+/// `apart` apart.
 template <typename R>
 MTPLAN_INLINE void rotateAny(R *head, const R *cosine, const R *sine,
                              std::int64_t pairs, std::int64_t step,

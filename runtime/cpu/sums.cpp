@@ -1,4 +1,4 @@
-//===- sums.cpp - Sums over samples and over all --------------------------===//
+//===- sums.cpp - Sums over samples and over all elements -----------------===//
 
 #include <array>
 #include <type_traits>
@@ -24,7 +24,7 @@ MTPLAN_CLONES void addTo(const double *from, std::int64_t count, double *to) {
   addToAny(from, count, to);
 }
 
-/// As LongSum does, in so many sums beside each other.
+/// Number of parallel sums, each computed like LongSum.
 constexpr std::int64_t kLanes = 16;
 template <typename R>
 MTPLAN_INLINE void squaresAny(const R *from, std::int64_t count, double *sums,
@@ -46,8 +46,8 @@ MTPLAN_CLONES void squares(const float *from, std::int64_t count, double *sums,
 }
 namespace {
 
-/// `sum`: down to the trailing dimensions; to the last result, which it adds to
-/// if it is an accumulator.
+/// Reduces to the trailing dimensions. It stores into the last result, or adds
+/// to it if that is an accumulator.
 template <typename R> class Sum : public Kernel {
 public:
   Sum(const KernelSpec &theSpec, SharedContext theContext)
@@ -88,8 +88,8 @@ private:
   ColumnSums<R> sums;
 };
 
-/// Squares of floats are doubles without rounding; those of doubles are not,
-/// and are taken one by one.
+/// Squares of floats are exact doubles. Squares of doubles are not, and are
+/// added one by one.
 template <typename R> class SquareSum : public Kernel {
 public:
   SquareSum(const KernelSpec &spec, SharedContext theContext)

@@ -7,8 +7,8 @@
 namespace mtplan::runtime::cpu {
 namespace {
 
-/// 64 bytes of R, at any address. The compiler takes as many registers for it
-/// as the machine needs.
+/// 64 bytes of R at any address. The compiler uses as many registers as the
+/// machine needs for it.
 template <typename R> struct Lanes;
 template <> struct Lanes<float> {
   using Type [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = float;
@@ -17,7 +17,7 @@ template <> struct Lanes<double> {
   using Type [[gnu::vector_size(64), gnu::aligned(8), gnu::may_alias]] = double;
 };
 
-/// `Rows` rows by `Vectors` vectors of c, in registers throughout.
+/// Computes `Rows` rows by `Vectors` vectors of c, in registers throughout.
 template <int Rows, int Vectors, typename R>
 MTPLAN_INLINE void block(std::int64_t k, const R *a, std::int64_t aRow,
                          std::int64_t aColumn, const R *b, std::int64_t bStride,
@@ -50,7 +50,7 @@ MTPLAN_INLINE void block(std::int64_t k, const R *a, std::int64_t aRow,
       *reinterpret_cast<V *>(c + r * cStride + v * kWide) = sums[r][v];
 }
 
-/// All rows of some columns, `Rows` at a time.
+/// Computes all rows of some columns, `Rows` at a time.
 template <int Rows, int Vectors, typename R>
 MTPLAN_INLINE void column(std::int64_t m, std::int64_t k, Left<R> a, const R *b,
                           std::int64_t bStride, R *c, std::int64_t cStride) {
@@ -88,8 +88,8 @@ MTPLAN_INLINE void multiplyAddAny(const Product<R> &p) {
     column<Rows, 1>(p.m, p.k, p.a, p.b + j, p.bStride, p.c + j, p.cStride);
 }
 
-// A block is as large as the registers: 32 of 64 bytes, 16 of 32 or 16 of 16.
-// One that is too small waits for what it reads, and for its own sums.
+// The block size follows the registers: 32 of 64 bytes, 16 of 32 bytes or 16 of
+// 16 bytes. A smaller block would wait for its loads and for its own sums.
 #if defined(__x86_64__)
 template <typename R>
 __attribute__((target("arch=x86-64-v4"))) void onV4(const Product<R> &p) {

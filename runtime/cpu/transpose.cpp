@@ -1,4 +1,4 @@
-//===- transpose.cpp - A matrix by columns --------------------------------===//
+//===- transpose.cpp - Transposition of a matrix --------------------------===//
 
 #include "runtime/cpu/transpose.h"
 
@@ -17,8 +17,8 @@ template <typename T> struct Row {
   using Type [[gnu::vector_size(kBlock * sizeof(T))]] = T;
 };
 
-/// Rows i and i + 8 become rows 2 i and 2 i + 1, their elements in turn: four
-/// times so, an element's row and column have changed places.
+/// Interleaves rows i and i + 8 into rows 2 i and 2 i + 1. After four rounds
+/// the row and column of every element are exchanged.
 template <typename V> MTPLAN_INLINE void transposeBlock(V (&rows)[kBlock]) {
   for (int time = 0; time < 4; ++time) {
     V mixed[kBlock];

@@ -1,4 +1,4 @@
-//===- transpose.h - A matrix by columns ------------------------*- C++ -*-===//
+//===- transpose.h - Transposition of a matrix ------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CPU_TRANSPOSE_H
 #define MTPLAN_RUNTIME_CPU_TRANSPOSE_H
@@ -9,8 +9,8 @@
 
 namespace mtplan::runtime::cpu {
 
-/// to[column, row] = from[row, column], for elements of 2 or 4 bytes. Rows of
-/// `from` are `stride` elements apart, those of `to` lie one after the other.
+/// Computes to[column, row] = from[row, column] for elements of 2 or 4 bytes.
+/// Rows of `from` are `stride` elements apart; those of `to` are dense.
 void transpose(ElementType type, const void *from, std::int64_t stride,
                std::int64_t rows, std::int64_t columns, void *to);
 

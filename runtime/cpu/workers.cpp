@@ -1,4 +1,4 @@
-//===- workers.cpp - A rank's threads -------------------------------------===//
+//===- workers.cpp - The threads of a rank --------------------------------===//
 
 #include "runtime/cpu/workers.h"
 
@@ -12,8 +12,8 @@ namespace mtplan::runtime::cpu {
 
 namespace {
 
-/// Looks before sleep; each takes tens of nanoseconds. A sleeper takes some ten
-/// microseconds to wake.
+/// Number of checks before a thread sleeps. A check takes tens of nanoseconds;
+/// waking up takes some ten microseconds.
 constexpr int kLooks = 2000;
 
 void pauseBriefly() {
@@ -72,7 +72,7 @@ void Workers::runAll(const Job &theJob) {
     std::rethrow_exception(std::exchange(failure, nullptr));
 }
 
-/// False if there was none.
+/// Returns false if no task was left.
 bool Workers::takeOne(int thread) {
   std::uint64_t seen = open.load(std::memory_order_acquire);
   do {
@@ -93,7 +93,7 @@ bool Workers::takeOne(int thread) {
 }
 
 void Workers::serve(int thread) {
-  // Products within a task have this thread alone.
+  // A product within a task runs on this thread only.
   omp_set_num_threads(1);
   std::uint32_t known = 0;
   for (;;) {

@@ -1,10 +1,9 @@
-//===- workers.h - A rank's threads -----------------------------*- C++ -*-===//
+//===- workers.h - The threads of a rank ------------------------*- C++ -*-===//
 //
-// Kernels of a step follow each other within microseconds, so threads that have
-// nothing to do look for work for a while before they sleep. Whoever runs a
-// kernel works, too, and waits for tasks that others have begun, not for the
-// others: with another program on their cores, what they have not begun is
-// done without them.
+// Kernels of a step follow each other within microseconds, so idle threads look
+// for work for a while before they sleep. The thread that runs a kernel works
+// too, and waits only for tasks that other threads have begun. If another
+// program occupies their cores, it does the remaining tasks itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,15 +22,16 @@ namespace mtplan::runtime::cpu {
 
 class Workers {
 public:
-  /// \param threads  with the caller's, >= 1. Throws if so many cannot be had.
+  /// \param threads  >= 1, including the caller's. Throws if they cannot be
+  /// created.
   explicit Workers(int threads);
   ~Workers();
   Workers(const Workers &) = delete;
   Workers &operator=(const Workers &) = delete;
 
   /// Calls `work(task, thread)` once for every task in [0, tasks), in any
-  /// order, and returns when all are done. Throws what one of them threw. Of
-  /// one thread at a time.
+  /// order, and returns when all are done. Throws what one of them threw. One
+  /// thread at a time may call this.
   template <typename Work> void run(std::uint32_t tasks, Work &&work) {
     using Plain = std::remove_reference_t<Work>;
     runAll({[](void *what, std::int64_t task, int thread) {
@@ -52,11 +52,12 @@ private:
   void serve(int thread);
 
   Job job;
-  /// Number of the job, and of its tasks that nobody has taken: who takes one
-  /// may read the job, which then stays until that task is done.
+  /// Number of the job, and number of its tasks that no thread has taken. A
+  /// thread that takes one may read the job, which then exists until that task
+  /// is done.
   std::atomic<std::uint64_t> open{0};
   std::atomic<std::uint32_t> undone{0};
-  std::atomic<std::uint32_t> jobs{0}; ///< so far; what sleepers wait on
+  std::atomic<std::uint32_t> jobs{0}; ///< number so far; sleepers wait on it
   std::atomic<bool> stops{false};
   std::atomic<bool> failed{false};
   std::exception_ptr failure;

@@ -12,18 +12,20 @@ Heads wholeOf(const KernelSpec &spec) {
   const TensorView &query = spec.inputs[0], &key = spec.inputs[1];
   const std::int64_t width = spec.integer("head_dim", 1);
   const Span features = pieceOf(query, 2);
-  return {width,
-          query.shape[0],
-          query.shape[1],
-          query.shape[2] / width,
-          key.shape[1],
-          key.shape[2] / width,
-          spec.integer("causal", 0) != 0,
-          spec.number("scale", 1.0),
-          pieceOf(query, 0),
-          pieceOf(query, 1),
-          features.offset / width,
-          features.global / width};
+  Heads heads{width,
+              query.shape[0],
+              query.shape[1],
+              query.shape[2] / width,
+              key.shape[1],
+              key.shape[2] / width,
+              spec.integer("causal", 0) != 0,
+              spec.number("scale", 1.0),
+              pieceOf(query, 0),
+              pieceOf(query, 1),
+              features.offset / width,
+              features.global / width};
+  heads.softcap = spec.number("softcap", 0.0);
+  return heads;
 }
 
 } // namespace

@@ -2,7 +2,7 @@
 
 #include "runtime/backend/activation.h"
 #include "runtime/cuda/device/pointwise.cuh"
-#include "runtime/cuda/families.h"
+#include "runtime/cuda/pointwise.h"
 #include "runtime/plan/first_term.h"
 
 namespace mtplan::runtime::cuda {
@@ -77,33 +77,61 @@ MadeKernel makeAccumulate(const KernelSpec &spec,
   return std::make_unique<Accumulate<float>>(spec, context);
 }
 
+MadeKernel makeCopy(const KernelSpec &spec, const SharedContext &context) {
+  // A float does not hold every i32, and a double does.
+  if (spec.inputs[0].type == ElementType::i32)
+    return std::make_unique<Pointwise<double, 1, 1, EachSame>>(spec, context,
+                                                               EachSame());
+  return makeEach<1, 1>(spec, context, EachSame());
+}
+
+/// Returns the maker of a kernel whose body has no settings.
+template <int Inputs, int Outputs, typename Body> Maker makerOf() {
+  return [](const KernelSpec &spec, const SharedContext &context) {
+    return makeEach<Inputs, Outputs>(spec, context, Body());
+  };
+}
+
 } // namespace
 
 MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context) {
-  const std::string &name = spec.kernel;
-  if (name == "add")
-    return makeEach<2, 1>(spec, context, EachSum());
-  if (name == "accumulate")
-    return makeAccumulate(spec, context);
-  if (name == "mul")
-    return makeEach<2, 1>(spec, context, EachProduct());
-  if (name == "cast" || name == "copy" || name == "mask") {
-    // Through float not every i32 would come as it went.
-    if (spec.inputs[0].type == ElementType::i32)
-      return std::make_unique<Pointwise<double, 1, 1, EachSame>>(spec, context,
-                                                                 EachSame());
-    return makeEach<1, 1>(spec, context, EachSame());
-  }
-  if (name == "scale")
+  static const std::map<std::string, Maker> kMakers = [] {
+    std::map<std::string, Maker> table;
+    addPointwise(table);
+    table["mask"] = makeCopy; // at the rank that keeps its tensor
+    return table;
+  }();
+  return kMakers.at(spec.kernel)(spec, context);
+}
+
+void addPointwise(std::map<std::string, Maker> &table) {
+  table["accumulate"] = makeAccumulate;
+  table["add"] = makerOf<2, 1, EachSum>();
+  table["cast"] = table["copy"] = makeCopy;
+  table["mul"] = makerOf<2, 1, EachProduct>();
+  table["swiglu"] = makerOf<2, 1, Swiglu>();
+  table["swiglu_grad"] = makerOf<3, 2, SwigluGrad>();
+  table["scale"] = [](const KernelSpec &spec, const SharedContext &context) {
     return makeEach<1, 1>(spec, context,
                           EachScaled{spec.number("factor", 1.0)});
-  if (name == "activation")
+  };
+  table["logit_softcap"] = [](const KernelSpec &spec,
+                              const SharedContext &context) {
+    return makeEach<1, 1>(spec, context, Softcapped{spec.number("cap", 0.0)});
+  };
+  table["logit_softcap_grad"] = [](const KernelSpec &spec,
+                                   const SharedContext &context) {
+    return makeEach<2, 1>(spec, context,
+                          SoftcappedGrad{spec.number("cap", 0.0)});
+  };
+  table["activation"] = [](const KernelSpec &spec,
+                           const SharedContext &context) {
     return makeEach<1, 1>(spec, context, Activated{activationOf(spec)});
-  if (name == "activation_grad")
+  };
+  table["activation_grad"] = [](const KernelSpec &spec,
+                                const SharedContext &context) {
     return makeEach<2, 1>(spec, context, ActivatedGrad{activationOf(spec)});
-  if (name == "swiglu")
-    return makeEach<2, 1>(spec, context, Swiglu());
-  return makeEach<3, 2>(spec, context, SwigluGrad());
+  };
 }
 
 } // namespace mtplan::runtime::cuda

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "runtime/data/digest.h"
 #include "runtime/data/megatron_order.h"
 #include "runtime/data/permutation.h"
 #include "runtime/random/draws.h"
@@ -45,6 +48,17 @@ std::pair<std::int64_t, std::int64_t> partOf(const DataOptions &options,
   return {points[part], points[part + 1]};
 }
 
+/// "93827 bytes, xxh128 0123...", which `xxh128sum` prints as well.
+std::string contentOf(const MappedFile &file) {
+  return text(file.size()) + " bytes, xxh128 " + textOf(digestOf(file));
+}
+
+template <typename T> std::string digestText(const std::vector<T> &values) {
+  return textOf(
+      digestOf(std::string_view(reinterpret_cast<const char *>(values.data()),
+                                values.size() * sizeof(T))));
+}
+
 /// One array of tokens, cut and shuffled anew in every epoch.
 class FlatDataset final : public Dataset {
 public:
@@ -59,6 +73,10 @@ public:
   }
 
   const std::string &name() const override { return tokens.path(); }
+  std::string identity() const override {
+    return std::string(nameOf(tokens.format())) + ", " +
+           contentOf(tokens.bytes());
+  }
   std::int64_t samplesPerEpoch() const override { return perEpoch; }
   std::optional<std::int64_t> samples() const override { return std::nullopt; }
 
@@ -104,6 +122,17 @@ public:
   }
 
   const std::string &name() const override { return tokens.path(); }
+  // The order also depends on how many samples the run asks for, which is no
+  // part of the files.
+  std::string identity() const override {
+    const std::string parts = digestText(order.documents) +
+                              digestText(order.starts) +
+                              digestText(order.shuffle);
+    return std::string(nameOf(tokens.format())) + ", .bin " +
+           contentOf(tokens.bytes()) + ", .idx " +
+           contentOf(tokens.index()->bytes()) + ", order of " +
+           text(*samples()) + " samples, xxh128 " + textOf(digestOf(parts));
+  }
   std::int64_t samplesPerEpoch() const override { return perEpoch; }
   std::optional<std::int64_t> samples() const override {
     return static_cast<std::int64_t>(order.shuffle.size());
@@ -148,6 +177,7 @@ public:
   }
 
   const std::string &name() const override { return label; }
+  std::string identity() const override { return label; }
   std::int64_t samplesPerEpoch() const override { return INT64_MAX; }
   std::optional<std::int64_t> samples() const override { return std::nullopt; }
 

@@ -55,6 +55,11 @@ public:
 
   /// For messages.
   virtual const std::string &name() const = 0;
+  /// Reads the files whole and says what they hold, not where they lie: two
+  /// datasets with the same options and the same identity give the same
+  /// samples.
+  /// \throws DataError if a file cannot be read
+  virtual std::string identity() const = 0;
   const DataOptions &options() const { return settings; }
 
   /// Samples before the corpus repeats.

@@ -48,6 +48,8 @@ public:
   /// \throws DataError at the first that is not so
   void check(const std::string &binPath, std::int64_t binBytes) const;
 
+  const MappedFile &bytes() const { return file; }
+
 private:
   MappedFile file;
   TokenKind elements = TokenKind::uint16;

@@ -1,4 +1,4 @@
-//===- detect_weights.cpp - Whose weights are these? ----------------------===//
+//===- detect_weights.cpp - Recognises files of weights -------------------===//
 
 #include "runtime/exchange/detect_weights.h"
 
@@ -22,7 +22,7 @@ namespace {
 constexpr const char *kOneFile = "model.safetensors",
                      *kIndexFile = "model.safetensors.index.json";
 
-/// Files that people name by mistake, and what they are.
+/// Kinds of files that people name by mistake.
 struct Foreign {
   std::string_view start;
   const char *what;
@@ -58,7 +58,7 @@ bool isLlmc(const std::string &start) {
              0;
 }
 
-// What safetensors cannot begin with: with so long a header.
+// Rejects files that no safetensors header can begin like.
 void refuseForeign(const std::string &path, const std::string &start) {
   std::uint64_t length = 0;
   if (start.size() < sizeof(length))
@@ -71,10 +71,11 @@ void refuseForeign(const std::string &path, const std::string &start) {
       throw DataError(path, std::string("is ") + each.what);
 }
 
-// A folder without a checkpoint and without the names of Hugging Face, unless
-// it has files that look like theirs: who opens those says what they lack.
+// Rejects a folder without a checkpoint and without Hugging Face's names,
+// unless it has files that look like theirs: their reader reports what they
+// lack.
 void expectSomethingIn(const std::string &folder) {
-  std::set<std::string> models; // llm.c's
+  std::set<std::string> models; // models of llm.c
   bool looksLikeTheirs = false;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end;

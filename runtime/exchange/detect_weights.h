@@ -1,4 +1,4 @@
-//===- detect_weights.h - Whose weights are these? --------------*- C++ -*-===//
+//===- detect_weights.h - Recognises files of weights -----------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_EXCHANGE_DETECT_WEIGHTS_H
 #define MTPLAN_RUNTIME_EXCHANGE_DETECT_WEIGHTS_H
@@ -10,14 +10,16 @@ namespace mtplan::runtime {
 
 enum class WeightOwner : std::uint8_t { mtplan, huggingFace, llmc };
 
-/// By names and first bytes alone: what is there may still be damaged.
-/// \throws DataError if it is somebody's whose weights are not read, or nothing
+/// Looks at names and first bytes only; the files may still be damaged.
+/// \throws DataError if the weights are of a kind that is not read, or if there
+/// are none
 WeightOwner detectWeights(const std::string &path);
 
-/// The checkpoint that is meant: `path`, or the newest in it; "" if neither.
+/// Returns the checkpoint: `path`, or the newest in it; "" if there is none.
 std::string checkpointAt(const std::string &path);
 
-/// Whether it is a folder with safetensors under the names of Hugging Face.
+/// Returns whether this is a folder with safetensors under Hugging Face's
+/// names.
 bool hasHuggingFace(const std::string &folder);
 
 } // namespace mtplan::runtime

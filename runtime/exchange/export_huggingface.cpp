@@ -1,4 +1,4 @@
-//===- export_huggingface.cpp - Weights become safetensors ----------------===//
+//===- export_huggingface.cpp - Exports weights as safetensors ------------===//
 
 #include <algorithm>
 #include <cstring>
@@ -22,11 +22,11 @@ constexpr const char *kOneFile = "model.safetensors",
 
 struct OutputTensor {
   SafeTensor tensor;
-  std::optional<WeightRule> rule; ///< nothing: the origin's own
+  std::optional<WeightRule> rule; ///< none: a tensor of the original
 };
 
 struct OutputFile {
-  std::string name, start; ///< all before the data
+  std::string name, start; ///< everything before the data
   SafetensorsHeader header;
   std::map<std::string, WeightRule> rules;
 };
@@ -34,10 +34,10 @@ struct OutputFile {
 struct Output {
   std::vector<OutputFile> files;
   std::map<std::string, std::string> texts; ///< other files
-  const WeightSource *others = nullptr;     ///< has what no rule makes
+  const WeightSource *others = nullptr; ///< provides tensors that no rule makes
 };
 
-// The length of a header, and its text.
+// Returns the length of a header and its text.
 std::string startOf(const std::string &text) {
   std::string start(8, '\0');
   const std::uint64_t length = text.size();
@@ -45,7 +45,7 @@ std::string startOf(const std::string &text) {
   return start + text;
 }
 
-// With what else the metadata say: "total_parameters".
+// Adds an index with the metadata and "total_parameters".
 void addIndex(Output &output, std::map<std::string, std::string> metadata) {
   ShardIndex index;
   index.otherMetadata = std::move(metadata);
@@ -123,8 +123,9 @@ private:
   bool unchanged = true;
 };
 
-// As save_pretrained does it: tensors in the network's order go to a file until
-// the next would make it too large; one that is too large has its own.
+// Fills files like save_pretrained: tensors go to a file in the network's order
+// until the next would make it too large; one that is too large gets a file of
+// its own.
 Output usual(const WeightSource &source, const ExportOptions &options) {
   Output output;
   const std::int64_t most = options.shardBytes.value_or(kShardBytes);
@@ -159,7 +160,7 @@ Output usual(const WeightSource &source, const ExportOptions &options) {
   for (std::int64_t i = 0; i < count; ++i) {
     OutputFile &file = output.files[static_cast<std::size_t>(i)];
     file.name = count == 1 ? kOneFile : shardName(i + 1, count);
-    file.header.metadata = {{"format", "pt"}}; // some readers ask for it
+    file.header.metadata = {{"format", "pt"}}; // some readers require it
     sortAsReference(file.header.tensors);
     file.start = layOut(file.header);
   }
@@ -168,8 +169,8 @@ Output usual(const WeightSource &source, const ExportOptions &options) {
   return output;
 }
 
-// Of a source that was somebody's, in files that are not as they were: the
-// configuration stays true, unless another family's is asked for.
+// Writes weights that came from other files into new ones: their configuration
+// stays valid, unless another family is asked for.
 Output usualAnew(const WeightSource &source, const ExportOptions &options,
                  Exported &exported) {
   Output output = usual(source, options);
@@ -183,7 +184,7 @@ Output usualAnew(const WeightSource &source, const ExportOptions &options,
   return output;
 }
 
-// Where the folder comes to lie: a link to an empty one leads there.
+// Returns the final path of the folder; a link to an empty folder is followed.
 std::string freeFolder(const std::string &folder) {
   fs::path path(folder);
   if (!path.has_filename()) // "out/"

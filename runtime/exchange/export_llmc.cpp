@@ -1,4 +1,4 @@
-//===- export_llmc.cpp - Weights become a model of llm.c ------------------===//
+//===- export_llmc.cpp - Exports weights as a model of llm.c --------------===//
 
 #include <algorithm>
 #include <filesystem>
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// All parameters must be llm.c's, and all of llm.c's be there.
+// Checks that the model has all parameters of llm.c's format and no others.
 void expectGpt2(const WeightSource &source,
                 const std::vector<WeightRule> &rules) {
   std::set<std::string> theirs;
@@ -111,7 +111,8 @@ Exported exportLlmc(const WeightSource &source, const std::string &file,
                           shapeWords(tensors[i].shape) + ", the model as " +
                           shapeWords(shape));
       std::vector<std::byte> bytes = madeTensor(source, rules[i], header.type);
-      bytes.resize(static_cast<std::size_t>(tensors[i].room)); // rows of zeros
+      // Padding rows of zeros.
+      bytes.resize(static_cast<std::size_t>(tensors[i].room));
       out.writeAt(tensors[i].offset, bytes.data(), bytes.size());
     }
     out.finish();

@@ -1,4 +1,4 @@
-//===- foreign_source.cpp - Weights in somebody else's files --------------===//
+//===- foreign_source.cpp - Weights in files of other tools ---------------===//
 
 #include "runtime/exchange/foreign_source.h"
 
@@ -33,7 +33,7 @@ public:
   }
 
 protected:
-  /// The parameters that a rule has in a tensor: equal shares of it.
+  /// Adds the parameters that a rule finds in a tensor, in equal shares.
   void add(const std::string &path, const std::string &name,
            const WeightRule &rule, const FileTensor &tensor) {
     auto refuse = [&](const std::string &why) {
@@ -76,7 +76,8 @@ public:
       : files(ModelFiles::open(path)), names(recogniseAll(path)) {
     const std::vector<std::string> theirs = namesIn(files);
     const WeightTable table = expectedTable(path, theirs);
-    std::map<std::string, std::string> made; // label: tensor that it came from
+    // Label to the tensor that it came from.
+    std::map<std::string, std::string> made;
     for (const auto &[name, rule] : rulesByName(table, theirs)) {
       const ModelTensor &tensor = *files.find(name);
       const std::optional<ElementType> type = floatNamed(tensor.tensor->type);
@@ -148,14 +149,14 @@ private:
     return found || rule.olderName.empty() ? found : files.find(rule.olderName);
   }
 
-  // Parameters that the files have: a family may have more or fewer. A tensor
-  // that could be a parameter of its own or the copy of another is a copy if
+  // Returns the parameters that the files have: a family may have more or
+  // fewer. A tensor that may be a parameter or a copy of another is a copy if
   // it has the same bytes.
   std::vector<std::string> labels() const {
     const WeightFamily &family = familyCalled(names.family);
     const Layers layers = layersBelow(names.layers);
     const std::vector<WeightSlot> slots = slotsOf(family, names.prefix, layers);
-    std::map<std::string_view, const ModelTensor *> holder; // of a label
+    std::map<std::string_view, const ModelTensor *> holder; // by label
     for (const WeightSlot &slot : slots)
       if (slot.rule.labels.size() == 1)
         holder[slot.rule.labels[0]] = find(slot.rule);

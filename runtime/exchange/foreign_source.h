@@ -1,4 +1,4 @@
-//===- foreign_source.h - Weights in somebody else's files ------*- C++ -*-===//
+//===- foreign_source.h - Weights in files of other tools -------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_EXCHANGE_FOREIGN_SOURCE_H
 #define MTPLAN_RUNTIME_EXCHANGE_FOREIGN_SOURCE_H
@@ -9,7 +9,7 @@
 
 namespace mtplan::runtime {
 
-/// A tensor of a file, as it lies there.
+/// A tensor as it is stored in a file.
 struct FileTensor {
   ElementType type = ElementType::f32;
   std::vector<std::int64_t> shape;

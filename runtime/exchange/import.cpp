@@ -1,10 +1,10 @@
-//===- import.cpp - Weights become a checkpoint ---------------------------===//
+//===- import.cpp - Imports weights as a checkpoint -----------------------===//
 
 #include "runtime/exchange/import.h"
 
 #include "runtime/checkpoint/checkpoint_folder.h"
-#include "runtime/checkpoint/digest.h"
 #include "runtime/checkpoint/stored_state.h"
+#include "runtime/data/digest.h"
 #include "runtime/exchange/detect_weights.h"
 #include "runtime/exchange/origin_rules.h"
 
@@ -38,7 +38,7 @@ void writeParameters(const WeightSource &source, const ModelState &state,
   }
 }
 
-// Tensors of the origin that no parameter makes.
+// Returns the tensors of the original that are no parameters.
 std::vector<SafeTensor> othersOf(const WeightSource &source) {
   const Origin &origin = *source.origin();
   std::vector<SafeTensor> others;
@@ -77,7 +77,7 @@ void writeOrigin(const WeightSource &source, const std::string &partial,
 } // namespace
 
 Imported importWeights(const WeightSource &source, const std::string &folder) {
-  // Whoever opened the folder later would see one of the two.
+  // A folder with both would be ambiguous.
   if (hasHuggingFace(folder))
     throw WeightError(folder + ": has weights of Hugging Face's, which a "
                                "checkpoint beside them would hide; it goes to "
@@ -107,7 +107,7 @@ Imported importWeights(const WeightSource &source, const std::string &folder) {
       writeOrigin(source, partial, manifest);
     for (const ManifestFile &file : manifest.files)
       imported.bytes += file.bytes;
-    // What could not be tidied was not there before.
+    // Files that could not be removed did not exist before.
     (void)publish(folder, manifest, 2);
   } catch (...) {
     removeFolder(partial);

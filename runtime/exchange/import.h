@@ -1,4 +1,4 @@
-//===- import.h - Weights become a checkpoint -------------------*- C++ -*-===//
+//===- import.h - Imports weights as a checkpoint ---------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_EXCHANGE_IMPORT_H
 #define MTPLAN_RUNTIME_EXCHANGE_IMPORT_H
@@ -15,13 +15,13 @@ struct Imported {
 };
 
 /// Writes the parameters, in their own types, as a checkpoint of step 0 in
-/// `folder`, from which a run of any layout begins (`--checkpoint`, `--load` or
-/// `--weights`), and beside them the origin, if there is one. Of state, the
-/// moments do not come along. In memory: one tensor.
+/// `folder`, from which a run of any layout starts (`--checkpoint`, `--load` or
+/// `--weights`), and beside them a description of the original files, if there
+/// is one. Moments are not imported. Needs memory for one tensor.
 /// \throws WeightError if the folder has weights already; CheckpointError
 Imported importWeights(const WeightSource &source, const std::string &folder);
 
-/// The same, of what is at `path`.
+/// Does the same for the weights at `path`.
 Imported importWeights(const std::string &path, const std::string &folder);
 
 } // namespace mtplan::runtime

@@ -1,4 +1,4 @@
-//===- llmc_file.cpp - A model as llm.c keeps it --------------------------===//
+//===- llmc_file.cpp - The model file of llm.c ----------------------------===//
 
 #include "runtime/exchange/llmc_file.h"
 
@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::int32_t kFloatVersion = 3, kBf16Version = 5;
 
-// Of what a layer has, llm.c's twelve kinds of tensors: 12 C^2 + 13 C.
+// Counts the elements of a layer in llm.c's twelve kinds of tensors: 12 C^2 +
+// 13 C.
 __int128 layerElements(__int128 channels) {
   return channels * (12 * channels + 13);
 }
@@ -83,7 +84,7 @@ LlmcHeader readLlmcHeader(const MappedFile &file) {
     refuse(5, "the number of heads",
            "it must divide the " + std::to_string(header.channels) +
                " channels");
-  // No product of words overflows 128 bits.
+  // No product of 32-bit words overflows 128 bits.
   const __int128 bytes =
       kLlmcHeaderBytes + elementsOf(header) * bytesOf(header.type);
   if (bytes != file.size())

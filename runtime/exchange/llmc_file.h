@@ -1,4 +1,4 @@
-//===- llmc_file.h - A model as llm.c keeps it ------------------*- C++ -*-===//
+//===- llmc_file.h - The model file of llm.c --------------------*- C++ -*-===//
 //
 //   i32[256]   20240326, version (3: float, 5: bf16), positions, vocabulary,
 //              layers, heads, channels, padded vocabulary, then zeros
@@ -23,7 +23,7 @@
 
 namespace mtplan::runtime {
 
-/// Rows of the table of tokens are a multiple of it.
+/// The number of rows of the token embedding is a multiple of this.
 inline constexpr std::int64_t kLlmcRows = 128;
 
 struct LlmcHeader {
@@ -37,19 +37,19 @@ struct LlmcHeader {
 struct LlmcTensor {
   std::string name;                ///< as llmcRules() calls it: "qkvw.3"
   std::vector<std::int64_t> shape; ///< without padding
-  std::int64_t offset = 0;         ///< of the file's first byte
+  std::int64_t offset = 0;         ///< from the start of the file
   std::int64_t room = 0;           ///< bytes, with padding
 };
 
-/// \throws DataError naming the field, also if the file's size is another
+/// \throws DataError naming the field, or if the size of the file is wrong
 LlmcHeader readLlmcHeader(const MappedFile &file);
-/// The file's first bytes.
+/// Returns the first bytes of the file.
 std::array<std::int32_t, kLlmcHeaderBytes / 4>
 llmcHeaderWords(const LlmcHeader &header);
 
-/// In the file's order.
+/// Returns the tensors in the file's order.
 std::vector<LlmcTensor> llmcTensors(const LlmcHeader &header);
-/// Of the file.
+/// Returns the size of the file.
 std::int64_t llmcBytes(const LlmcHeader &header);
 
 } // namespace mtplan::runtime

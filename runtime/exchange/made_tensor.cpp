@@ -1,4 +1,4 @@
-//===- made_tensor.cpp - A tensor of a file, from parameters --------------===//
+//===- made_tensor.cpp - Makes a tensor of a file from parameters ---------===//
 
 #include "runtime/exchange/made_tensor.h"
 

@@ -1,4 +1,4 @@
-//===- made_tensor.h - A tensor of a file, from parameters ------*- C++ -*-===//
+//===- made_tensor.h - Makes a tensor of a file from parameters -*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_EXCHANGE_MADE_TENSOR_H
 #define MTPLAN_RUNTIME_EXCHANGE_MADE_TENSOR_H
@@ -10,11 +10,11 @@
 
 namespace mtplan::runtime {
 
-/// \throws WeightError if the parameters do not lie side by side
+/// \throws WeightError if the parameters cannot be concatenated
 std::vector<std::int64_t> madeShape(const WeightSource &source,
                                     const WeightRule &rule);
 
-/// The elements in `type`, each rounded once.
+/// Returns the elements in `type`, each rounded once.
 std::vector<std::byte> madeTensor(const WeightSource &source,
                                   const WeightRule &rule, ElementType type);
 

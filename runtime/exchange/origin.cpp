@@ -1,4 +1,4 @@
-//===- origin.cpp - How somebody else's files of weights were -------------===//
+//===- origin.cpp - Describes imported files of weights -------------------===//
 
 #include "runtime/exchange/origin.h"
 
@@ -9,7 +9,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "runtime/safetensors/strict_json.h"
+#include "base/json_events.h"
 
 namespace mtplan::runtime {
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char *kIndex = "model.safetensors.index.json",
                      *kConfig = "config.json", *kLlmc = "llm.c model";
-// Each file has both: its header's text, and how long it was.
+// Each file has both: the text of its header, and its length.
 constexpr std::string_view kHeader = "header of ", kBytes = "bytes of ";
 constexpr std::int64_t kLengthBytes = 8;
 
@@ -29,7 +29,7 @@ std::string textOf(const MappedFile &file, std::int64_t from,
           static_cast<std::size_t>(bytes)};
 }
 
-// What is not UTF-8 no safetensors can keep.
+// Returns none if the text is not UTF-8, which safetensors cannot hold.
 std::optional<std::string> textIfThere(const fs::path &path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error))
@@ -37,14 +37,14 @@ std::optional<std::string> textIfThere(const fs::path &path) {
   const MappedFile file(path);
   std::string text = textOf(file, 0, file.size());
   try {
-    (void)jsonString(text, JsonEscapes::needed);
+    (void)base::jsonString(text, base::JsonEscapes::needed);
   } catch (const std::invalid_argument &) {
     throw DataError(path, "is not UTF-8");
   }
   return text;
 }
 
-// As it stands at the start of a file: after its length.
+// Parses a header as it stands in a file, after its length.
 SafetensorsHeader parsed(const std::string &file, const std::string &text,
                          std::int64_t bytes) {
   std::string start(kLengthBytes, '\0');

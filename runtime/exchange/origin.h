@@ -1,9 +1,9 @@
-//===- origin.h - How somebody else's files of weights were -----*- C++ -*-===//
+//===- origin.h - Describes imported files of weights -----------*- C++ -*-===//
 //
-// Names, types, order and metadata of the tensors, file by file, and how they
-// were spelled: enough to write the same bytes again. A checkpoint keeps it as
-// the metadata of origin.safetensors, whose tensors are those that are no
-// parameter here; it is text only, so any reader of safetensors shows it.
+// Holds names, types, order and metadata of the tensors, file by file, and
+// their spelling: enough to write the same bytes again. A checkpoint stores it
+// as the metadata of origin.safetensors, whose tensors are those that are no
+// parameters here. It is plain text, so any reader of safetensors shows it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,17 +22,17 @@ namespace mtplan::runtime {
 
 struct OriginFile {
   std::string name; ///< "model-00001-of-00003.safetensors"
-  std::string text; ///< of its header, without the length before it
+  std::string text; ///< its header, without the length before it
   SafetensorsHeader header;
 };
 
 struct Origin {
-  std::vector<OriginFile> files;     ///< none: it is llm.c's
+  std::vector<OriginFile> files;     ///< none: a file of llm.c
   std::optional<std::string> index;  ///< text of model.safetensors.index.json
   std::optional<std::string> config; ///< text of config.json
   std::optional<LlmcHeader> llmc;
 
-  /// Of all files.
+  /// Returns the names of all files.
   std::vector<std::string> names() const;
 };
 

@@ -1,4 +1,4 @@
-//===- origin_rules.cpp - Which parameters make which tensors -------------===//
+//===- origin_rules.cpp - Maps parameters to tensors of files -------------===//
 
 #include "runtime/exchange/origin_rules.h"
 

@@ -1,4 +1,4 @@
-//===- weight_diff.cpp - Where two models differ --------------------------===//
+//===- weight_diff.cpp - Compares two models ------------------------------===//
 
 #include "runtime/exchange/weight_diff.h"
 
@@ -19,7 +19,7 @@ bool hasMoments(const WeightSource &source) {
   });
 }
 
-// Both are there, of one shape.
+// Compares two tensors of one shape.
 void compare(const WeightSource &first, const WeightSource &second,
              WeightDifference &difference) {
   const std::vector<std::byte> a = first.read(difference.name);

@@ -1,4 +1,4 @@
-//===- weight_diff.h - Where two models differ ------------------*- C++ -*-===//
+//===- weight_diff.h - Compares two models ----------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_EXCHANGE_WEIGHT_DIFF_H
 #define MTPLAN_RUNTIME_EXCHANGE_WEIGHT_DIFF_H
@@ -11,25 +11,25 @@
 
 namespace mtplan::runtime {
 
-/// A tensor that is not the same in both.
+/// A tensor that differs.
 struct WeightDifference {
   std::string name;
-  std::optional<SourceTensor> first, second; ///< nothing: not there
-  // Of equal shapes, as numbers of double precision:
+  std::optional<SourceTensor> first, second; ///< none: missing
+  // The following members compare tensors of equal shape in double precision.
   std::int64_t elements = 0; ///< that differ
-  double largest = 0.0;      ///< of |a - b|; infinite if one is not a number
-  std::int64_t at = 0;       ///< the element of it, counted from 0
+  double largest = 0.0;      ///< of |a - b|; infinite if one is NaN
+  std::int64_t at = 0;       ///< index of that element
   double size = 0.0;         ///< the largest |a|
 };
 
 struct WeightComparison {
-  std::int64_t tensors = 0;                  ///< compared: in both
+  std::int64_t tensors = 0;                  ///< compared: in both models
   std::vector<WeightDifference> differences; ///< by name
-  /// One of the two has none at all, so they were not compared.
+  /// One of the two has no moments, so moments were not compared.
   bool withoutMoments = false;
 };
 
-/// Tensors of other types are equal if their numbers are.
+/// Tensors of different types are equal if their numbers are.
 /// \throws CheckpointError if one is damaged
 WeightComparison compareWeights(const WeightSource &first,
                                 const WeightSource &second);

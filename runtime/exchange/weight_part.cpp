@@ -14,18 +14,19 @@ namespace mtplan::runtime {
 
 namespace {
 
-// A part as a matrix: of one row where it has one dimension.
+// A part as a matrix; a vector is a matrix with one row.
 struct Matrix {
   std::int64_t rows = 1, columns = 1; ///< of the parameter
-  std::int64_t first = 0; ///< of the file's tensor: the part's first element
-  std::int64_t rowStep = 0, columnStep = 1; ///< there, from row to row
+  /// Index of the part's first element in the file's tensor.
+  std::int64_t first = 0;
+  std::int64_t rowStep = 0, columnStep = 1; ///< steps in the file's tensor
 };
 
 Matrix matrixOf(const WeightPart &part) {
   Matrix matrix;
   if (part.shape.size() != 2) {
     matrix.columns = part.elements();
-    matrix.first = part.before; // along their only dimension
+    matrix.first = part.before; // along the only dimension
     return matrix;
   }
   matrix.rows = part.shape[0];
@@ -37,10 +38,11 @@ Matrix matrixOf(const WeightPart &part) {
   return matrix;
 }
 
-// visit(element of the parameter, of the tensor, how many in a row of both).
-// What is turned over goes in blocks that both sides have in the first cache,
-// so that neither is fetched a line for each element; within one along the rows
-// of the side that is written, whose lines come in whole.
+// Calls visit(index in the parameter, index in the tensor, elements in a row of
+// both). Transposition proceeds in blocks that fit into the first-level cache
+// on both sides, so that no cache line is fetched once per element. Within a
+// block it follows the rows of the side that is written, whose lines are then
+// written completely.
 template <bool Take, typename Visit>
 void walk(const Matrix &matrix, Visit visit) {
   if (matrix.columnStep == 1) {
@@ -69,7 +71,7 @@ void walk(const Matrix &matrix, Visit visit) {
     }
 }
 
-// With the size of an element known, copying one is one instruction.
+// With a constant element size, copying an element is one instruction.
 template <std::int64_t Bytes, bool Take>
 void copy(const Matrix &matrix, const std::byte *from, std::byte *to) {
   walk<Take>(
@@ -95,7 +97,7 @@ void copyAll(const WeightPart &part, std::int64_t bytes, const std::byte *from,
     copy<8, Take>(matrix, from, to);
 }
 
-// As a float where it is one exactly.
+// Converts to float if that is exact.
 template <typename From> auto wide(From value) {
   if constexpr (std::is_arithmetic_v<From>)
     return value;
@@ -115,7 +117,7 @@ template <typename To, typename Wide> To rounded(Wide value) {
     return toF16(narrow(value));
 }
 
-// A loop for each pair of types, with nothing to decide in it.
+// Instantiates a loop for each pair of types, without a branch inside.
 template <typename From, typename To>
 void convertAll(const std::byte *source, std::byte *target,
                 std::int64_t elements) {
@@ -125,7 +127,7 @@ void convertAll(const std::byte *source, std::byte *target,
     to[i] = rounded<To>(wide(from[i]));
 }
 
-// Weights are of no other type.
+// Weights have no other type.
 template <typename Visit> void withType(ElementType type, Visit visit) {
   switch (type) {
   case ElementType::f64:

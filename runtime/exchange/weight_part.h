@@ -1,7 +1,7 @@
 //===- weight_part.h - A parameter within a tensor of a file ----*- C++ -*-===//
 //
-// The elements of one parameter, where a WeightRule has them: side by side with
-// those of others, and turned over or not.
+// The elements of one parameter in a tensor, as a WeightRule describes them:
+// concatenated with other parameters, and possibly transposed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,21 +20,24 @@ struct WeightPart {
   std::vector<std::int64_t> whole; ///< shape of the file's tensor
   std::vector<std::int64_t> shape; ///< of the parameter
   bool transposed = false;         ///< [out, in] in the file
-  int along = 0;                   ///< dimension of the file's tensor ...
-  std::int64_t before = 0;         ///< ... along which so many come before it
+  /// Dimension of the file's tensor along which parameters are concatenated.
+  int along = 0;
+  /// Elements before this parameter along that dimension.
+  std::int64_t before = 0;
 
   std::int64_t elements() const;
 };
 
-/// Copies the parameter out of the tensor. \p bytes  of an element: 2, 4 or 8.
+/// Copies the parameter out of the tensor. \p bytes is the size of an element:
+/// 2, 4 or 8.
 void takePart(const WeightPart &part, std::int64_t bytes, const std::byte *file,
               std::byte *own);
-/// Copies the parameter to its place in the tensor.
+/// Copies the parameter into the tensor.
 void putPart(const WeightPart &part, std::int64_t bytes, const std::byte *own,
              std::byte *file);
 
-/// Rounds each once, to nearest even; the same bits where types are equal. Both
-/// begin where an element of their type may.
+/// Rounds each element once, to nearest even; equal types keep their bits. Both
+/// arrays are aligned to their type.
 void convertElements(ElementType from, const std::byte *source, ElementType to,
                      std::byte *target, std::int64_t elements);
 

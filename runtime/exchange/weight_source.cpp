@@ -1,4 +1,4 @@
-//===- weight_source.cpp - Weights, whoever wrote them --------------------===//
+//===- weight_source.cpp - Weights from any kind of file ------------------===//
 
 #include "runtime/exchange/weight_source.h"
 

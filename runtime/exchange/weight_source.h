@@ -1,8 +1,8 @@
-//===- weight_source.h - Weights, whoever wrote them ------------*- C++ -*-===//
+//===- weight_source.h - Weights from any kind of file ----------*- C++ -*-===//
 //
-// A checkpoint of ours, the safetensors of a model of Hugging Face's, or a
-// model of llm.c: the same parameters under the same names in the same layout,
-// one at a time, so that no model needs to fit into memory.
+// A checkpoint of mtplan, safetensors of Hugging Face, or a model of llm.c: the
+// same parameters under the same names in the same layout. They are read one at
+// a time, so that no model needs to fit into memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,25 +34,28 @@ class WeightSource {
 public:
   virtual ~WeightSource() = default;
 
-  /// "checkpoint of step 100", "gpt2 of Hugging Face, 3 files"
+  /// Describes the source: "checkpoint of step 100", "gpt2 of Hugging Face, 3
+  /// files"
   virtual std::string what() const = 0;
-  /// "gpt2", or a model's own name
+  /// Returns "gpt2", or a model's own name.
   virtual std::string model() const = 0;
-  /// Of a checkpoint; null: it is somebody else's.
+  /// Returns the state of a checkpoint; null for other sources.
   virtual const RunState *run() const { return nullptr; }
-  /// All files, on disk.
+  /// Returns the size of all files.
   virtual std::int64_t bytes() const = 0;
-  /// Parameters, and moments where there are some, by name.
+  /// Returns parameters, and moments if there are any, by name.
   const std::map<std::string, SourceTensor> &tensors() const { return all; }
-  /// The elements of one of tensors(), in its own type.
-  /// \throws CheckpointError if its checksum is not what the manifest says
+  /// Returns the elements of one of tensors(), in its own type.
+  /// \throws CheckpointError if its checksum differs from the manifest's
   virtual std::vector<std::byte> read(const std::string &name) const = 0;
 
-  /// How the files are or were; null: written here, by nobody else.
+  /// Returns the description of the original files; null if mtplan made the
+  /// weights.
   const Origin *origin() const { return from ? &*from : nullptr; }
-  /// Whether a tensor of the origin that is no parameter is there.
+  /// Returns whether a tensor of the original that is no parameter is
+  /// available.
   virtual bool hasOther(const std::string &name) const = 0;
-  /// Its bytes; must be there.
+  /// Returns the bytes of such a tensor, which must be available.
   virtual std::vector<std::byte> readOther(const std::string &name) const = 0;
 
 protected:
@@ -60,11 +63,11 @@ protected:
   std::optional<Origin> from;
 };
 
-/// Opens what is there: a checkpoint or a folder with some (then the newest), a
+/// Opens a checkpoint or a folder with checkpoints (the newest counts), a
 /// folder with `model.safetensors` or its index, one of these files, or a model
 /// of llm.c.
-/// \throws CheckpointError, DataError or WeightError: what it is not, or that
-///         its tensors are those of no known family
+/// \throws CheckpointError, DataError or WeightError that says what it is not,
+/// or that its tensors belong to no known family
 std::unique_ptr<WeightSource> openWeights(const std::string &path);
 
 } // namespace mtplan::runtime

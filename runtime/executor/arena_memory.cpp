@@ -1,18 +1,17 @@
-//===- arena_memory.cpp - What a rank's arenas lie in ---------------------===//
+//===- arena_memory.cpp - The memory of a rank's arenas -------------------===//
 
 #include "runtime/executor/arena_memory.h"
 
 #include <stdexcept>
 #include <string>
 
+#include "base/index.h"
 #include "runtime/plan/instruction_side.h"
 #include "runtime/plan/plan_words.h"
 
 namespace mtplan::runtime {
 
-static std::size_t sized(std::int64_t index) {
-  return static_cast<std::size_t>(index);
-}
+using base::sized;
 
 ArenaMemory::ArenaMemory(const Stage &theStage, Memory &memory,
                          const std::set<int> &seen)

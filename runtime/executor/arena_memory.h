@@ -1,4 +1,4 @@
-//===- arena_memory.h - What a rank's arenas lie in -------------*- C++ -*-===//
+//===- arena_memory.h - The memory of a rank's arenas -----------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_EXECUTOR_ARENA_MEMORY_H
 #define MTPLAN_RUNTIME_EXECUTOR_ARENA_MEMORY_H
@@ -12,23 +12,24 @@
 
 namespace mtplan::runtime {
 
-/// One allocation per arena of a stage, zeros: the arena of class host in the
-/// backend's staging memory, those that collectives see where the backend likes
-/// them best, the others in its own.
+/// One zeroed allocation per arena of a stage. The arena of class host lies in
+/// the backend's staging memory, arenas that collectives use where the backend
+/// prefers them, and the others in the backend's memory.
 class ArenaMemory {
 public:
-  /// Throws std::runtime_error with the class and the bytes if there is no
-  /// room.
+  /// Throws std::runtime_error with the class and the bytes if there is not
+  /// enough memory.
   /// \param seen  arenas of theStage that collectives read or write
   ArenaMemory(const Stage &theStage, Memory &memory, const std::set<int> &seen);
 
-  /// Where a tensor of copy `copy` and micro-batch `microBatch` starts.
+  /// Returns the start of a tensor for layer `copy` and micro-batch
+  /// `microBatch`.
   std::byte *at(const Tensor &tensor, int copy, int microBatch) const;
-  /// Where an entry and a slot of a buffer start.
+  /// Returns the start of an entry and a slot of a buffer.
   std::byte *at(int buffer, int entry, int slot) const;
   std::byte *startOf(int arena) const;
 
-  /// What it lies in.
+  /// Returns the memory that holds the tensor.
   Memory &memoryOf(const Tensor &tensor) const;
 
 private:

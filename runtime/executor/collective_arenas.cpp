@@ -1,4 +1,4 @@
-//===- collective_arenas.cpp - Which arenas collectives see ---------------===//
+//===- collective_arenas.cpp - The arenas that collectives use ------------===//
 
 #include "runtime/executor/collective_arenas.h"
 
@@ -8,7 +8,7 @@
 
 namespace mtplan::runtime {
 
-/// Whether ranks of the stage talk to each other in it, and to no others.
+/// Returns whether ranks of the stage communicate in the group, and no others.
 static bool isWithin(const Stage &stage, const Group &group) {
   const auto isOurs = [&](int rank) {
     return std::ranges::binary_search(stage.ranks, rank);

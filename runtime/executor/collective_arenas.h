@@ -1,4 +1,4 @@
-//===- collective_arenas.h - Which arenas collectives see -------*- C++ -*-===//
+//===- collective_arenas.h - The arenas that collectives use ----*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_EXECUTOR_COLLECTIVE_ARENAS_H
 #define MTPLAN_RUNTIME_EXECUTOR_COLLECTIVE_ARENAS_H
@@ -10,10 +10,10 @@
 
 namespace mtplan::runtime {
 
-/// By group of the plan, the arenas of the stage (Stage::arenas) that calls of
-/// its ranks read or write. None where a rank calls alone, or with ranks of
-/// other stages, in whose arenas all lies elsewhere. All-to-alls are given
-/// memory that lies in no arena.
+/// Returns, by group of the plan, the arenas of the stage (Stage::arenas) that
+/// calls of its ranks read or write. A group has none if a rank calls alone, or
+/// with ranks of other stages, whose arenas are laid out differently.
+/// All-to-alls use memory outside the arenas.
 std::vector<std::set<int>> collectiveArenas(const Plan &plan,
                                             const Stage &stage);
 

@@ -1,4 +1,4 @@
-//===- drawn_data.cpp - Data that is drawn, not read ----------------------===//
+//===- drawn_data.cpp - Random training data ------------------------------===//
 
 #include <algorithm>
 #include <stdexcept>
@@ -13,11 +13,11 @@ double DrawnData::count() {
   if (counted)
     return *counted;
   double number = 0.0;
-  for (int batch = 0; batch < microBatches; ++batch) {
-    Stream stream = Stream::ofData({seed, step, batch, 0}, kTargetsLabel);
-    for (std::int64_t i = 0; i < targets; ++i)
-      number += targetValue(stream, i, limit) >= 0 ? 1.0 : 0.0;
-  }
+  const Stream stream = Stream::ofData({seed, 0, 0, 0}, kTargetsLabel);
+  const std::int64_t begin = indexOf(0, targets),
+                     end = indexOf(microBatches, targets);
+  for (std::int64_t i = begin; i < end; ++i)
+    number += targetValue(stream, i, limit) >= 0 ? 1.0 : 0.0;
   counted = std::max(number, 1.0);
   return *counted;
 }
@@ -32,18 +32,28 @@ void DrawnData::fill(const Input &input, int microBatch, const TensorView &view,
       writeElement(view.type, out, i, count());
     return;
   }
-  Stream stream = Stream::ofData({seed, step, microBatch, 0}, input.label);
+  const Stream stream = Stream::ofData({seed, 0, 0, 0}, input.label);
+  std::int64_t elements = 1;
+  for (const Span &piece : view.pieces)
+    elements *= piece.global;
+  const std::int64_t begin = indexOf(microBatch, elements);
   forEachElement(view, [&](std::int64_t local, std::int64_t global) {
-    double value =
-        input.limit == 0 ? stream.normalAt(global)
+    const std::int64_t index = begin + global;
+    const double value =
+        input.limit == 0 ? stream.normalAt(index)
         : input.label == kTargetsLabel
-            ? targetValue(stream, global, input.limit)
-            : static_cast<double>(stream.integerAt(global, input.limit));
+            ? targetValue(stream, index, input.limit)
+            : static_cast<double>(stream.integerAt(index, input.limit));
     writeElement(view.type, out, local, value);
   });
 }
 
 DrawnData drawnDataOf(const Plan &plan, std::uint64_t seed, std::int64_t step) {
+  return drawnDataFrom(plan, seed, (step - 1) * plan.globalBatch);
+}
+
+DrawnData drawnDataFrom(const Plan &plan, std::uint64_t seed,
+                        std::int64_t firstSample) {
   std::int64_t whole = 0, limit = 0;
   for (const Stage &stage : plan.stages)
     for (const Program &program : stage.programs)
@@ -60,7 +70,9 @@ DrawnData drawnDataOf(const Plan &plan, std::uint64_t seed, std::int64_t step) {
           for (int axis : axes)
             whole *= plan.mesh[static_cast<std::size_t>(axis)].size;
       }
-  return {seed, step, plan.microBatches, whole, limit};
+  const std::int64_t samples =
+      std::max<std::int64_t>(plan.globalBatch / plan.microBatches, 1);
+  return {seed, firstSample, samples, plan.microBatches, whole, limit};
 }
 
 } // namespace mtplan::runtime

@@ -1,4 +1,4 @@
-//===- index_walk.h - All elements of a piece of a tensor -------*- C++ -*-===//
+//===- index_walk.h - Iterates over a shard of a tensor ---------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_EXECUTOR_INDEX_WALK_H
 #define MTPLAN_RUNTIME_EXECUTOR_INDEX_WALK_H
@@ -7,8 +7,8 @@
 
 namespace mtplan::runtime {
 
-/// Calls visit(local, global) for every element, row-major, with its index in
-/// the piece and in the whole tensor.
+/// Calls visit(local, global) for every element in row-major order, with its
+/// index in the shard and in the global tensor.
 template <typename Visit>
 void forEachElement(const TensorView &view, Visit visit) {
   const std::size_t rank = view.shape.size();

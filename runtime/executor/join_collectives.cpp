@@ -1,23 +1,23 @@
-//===- join_collectives.cpp - Collectives that are one --------------------===//
+//===- join_collectives.cpp - Grouped collectives -------------------------===//
 //
-// Where those of joint_collectives.h are one to their group.
+// Issues the collectives of joint_collectives.h as one grouped call, if the
+// communicator benefits.
 //
 //===----------------------------------------------------------------------===//
 
 #include <utility>
 
+#include "base/index.h"
 #include "runtime/executor/task.h"
 #include "runtime/plan/joint_collectives.h"
 
 namespace mtplan::runtime {
 
+using base::sized;
+
 namespace {
 
-std::size_t sized(std::int64_t number) {
-  return static_cast<std::size_t>(number);
-}
-
-/// The first of collectives that are joined, which makes all their calls.
+/// The first collective of a group, which makes all their calls.
 class AllCollectives : public RankExecutor::Task {
 public:
   AllCollectives(const ArenaMemory &theMemory, const Instruction &what,
@@ -40,7 +40,8 @@ private:
   const std::vector<std::unique_ptr<Task>> tasks;
 };
 
-/// One of the others. Its event comes later than need be, on the same stream.
+/// A later collective of a group. Its event is recorded later than necessary,
+/// on the same stream.
 class JoinedCollective : public RankExecutor::Task {
 public:
   using Task::Task;
@@ -53,7 +54,8 @@ public:
 
 } // namespace
 
-// An evaluation makes some calls and not others: one is of either.
+// An evaluation makes only some calls, so a group belongs to evaluations or to
+// training only.
 void RankExecutor::joinCollectives() {
   for (const JointCollectives &joint : jointCollectives(plan, own)) {
     const std::vector<bool> &wanted = reporting[sized(joint.program)];

@@ -1,27 +1,27 @@
-//===- join_products.cpp - Products that are one --------------------------===//
+//===- join_products.cpp - Batched products -------------------------------===//
 //
-// Where the backend has one for those of joint_products.h.
+// Runs the products of joint_products.h as one batched product, if the backend
+// has one.
 //
 //===----------------------------------------------------------------------===//
 
 #include <utility>
 
+#include "base/index.h"
 #include "runtime/executor/task.h"
 
 namespace mtplan::runtime {
 
+using base::sized;
+
 namespace {
 
-std::size_t sized(std::int64_t number) {
-  return static_cast<std::size_t>(number);
-}
-
-/// A product that is joined with others. The earliest of them runs all; events
-/// of the others then come later than need be, on the same stream.
+/// A product of a batch. The earliest one runs all; the events of the others
+/// are recorded later than necessary, on the same stream.
 class JoinedProduct : public RankExecutor::Task {
 public:
-  /// \param theAlone  does it without the others
-  /// \param theAll    does all of them; null: another does
+  /// \param theAlone  runs this product alone
+  /// \param theAll    runs the whole batch; null: another product does
   JoinedProduct(const ArenaMemory &theMemory, const Instruction &what,
                 std::unique_ptr<Task> theAlone, std::unique_ptr<Task> theAll)
       : Task(theMemory, what), alone(std::move(theAlone)),

@@ -1,30 +1,29 @@
-//===- join_updates.cpp - Updates that are one kernel ---------------------===//
+//===- join_updates.cpp - Multi-tensor updates ----------------------------===//
 //
-// Where the backend has one for those of joint_updates.h.
+// Runs the updates of joint_updates.h as one kernel, if the backend has one.
 //
 //===----------------------------------------------------------------------===//
 
 #include <map>
 #include <utility>
 
+#include "base/index.h"
 #include "runtime/executor/task.h"
 
 namespace mtplan::runtime {
 
+using base::sized;
+
 namespace {
 
-std::size_t sized(std::int64_t number) {
-  return static_cast<std::size_t>(number);
-}
-
-/// An instruction that is joined with others. The first of them runs all, of
-/// one copy or of all at the first; events of the others then come later than
-/// need be, on the same stream.
+/// An update among several. The first one runs all, for one layer, or for all
+/// layers at the first; the events of the others are recorded later than
+/// necessary, on the same stream.
 class JoinedTask : public RankExecutor::Task {
 public:
-  using Kernels = std::map<int, std::unique_ptr<Kernel>>; ///< by copy
+  using Kernels = std::map<int, std::unique_ptr<Kernel>>; ///< by layer
 
-  /// \param theAlone  does it without the others
+  /// \param theAlone  runs this update alone
   JoinedTask(const ArenaMemory &theMemory, const Instruction &what,
              std::unique_ptr<Task> theAlone, Kernels theKernels,
              const StepNumbers *theNumbers)

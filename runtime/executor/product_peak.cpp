@@ -1,4 +1,4 @@
-//===- product_peak.cpp - What products reach at best ---------------------===//
+//===- product_peak.cpp - Measures the peak rate of products --------------===//
 
 #include "runtime/executor/product_peak.h"
 
@@ -29,7 +29,7 @@ ElementType typeOfProducts(const Plan &plan) {
   return most;
 }
 
-/// Of two square matrices.
+/// A product of two square matrices.
 class Product {
 public:
   /// \throws std::runtime_error if there is no room
@@ -72,7 +72,7 @@ private:
   std::unique_ptr<Kernel> kernel;
 };
 
-/// Null if there is no room.
+/// Returns null if there is not enough memory.
 std::unique_ptr<Product> productOf(Backend &backend, ElementType type,
                                    std::int64_t size) {
   try {
@@ -107,13 +107,13 @@ double productPeak(const Plan &plan, World &world, Backend &backend,
   auto product = std::make_unique<Product>(backend, type, kSmallest);
   product->run(1);
   int runs = kRuns;
-  // To a device a small product is little more than its launch. Of the host's
-  // clock the launch and the wait are little beside many long runs.
+  // On a device a small product takes little more than its launch. Many long
+  // runs make launch and wait negligible on the host's clock.
   if (backend.queue().records()) {
     double one = 0.0;
     for (;;) {
       one = secondsOfOne(*product, now);
-      if (one >= kLong) // for which the host may be to blame
+      if (one >= kLong) // which may be due to the host
         one = std::min(one, secondsOfOne(*product, now));
       if (one >= kLong || product->size == kLargest)
         break;
@@ -126,13 +126,14 @@ double productPeak(const Plan &plan, World &world, Backend &backend,
     runs = static_cast<int>(
         std::clamp(kEnough / one, 2.0, static_cast<double>(kRunsOfDevice)));
   }
-  // From when all begin until all are done: ranks may share cores.
+  // Times from the start of all ranks to the end of all, because ranks may
+  // share cores.
   world.barrier("the peak of products");
   const double start = now();
   product->run(runs);
   double end = now();
   world.barrier("the end of the peak of products");
-  // A device is not slower for ranks elsewhere that are late.
+  // A device is not slowed by late ranks on other devices.
   if (!backend.queue().records())
     end = now();
   return runs * product->flops() / std::max(end - start, 1e-9);

@@ -1,4 +1,4 @@
-//===- product_peak.h - What products reach at best -------------*- C++ -*-===//
+//===- product_peak.h - Measures the peak rate of products ------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_EXECUTOR_PRODUCT_PEAK_H
 #define MTPLAN_RUNTIME_EXECUTOR_PRODUCT_PEAK_H
@@ -10,15 +10,15 @@
 
 namespace mtplan::runtime {
 
-/// Seconds since some moment.
+/// Returns seconds since an arbitrary moment.
 using SecondsNow = std::function<double()>;
 SecondsNow steadyNow();
 
-/// Flop/s of a rank in square products of the type of most of the plan's
-/// products, while all other ranks do the same. Every rank calls it. Cores take
-/// a product of 512 and some 10 ms. What is queued (a device) takes the
-/// smallest, from 512 on doubled up to 8192, whose run is a millisecond, or the
-/// largest that there is room for if that is less: some 0.2 s.
+/// Returns the flop/s of a rank in square products of the most frequent product
+/// type of the plan, while all other ranks do the same. Every rank calls it. On
+/// cores it measures products of size 512 for some 10 ms. On a device it uses
+/// the smallest size, from 512 doubled up to 8192, that takes a millisecond, or
+/// the largest that fits into memory: some 0.2 s.
 double productPeak(const Plan &plan, World &world, Backend &backend,
                    const SecondsNow &now = steadyNow());
 

@@ -1,4 +1,4 @@
-//===- rank_executor.cpp - One rank runs its part of a plan ---------------===//
+//===- rank_executor.cpp - Executes one rank's part of a plan -------------===//
 
 #include "runtime/executor/rank_executor.h"
 
@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "base/index.h"
 #include "runtime/backend/fixed_runs.h"
 #include "runtime/executor/collective_arenas.h"
 #include "runtime/executor/index_walk.h"
@@ -14,11 +15,9 @@
 
 namespace mtplan::runtime {
 
-namespace {
+using base::sized;
 
-std::size_t sized(std::int64_t number) {
-  return static_cast<std::size_t>(number);
-}
+namespace {
 
 std::size_t bytesOf(const TensorView &view) {
   return sized(view.elements() * runtime::bytesOf(view.type));
@@ -52,7 +51,7 @@ std::size_t reportsOf(const Stage &stage) {
   return sized(all);
 }
 
-// By program: the part of a step that it is scheduled in.
+// Returns, by program, the part of a step that it is scheduled in.
 std::vector<std::string> phasesOf(const Stage &stage) {
   std::vector<std::string> phases(stage.programs.size(), "forward");
   for (std::size_t p = 0; p < phases.size(); ++p)
@@ -95,9 +94,9 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
         groups.back() = carrier().group(group.name, ranks);
   }
   registerArenas();
-  everyone = world.everyone("all");
+  everyone = world.allRanks("all");
   if (carries)
-    everyoneThere = carries->everyone("norm");
+    everyoneThere = carries->allRanks("norm");
   for (const Stage &stage : plan.stages)
     for (const Program &program : stage.programs)
       for (const Instruction &instruction : program.instructions)
@@ -135,7 +134,7 @@ void RankExecutor::registerArenas() {
                                 own.arenas[sized(arena)].size);
 }
 
-// Of the norm of gradients.
+// Prepares the kernels of the gradient norm.
 void RankExecutor::prepareOwnKernels() {
   const TensorView sum{ElementType::f64, {2}, {}};
   clearSquares =
@@ -168,8 +167,8 @@ void RankExecutor::prepareOwnKernels() {
 
 RankExecutor::~RankExecutor() = default;
 
-// The weight and its master come of the same numbers, the master unrounded:
-// drawn once where both are the same piece.
+// The weight and its master are the same draws, the master unrounded. They are
+// drawn once if both are the same shard.
 void RankExecutor::initialise(const InitialValues &initial, int threads) {
   PieceFiller filler(backend.memory().staging(), threads);
   for (const Parameter &parameter : own.parameters)
@@ -229,8 +228,8 @@ double RankExecutor::flops() const {
   return all;
 }
 
-// What an evaluation needs of the programs: all of those that go forward, and
-// of those that reduce what reports are made of.
+// Finds the instructions that an evaluation needs: all of the forward pass, and
+// those that reduce the inputs of reports.
 void RankExecutor::findReporting() {
   const std::vector<std::string> phases = phasesOf(own);
   for (std::size_t p = 0; p < programs.size(); ++p)

@@ -1,14 +1,14 @@
-//===- rank_executor.h - One rank runs its part of a plan -------*- C++ -*-===//
+//===- rank_executor.h - Executes one rank's part of a plan -----*- C++ -*-===//
 //
-// Everything is looked up, prepared and allocated when the executor is made; a
+// Everything is looked up, prepared and allocated when the executor is made. A
 // step then queues the schedule, instruction by instruction, in the order of
-// the plan, on its streams. Where kernels run when they are called, that order
-// is one of those which streams and waits allow. Where a queue records, the
-// second step is recorded and later ones are replayed. Devices decide by
-// themselves whether and how a step updates, and go on; the host waits once a
-// step, for the reports and the norm, and decides the same. An update that the
-// host has a part in follows the host's decision and is queued anew every time:
-// the host waits for each thing that it works on.
+// the plan, on its streams. If kernels run when they are called, that order is
+// one that streams and waits allow. If a queue can record, the second step is
+// recorded and later ones are replayed. Devices decide by themselves whether
+// and how a step updates, and continue; the host waits once per step, for the
+// reports and the norm, and decides the same. An update with work for the host
+// follows the host's decision and is queued anew every time, because the host
+// waits for each gradient.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,52 +40,53 @@ namespace mtplan::runtime {
 
 struct TaskRun;
 
-/// Fills a piece of a copy of a parameter before training. Called by several
-/// threads at a time.
+/// Initialises a shard of one layer's parameter before training. Several
+/// threads call it at a time.
 using InitialValues =
     std::function<void(const Parameter &parameter, int copy,
                        const TensorView &piece, double *values)>;
 
-/// What an instruction of the rank's stage took in all steps so far that were
-/// timed.
+/// The time that an instruction of the rank's stage took in all timed steps so
+/// far.
 struct InstructionTime {
-  /// Null: the norm of gradients, of this rank's and, where devices decide, of
-  /// all; no program has it.
+  /// Null stands for the gradient norm, of this rank and, where devices decide,
+  /// of all ranks; no program contains it.
   const Instruction *instruction = nullptr;
   double seconds = 0.0;
 };
 
-/// What every rank knows of a step before it runs.
+/// The inputs of a step that every rank knows before it runs.
 struct StepInput {
   StepData *data = nullptr;
   std::uint64_t seed = 1;
   std::int64_t step = 1; ///< from 1
-  UpdateNumbers update;  ///< gradientFactor: unread where there is a rule
-  /// Of the loss, and so of all gradients; reports are without it.
+  UpdateNumbers update;  ///< gradientFactor is unread if there is a rule
+  /// Scales the loss, and so all gradients; reports are unscaled.
   double lossScale = 1.0;
-  /// Whether the streams of a device take turns, so that the time of each
-  /// instruction is its own: nothing overlaps, and nothing is recorded or
-  /// replayed. Where kernels run when they are called all steps are timed.
+  /// Whether the streams of a device take turns, so that each instruction is
+  /// timed alone: nothing overlaps, and nothing is recorded or replayed. If
+  /// kernels run when they are called, all steps are timed.
   bool isTimed = false;
-  /// Where to note when each instruction ran, of a timed step; null: nowhere.
+  /// Receives when each instruction of a timed step ran, unless it is null.
   std::vector<InstructionRun> *trace = nullptr;
-  /// Clip, loss scale, and what is done about a norm that is not finite: alike
+  /// Decides about clipping, loss scale and norms that are not finite, equally
   /// on all ranks. Null: every step updates.
   UpdateRule *rule = nullptr;
-  /// Called before the update: up to then parameters and moments are as the
-  /// step before left them. Null: nothing.
+  /// Is called before the update, unless it is empty. Until then parameters and
+  /// moments are those of the step before.
   std::function<void()> beforeUpdate;
 };
 
-/// What every rank knows after it.
+/// The outputs of a step that every rank knows.
 struct StepOutput {
-  std::map<std::string, double> reports; ///< of all stages; copies added up
-  double gradientNorm = 0.0;             ///< of all parameters, before the clip
+  std::map<std::string, double> reports; ///< of all stages; layers are summed
+  double gradientNorm = 0.0;             ///< of all parameters, before clipping
   bool skipped = false;                  ///< nothing was updated
 };
 
-/// How often each collective ran, by phase of the program it stands in
-/// ("forward", "backward", "update", as is what is overlapped), kind and group.
+/// Counts the calls of a collective, by the phase of its program ("forward",
+/// "backward", "update"; overlapped collectives belong to the phase of their
+/// program), kind and group.
 struct CollectiveCount {
   std::string phase, kind, group;
   bool operator==(const CollectiveCount &) const = default;
@@ -95,9 +96,8 @@ struct CollectiveCount {
   }
 };
 
-/// Seconds of all steps so far that were timed. Of `steps` what hosts say to
-/// each other of their norms, and what is between instructions, are in nothing
-/// else.
+/// Seconds of all timed steps so far. `steps` also includes the hosts' exchange
+/// of norms and the time between instructions.
 struct TimeSpent {
   double kernels = 0.0, collectives = 0.0, transfers = 0.0, data = 0.0,
          steps = 0.0;
@@ -105,50 +105,52 @@ struct TimeSpent {
 
 class RankExecutor {
 public:
-  /// All must outlive the executor; every rank of the plan makes one at the
-  /// same time. Throws std::runtime_error for what the backend or the world
-  /// cannot do.
+  /// All arguments must outlive the executor, and every rank of the plan makes
+  /// one at the same time. Throws std::runtime_error for what the backend or
+  /// the world cannot do.
   RankExecutor(const Plan &thePlan, World &theWorld, Backend &theBackend);
   ~RankExecutor();
 
-  /// \param threads  that draw, with the caller's, >= 1; no bit depends on it
+  /// \param threads  number of threads that draw, including the caller's, >= 1;
+  /// the bits do not depend on it
   void initialise(const InitialValues &initial, int threads = 1);
   StepOutput step(const StepInput &input);
-  /// The reports of a step that only goes forward. Nothing is dropped, and
-  /// nothing that training keeps from step to step is changed or counted.
+  /// Returns the reports of a forward pass without dropout. It changes and
+  /// counts nothing that training keeps from step to step.
   std::map<std::string, double> evaluate(const StepInput &input);
 
   const RankPlace &place() const { return where; }
   const Stage &stage() const { return own; }
-  /// The tensor of a copy and of micro-batch 0, as it was at the last settle().
-  /// From any thread.
+  /// Reads the tensor of a layer and of micro-batch 0 in the state of the last
+  /// settle(). May be called from any thread.
   void look(const Tensor &tensor, int copy,
             const std::function<void(const std::byte *)> &see) const;
-  /// Has a tensor changed, or a part of it. Not while a step is under way.
+  /// Changes a tensor, or a part of it. Not allowed during a step.
   void change(const Tensor &tensor, int copy,
               const std::function<void(std::byte *)> &fill);
-  /// Waits until all that was queued has happened. A step may return earlier.
+  /// Waits until all queued work is complete. A step may return earlier.
   void settle();
   const std::map<CollectiveCount, std::int64_t> &collectives() const {
     return counted;
   }
   TimeSpent timeSpent() const;
-  /// In the order of the stage's programs; then the norm of gradients.
+  /// Returns times in the order of the stage's programs, then that of the
+  /// gradient norm.
   std::vector<InstructionTime> instructionTimes() const;
-  /// Of the kernels of one step of this rank.
+  /// Returns the flops of the kernels of one step of this rank.
   double flops() const;
 
   class Task;
 
 private:
-  /// Part of a step that is queued alike every time.
+  /// A part of a step that is queued the same way every time.
   struct Part {
     int times = 0;
-    bool mayBeRecorded = true; ///< the host does nothing in it but queue
-    std::unique_ptr<RecordedCalls> calls; ///< null: none to repeat
-    /// What the calls are in, and gone before their marks are.
+    bool mayBeRecorded = true;            ///< the host only queues in it
+    std::unique_ptr<RecordedCalls> calls; ///< null: no calls to repeat
+    /// Contains the calls; destroyed before their marks.
     std::unique_ptr<Recording> recording;
-    std::map<CollectiveCount, std::int64_t> counts; ///< of one time
+    std::map<CollectiveCount, std::int64_t> counts; ///< of one execution
   };
 
   std::unique_ptr<Task> prepare(const Instruction &instruction,
@@ -156,13 +158,13 @@ private:
   KernelSpec specOf(const Instruction &instruction) const;
   void registerArenas();
   void prepareOwnKernels();
-  /// Kernels of the update that are one to the backend.
+  /// Finds updates that the backend runs as one kernel.
   void joinUpdates();
   void join(const JointUpdates &joint);
-  /// Products that are one to the backend.
+  /// Finds products that the backend runs as one.
   void joinProducts();
   void join(const JointProducts &joint);
-  /// Collectives that are one to their group.
+  /// Finds collectives that their group runs as one.
   void joinCollectives();
   void join(const JointCollectives &joint);
   void findReporting();
@@ -175,9 +177,9 @@ private:
            const std::vector<bool> *wanted);
   void runSchedule(const StepInput &input, bool reportsAlone);
   void runTimed(Task &task, const TaskRun &run, InstructionRun what);
-  /// Takes what the step is given, for what is queued or replayed next.
+  /// Stores the inputs of the step for what is queued or replayed next.
   void feed(const StepInput &input, bool drops);
-  /// Queued first: the step's numbers; nothing is reported yet.
+  /// Queued first: copies the step's numbers and clears the reports.
   void beginStep();
   void sumSquares();
   void decideThere();
@@ -190,19 +192,21 @@ private:
   RankPlace where;
   const Stage &own;
   ArenaMemory memory;
-  /// What kernels read, and what it is copied from before the step and before
-  /// its update, of which the host's kernels read the last itself.
+  /// The numbers that kernels read, and their sources, copied before the step
+  /// and before its update; the host's kernels read the last source directly.
   Allocation numbers, stepNumbers, updateNumbers;
-  Allocation squareSums, normOfOwn; ///< a LongSum each, the second the host's
-  Allocation allSquareSums;         ///< of all ranks
+  /// One LongSum each, the second on the host.
+  Allocation squareSums, normOfOwn;
+  Allocation allSquareSums; ///< of all ranks
   Results results;
-  std::unique_ptr<World> carries;                    ///< null: `world` does
-  std::vector<std::unique_ptr<Communicator>> groups; ///< null: not in it
+  std::unique_ptr<World> carries; ///< null: `world` transports
+  /// Null: this rank is not in it.
+  std::vector<std::unique_ptr<Communicator>> groups;
   std::unique_ptr<Communicator> everyone;
   std::unique_ptr<Communicator> everyoneThere; ///< on devices; null: none
   std::vector<std::vector<std::unique_ptr<Task>>> programs;
   std::vector<StreamOrder> orders; ///< by program
-  /// By program: what an evaluation runs of it.
+  /// By program: the instructions that an evaluation runs.
   std::vector<std::vector<bool>> reporting;
   std::unique_ptr<Kernel> clearSquares, squares;
   std::unique_ptr<Kernel> gradientFactor; ///< null: no device decides

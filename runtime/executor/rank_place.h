@@ -1,4 +1,4 @@
-//===- rank_place.h - Where a rank stands in a plan -------------*- C++ -*-===//
+//===- rank_place.h - The place of a rank in a plan -------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_EXECUTOR_RANK_PLACE_H
 #define MTPLAN_RUNTIME_EXECUTOR_RANK_PLACE_H
@@ -8,7 +8,7 @@
 
 namespace mtplan::runtime {
 
-/// A rank's stage, and its places along the axes of the mesh.
+/// A rank's stage, and its coordinates on the axes of the mesh.
 class RankPlace {
 public:
   /// Throws std::runtime_error if no stage has the rank.
@@ -17,9 +17,9 @@ public:
   int stage() const { return stageNumber; }
   int placeOn(int axis) const { return places[static_cast<std::size_t>(axis)]; }
   int ranksOn(int axis) const { return sizes[static_cast<std::size_t>(axis)]; }
-  /// The rank at the same place of another stage.
+  /// Returns the rank with the same coordinates in another stage.
   int rankOfStage(const Plan &plan, int stage) const;
-  /// What the rank has of the whole tensor.
+  /// Returns the rank's shard of the global tensor.
   TensorView viewOf(const Tensor &tensor) const;
 
 private:

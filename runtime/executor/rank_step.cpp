@@ -1,19 +1,18 @@
-//===- rank_step.cpp - A step of a rank -----------------------------------===//
+//===- rank_step.cpp - Executes a step of a rank --------------------------===//
 
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
 
+#include "base/index.h"
 #include "runtime/executor/task.h"
 
 namespace mtplan::runtime {
 
-namespace {
+using base::sized;
 
-std::size_t sized(std::int64_t number) {
-  return static_cast<std::size_t>(number);
-}
+namespace {
 
 double seconds() {
   using Clock = std::chrono::steady_clock;
@@ -29,8 +28,8 @@ StepNumbers numbersOf(const StepInput &input, bool drops) {
 
 } // namespace
 
-// Events are those of the whole program: what an evaluation leaves out keeps
-// its place.
+// Events are numbered over the whole program, even if an evaluation runs only
+// some of it.
 void RankExecutor::run(const ScheduleEntry &entry, const StepInput &input,
                        const std::vector<bool> *wanted) {
   const auto &tasks = programs[sized(entry.program)];
@@ -60,7 +59,7 @@ void RankExecutor::run(const ScheduleEntry &entry, const StepInput &input,
   }
 }
 
-// Up to the norm of gradients.
+// Runs everything up to the gradient norm.
 void RankExecutor::runSchedule(const StepInput &input, bool reportsAlone) {
   const auto runAll = [&](const std::vector<ScheduleEntry> &entries) {
     for (const ScheduleEntry &entry : entries)
@@ -84,8 +83,8 @@ void RankExecutor::runTimed(Task &task, const TaskRun &run,
   stepTimes->stop(task.seconds, &what);
 }
 
-// The first time finds everything cold, and may set things up that a recording
-// could not hold.
+// The first execution warms up, and may set things up that a recording could
+// not hold.
 void RankExecutor::queue(Part &part, const StepInput &input,
                          const std::function<void()> &work) {
   Queue &queue = backend.queue();
@@ -151,7 +150,7 @@ void RankExecutor::sumSquares() {
                                  sizeof(LongSum));
 }
 
-// What `agree` and the rule come to, on every device by itself: it need not
+// Does on every device what `agree` and the rule do, so that devices need not
 // wait for the hosts.
 void RankExecutor::decideThere() {
   constexpr std::int64_t kNumbers = sizeof(LongSum) / sizeof(double);
@@ -164,9 +163,9 @@ void RankExecutor::decideThere() {
   gradientFactor->run({&in, &out, numbers.as<const StepNumbers>()});
 }
 
-// The sum of squares of all gradients, and the reports, in one message. All
-// ranks of a stage report the same: the first speaks for it. Scales are powers
-// of two, as a rule: then reports are as without.
+// Reduces the sum of squares of all gradients and the reports, in one message.
+// All ranks of a stage report the same, so the first one counts. Scales are
+// usually powers of two, which leave the bits of reports unchanged.
 double RankExecutor::agree(StepOutput &output, const LongSum &norm,
                            double scale) {
   std::vector<double> mine{norm.sum, norm.lost};
@@ -214,8 +213,8 @@ StepOutput RankExecutor::step(const StepInput &input) {
       decideThere();
     stepTimes->stop(secondsOfNorm, nullptr);
   });
-  // What the device decides alone it goes on with, while the host hears of it.
-  // The first update finds everything cold, and may wait for devices itself.
+  // The device continues with its own decision while the host learns of it. The
+  // first update warms up, and may wait for devices itself.
   const bool isAhead =
       everyoneThere && update.mayBeRecorded && update.times > 0;
   if (isAhead) {

@@ -1,4 +1,4 @@
-//===- results.cpp - Numbers of a step that the host wants ----------------===//
+//===- results.cpp - Numbers of a step for the host -----------------------===//
 
 #include "runtime/executor/results.h"
 

@@ -1,4 +1,4 @@
-//===- results.h - Numbers of a step that the host wants --------*- C++ -*-===//
+//===- results.h - Numbers of a step for the host ---------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_EXECUTOR_RESULTS_H
 #define MTPLAN_RUNTIME_EXECUTOR_RESULTS_H
@@ -12,23 +12,23 @@
 
 namespace mtplan::runtime {
 
-/// Copied to the host in the order of the queue, and read there when that has
-/// been finished.
+/// Numbers are copied to the host in the order of the queue, and read when the
+/// queue has finished.
 class Results {
 public:
-  /// \param most  that are kept between two calls of clear()
+  /// \param most  limit of numbers between two calls of clear()
   Results(Memory &theMemory, std::size_t most)
       : memory(theMemory), places(theMemory.staging(), most * kPlace) {}
 
   void clear() { kept.clear(); }
-  /// One number of the backend's memory.
+  /// Copies one number of the backend's memory.
   void keep(const std::string &label, ElementType type, const void *number);
 
-  /// By label, added up in the order in which they were kept.
+  /// Returns sums by label, added in the order of keep().
   std::map<std::string, double> sums() const;
 
 private:
-  static constexpr std::size_t kPlace = 8; ///< bytes, of any type
+  static constexpr std::size_t kPlace = 8; ///< bytes, for any type
 
   struct Kept {
     std::string label;

@@ -1,4 +1,4 @@
-//===- sample_data.cpp - Samples as the inputs of a step ------------------===//
+//===- sample_data.cpp - Samples as inputs of a step ----------------------===//
 
 #include "runtime/executor/sample_data.h"
 

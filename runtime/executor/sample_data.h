@@ -1,4 +1,4 @@
-//===- sample_data.h - Samples as the inputs of a step ----------*- C++ -*-===//
+//===- sample_data.h - Samples as inputs of a step --------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_EXECUTOR_SAMPLE_DATA_H
 #define MTPLAN_RUNTIME_EXECUTOR_SAMPLE_DATA_H
@@ -10,8 +10,8 @@
 
 namespace mtplan::runtime {
 
-/// What was read for a step, all replicas' samples: micro-batch m of b samples
-/// has samples m b to (m + 1) b - 1 of it.
+/// The samples of a step, of all replicas: micro-batch m of b samples has
+/// samples m b to (m + 1) b - 1.
 class SampleData : public StepData {
 public:
   explicit SampleData(std::shared_ptr<const StepSamples> theSamples)
@@ -24,12 +24,12 @@ private:
   std::shared_ptr<const StepSamples> samples;
 };
 
-/// How a plan's inputs are made of samples, by their names and limits. Throws
-/// std::invalid_argument, which names the input, if it has one that no text
-/// gives.
+/// Returns how a plan's inputs are made of samples, by their names and limits.
+/// Throws std::invalid_argument with the name of an input that no text
+/// provides.
 Objective objectiveOf(const Plan &plan, std::uint64_t seed);
 
-/// Tokens that a plan's model knows; 0: it is not trained on tokens.
+/// Returns the vocabulary of a plan's model; 0 if it is not trained on tokens.
 std::int64_t vocabularyOf(const Plan &plan);
 
 } // namespace mtplan::runtime

@@ -1,4 +1,4 @@
-//===- step_times.cpp - What each part of a step took ---------------------===//
+//===- step_times.cpp - Times of the parts of a step ----------------------===//
 
 #include "runtime/executor/step_times.h"
 
@@ -75,9 +75,9 @@ void StepTimes::end() {
   on = false;
 }
 
-// A mark takes time, too: a microsecond of a GPU, of which a step has thousands
-// of instructions. Most of them follow each other at once, with nothing between
-// the mark that ends one and that with which the next begins.
+// A mark takes time, too: a microsecond on a GPU, and a step has thousands of
+// instructions. For most of them nothing lies between the mark that ends one
+// and the mark that begins the next, which measures that time.
 double StepTimes::secondsOfNothing() const {
   std::vector<double> gaps;
   for (std::size_t i = 1; i < parts.size(); ++i)

@@ -1,10 +1,10 @@
-//===- step_times.h - What each part of a step took -------------*- C++ -*-===//
+//===- step_times.h - Times of the parts of a step --------------*- C++ -*-===//
 //
-// By the clock of what runs it. A device's streams take turns for that, so that
-// nothing overlaps and the host need not wait for each: what a device is given
-// ahead of time begins when what was before it ends. Where the host is not
-// ahead, as with kernels shorter than it takes to queue them, a part's time is
-// the host's.
+// Uses the clock of the device that runs the parts. The streams of a device
+// take turns, so that nothing overlaps and the host need not wait for each
+// part: a part that is queued early begins when the one before it ends. If the
+// host is not ahead, as with kernels shorter than their launch, a part takes
+// the host's time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,45 +20,45 @@
 
 namespace mtplan::runtime {
 
-/// One run of an instruction of the rank's stage. Where a backend has several
-/// products, or updates, as one kernel, all of their time is that of the one
-/// that runs first, of updates its first copy's; the others take none.
+/// One run of an instruction of the rank's stage. If a backend runs several
+/// products or updates as one kernel, the earliest one (for updates, in the
+/// first layer) has the time of all, and the others have none.
 struct InstructionRun {
   std::int32_t program = 0, instruction = 0;
-  std::int32_t copy = 0; ///< within the segment
+  std::int32_t copy = 0; ///< layer within the segment
   std::int32_t microBatch = 0;
   double start = 0.0, end = 0.0; ///< seconds of this process's clock
 };
 
 class StepTimes {
 public:
-  /// So many parts at a time: then the host waits once. A mark of a device is
-  /// an object of its driver.
+  /// The host waits after this many parts, because each mark is an object of
+  /// the device's driver.
   static constexpr std::size_t kMost = 8192;
 
-  /// \param theQueue  outlives this
-  /// \param theTurn   an event of it that nobody else uses
+  /// \param theQueue  outlives this object
+  /// \param theTurn   an event of it that is used only here
   StepTimes(Queue &theQueue, int theTurn)
       : queue(theQueue), turn(theTurn), clock(theQueue.clock()) {}
 
-  /// Waits for all that was queued. Until the next time, parts are timed, or
-  /// nothing here does anything.
-  /// \param theTrace  also gets their runs; may be null
+  /// Waits for all queued work. Until the next call, parts are timed or
+  /// ignored.
+  /// \param theTrace  also receives their runs; may be null
   void begin(bool areTimed, std::vector<InstructionRun> *theTrace);
 
-  /// The selected stream has been `before`, and is now `to`: what it is given
-  /// from now on follows all that `before` has been given.
+  /// Changes the selected stream from `before` to `to`: later work follows
+  /// everything queued on `before`.
   void turnTo(int before, int to);
 
-  /// The part begins.
+  /// Begins a part.
   void start();
-  /// It ends, its seconds are to be added to `spent`, and `run`, if it is not
-  /// null, is what the trace says of it.
+  /// Ends the part and adds its seconds to `spent`. The trace describes it by
+  /// `run`, unless it is null.
   void stop(double &spent, const InstructionRun *run);
-  /// There was nothing to do.
+  /// Records a part without work.
   void pass(double &spent, const InstructionRun *run);
 
-  /// Waits, and adds up.
+  /// Waits, and adds up the times.
   void end();
 
 private:
@@ -71,7 +71,7 @@ private:
 
   void setZero();
   void add(double &spent, const InstructionRun *run, int to);
-  /// Between two marks that follow each other.
+  /// Returns the time between two consecutive marks.
   double secondsOfNothing() const;
   void collect();
 
@@ -81,7 +81,7 @@ private:
   bool on = false;
   std::vector<InstructionRun> *trace = nullptr;
   std::vector<Part> parts;
-  int from = 0;        ///< mark of what began last
+  int from = 0;        ///< mark of the current part
   int zero = 0;        ///< a mark
   double atZero = 0.0; ///< of this process's clock
 };

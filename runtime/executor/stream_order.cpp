@@ -1,4 +1,4 @@
-//===- stream_order.cpp - What a program's run says to a queue ------------===//
+//===- stream_order.cpp - Stream order of a program's run -----------------===//
 
 #include "runtime/executor/stream_order.h"
 
@@ -10,8 +10,8 @@
 
 namespace mtplan::runtime {
 
-// An event is numbered as the instruction that it ends; then come the ends of
-// streams, of which 0 is where a run begins.
+// An event has the number of the instruction that it ends; the ends of streams
+// follow, and stream 0's is where a run begins.
 StreamOrder::StreamOrder(const Stage &stage, const Program &program)
     : places(program.instructions.size()),
       instructions(static_cast<int>(places.size())) {
@@ -62,8 +62,8 @@ void StreamOrder::before(std::size_t i, Queue &queue) const {
     queue.wait(early);
   if (!places[i].isOnHost)
     return;
-  // Its own event says before it begins that all has happened which it follows,
-  // and after it, to others, that it has.
+  // The instruction's event is recorded before it, when everything it follows
+  // has happened, and after it, for instructions that follow it.
   queue.record(static_cast<int>(i));
   queue.await(static_cast<int>(i));
 }

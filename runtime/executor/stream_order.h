@@ -1,9 +1,9 @@
-//===- stream_order.h - What a program's run says to a queue ----*- C++ -*-===//
+//===- stream_order.h - Stream order of a program's run ---------*- C++ -*-===//
 //
-// Streams of a plan fork from stream 0 when a run begins and are joined by it
-// when the run ends, as plan.h asks of runs; those of which all is overlapped
-// when the schedule ends. Where the host computes it waits for what its
-// instruction follows.
+// The streams of a plan fork from stream 0 when a run begins, and stream 0
+// waits for them when the run ends, as plan.h requires; for streams with
+// nothing but overlapped instructions, when the schedule ends. If the host
+// computes, it waits for what its instruction follows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,19 +21,19 @@ class StreamOrder {
 public:
   StreamOrder(const Stage &stage, const Program &program);
 
-  /// Events that any program of the stage needs.
+  /// Returns the number of events that any program of the stage needs.
   static int eventsOf(const Stage &stage, int streams);
 
   int streamOf(std::size_t i) const { return places[i].stream; }
-  /// Whether the host computes in it.
+  /// Returns whether the host computes in the program.
   bool hasHost() const;
 
   void begin(Queue &queue) const;
-  /// Around instruction i.
+  /// Queue the waits and events around instruction i.
   void before(std::size_t i, Queue &queue) const;
   void after(std::size_t i, Queue &queue) const;
   void end(Queue &queue) const;
-  /// When the schedule ends.
+  /// Ends overlapped instructions at the end of the schedule.
   void endOverlap(Queue &queue) const { join(overlapped, queue); }
   bool overlaps() const { return !overlapped.empty(); }
 
@@ -49,8 +49,8 @@ private:
   };
   std::vector<Place> places;
   std::vector<int> others;     ///< streams beside 0
-  std::vector<int> joined;     ///< of those, the ones that runs to come follow
-  std::vector<int> overlapped; ///< and the others
+  std::vector<int> joined;     ///< those that later runs follow
+  std::vector<int> overlapped; ///< those that later runs do not follow
   int instructions = 0;
 };
 

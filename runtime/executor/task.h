@@ -7,7 +7,7 @@
 
 namespace mtplan::runtime {
 
-/// What changes from run to run.
+/// The arguments that change from run to run.
 struct TaskRun {
   const StepInput *input = nullptr;
   int firstCopy = 0; ///< of the program, in the model
@@ -19,17 +19,17 @@ public:
   Task(const ArenaMemory &theMemory, const Instruction &theInstruction)
       : memory(theMemory), instruction(theInstruction) {}
   virtual ~Task() = default;
-  /// Before a step: whatever the host gives to its runs.
+  /// Stores the host's inputs of all its runs, before a step.
   virtual void feed(const StepInput & /*input*/) {}
-  /// Queues it.
+  /// Queues the instruction.
   virtual void run(const TaskRun &run) = 0;
-  /// Whether this run is another's work, so that there is nothing to queue.
+  /// Returns whether another task does the work of this run.
   virtual bool isIdle(const TaskRun & /*run*/) const { return false; }
-  /// Where its time goes.
+  /// Returns the account of its time.
   virtual double TimeSpent::*account() const = 0;
   virtual double flops() const { return 0.0; }
 
-  double seconds = 0.0; ///< of all runs in steps that were timed
+  double seconds = 0.0; ///< of all runs in timed steps
 
 protected:
   const std::byte *input(std::size_t i, const TaskRun &run) const {
@@ -43,7 +43,7 @@ protected:
   const Instruction &instruction;
 };
 
-/// Runs `kernel` on the instruction's operands and results.
+/// Makes a task that runs `kernel` on the instruction's operands and results.
 std::unique_ptr<RankExecutor::Task> kernelTask(const ArenaMemory &memory,
                                                const Instruction &instruction,
                                                std::unique_ptr<Kernel> kernel,

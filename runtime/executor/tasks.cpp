@@ -1,8 +1,9 @@
-//===- tasks.cpp - What each kind of instruction does ---------------------===//
+//===- tasks.cpp - Tasks of every kind of instruction ---------------------===//
 
 #include <optional>
 #include <stdexcept>
 
+#include "base/index.h"
 #include "runtime/backend/element.h"
 #include "runtime/executor/task.h"
 #include "runtime/plan/instruction_side.h"
@@ -11,11 +12,9 @@
 
 namespace mtplan::runtime {
 
-namespace {
+using base::sized;
 
-std::size_t sized(std::int64_t number) {
-  return static_cast<std::size_t>(number);
-}
+namespace {
 
 std::int64_t product(const std::vector<std::int64_t> &shape, std::size_t from,
                      std::size_t to) {
@@ -56,7 +55,7 @@ private:
   std::vector<void *> outputs;
 };
 
-/// From the device's memory to the host's, or back.
+/// Copies from the device's memory to the host's, or back.
 class MoveTask : public Task {
 public:
   MoveTask(const ArenaMemory &theMemory, const Instruction &what,
@@ -134,7 +133,7 @@ public:
   }
 
 private:
-  // Between [rows][place][rest] of a tensor and [place][rows][rest].
+  // Rearranges [rows][place][rest] of a tensor to [place][rows][rest], or back.
   struct Rearrange {
     Rearrange(const Tensor &tensor, int dim, bool apart, int places,
               Backend &backend)
@@ -152,7 +151,7 @@ private:
     }
     void run(const void *from, void *to) { kernel->run({&from, &to}); }
 
-    Allocation room; ///< for the parted tensor
+    Allocation room; ///< for the rearranged tensor
     std::unique_ptr<Kernel> kernel;
   };
 
@@ -160,7 +159,7 @@ private:
   const Collective call;
   Pieces pieces;
   std::int64_t &count;
-  std::unique_ptr<Rearrange> packs, unpacks; ///< of allToAll
+  std::unique_ptr<Rearrange> packs, unpacks; ///< for allToAll
 };
 
 class TransferTask : public Task {
@@ -184,14 +183,14 @@ public:
 
 private:
   World &world;
-  const int rank; ///< the other one
+  const int rank; ///< the peer
   const Transfer transfer;
   std::int64_t bytes = 0;
   std::int64_t &count;
 };
 
-/// The host fills in what it sees when it is wanted; for a device it fills
-/// memory that copies go from, for all micro-batches before the step.
+/// Fills memory of the host when the input is needed. For a device it fills
+/// memory that is copied from, for all micro-batches before the step.
 class InputTask : public Task {
 public:
   InputTask(const ArenaMemory &theMemory, const Instruction &what,
@@ -220,7 +219,7 @@ private:
   void fill(const StepInput &input, int microBatch, std::byte *out) const {
     const auto &what = std::get<Input>(instruction.what);
     input.data->fill(what, microBatch, view, out);
-    // Losses are sums over this number: a part of it is a multiple of them.
+    // Losses are sums over this number, so scaling it scales the loss.
     if (what.label == kCountLabel && input.lossScale != 1.0)
       for (std::int64_t i = 0; i < view.elements(); ++i)
         writeElement(view.type, out, i,
@@ -229,7 +228,7 @@ private:
 
   TensorView view;
   Memory &near;
-  const std::int64_t bytes; ///< of a micro-batch
+  const std::int64_t bytes; ///< per micro-batch
   int batches = 0;
   std::optional<Allocation> staged;
 };

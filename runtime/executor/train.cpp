@@ -1,4 +1,4 @@
-//===- train.cpp - Many steps of a plan -----------------------------------===//
+//===- train.cpp - Trains many steps of a plan ----------------------------===//
 
 #include "runtime/executor/train.h"
 
@@ -45,7 +45,7 @@ public:
     }
   }
 
-  // Parameters and moments go with the rank: also when a step fails.
+  // Parameters and moments are destroyed with the rank, also when a step fails.
   ~Training() {
     if (beforeUpdate)
       beforeUpdate();
@@ -71,7 +71,7 @@ public:
     input.rule = &rule;
     input.beforeUpdate = beforeUpdate;
     input.lossScale = rule.lossScale();
-    // As in Megatron-LM a skipped step counts neither for moments nor for the
+    // As in Megatron-LM, a skipped step counts neither for moments nor for the
     // schedule.
     input.update = {learningRateAt(options.learningRate, updates + 1),
                     options.beta1,
@@ -142,7 +142,7 @@ public:
   }
 
 private:
-  // What a step that counts has left to the device is still to be counted.
+  // Adds the counted steps that are still queued on the device.
   void settle() {
     const double start = now();
     rank.settle();
@@ -150,16 +150,17 @@ private:
       times.seconds += now() - start;
   }
 
-  // Whether the step is one like all that follow: a device's second is
-  // recorded, or, if it is traced, the first after the one that is timed, and
-  // later ones are replayed.
+  // Returns whether the step is like all that follow: a device records the
+  // second step (or, if that is traced, the first after the timed one) and
+  // replays later ones.
   bool counts(std::int64_t number, bool isTimed) const {
     const std::int64_t cold = options.traceStep == started + 2 ? 1 : 0;
     return !isQueued || (number > timedStep() + cold && !isTimed);
   }
 
-  // Of a device that is given whole steps: the one after it has seen how they
-  // go. Where kernels run when they are called every step is timed.
+  // Returns the timed step of a device that replays whole steps: the first that
+  // follows a normal one. If kernels run when they are called, every step is
+  // timed.
   std::int64_t timedStep() const {
     constexpr std::int64_t kAfter = 3;
     return isQueued ? std::min(started + kAfter, options.steps) : 0;
@@ -183,7 +184,7 @@ private:
 
   double sumOfAll(double mine) {
     double sum = 0.0;
-    world.everyone("flops")->allReduce("flops of a step", &mine, &sum,
+    world.allRanks("flops")->allReduce("flops of a step", &mine, &sum,
                                        {ElementType::f64, 1, 1},
                                        Reduction::sum);
     return sum;
@@ -205,7 +206,7 @@ private:
     }
   }
 
-  // Steps weigh as much as they have targets.
+  // Steps are weighted by their number of targets.
   double validate() {
     double sum = 0.0, targets = 0.0;
     for (std::int64_t step = 1; step <= options.validationSteps; ++step) {
@@ -222,7 +223,7 @@ private:
   const TrainData &data;
   const std::function<void()> beforeUpdate;
   RankExecutor rank;
-  const bool isQueued; ///< steps are given to a device as a whole
+  const bool isQueued; ///< whole steps are queued on a device
   UpdateRule rule;
   const double flops;
   std::int64_t started = 0, done = 0; ///< steps, of this run and those before

@@ -1,4 +1,4 @@
-//===- module.cpp - Code in a file of its own -----------------------------===//
+//===- module.cpp - Loads optional code at run time -----------------------===//
 
 #include "runtime/modules/module.h"
 
@@ -7,7 +7,7 @@
 namespace mtplan::runtime {
 
 const void *moduleTable(const char *file, const char *entry) {
-  // Every name now: one that is missing would end the program later.
+  // Resolves every name now: a missing one would end the program later.
   void *const module = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   void *const found = module ? dlsym(module, entry) : nullptr;
   if (!found)

@@ -1,7 +1,8 @@
-//===- module.h - Code in a file of its own ---------------------*- C++ -*-===//
+//===- module.h - Loads optional code at run time ---------------*- C++ -*-===//
 //
-// What needs libraries that not every machine has is a file beside the program,
-// opened where it is needed: without them the rest of the program runs.
+// Code that needs libraries which not every machine has lies in a file beside
+// the program and is loaded when it is needed. Without these libraries the rest
+// of the program runs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,13 +13,13 @@
 
 namespace mtplan::runtime {
 
-/// Says which file is not there, the module's or one that it needs.
+/// Names the missing file: the module or a library that it needs.
 struct ModuleError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What the function `entry` of the module `file` returns: the module's table.
-/// It stays loaded.
+/// Returns the module's table, which the function `entry` of the module `file`
+/// returns. The module stays loaded.
 /// \throws ModuleError
 const void *moduleTable(const char *file, const char *entry);
 

@@ -1,4 +1,4 @@
-//===- arena_bytes.h - Where a tensor lies in its arena ---------*- C++ -*-===//
+//===- arena_bytes.h - The place of a tensor in its arena -------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_PLAN_ARENA_BYTES_H
 #define MTPLAN_RUNTIME_PLAN_ARENA_BYTES_H
@@ -19,8 +19,8 @@ struct ArenaBytes {
   }
 };
 
-/// The tensor of a copy and a micro-batch.
-/// \param stage  that checkPlan finds nothing wrong with
+/// Returns the bytes of the tensor for a layer and a micro-batch.
+/// \param stage  has passed checkPlan
 inline ArenaBytes arenaBytesOf(const Stage &stage, const Tensor &tensor,
                                int copy, int microBatch) {
   const Buffer &buffer = stage.buffers[indexed(tensor.buffer)];

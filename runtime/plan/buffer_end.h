@@ -1,4 +1,4 @@
-//===- buffer_end.h - Where a buffer ends -----------------------*- C++ -*-===//
+//===- buffer_end.h - The end of a buffer -----------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_PLAN_BUFFER_END_H
 #define MTPLAN_RUNTIME_PLAN_BUFFER_END_H
@@ -9,7 +9,8 @@
 
 namespace mtplan::runtime {
 
-/// Of its last entry and slot, in bytes of the arena.
+/// Returns one past the buffer's last byte in the arena, over all entries and
+/// slots.
 inline std::int64_t endOf(const Buffer &buffer) {
   return buffer.offset + (buffer.entries - 1) * buffer.entryStride +
          (buffer.slots - 1) * buffer.slotStride + buffer.size;

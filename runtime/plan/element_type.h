@@ -1,4 +1,4 @@
-//===- element_type.h - What tensors are made of ----------------*- C++ -*-===//
+//===- element_type.h - Element types ---------------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_PLAN_ELEMENT_TYPE_H
 #define MTPLAN_RUNTIME_PLAN_ELEMENT_TYPE_H
@@ -7,11 +7,12 @@
 
 namespace mtplan::runtime {
 
-inline constexpr std::int64_t kAlignment = 256; ///< bytes, of every offset
+/// Alignment of every offset, in bytes.
+inline constexpr std::int64_t kAlignment = 256;
 
 enum class ElementType { f64, f32, f16, bf16, i32 };
 
-/// Of one element.
+/// Returns the size of one element.
 constexpr std::int64_t bytesOf(ElementType type) {
   return type == ElementType::f64                               ? 8
          : type == ElementType::f32 || type == ElementType::i32 ? 4

@@ -1,4 +1,4 @@
-//===- faults.h - What a check found ----------------------------*- C++ -*-===//
+//===- faults.h - Errors found by a check -----------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_PLAN_FAULTS_H
 #define MTPLAN_RUNTIME_PLAN_FAULTS_H
@@ -18,12 +18,13 @@ inline std::string pointerPart(std::size_t part) {
   return '/' + std::to_string(part);
 }
 
-/// JSON pointer of a member of a plan: at("stages", 0, "buffers", 3).
+/// Returns the JSON pointer of a member of a plan: at("stages", 0, "buffers",
+/// 3).
 template <typename... Parts> std::string at(const Parts &...parts) {
   return (pointerPart(parts) + ...);
 }
 
-/// "[2, 6]"
+/// Formats a shape: "[2, 6]"
 std::string written(const std::vector<std::int64_t> &shape);
 
 class Faults {

@@ -1,7 +1,7 @@
-//===- first_term.h - With what a sum over micro-batches begins -*- C++ -*-===//
+//===- first_term.h - The first term of an accumulation ---------*- C++ -*-===//
 //
-// Of an `accumulate`, or what has it after it (`then`), the settings say in
-// which run its value is stored, whatever was there; in others it is added.
+// The settings of an `accumulate`, or of a kernel with it as fused consumer
+// (`then`), name the run in which its value is stored; other runs add to it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,21 +19,21 @@
 namespace mtplan::runtime {
 
 inline constexpr const char *kFirstTerm = "first_term"; ///< a micro-batch
-/// A copy of the segment, in the model, where all add to one sum.
+/// The layer, in the model, if all layers accumulate into one sum.
 inline constexpr const char *kFirstTermCopy = "first_term_copy";
 
 struct FirstTerm {
-  static constexpr std::int64_t kNone = -1; ///< of either: there is no such
+  static constexpr std::int64_t kNone = -1; ///< for either: there is none
   std::int64_t microBatch = kNone, copy = kNone;
 
-  /// \param theCopy  of the segment, in the model
+  /// \param theCopy  layer in the model
   bool isOf(std::int64_t theMicroBatch, std::int64_t theCopy) const {
     return theMicroBatch == microBatch && (copy == kNone || theCopy == copy);
   }
 };
 
-/// Whether an instruction adds to an output: `accumulate` to its only one, what
-/// has it after it to every second.
+/// Returns whether an instruction accumulates into an output: `accumulate` into
+/// its only one, a kernel with it as fused consumer into every second.
 inline bool addsTo(const Instruction &instruction, std::size_t output) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
   if (!call)
@@ -47,7 +47,7 @@ inline bool addsTo(const Instruction &instruction, std::size_t output) {
   return false;
 }
 
-/// Whether there is such an output.
+/// Returns whether there is such an output.
 inline bool addsUp(const Instruction &instruction) {
   for (std::size_t t = 0; t < instruction.outputs.size(); ++t)
     if (addsTo(instruction, t))

@@ -1,4 +1,4 @@
-//===- group_within.h - Whose business a group is ---------------*- C++ -*-===//
+//===- group_within.h - Whether a group belongs to a stage ------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_PLAN_GROUP_WITHIN_H
 #define MTPLAN_RUNTIME_PLAN_GROUP_WITHIN_H
@@ -9,8 +9,9 @@
 
 namespace mtplan::runtime {
 
-/// Whether a group's communicators that have ranks of the stage have no others.
-/// \param stage  whose ranks ascend
+/// Returns whether the communicators with ranks of the stage have no other
+/// ranks.
+/// \param stage  its ranks ascend
 inline bool isWithin(const Group &group, const Stage &stage) {
   const auto isHere = [&](int rank) {
     return std::ranges::binary_search(stage.ranks, rank);

@@ -1,4 +1,4 @@
-//===- index.h - What refers to something in a plan -------------*- C++ -*-===//
+//===- index.h - Indices of a plan ------------------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_PLAN_INDEX_H
 #define MTPLAN_RUNTIME_PLAN_INDEX_H
@@ -7,7 +7,7 @@
 
 namespace mtplan::runtime {
 
-/// Not negative, as checkRanges has seen.
+/// Converts an index that checkRanges has found not to be negative.
 inline std::size_t indexed(int index) {
   return static_cast<std::size_t>(index);
 }

@@ -1,7 +1,7 @@
-//===- instruction_class.h - What instructions are counted as ---*- C++ -*-===//
+//===- instruction_class.h - Classes of instructions in reports -*- C++ -*-===//
 //
-// The rows of the table in which what a step was to take stands beside what it
-// took: few, and the same on both sides.
+// The rows of the table that compares predicted and measured times: few, and
+// the same on both sides.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,16 +23,16 @@ inline constexpr char kProducts[] = "products", kAttention[] = "attention",
                       kOptimizer[] = "optimizer",
                       kMessages[] = "messages, waits", kRest[] = "rest";
 
-/// Of a kernel of this name, which is also an operator's.
+/// Returns the class of a kernel, which has the name of an operator.
 std::string_view classOfKernel(std::string_view kernel);
 
-/// "collectives tp" of group "tp"; of "pp 0 3" "collectives pp".
+/// Returns "collectives tp" for group "tp" and "collectives pp" for "pp 0 3".
 std::string classOfGroup(std::string_view group);
 
 std::string classOf(const Plan &plan, const Instruction &instruction);
 
-/// All that the instructions of a plan can be, and the norm of gradients, which
-/// is none, in the order of a table.
+/// Returns all classes that a plan's instructions can have, and that of the
+/// gradient norm, which is no instruction, in the order of the table.
 std::vector<std::string> classesOf(const Plan &plan);
 
 } // namespace mtplan::runtime

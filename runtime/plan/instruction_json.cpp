@@ -11,11 +11,14 @@
 
 namespace mtplan::runtime {
 
+using base::JsonMembers;
+using base::JsonNode;
+
 namespace {
 
-int readIndex(const Node &node) { return node.count(0, kMostIndex); }
+int readIndex(const JsonNode &node) { return node.count(0, kMostIndex); }
 
-Setting readSetting(const std::string &name, const Node &node) {
+Setting readSetting(const std::string &name, const JsonNode &node) {
   const auto &value = node.value();
   if (value.is_number_float())
     return {name, value.get<double>()};
@@ -26,26 +29,27 @@ Setting readSetting(const std::string &name, const Node &node) {
   node.mustBe("a whole number, a number with a point, or a string");
 }
 
-KernelCall readKernel(const MemberNodes &members) {
+KernelCall readKernel(const JsonMembers &members) {
   KernelCall call;
   call.kernel = members.need("kernel").text();
-  if (std::optional<Node> settings = members.find("settings")) {
+  if (std::optional<JsonNode> settings = members.find("settings")) {
     if (!settings->value().is_object())
       settings->mustBe("an object");
     for (const auto &[name, value] : settings->value().items())
-      call.settings.push_back(readSetting(name, Node(value, *settings, name)));
+      call.settings.push_back(
+          readSetting(name, JsonNode(value, *settings, name)));
   }
   return call;
 }
 
-Collective readCollective(const MemberNodes &members) {
+Collective readCollective(const JsonMembers &members) {
   Collective call;
   call.kind = static_cast<CollectiveKind>(
       members.need("collective").oneOf(kCollectiveKinds));
   call.group = members.index("group");
   // A member that this kind does not read would say what does not happen.
   auto reads = [&](std::string_view name, bool does) {
-    if (std::optional<Node> member = members.find(name); member && !does)
+    if (std::optional<JsonNode> member = members.find(name); member && !does)
       member->fail("is not read by " + std::string(wordOf(call.kind)) +
                    "; leave it out");
     return does;
@@ -60,16 +64,16 @@ Collective readCollective(const MemberNodes &members) {
   return call;
 }
 
-Transfer readTransfer(const MemberNodes &members) {
+Transfer readTransfer(const JsonMembers &members) {
   bool sends = members.has("send_to");
   return {sends, members.index(sends ? "send_to" : "receive_from"),
           members.index("channel")};
 }
 
-Input readInput(const MemberNodes &members) {
+Input readInput(const JsonMembers &members) {
   Input input;
   input.label = members.need("input").text();
-  input.dims = members.need("dims").list([](const Node &dim) {
+  input.dims = members.need("dims").list([](const JsonNode &dim) {
     return std::string(kInputDims[dim.oneOf(kInputDims)]);
   });
   if (members.has("limit"))
@@ -96,7 +100,7 @@ const std::vector<Kind> &kinds() {
   return kKinds;
 }
 
-const Kind &kindOf(const Node &node) {
+const Kind &kindOf(const JsonNode &node) {
   std::string all;
   const Kind *found = nullptr;
   for (const Kind &kind : kinds()) {
@@ -115,33 +119,33 @@ const Kind &kindOf(const Node &node) {
 
 } // namespace
 
-Tensor readTensor(const Node &node) {
+Tensor readTensor(const JsonNode &node) {
   static constexpr std::string_view kNames[] = {"buffer", "entry", "entry_step",
                                                 "type",   "shape", "split"};
-  MemberNodes members(node, kNames);
+  JsonMembers members(node, kNames);
   Tensor tensor;
   tensor.buffer = members.index("buffer");
   tensor.entry = members.index("entry", 0);
-  if (std::optional<Node> step = members.find("entry_step"))
+  if (std::optional<JsonNode> step = members.find("entry_step"))
     tensor.entryStep = step->count(-kMostCopies, kMostCopies);
   tensor.type =
       static_cast<ElementType>(members.need("type").oneOf(kElementTypes));
   tensor.shape = members.need("shape").list(
-      [](const Node &size) { return size.integer(1, kMostElements); });
-  if (std::optional<Node> split = members.find("split"))
+      [](const JsonNode &size) { return size.integer(1, kMostElements); });
+  if (std::optional<JsonNode> split = members.find("split"))
     tensor.split =
-        split->list([](const Node &dim) { return dim.list(readIndex); });
+        split->list([](const JsonNode &dim) { return dim.list(readIndex); });
   return tensor;
 }
 
-Instruction readInstruction(const Node &node) {
+Instruction readInstruction(const JsonNode &node) {
   if (!node.value().is_object())
     node.mustBe("an object");
   const Kind &kind = kindOf(node);
   std::vector<std::string_view> names = {"label",  "inputs", "outputs",
                                          "stream", "waits",  kind.key};
   names.insert(names.end(), kind.others.begin(), kind.others.end());
-  MemberNodes members(node, names);
+  JsonMembers members(node, names);
 
   Instruction made;
   made.label = members.need("label").text();
@@ -155,14 +159,14 @@ Instruction readInstruction(const Node &node) {
     made.what = Report{members.need("report").text()};
   else
     made.what = readTransfer(members);
-  if (std::optional<Node> inputs = members.find("inputs"))
+  if (std::optional<JsonNode> inputs = members.find("inputs"))
     made.inputs = inputs->list(readTensor);
-  if (std::optional<Node> outputs = members.find("outputs"))
+  if (std::optional<JsonNode> outputs = members.find("outputs"))
     made.outputs = outputs->list(readTensor);
   made.stream = members.index("stream");
-  if (std::optional<Node> waits = members.find("waits"))
+  if (std::optional<JsonNode> waits = members.find("waits"))
     made.waits = waits->list(readIndex);
-  if (std::optional<Node> overlapped = members.find("overlapped"))
+  if (std::optional<JsonNode> overlapped = members.find("overlapped"))
     made.overlapped = overlapped->boolean();
   return made;
 }

@@ -1,16 +1,17 @@
-//===- instruction_json.h - Reads what a rank does --------------*- C++ -*-===//
+//===- instruction_json.h - Reads instructions ------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_PLAN_INSTRUCTION_JSON_H
 #define MTPLAN_RUNTIME_PLAN_INSTRUCTION_JSON_H
 
-#include "runtime/plan/node_json.h"
+#include "base/json_node.h"
+#include "base/json_text.h"
 #include "runtime/plan/plan.h"
 
 namespace mtplan::runtime {
 
-/// \throws PlanError, as does readInstruction
-Tensor readTensor(const Node &node);
-Instruction readInstruction(const Node &node);
+/// \throws base::JsonError, as does readInstruction
+Tensor readTensor(const base::JsonNode &node);
+Instruction readInstruction(const base::JsonNode &node);
 
 } // namespace mtplan::runtime
 

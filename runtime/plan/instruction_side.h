@@ -1,8 +1,8 @@
-//===- instruction_side.h - Where an instruction works ----------*- C++ -*-===//
+//===- instruction_side.h - Whether host or device executes -----*- C++ -*-===//
 //
 // Arenas of class `host` lie in the host's memory, all others in the device's.
-// An instruction works where its operands lie; a copy may lead from one to the
-// other. On CPU ranks both are one.
+// The side with an instruction's operands executes it; a copy may move data
+// between the two. On CPU ranks both are one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,9 +18,9 @@ namespace mtplan::runtime {
 enum class Side : std::uint8_t {
   device,
   host,
-  down,  ///< copies what the device has to the host
-  up,    ///< copies what the host has to the device
-  mixed, ///< none of these: it can work nowhere
+  down,  ///< copies from the device to the host
+  up,    ///< copies from the host to the device
+  mixed, ///< none of these, and therefore invalid
 };
 
 bool isOnHost(const Stage &stage, const Tensor &tensor);

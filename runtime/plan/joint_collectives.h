@@ -1,8 +1,7 @@
-//===- joint_collectives.h - Collectives that may be one --------*- C++ -*-===//
+//===- joint_collectives.h - Collectives that may be grouped ----*- C++ -*-===//
 //
-// A layer has a dozen parameters, most of them small, and what ranks say to
-// each other of one takes them less time than to begin to. A library makes what
-// it is told at once one launch.
+// A layer has a dozen parameters, most of them small, whose collectives take
+// less time than their launch. A library can launch several calls as one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,18 +15,19 @@
 
 namespace mtplan::runtime {
 
-/// Collectives of one group that follow each other on a stream and in their
-/// program and wait for nothing between them: all may begin when the first
-/// does. All-to-alls, which ranks make of messages, are not among them.
+/// Collectives of one group that are consecutive on a stream and in their
+/// program, without a wait between them: all may begin when the first does.
+/// All-to-alls, which ranks compose of messages, are excluded.
 struct JointCollectives {
   int program = 0;                ///< of Stage::programs
   std::size_t first = 0, end = 0; ///< instructions of it
 };
 
-/// In the order of the stage's programs. There are at least two in each, of
-/// which none writes what another reads or writes, in any run of the program.
-/// None is of a group that ranks of other stages are in, nor longer than 64.
-/// \param stage  of the plan, which checkPlan finds nothing wrong with
+/// Returns groups in the order of the stage's programs. Each has at least two
+/// collectives, none of which writes what another reads or writes, in any run
+/// of the program. No group includes ranks of other stages or more than 64
+/// calls.
+/// \param stage  of the plan, has passed checkPlan
 std::vector<JointCollectives> jointCollectives(const Plan &plan,
                                                const Stage &stage);
 

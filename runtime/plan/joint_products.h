@@ -1,9 +1,9 @@
-//===- joint_products.h - Products that may be one --------------*- C++ -*-===//
+//===- joint_products.h - Products that may be batched ----------*- C++ -*-===//
 //
-// The products of attention that make queries, keys and values of the same
-// activations, and those that make the gradients of their weights, are too
-// small each to fill a device. Where they lie evenly apart in memory a library
-// has them as one product of several matrices.
+// The products of attention that compute queries, keys and values from one
+// input, and those that compute the gradients of their weights, are too small
+// to fill a device. If their operands lie at even distances in memory, a
+// library runs them as one batched product.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,24 +18,24 @@
 
 namespace mtplan::runtime {
 
-/// Einsums of one kind on one stream, of which nothing but where their tensors
-/// lie differs: one operand is the same, the others and all results lie evenly
-/// apart, in every run of the program alike. All may run when the earliest
-/// does.
+/// Einsums of one kind on one stream that differ only in the places of their
+/// tensors: one operand is the same, and the others and all results lie at even
+/// distances, equally in every run of the program. All may run when the
+/// earliest does.
 struct JointProducts {
   int program = 0; ///< of Stage::programs
-  /// Of the program, in the order in which they lie; at least two.
+  /// Indices in the program, in the order of memory; at least two.
   std::vector<std::size_t> instructions;
-  /// Bytes to the next one's. What only a kernel that follows at once takes up
-  /// has 0: it is not written.
+  /// Bytes to the next one's. A value that only a fused consumer reads has 0:
+  /// it is not written.
   std::vector<std::int64_t> inputs, outputs;
 
   std::size_t earliest() const;
 };
 
-/// Of programs that go forward or backward, in the order of the plan; no
-/// instruction is in two.
-/// \param stage  that checkPlan finds nothing wrong with
+/// Returns batches of forward and backward programs, in the order of the plan;
+/// no instruction is in two.
+/// \param stage  has passed checkPlan
 std::vector<JointProducts> jointProducts(const Stage &stage);
 
 } // namespace mtplan::runtime

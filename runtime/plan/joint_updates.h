@@ -1,7 +1,7 @@
 //===- joint_updates.h - Updates that may be one kernel ---------*- C++ -*-===//
 //
-// A layer has a dozen parameters, most of them small, and what updates one
-// takes a device less time than to begin it.
+// A layer has a dozen parameters, most of them small, whose updates take a
+// device less time than their launch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,18 +15,18 @@
 
 namespace mtplan::runtime {
 
-/// Kernels of one kind that follow each other on a stream of the device and
-/// wait for nothing between them, in a program that a step runs by one entry.
+/// Kernels of one kind that are consecutive on a stream of the device, without
+/// a wait between them, in a program that a step runs by one entry.
 struct JointUpdates {
   std::size_t entry = 0;          ///< of Stage::apply
   std::size_t first = 0, end = 0; ///< instructions of its program
-  /// Nothing else is in the program: those of all its copies are one.
+  /// Nothing else is in the program: the kernels of all layers may be one.
   bool ofAllCopies = false;
 };
 
-/// In the order of the plan. There are at least two kernels in each, of which
-/// none writes what another reads or writes.
-/// \param stage  that checkPlan finds nothing wrong with
+/// Returns sets in the order of the plan. Each has at least two kernels, none
+/// of which writes what another reads or writes.
+/// \param stage  has passed checkPlan
 std::vector<JointUpdates> jointUpdates(const Stage &stage);
 
 } // namespace mtplan::runtime

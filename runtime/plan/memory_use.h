@@ -1,4 +1,4 @@
-//===- memory_use.h - What a stage's buffers take ---------------*- C++ -*-===//
+//===- memory_use.h - Bytes in a stage's buffers ----------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_PLAN_MEMORY_USE_H
 #define MTPLAN_RUNTIME_PLAN_MEMORY_USE_H
@@ -10,9 +10,8 @@
 
 namespace mtplan::runtime {
 
-/// Bytes of each memory class that lie in some buffer: an arena without what is
-/// left out between buffers for the sake of alignment.
-/// O(n log n) in entries and slots of all buffers.
+/// Returns the bytes of each memory class that lie in some buffer: an arena
+/// without alignment gaps. O(n log n) in entries and slots of all buffers.
 std::map<MemoryClass, std::int64_t> bytesInBuffers(const Stage &stage);
 
 } // namespace mtplan::runtime

@@ -1,7 +1,7 @@
-//===- placement.h - Which pieces of a stage's memory overlap ---*- C++ -*-===//
+//===- placement.h - Overlap of buffers in memory ---------------*- C++ -*-===//
 //
-// A piece is one entry of a buffer in one slot. Pieces of a stage are numbered
-// by buffer, then entry, then slot.
+// A piece is one entry of a buffer in one slot. The pieces of a stage are
+// numbered by buffer, then entry, then slot.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,21 +18,23 @@ namespace mtplan::runtime {
 
 class Placement {
 public:
-  /// Notes buffers that leave their arena, overlap themselves, or overlap what
-  /// is kept over steps.
+  /// Reports buffers that exceed their arena, overlap themselves, or overlap
+  /// memory that is kept over steps.
   Placement(const Stage &placed, std::size_t number, Faults &list);
 
-  /// Whether a piece is known for everything: else do not ask further.
+  /// Returns whether every piece is known; otherwise the other members must not
+  /// be used.
   bool complete() const { return whole; }
   std::size_t pieces() const { return owners.size(); }
-  /// Of entry `entry`, which is at least 0, for a micro-batch.
+  /// Returns the piece of entry `entry`, which is at least 0, for a
+  /// micro-batch.
   std::size_t pieceOf(int buffer, std::int64_t entry, int microBatch) const;
   int bufferOf(std::size_t piece) const { return owners[piece]; }
-  /// Pieces of other buffers that have bytes of this one.
+  /// Returns the pieces of other buffers that share bytes with this one.
   const std::vector<std::size_t> &overlaps(std::size_t piece) const {
     return others[piece];
   }
-  /// Whether the buffer's bytes have one meaning throughout all steps.
+  /// Returns whether the buffer's bytes keep one meaning throughout all steps.
   bool keeps(int buffer) const { return kept[indexed(buffer)]; }
 
 private:
@@ -54,7 +56,7 @@ private:
   std::vector<std::vector<std::size_t>> others;
   std::vector<std::vector<Interval>> byArena;
   std::size_t pairs = 0;
-  std::set<std::pair<int, int>> told; ///< buffers that were noted
+  std::set<std::pair<int, int>> told; ///< buffers that were reported
 };
 
 } // namespace mtplan::runtime

@@ -1,8 +1,7 @@
-//===- plan_limits.h - How large the numbers of a plan may be ---*- C++ -*-===//
+//===- plan_limits.h - Limits of the numbers in a plan ----------*- C++ -*-===//
 //
-// Far above any machine of today, and low enough that none of the sums and
-// products that a check takes leaves 64 bits, and that a check which walks what
-// they count ends.
+// The limits are far above any machine of today, and low enough that no sum or
+// product of a check exceeds 64 bits and that every check ends.
 //
 //===----------------------------------------------------------------------===//
 

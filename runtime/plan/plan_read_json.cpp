@@ -2,50 +2,53 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_node.h"
+#include "base/json_text.h"
 #include "runtime/plan/instruction_json.h"
-#include "runtime/plan/node_json.h"
 #include "runtime/plan/plan_json.h"
 #include "runtime/plan/plan_limits.h"
 #include "runtime/plan/plan_words.h"
 
 namespace mtplan::runtime {
 
-using Names = std::span<const std::string_view>;
+using base::JsonMembers;
+using base::JsonNode;
 
 namespace {
 
-std::string readText(const Node &node) { return node.text(); }
+std::string readText(const JsonNode &node) { return node.text(); }
 
-int readRank(const Node &node) { return node.count(0, kMostRanks - 1); }
+int readRank(const JsonNode &node) { return node.count(0, kMostRanks - 1); }
 
-int readIndex(const Node &node) { return node.count(0, kMostIndex); }
+int readIndex(const JsonNode &node) { return node.count(0, kMostIndex); }
 
-Axis readAxis(const Node &node) {
+Axis readAxis(const JsonNode &node) {
   static constexpr std::string_view kNames[] = {"name", "size"};
-  MemberNodes members(node, kNames);
+  JsonMembers members(node, kNames);
   return {members.need("name").text(), members.count("size", kMostRanks)};
 }
 
-Group readGroup(const Node &node) {
+Group readGroup(const JsonNode &node) {
   static constexpr std::string_view kNames[] = {"name", "communicators"};
-  MemberNodes members(node, kNames);
+  JsonMembers members(node, kNames);
   Group group;
   group.name = members.need("name").text();
-  group.communicators = members.need("communicators").list([](const Node &one) {
-    return one.list(readRank);
-  });
+  group.communicators =
+      members.need("communicators").list([](const JsonNode &one) {
+        return one.list(readRank);
+      });
   return group;
 }
 
-Arena readArena(const Node &node) {
+Arena readArena(const JsonNode &node) {
   static constexpr std::string_view kNames[] = {"class", "size"};
-  MemberNodes members(node, kNames);
+  JsonMembers members(node, kNames);
   return {static_cast<MemoryClass>(members.need("class").oneOf(kMemoryClasses)),
           members.integer("size", 0, kMostBytes)};
 }
 
-std::int64_t readOffset(const MemberNodes &members, std::string_view name) {
-  std::optional<Node> member = members.find(name);
+std::int64_t readOffset(const JsonMembers &members, std::string_view name) {
+  std::optional<JsonNode> member = members.find(name);
   if (!member)
     return 0;
   std::int64_t bytes = member->integer(0, kMostBytes);
@@ -56,11 +59,11 @@ std::int64_t readOffset(const MemberNodes &members, std::string_view name) {
   return bytes;
 }
 
-Buffer readBuffer(const Node &node) {
+Buffer readBuffer(const JsonNode &node) {
   static constexpr std::string_view kNames[] = {
       "name",    "arena",        "offset", "size",
       "entries", "entry_stride", "slots",  "slot_stride"};
-  MemberNodes members(node, kNames);
+  JsonMembers members(node, kNames);
   Buffer buffer;
   buffer.name = members.need("name").text();
   buffer.arena = members.index("arena");
@@ -74,7 +77,7 @@ Buffer readBuffer(const Node &node) {
   return buffer;
 }
 
-Parameter readParameter(const Node &node) {
+Parameter readParameter(const JsonNode &node) {
   static constexpr std::string_view kNames[] = {"label",
                                                 "init",
                                                 "first_copy",
@@ -87,7 +90,7 @@ Parameter readParameter(const Node &node) {
                                                 "alike",
                                                 "counted_elsewhere",
                                                 "unpadded"};
-  MemberNodes members(node, kNames);
+  JsonMembers members(node, kNames);
   Parameter parameter;
   parameter.label = members.need("label").text();
   parameter.init = kInits[members.need("init").oneOf(kInits)];
@@ -95,24 +98,24 @@ Parameter readParameter(const Node &node) {
   parameter.copies = members.count("copies", kMostCopies, 1);
   parameter.value = readTensor(members.need("value"));
   parameter.gradient = readTensor(members.need("gradient"));
-  if (std::optional<Node> master = members.find("master"))
+  if (std::optional<JsonNode> master = members.find("master"))
     parameter.master = readTensor(*master);
   parameter.firstMoment = readTensor(members.need("first_moment"));
   parameter.secondMoment = readTensor(members.need("second_moment"));
-  if (std::optional<Node> alike = members.find("alike"))
+  if (std::optional<JsonNode> alike = members.find("alike"))
     parameter.alike = alike->list(readIndex);
-  if (std::optional<Node> counted = members.find("counted_elsewhere"))
+  if (std::optional<JsonNode> counted = members.find("counted_elsewhere"))
     parameter.countedElsewhere = counted->boolean();
-  if (std::optional<Node> unpadded = members.find("unpadded"))
+  if (std::optional<JsonNode> unpadded = members.find("unpadded"))
     parameter.unpadded = unpadded->list(
-        [](const Node &size) { return size.integer(1, kMostElements); });
+        [](const JsonNode &size) { return size.integer(1, kMostElements); });
   return parameter;
 }
 
-Program readProgram(const Node &node) {
+Program readProgram(const JsonNode &node) {
   static constexpr std::string_view kNames[] = {"name", "first_copy",
                                                 "instructions"};
-  MemberNodes members(node, kNames);
+  JsonMembers members(node, kNames);
   Program program;
   program.name = members.need("name").text();
   program.firstCopy = members.index("first_copy", 0);
@@ -120,7 +123,7 @@ Program readProgram(const Node &node) {
   return program;
 }
 
-ScheduleEntry readEntry(const Node &node) {
+ScheduleEntry readEntry(const JsonNode &node) {
   std::size_t size = node.size();
   if (size < 2 || size > 5)
     node.fail("must have 2 to 5 numbers, [program, micro-batch, first, count, "
@@ -140,11 +143,11 @@ ScheduleEntry readEntry(const Node &node) {
   return entry;
 }
 
-Stage readStage(const Node &node) {
+Stage readStage(const JsonNode &node) {
   static constexpr std::string_view kNames[] = {
       "ranks",    "arenas",   "buffers", "parameters",
       "programs", "schedule", "reduce",  "apply"};
-  MemberNodes members(node, kNames);
+  JsonMembers members(node, kNames);
   Stage stage;
   stage.ranks = members.need("ranks").list(readRank);
   stage.arenas = members.need("arenas").list(readArena);
@@ -157,7 +160,7 @@ Stage readStage(const Node &node) {
   return stage;
 }
 
-Plan readPlan(const Node &node) {
+Plan readPlan(const JsonNode &node) {
   static constexpr std::string_view kNames[] = {
       "version",  "model",   "ranks",         "mesh",
       "groups",   "streams", "micro_batches", "global_batch",
@@ -166,7 +169,7 @@ Plan readPlan(const Node &node) {
   if (!node.value().is_object())
     node.mustBe("an object");
   if (auto found = node.value().find("version"); found != node.value().end()) {
-    Node version(*found, node, "version");
+    JsonNode version(*found, node, "version");
     if (std::int64_t given = version.integer(0, kMostIndex);
         given != kPlanVersion)
       version.fail("is " + std::to_string(given) +
@@ -176,7 +179,7 @@ Plan readPlan(const Node &node) {
     throw PlanError("is no plan: it has neither a version nor stages; `mtplan "
                     "MODEL -o FOLDER` writes one");
   }
-  MemberNodes members(node, kNames);
+  JsonMembers members(node, kNames);
   Plan plan;
   plan.version = members.index("version");
   plan.model = members.need("model").text();
@@ -195,8 +198,14 @@ Plan readPlan(const Node &node) {
 } // namespace
 
 Plan parsePlan(const std::string &text) {
-  const nlohmann::ordered_json root = parseStrictly(text);
-  return readPlan(Node(root));
+  // No plan comes near these limits.
+  constexpr base::JsonLimits kLimits = {.depth = 32, .members = 256};
+  try {
+    const base::Json root = base::parseJson(text, kLimits);
+    return readPlan(JsonNode(root));
+  } catch (const base::JsonError &error) {
+    throw PlanError(error.what());
+  }
 }
 
 } // namespace mtplan::runtime

@@ -1,6 +1,7 @@
-//===- plan_words.h - What enumerations are called in a plan ----*- C++ -*-===//
+//===- plan_words.h - Names of enumerators in a plan ------------*- C++ -*-===//
 //
-// In the order of the enumerators, for both directions and for messages.
+// Names are in the order of the enumerators, for both directions and for
+// messages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +41,8 @@ constexpr std::string_view wordOf(Reduction reduction) {
   return kReductions[static_cast<std::size_t>(reduction)];
 }
 
-/// Whether a call of this kind reads Collective::reduction, and so on.
+/// Returns whether a call of this kind reads Collective::reduction; likewise
+/// the following functions.
 constexpr bool reduces(CollectiveKind kind) {
   return kind == CollectiveKind::allReduce ||
          kind == CollectiveKind::reduceScatter;

@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runtime/plan/node_json.h"
+#include "base/json_pointer.h"
 #include "runtime/plan/plan_json.h"
 #include "runtime/plan/plan_words.h"
 
@@ -124,7 +124,7 @@ std::string setting(const Setting &setting) {
            std::visit([](const auto &value) { return written(value); },
                       setting.value);
   } catch (Fault &fault) {
-    fault.pointer.insert(0, "/" + pointerToken(setting.name));
+    fault.pointer.insert(0, "/" + base::pointerToken(setting.name));
     throw;
   }
 }

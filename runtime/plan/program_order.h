@@ -30,7 +30,8 @@ public:
     }
   }
 
-  /// Whether `late` starts after `early`, an earlier instruction, has ended.
+  /// Returns whether `late` starts after `early`, an earlier instruction, has
+  /// ended.
   bool follows(std::size_t late, std::size_t early) const {
     return last[late * streams + streamOf[early]] >= static_cast<int>(early);
   }
@@ -46,7 +47,8 @@ private:
 
   std::size_t streams;
   std::vector<std::size_t> streamOf;
-  /// By instruction and stream, the last of that stream that it follows.
+  /// By instruction and stream, the last instruction of that stream that it
+  /// follows.
   std::vector<int> last;
 };
 

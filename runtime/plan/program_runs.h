@@ -17,8 +17,9 @@ struct ProgramRun {
   }
 };
 
-/// Without those that have all tensors where another of them has.
-/// \param stage  that checkPlan finds nothing wrong with
+/// Returns the runs without those whose tensors all lie where another run has
+/// them.
+/// \param stage  has passed checkPlan
 std::vector<ProgramRun> runsOf(const Stage &stage, int program);
 
 } // namespace mtplan::runtime

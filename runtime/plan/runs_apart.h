@@ -1,4 +1,4 @@
-//===- runs_apart.h - Instructions that need no order -----------*- C++ -*-===//
+//===- runs_apart.h - Instructions that are independent ---------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_PLAN_RUNS_APART_H
 #define MTPLAN_RUNTIME_PLAN_RUNS_APART_H
@@ -10,19 +10,19 @@
 
 namespace mtplan::runtime {
 
-/// Runs of instructions that are to be begun as one.
+/// Runs of instructions that are to start together.
 class RunsApart {
 public:
-  /// \param theStage  that checkPlan finds nothing wrong with
+  /// \param theStage  has passed checkPlan
   explicit RunsApart(const Stage &theStage) : stage(theStage) {}
 
   void add(const Instruction &instruction, int copy, int microBatch);
-  /// Whether there are at least two, of which none writes what another reads or
-  /// writes.
+  /// Returns whether there are at least two runs, none of which writes what
+  /// another reads or writes.
   bool areSeveral();
 
 private:
-  /// What a run reads, or writes.
+  /// Bytes that a run reads or writes.
   struct Touched : ArenaBytes {
     std::size_t run = 0;
     bool isWritten = false;

@@ -1,4 +1,4 @@
-//===- draws.cpp - What is random in a step, and how it is drawn ----------===//
+//===- draws.cpp - Random draws of a step ---------------------------------===//
 
 #include "runtime/random/draws.h"
 
@@ -57,14 +57,15 @@ double Stream::uniformAt(std::int64_t index) const {
 
 double Stream::normalAt(std::int64_t index) const {
   const PhiloxCounter words = wordsAt(index);
-  // Half a unit up: the logarithm never sees zero.
+  // The offset of half a unit keeps zero out of the logarithm.
   const double radius =
       std::sqrt(-2.0 * std::log((words[0] + 0.5) * kWordScale));
   return radius * std::cos(2.0 * std::numbers::pi * words[1] * kWordScale);
 }
 
 std::int64_t Stream::integerAt(std::int64_t index, std::int64_t limit) const {
-  // The high half of word * limit; limits fit 32 bits, as vocabularies do.
+  // Takes the high half of word * limit; limits fit into 32 bits, as
+  // vocabularies do.
   const std::uint64_t word = wordsAt(index)[0];
   return static_cast<std::int64_t>((word * static_cast<std::uint64_t>(limit)) >>
                                    32);

@@ -1,8 +1,8 @@
 //===- philox.h - Philox4x32 ------------------------------------*- C++ -*-===//
 //
 // The counter-based generator of Salmon et al., "Parallel random numbers: as
-// easy as 1, 2, 3" (SC 2011): random bits as a function of a counter and a
-// key, so that any rank can draw any element without drawing those before it.
+// easy as 1, 2, 3" (SC 2011). It computes random bits from a counter and a key,
+// so that any rank can draw any element without drawing the elements before it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,17 +17,17 @@ namespace mtplan::runtime {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-/// A word as a share of all: 2^-32.
+/// Scales a word to [0, 1): 2^-32.
 inline constexpr double kWordScale = 1.0 / 4294967296.0;
 
-/// What a round multiplies by, and what it adds to the key.
+/// Multipliers of a round, and increments of the key.
 inline constexpr std::uint32_t kPhiloxFactor0 = 0xD2511F53,
                                kPhiloxFactor1 = 0xCD9E8D57,
                                kPhiloxStep0 = 0x9E3779B9,
                                kPhiloxStep1 = 0xBB67AE85;
 
-/// \tparam Rounds  ten is what the paper recommends; seven are the fewest with
-///                 which it found no fault (table 2: BigCrush)
+/// \tparam Rounds  the paper recommends ten; seven are the fewest that pass its
+/// tests (table 2: BigCrush)
 template <int Rounds = 10>
 constexpr PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key) {
   std::uint32_t a = counter[0], b = counter[1], c = counter[2], d = counter[3];

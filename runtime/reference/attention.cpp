@@ -1,32 +1,35 @@
-//===- attention.cpp - Attention and rotary positions, plainly ------------===//
+//===- attention.cpp - Reference kernels of attention ---------------------===//
 
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/backend/relative_position.h"
-#include "runtime/reference/reference.h"
+#include "runtime/reference/kernels.h"
+#include "runtime/reference/relative_position.h"
 
 namespace mtplan::runtime::reference {
 namespace {
 
-/// What forward and backward share: shapes, the scores of one row, its mask.
+/// The operands, scores and masks that forward and backward both read.
 class Heads {
 public:
-  /// \param bias  the table's place among the operands
+  /// \param bias  the number of the operand that is the table of biases
   Heads(const Call &call, std::size_t bias)
-      : table(call.in.size() > bias ? &call.in[bias] : nullptr),
-        tableRows(table ? call.inShape(bias)[0] : 0),
-        maxDistance(call.spec.integer("max_distance", 0)), query(call.in[0]),
-        key(call.in[1]), value(call.in[2]), samples(call.inPiece(0, 0)),
-        positions(call.inPiece(0, 1)), features(call.inPiece(0, 2)),
-        width(call.spec.integer("head_dim", 1)), batch(call.inShape(0)[0]),
-        queries(call.inShape(0)[1]), heads(call.inShape(0)[2] / width),
-        keyHeads(call.inShape(1)[2] / width), keys(call.inShape(1)[1]),
-        causal(call.spec.integer("causal", 0) != 0),
-        scale(call.spec.number("scale", 1.0)),
-        rate(rateAt(call.moment, call.spec.number("rate", 0.0))),
+      : table(call.in.size() > bias ? call.in[bias]
+                                    : std::span<const double>()),
+        tableRows(table.empty() ? 0 : call.inShape(bias)[0]),
+        maxDistance(call.attributes.integer("max_distance", 0)),
+        query(call.in[0]), key(call.in[1]), value(call.in[2]),
+        samples(call.inPiece(0, 0)), positions(call.inPiece(0, 1)),
+        features(call.inPiece(0, 2)),
+        width(call.attributes.integer("head_dim", 1)),
+        batch(call.inShape(0)[0]), queries(call.inShape(0)[1]),
+        heads(call.inShape(0)[2] / width), keyHeads(call.inShape(1)[2] / width),
+        keys(call.inShape(1)[1]), causal(call.attributes.flag("causal")),
+        scale(call.attributes.number("scale", 1.0)),
+        softcap(call.attributes.number("softcap", 0.0)),
+        rate(rateAt(call.moment, call.attributes.number("rate", 0.0))),
         moment(call.moment),
-        stream(Stream::ofMask(call.moment, call.spec.text("mask", ""))) {}
+        stream(Stream::ofMask(call.moment, call.attributes.text("mask"))) {}
 
   template <typename Visit> void forEachRow(Visit &&visit) const {
     for (std::int64_t head = 0; head < heads; ++head)
@@ -34,11 +37,13 @@ public:
         visit(head, s);
   }
 
-  /// First element of a head's row of queries, and of keys or values.
+  /// Returns the first element of a head's row of queries.
   std::int64_t queryAt(std::int64_t b, std::int64_t head,
                        std::int64_t s) const {
     return ((b * queries + s) * heads + head) * width;
   }
+  /// Returns the first element of the row of keys or values that a query head
+  /// reads. Consecutive query heads share one.
   std::int64_t keyAt(std::int64_t b, std::int64_t head, std::int64_t k) const {
     const std::int64_t shared = head / (heads / keyHeads);
     return ((b * keys + k) * keyHeads + shared) * width;
@@ -47,20 +52,29 @@ public:
     return (b * queries + s) * heads + head;
   }
 
-  /// Keys that the query at local position `s` sees: the past, by global
-  /// positions, as keys are whole.
+  /// Returns how many keys the query at local position `s` sees. Every rank
+  /// holds all keys, so the causal mask compares global positions.
   std::int64_t visible(std::int64_t s) const {
     return causal ? std::min(keys, positions.offset + s + 1) : keys;
   }
 
   double score(std::int64_t b, std::int64_t head, std::int64_t s,
                std::int64_t k) const {
-    const double product =
-        dot(&query[queryAt(b, head, s)], &key[keyAt(b, head, k)]);
-    return scale * product + (table ? (*table)[biasAt(head, s, k)] : 0.0);
+    const double scaled =
+        scale * dot(&query[queryAt(b, head, s)], &key[keyAt(b, head, k)]);
+    const double capped =
+        softcap > 0.0 ? softcap * std::tanh(scaled / softcap) : scaled;
+    return capped + (table.empty() ? 0.0 : table[biasAt(head, s, k)]);
   }
 
-  /// Element of the bias; positions are global, as keys are whole.
+  /// Returns the derivative of a score by its scaled product. A score has no
+  /// bias where it has a soft cap.
+  double slopeAt(double score) const {
+    const double share = softcap > 0.0 ? score / softcap : 0.0;
+    return 1.0 - share * share;
+  }
+
+  /// Returns the element of the bias table for a query and a key.
   std::int64_t biasAt(std::int64_t head, std::int64_t s, std::int64_t k) const {
     return relativeBucket(k - (positions.offset + s), tableRows, maxDistance,
                           !causal) *
@@ -75,7 +89,7 @@ public:
     return sum;
   }
 
-  /// What dropout multiplies one probability by.
+  /// Returns the factor by which dropout multiplies one probability.
   double keep(std::int64_t b, std::int64_t head, std::int64_t s,
               std::int64_t k) const {
     const std::int64_t allHeads = features.global / width;
@@ -90,13 +104,13 @@ public:
                   row * pitch + scoreIndex(k)));
   }
 
-  const Doubles *table; ///< of biases, or null
+  const std::span<const double> table; ///< of biases; empty: none
   const std::int64_t tableRows, maxDistance;
-  const Doubles &query, &key, &value;
+  const std::span<const double> query, key, value;
   const Span samples, positions, features; ///< of the queries
   const std::int64_t width, batch, queries, heads, keyHeads, keys;
   const bool causal;
-  const double scale, rate;
+  const double scale, softcap, rate;
   const Moment moment;
   const Stream stream;
 };
@@ -130,21 +144,23 @@ void attention(Call &call) {
     });
 }
 
-/// \param bias  where the bias's gradient of this sample goes, or null
+/// \param bias  receives this sample's gradient of the bias table; may be null
 void attendRowGrad(const Heads &all, Call &call, std::int64_t b,
                    std::int64_t head, std::int64_t s, double *bias) {
   const std::int64_t row = all.queryAt(b, head, s);
   const double *dOut = &call.in[5][row];
-  // Sum of probability times its gradient, dropped out or not.
+  // The sum over all keys of a probability times its gradient equals this
+  // product, whether or not dropout removed some of them.
   const double projection = all.dot(dOut, &call.in[3][row]);
   const double lse = call.in[4][all.lseAt(b, head, s)];
   for (std::int64_t k = 0; k < all.visible(s); ++k) {
     const std::int64_t column = all.keyAt(b, head, k);
-    const double probability = std::exp(all.score(b, head, s, k) - lse);
+    const double score = all.score(b, head, s, k);
+    const double probability = std::exp(score - lse);
     const double keep = all.keep(b, head, s, k);
     const double dProbability = all.dot(dOut, &all.value[column]) * keep;
     const double dBias = probability * (dProbability - projection);
-    const double dScore = all.scale * dBias;
+    const double dScore = all.scale * all.slopeAt(score) * dBias;
     if (bias)
       bias[all.biasAt(head, s, k)] += dBias;
     for (std::int64_t d = 0; d < all.width; ++d) {
@@ -157,50 +173,22 @@ void attendRowGrad(const Heads &all, Call &call, std::int64_t b,
 
 void attentionGrad(Call &call) {
   const Heads all(call, 6);
-  Doubles bias(all.table ? all.table->size() : 0, 0.0);
+  Doubles bias(all.table.size(), 0.0);
   for (std::int64_t b = 0; b < all.batch; ++b) {
     all.forEachRow([&](std::int64_t head, std::int64_t s) {
-      attendRowGrad(all, call, b, head, s, all.table ? bias.data() : nullptr);
+      attendRowGrad(all, call, b, head, s,
+                    all.table.empty() ? nullptr : bias.data());
     });
-    if (all.table)
+    if (!all.table.empty())
       call.addSample(3, bias);
-  }
-}
-
-void rope(Call &call) {
-  const Doubles &input = call.in[0];
-  call.out[0] = input;
-  const std::int64_t rotary = call.spec.integer("rotary_dim", 0);
-  const std::int64_t width = call.spec.integer("head_dim", 1);
-  const double theta = call.spec.number("theta", 1e4);
-  const bool interleaved = call.spec.integer("interleaved", 0) != 0;
-  const bool inverse = call.spec.integer("inverse", 0) != 0;
-  const std::int64_t half = rotary / 2;
-  const std::int64_t positions = call.inShape(0)[1];
-  const std::int64_t heads = call.inShape(0)[2] / width;
-  const std::int64_t rows = call.inShape(0)[0] * positions * heads;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const std::int64_t position =
-        call.inPiece(0, 1).offset + row / heads % positions;
-    for (std::int64_t i = 0; i < half; ++i) {
-      const double frequency = std::pow(theta, -2.0 * static_cast<double>(i) /
-                                                   static_cast<double>(rotary));
-      const double angle =
-          static_cast<double>(position) * (inverse ? -frequency : frequency);
-      const std::int64_t x = row * width + (interleaved ? 2 * i : i);
-      const std::int64_t y = x + (interleaved ? 1 : half);
-      call.out[0][x] = input[x] * std::cos(angle) - input[y] * std::sin(angle);
-      call.out[0][y] = input[x] * std::sin(angle) + input[y] * std::cos(angle);
-    }
   }
 }
 
 } // namespace
 
-void addAttention(Table &table) {
-  table.functions["attention"] = attention;
-  table.functions["attention_grad"] = attentionGrad;
-  table.functions["rope"] = rope;
+void addAttention(KernelTable &table) {
+  table["attention"] = attention;
+  table["attention_grad"] = attentionGrad;
 }
 
 } // namespace mtplan::runtime::reference

@@ -1,15 +1,18 @@
-//===- embedding.cpp - Lookups and learned positions, plainly -------------===//
+//===- embedding.cpp - Reference kernels of lookups and positions ---------===//
 
-#include "runtime/reference/reference.h"
+#include "runtime/reference/kernels.h"
 
 namespace mtplan::runtime::reference {
 namespace {
 
-/// Where the row of a global id begins in a piece of a table, or -1.
+/// Returns the first element of the row of a global id in a piece of a table,
+/// or -1 if the piece does not hold that row.
 std::int64_t rowOf(double id, const Span &rows, std::int64_t held,
                    std::int64_t width) {
-  const std::int64_t row = static_cast<std::int64_t>(id) - rows.offset;
-  return row >= 0 && row < held ? row * width : -1;
+  const double row = id - static_cast<double>(rows.offset);
+  return row >= 0 && row < static_cast<double>(held)
+             ? static_cast<std::int64_t>(row) * width
+             : -1;
 }
 
 void embedding(Call &call) {
@@ -40,8 +43,8 @@ void embeddingGrad(Call &call) {
   }
 }
 
-/// Row of the table for local position `s`. A table that is split along with
-/// the positions begins where they do; a whole one begins at 0.
+/// Returns the row of a piece of the table for local position `s`, or -1. A
+/// table that is split together with the positions begins where they do.
 std::int64_t tableRow(std::int64_t s, const Span &positions, const Span &rows,
                       std::int64_t held) {
   const std::int64_t row = s + positions.offset - rows.offset;
@@ -50,7 +53,7 @@ std::int64_t tableRow(std::int64_t s, const Span &positions, const Span &rows,
 
 void positionEmbedding(Call &call) {
   const std::vector<std::int64_t> &shape = call.inShape(0);
-  call.out[0] = call.in[0];
+  call.copy(0, 0);
   forEachIndex(shape, [&](std::size_t i, const auto &index) {
     const std::int64_t row = tableRow(index[1], call.inPiece(0, 1),
                                       call.inPiece(1, 0), call.inShape(1)[0]);
@@ -77,11 +80,11 @@ void positionEmbeddingGrad(Call &call) {
 
 } // namespace
 
-void addEmbedding(Table &table) {
-  table.functions["embedding"] = embedding;
-  table.functions["embedding_grad"] = embeddingGrad;
-  table.functions["position_embedding"] = positionEmbedding;
-  table.functions["position_embedding_grad"] = positionEmbeddingGrad;
+void addEmbedding(KernelTable &table) {
+  table["embedding"] = embedding;
+  table["embedding_grad"] = embeddingGrad;
+  table["position_embedding"] = positionEmbedding;
+  table["position_embedding_grad"] = positionEmbeddingGrad;
 }
 
 } // namespace mtplan::runtime::reference

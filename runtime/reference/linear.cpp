@@ -1,11 +1,24 @@
-//===- linear.cpp - Products and sums, plainly ----------------------------===//
+//===- linear.cpp - Reference kernels of products and sums ----------------===//
 
-#include "runtime/reference/reference.h"
+#include "runtime/reference/kernels.h"
 
 namespace mtplan::runtime::reference {
 namespace {
 
-/// How far each letter steps through a tensor; 0 where it does not occur.
+/// The letters of an einsum: "bsi,io->bso".
+struct Equation {
+  std::string lhs, rhs, result;
+
+  explicit Equation(const std::string &text) {
+    const std::size_t comma = text.find(','), arrow = text.find("->");
+    lhs = text.substr(0, comma);
+    rhs = text.substr(comma + 1, arrow - comma - 1);
+    result = text.substr(arrow + 2);
+  }
+};
+
+/// Returns how far one step along a letter moves in a tensor, or 0 if the
+/// tensor does not have the letter.
 std::size_t strideOf(char letter, const std::string &letters,
                      const std::vector<std::int64_t> &shape) {
   const std::size_t position = letters.find(letter);
@@ -21,12 +34,12 @@ struct Letter {
   std::size_t size, lhsStride, rhsStride;
 };
 
-/// Where both operands stand for one combination of some letters.
+/// The elements of both operands for each combination of some letters.
 struct Offsets {
   std::vector<std::size_t> lhs, rhs;
 };
 
-/// All combinations of `letters`, the last fastest.
+/// Returns all combinations of `letters`, the last letter fastest.
 Offsets combine(const std::vector<Letter> &letters) {
   Offsets offsets{{0}, {0}};
   for (const Letter &letter : letters) {
@@ -42,7 +55,7 @@ Offsets combine(const std::vector<Letter> &letters) {
 }
 
 void einsum(Call &call) {
-  const Equation equation(call.spec);
+  const Equation equation(call.attributes.text("equation"));
   const auto &left = call.inShape(0), &right = call.inShape(1);
   const auto letterOf = [&](char name) {
     const std::size_t inLeft = equation.lhs.find(name);
@@ -99,9 +112,9 @@ void sum(Call &call) {
 
 } // namespace
 
-void addLinear(Table &table) {
-  table.functions["einsum"] = einsum;
-  table.functions["sum"] = sum;
+void addLinear(KernelTable &table) {
+  table["einsum"] = einsum;
+  table["sum"] = sum;
 }
 
 } // namespace mtplan::runtime::reference

@@ -1,16 +1,16 @@
-//===- loss.cpp - Cross entropy, plainly ----------------------------------===//
+//===- loss.cpp - Reference kernels of the cross entropy ------------------===//
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "runtime/reference/reference.h"
+#include "runtime/reference/kernels.h"
 
 namespace mtplan::runtime::reference {
 namespace {
 
-/// The classes of a piece of the logits: where it begins in the vocabulary,
-/// how long a row is and how much of that is not padding.
+/// The classes that a piece of the logits holds: the first one's number, how
+/// many there are, and how many of them are not padding.
 struct Classes {
   std::int64_t offset, width, real;
 
@@ -18,22 +18,25 @@ struct Classes {
       : offset(call.inPiece(0, call.inShape(0).size() - 1).offset),
         width(call.inShape(0).back()),
         real(std::clamp<std::int64_t>(
-            call.spec.integer("classes",
-                              std::numeric_limits<std::int64_t>::max()) -
+            call.attributes.integer("classes",
+                                    std::numeric_limits<std::int64_t>::max()) -
                 offset,
             0, width)) {}
 
-  /// The element of a row that is `target`'s, or -1.
+  /// Returns the element of a row that belongs to class `target`, or -1 if
+  /// this piece does not hold it.
   std::int64_t find(double target) const {
-    const std::int64_t local = static_cast<std::int64_t>(target) - offset;
-    return target >= 0 && local >= 0 && local < width ? local : -1;
+    const double local = target - static_cast<double>(offset);
+    return target >= 0 && local >= 0 && local < static_cast<double>(width)
+               ? static_cast<std::int64_t>(local)
+               : -1;
   }
 };
 
 void vocabMax(Call &call) {
   const Classes classes(call);
   for (std::size_t t = 0; t < call.out[0].size(); ++t) {
-    // A piece of padding only has the neutral element of the reduction.
+    // A piece that holds padding alone yields the neutral element of max.
     double largest = -std::numeric_limits<double>::infinity();
     for (std::int64_t v = 0; v < classes.real; ++v) {
       const double logit = call.in[0][t * classes.width + v];
@@ -76,8 +79,8 @@ void tokenLoss(Call &call) {
 
 void crossEntropyGrad(Call &call) {
   const Classes classes(call);
-  const Doubles &maximum = call.in[1], &sumExp = call.in[2],
-                &targets = call.in[3];
+  const std::span<const double> maximum = call.in[1], sumExp = call.in[2],
+                                targets = call.in[3];
   for (std::size_t t = 0; t < targets.size(); ++t) {
     if (targets[t] < 0)
       continue;
@@ -94,12 +97,12 @@ void crossEntropyGrad(Call &call) {
 
 } // namespace
 
-void addLoss(Table &table) {
-  table.functions["vocab_max"] = vocabMax;
-  table.functions["vocab_sum_exp"] = vocabSumExp;
-  table.functions["vocab_pick"] = vocabPick;
-  table.functions["token_loss"] = tokenLoss;
-  table.functions["cross_entropy_grad"] = crossEntropyGrad;
+void addLoss(KernelTable &table) {
+  table["vocab_max"] = vocabMax;
+  table["vocab_sum_exp"] = vocabSumExp;
+  table["vocab_pick"] = vocabPick;
+  table["token_loss"] = tokenLoss;
+  table["cross_entropy_grad"] = crossEntropyGrad;
 }
 
 } // namespace mtplan::runtime::reference

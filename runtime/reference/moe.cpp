@@ -1,17 +1,17 @@
-//===- moe.cpp - Mixtures of experts, plainly -----------------------------===//
+//===- moe.cpp - Reference kernels of mixtures of experts -----------------===//
 
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/reference/reference.h"
+#include "runtime/reference/kernels.h"
 
 namespace mtplan::runtime::reference {
 namespace {
 
-/// A tensor of a call.
+/// One tensor of a call.
 struct View {
   const std::vector<std::int64_t> &shape;
-  const Doubles &data;
+  const std::span<const double> data;
 };
 
 View operand(const Call &call, std::size_t i) {
@@ -22,13 +22,12 @@ View result(const Call &call, std::size_t i) {
 }
 
 std::size_t topKOf(const Call &call) {
-  return static_cast<std::size_t>(call.spec.integer("top_k", 1));
+  return static_cast<std::size_t>(call.attributes.integer("top_k", 1));
 }
-bool normalises(const Call &call) {
-  return call.spec.integer("normalise", 0) != 0;
-}
+bool normalises(const Call &call) { return call.attributes.flag("normalise"); }
 
-/// The `topK` largest logits of a row, largest first, of equal ones the first.
+/// Returns the experts with the `topK` largest logits of a row, largest first.
+/// Equal logits keep the order of their experts.
 std::vector<std::size_t> choose(const double *row, std::size_t experts,
                                 std::size_t topK) {
   std::vector<std::size_t> chosen;
@@ -44,7 +43,7 @@ std::vector<std::size_t> choose(const double *row, std::size_t experts,
   return chosen;
 }
 
-/// A token's logits, made probabilities, and its choice.
+/// The router's probabilities for one token, and the experts it chooses.
 struct Token {
   Doubles share;
   std::vector<std::size_t> chosen;
@@ -59,7 +58,8 @@ struct Token {
       value /= total;
   }
 
-  /// Keeps the chosen experts' shares only, made to sum to 1 if `normalise`.
+  /// Sets the probabilities of experts that are not chosen to zero, and scales
+  /// the others to sum to 1 if `normalise`.
   void keepChosen(bool normalise) {
     double total = 0.0;
     for (std::size_t e : chosen)
@@ -79,7 +79,7 @@ void forEachToken(const View &logits, std::size_t topK, Visit &&visit) {
     visit(first, Token(&logits.data[first], experts, topK));
 }
 
-/// Softmax backward: with p the shares, d_i = p_i (g_i - sum_j p_j g_j).
+/// Writes the gradient of softmax: d_i = p_i (g_i - sum_j p_j g_j).
 template <typename GradientOf>
 void softmaxBackward(const Doubles &share, GradientOf &&gradientOf,
                      double *result) {
@@ -102,8 +102,9 @@ void moeGate(Call &call) {
 void moeGateGrad(Call &call) {
   forEachToken(operand(call, 0), topKOf(call),
                [&](std::size_t first, Token token) {
-                 // Normalised gates are a softmax over the chosen alone; the
-                 // others are one over all, whose unchosen results go nowhere.
+                 // Normalised gates are a softmax over the chosen experts.
+                 // Others are a softmax over all experts, and the gradients of
+                 // the ones that are not chosen are zero.
                  Doubles gradient(token.share.size(), 0.0);
                  for (std::size_t e : token.chosen)
                    gradient[e] = call.in[1][first + e];
@@ -136,9 +137,9 @@ void moeSlots(Call &call) {
   }
 }
 
-/// Calls `visit(token, place, slot)` for every token that has a place: the
-/// first elements of its features in [b, s, h] and in [e, b, c, h], and its
-/// element of the slots [b, s, e].
+/// Calls `visit(token, place, slot)` for every token that has a place at an
+/// expert. `token` is the first element of its features in [b, s, h], `place`
+/// the first one in [e, b, c, h], and `slot` its element of [b, s, e].
 template <typename Visit>
 void forEachPlace(const View &slots, const View &places, Visit &&visit) {
   const std::int64_t samples = places.shape[1], count = places.shape[2];
@@ -185,7 +186,7 @@ void moeCombine(Call &call) {
 
 void moeCombineGrad(Call &call) {
   const View places = operand(call, 0);
-  const Doubles &gradient = call.in[3];
+  const std::span<const double> gradient = call.in[3];
   forEachPlace(operand(call, 2), places,
                [&](std::int64_t token, std::int64_t place, std::size_t slot) {
                  const double gate = call.in[1][slot];
@@ -197,14 +198,14 @@ void moeCombineGrad(Call &call) {
                });
 }
 
-/// How often each expert of each sample is chosen, [b, e], times the loss's
-/// slope by the sum of the sample's probabilities: coefficient * experts /
-/// (count * positions).
+/// Returns the gradient [b, e] of the balance loss by the sum of a sample's
+/// probabilities of an expert: how often the sample chooses the expert, times
+/// coefficient * experts / (count * positions).
 Doubles balanceSlopes(const Call &call) {
   const View logits = operand(call, 0);
   const auto positions = static_cast<std::size_t>(logits.shape[1]);
   const auto experts = static_cast<std::size_t>(logits.shape[2]);
-  const double scale = call.spec.number("coefficient", 0.0) *
+  const double scale = call.attributes.number("coefficient", 0.0) *
                        static_cast<double>(experts) /
                        (call.in[1][0] * static_cast<double>(positions));
   Doubles slopes(logits.shape[0] * experts, 0.0);
@@ -255,16 +256,16 @@ void balanceLossGrad(Call &call) {
 
 } // namespace
 
-void addMoe(Table &table) {
-  table.functions["moe_gate"] = moeGate;
-  table.functions["moe_gate_grad"] = moeGateGrad;
-  table.functions["moe_slots"] = moeSlots;
-  table.functions["moe_dispatch"] = moeDispatch;
-  table.functions["moe_dispatch_grad"] = moeDispatchGrad;
-  table.functions["moe_combine"] = moeCombine;
-  table.functions["moe_combine_grad"] = moeCombineGrad;
-  table.functions["balance_loss"] = balanceLoss;
-  table.functions["balance_loss_grad"] = balanceLossGrad;
+void addMoe(KernelTable &table) {
+  table["moe_gate"] = moeGate;
+  table["moe_gate_grad"] = moeGateGrad;
+  table["moe_slots"] = moeSlots;
+  table["moe_dispatch"] = moeDispatch;
+  table["moe_dispatch_grad"] = moeDispatchGrad;
+  table["moe_combine"] = moeCombine;
+  table["moe_combine_grad"] = moeCombineGrad;
+  table["balance_loss"] = balanceLoss;
+  table["balance_loss_grad"] = balanceLossGrad;
 }
 
 } // namespace mtplan::runtime::reference

@@ -1,16 +1,16 @@
-//===- norm.cpp - Rows read whole, plainly --------------------------------===//
+//===- norm.cpp - Reference kernels of norms and softmax ------------------===//
 
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/reference/reference.h"
+#include "runtime/reference/kernels.h"
 
 namespace mtplan::runtime::reference {
 namespace {
 
-constexpr double kEpsilon = 1e-5; // as in ir/norm_ops.td
+constexpr double kEpsilon = 1e-5; // the default of ir/norm_ops.td
 
-/// Mean and reciprocal standard deviation of a row; the mean is left at 0 for
+/// The mean and the reciprocal standard deviation of a row. The mean is 0 for
 /// norms that do not subtract it.
 struct Statistics {
   double mean = 0.0, scale = 0.0;
@@ -26,10 +26,10 @@ struct Statistics {
   }
 };
 
-/// Both norms; the RMS norm has no shift and is not centred.
+/// Computes either norm. The RMS norm neither subtracts a mean nor adds beta.
 void normalise(Call &call, bool centred) {
-  const double epsilon = call.spec.number("epsilon", kEpsilon);
-  const Doubles &input = call.in[0], &gamma = call.in[1];
+  const double epsilon = call.attributes.number("epsilon", kEpsilon);
+  const std::span<const double> input = call.in[0], gamma = call.in[1];
   const std::size_t width = gamma.size();
   for (std::size_t first = 0; first < input.size(); first += width) {
     const Statistics row(&input[first], width, epsilon, centred);
@@ -40,12 +40,13 @@ void normalise(Call &call, bool centred) {
   }
 }
 
-/// With n the normalised row and d = gradient * gamma:
-/// dx = scale * (d - mean(d) - n * mean(d * n)), mean(d) only if centred.
+/// Computes the gradients of either norm. With n the normalised row and
+/// d = gradient * gamma, dx = scale * (d - mean(d) - n * mean(d * n)), where
+/// mean(d) is subtracted only if the norm is centred.
 void normaliseGrad(Call &call, bool centred) {
-  const double epsilon = call.spec.number("epsilon", kEpsilon);
-  const Doubles &input = call.in[0], &gamma = call.in[1],
-                &gradient = call.in[2];
+  const double epsilon = call.attributes.number("epsilon", kEpsilon);
+  const std::span<const double> input = call.in[0], gamma = call.in[1],
+                                gradient = call.in[2];
   const std::size_t width = gamma.size();
   const std::vector<std::int64_t> &shape = call.inShape(0);
   const std::size_t sample =
@@ -75,7 +76,7 @@ void normaliseGrad(Call &call, bool centred) {
   }
 }
 
-/// A tensor without dimensions is one row of one element.
+/// Returns the length of a row. A scalar is one row of one element.
 std::size_t rowWidth(const std::vector<std::int64_t> &shape) {
   return shape.empty() ? 1 : static_cast<std::size_t>(shape.back());
 }
@@ -107,17 +108,13 @@ void softmaxGrad(Call &call) {
 
 } // namespace
 
-void addNorm(Table &table) {
-  table.functions["layer_norm"] = [](Call &call) { normalise(call, true); };
-  table.functions["layer_norm_grad"] = [](Call &call) {
-    normaliseGrad(call, true);
-  };
-  table.functions["rms_norm"] = [](Call &call) { normalise(call, false); };
-  table.functions["rms_norm_grad"] = [](Call &call) {
-    normaliseGrad(call, false);
-  };
-  table.functions["softmax"] = softmax;
-  table.functions["softmax_grad"] = softmaxGrad;
+void addNorm(KernelTable &table) {
+  table["layer_norm"] = [](Call &call) { normalise(call, true); };
+  table["layer_norm_grad"] = [](Call &call) { normaliseGrad(call, true); };
+  table["rms_norm"] = [](Call &call) { normalise(call, false); };
+  table["rms_norm_grad"] = [](Call &call) { normaliseGrad(call, false); };
+  table["softmax"] = softmax;
+  table["softmax_grad"] = softmaxGrad;
 }
 
 } // namespace mtplan::runtime::reference

@@ -1,15 +1,14 @@
-//===- pointwise.cpp - Element by element, plainly ------------------------===//
+//===- pointwise.cpp - Reference kernels that go element by element -------===//
 
 #include <cmath>
 #include <numbers>
 
-#include "runtime/backend/activation.h"
-#include "runtime/reference/reference.h"
+#include "runtime/reference/kernels.h"
 
 namespace mtplan::runtime::reference {
 namespace {
 
-/// A function and its derivative at one point.
+/// The value of a function and its derivative at one point.
 struct Jet {
   double value, slope;
 };
@@ -31,7 +30,8 @@ Jet gelu(double x) {
   return {x * below, below + x * density};
 }
 
-/// With the constants of Hendrycks and Gimpel 2016.
+/// The approximation of GELU by tanh, with the constants of Hendrycks and
+/// Gimpel 2016.
 Jet geluTanh(double x) {
   const double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
   const double bent = std::tanh(scale * (x + 0.044715 * x * x * x));
@@ -40,25 +40,24 @@ Jet geluTanh(double x) {
           0.5 * (1.0 + bent) + 0.5 * x * (1.0 - bent * bent) * inner};
 }
 
-Jet activate(Activation kind, double x) {
-  switch (kind) {
-  case Activation::gelu:
-    return gelu(x);
-  case Activation::geluTanh:
-    return geluTanh(x);
-  case Activation::silu:
-    return silu(x);
-  case Activation::relu:
-    // Not a comparison with the negative: a NaN must stay one.
-    return x <= 0 ? Jet{0.0, 0.0} : Jet{x, 1.0};
-  case Activation::tanh:
-    return {std::tanh(x), 1.0 - std::tanh(x) * std::tanh(x)};
-  case Activation::sigmoid:
-    return sigmoid(x);
-  }
-  return {x, 1.0};
+Jet relu(double x) {
+  // The comparison is with what is not positive, so that a NaN stays a NaN.
+  return x <= 0 ? Jet{0.0, 0.0} : Jet{x, 1.0};
 }
 
+Jet tanh(double x) { return {std::tanh(x), 1.0 - std::tanh(x) * std::tanh(x)}; }
+
+using Function = Jet (*)(double);
+
+/// Returns the function that the attribute `kind` names.
+Function activationOf(const Call &call) {
+  static const std::map<std::string, Function> kFunctions = {
+      {"gelu", gelu}, {"gelu_tanh", geluTanh}, {"silu", silu},
+      {"relu", relu}, {"tanh", tanh},          {"sigmoid", sigmoid}};
+  return kFunctions.at(call.attributes.text("kind"));
+}
+
+/// Sets the result to `combine` of the elements of both operands.
 template <typename Combine> void zip(Call &call, Combine &&combine) {
   for (std::size_t i = 0; i < call.out[0].size(); ++i)
     call.out[0][i] = combine(call.in[0][i], call.in[1][i]);
@@ -73,40 +72,39 @@ void mul(Call &call) {
 }
 
 void scale(Call &call) {
-  const double factor = call.spec.number("factor", 1.0);
+  const double factor = call.attributes.number("factor", 1.0);
   for (std::size_t i = 0; i < call.out[0].size(); ++i)
     call.out[0][i] = call.in[0][i] * factor;
 }
 
 void dropout(Call &call) {
-  const double rate = rateAt(call.moment, call.spec.number("rate", 0.0));
-  const Stream stream = Stream::ofMask(call.moment, call.spec.text("mask", ""));
+  const double rate = rateAt(call.moment, call.attributes.number("rate", 0.0));
+  const Stream stream =
+      Stream::ofMask(call.moment, call.attributes.text("mask"));
   const std::vector<std::int64_t> &shape = call.outShape(0);
-  std::int64_t whole = 1; // elements of all ranks
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    whole *= call.outPiece(0, d).global;
+  std::vector<Span> pieces;
+  std::int64_t elements = 1; // of the global tensor
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    pieces.push_back(call.outPiece(0, d));
+    elements *= pieces[d].global;
+  }
   forEachIndex(shape, [&](std::size_t i, const auto &index) {
-    std::int64_t element = 0;
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-      const Span piece = call.outPiece(0, d);
-      element = element * piece.global + piece.offset + index[d];
-    }
     call.out[0][i] =
         call.in[0][i] *
-        maskValue(stream, rate, maskIndex(call.moment, whole, element));
+        maskValue(stream, rate,
+                  maskIndex(call.moment, elements, globalIndex(pieces, index)));
   });
 }
 
 void activation(Call &call) {
-  const Activation kind = activationOf(call.spec);
+  const Function function = activationOf(call);
   for (std::size_t i = 0; i < call.out[0].size(); ++i)
-    call.out[0][i] = activate(kind, call.in[0][i]).value;
+    call.out[0][i] = function(call.in[0][i]).value;
 }
 
 void activationGrad(Call &call) {
-  const Activation kind = activationOf(call.spec);
-  zip(call, [kind](double x, double gradient) {
-    return gradient * activate(kind, x).slope;
+  zip(call, [function = activationOf(call)](double x, double gradient) {
+    return gradient * function(x).slope;
   });
 }
 
@@ -123,17 +121,33 @@ void swigluGrad(Call &call) {
   }
 }
 
+void logitSoftcap(Call &call) {
+  const double cap = call.attributes.number("cap", 0.0);
+  for (std::size_t i = 0; i < call.out[0].size(); ++i)
+    call.out[0][i] = cap * std::tanh(call.in[0][i] / cap);
+}
+
+void logitSoftcapGrad(Call &call) {
+  const double cap = call.attributes.number("cap", 0.0);
+  zip(call, [cap](double output, double gradient) {
+    const double share = output / cap;
+    return gradient * (1.0 - share * share);
+  });
+}
+
 } // namespace
 
-void addPointwise(Table &table) {
-  table.functions["add"] = add;
-  table.functions["mul"] = mul;
-  table.functions["scale"] = scale;
-  table.functions["dropout"] = dropout;
-  table.functions["activation"] = activation;
-  table.functions["activation_grad"] = activationGrad;
-  table.functions["swiglu"] = swiglu;
-  table.functions["swiglu_grad"] = swigluGrad;
+void addPointwise(KernelTable &table) {
+  table["add"] = add;
+  table["mul"] = mul;
+  table["scale"] = scale;
+  table["dropout"] = dropout;
+  table["activation"] = activation;
+  table["activation_grad"] = activationGrad;
+  table["swiglu"] = swiglu;
+  table["swiglu_grad"] = swigluGrad;
+  table["logit_softcap"] = logitSoftcap;
+  table["logit_softcap_grad"] = logitSoftcapGrad;
 }
 
 } // namespace mtplan::runtime::reference

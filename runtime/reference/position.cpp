@@ -1,12 +1,12 @@
-//===- position.cpp - The first position, and nothing, plainly ------------===//
+//===- position.cpp - Reference kernels of the first position -------------===//
 
-#include "runtime/reference/reference.h"
+#include "runtime/reference/kernels.h"
 
 namespace mtplan::runtime::reference {
 namespace {
 
-/// Calls `visit(sample, element)` with the first element of the first position
-/// of every sample of a piece [b, s, h], if the piece has that position.
+/// Calls `visit(sample, element)` for every sample of a piece [b, s, h], with
+/// the first element of its first position, if the piece holds that position.
 template <typename Visit>
 void forEachFirst(const std::vector<std::int64_t> &shape, const Span &positions,
                   Visit &&visit) {
@@ -15,7 +15,7 @@ void forEachFirst(const std::vector<std::int64_t> &shape, const Span &positions,
 }
 
 void putFirst(Call &call) {
-  call.out[0] = call.in[0];
+  call.copy(0, 0);
   const std::vector<std::int64_t> &shape = call.outShape(0);
   forEachFirst(shape, call.outPiece(0, 1), [&](std::int64_t, std::int64_t at) {
     for (std::int64_t h = 0; h < shape[2]; ++h)
@@ -24,7 +24,7 @@ void putFirst(Call &call) {
 }
 
 void putFirstGrad(Call &call) {
-  call.out[0] = call.in[0];
+  call.copy(0, 0);
   const std::vector<std::int64_t> &shape = call.outShape(0);
   Doubles term(call.out[1].size(), 0.0);
   forEachFirst(shape, call.outPiece(0, 1), [&](std::int64_t, std::int64_t at) {
@@ -56,12 +56,11 @@ void takeFirstGrad(Call &call) {
 
 } // namespace
 
-void addPosition(Table &table) {
-  table.functions["put_first"] = putFirst;
-  table.functions["put_first_grad"] = putFirstGrad;
-  table.functions["take_first"] = takeFirst;
-  table.functions["take_first_grad"] = takeFirstGrad;
-  table.functions["zeros"] = [](Call &) {}; // as results come
+void addPosition(KernelTable &table) {
+  table["put_first"] = putFirst;
+  table["put_first_grad"] = putFirstGrad;
+  table["take_first"] = takeFirst;
+  table["take_first_grad"] = takeFirstGrad;
 }
 
 } // namespace mtplan::runtime::reference

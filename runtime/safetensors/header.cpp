@@ -7,9 +7,14 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "runtime/data/data_error.h"
 #include "runtime/safetensors/header_events.h"
+#include "runtime/safetensors/read_json.h"
 
 namespace mtplan::runtime {
+
+using base::shown;
+
 namespace {
 
 constexpr std::int64_t kLengthBytes = 8;
@@ -101,7 +106,7 @@ SafetensorsHeader parseHeader(const std::string &file,
   const std::string_view json = headerText(file, start, size);
   SafetensorsHeader header;
   HeaderEvents events(file, header);
-  readStrictly(file, json, kLengthBytes, events);
+  readFileJson(file, json, kLengthBytes, events);
   header.dataStart = kLengthBytes + static_cast<std::int64_t>(json.size());
 
   std::ranges::stable_sort(header.tensors, {}, [](const SafeTensor &tensor) {

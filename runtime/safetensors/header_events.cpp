@@ -8,6 +8,11 @@
 #include "runtime/data/data_error.h"
 
 namespace mtplan::runtime {
+
+using base::JsonPath;
+using base::JsonScalar;
+using base::shown;
+
 namespace {
 
 constexpr const char *kContainers[] = {"an object", "an array"};

@@ -5,8 +5,8 @@
 
 #include <string>
 
+#include "base/json_events.h"
 #include "runtime/safetensors/header.h"
-#include "runtime/safetensors/strict_json.h"
 
 namespace mtplan::runtime {
 
@@ -15,22 +15,24 @@ inline constexpr std::string_view kMetadataKey = "__metadata__";
 /// Takes the members of each tensor as they come; what their numbers mean
 /// together is not its business. Members that the format does not know are
 /// passed over, as the reference does.
-class HeaderEvents final : public JsonEvents {
+class HeaderEvents final : public base::JsonEvents {
 public:
   HeaderEvents(const std::string &theFile, SafetensorsHeader &theHeader)
       : file(theFile), header(theHeader) {}
 
-  void scalar(const JsonPath &path, const JsonScalar &value) override;
-  void open(const JsonPath &path, bool isArray) override;
-  void close(const JsonPath &path, bool isArray) override;
+  void scalar(const base::JsonPath &path,
+              const base::JsonScalar &value) override;
+  void open(const base::JsonPath &path, bool isArray) override;
+  void close(const base::JsonPath &path, bool isArray) override;
 
 private:
   enum class Part { metadata, type, shape, offsets, unknown };
-  static Part partOf(const JsonPath &path);
-  [[noreturn]] void refuse(const JsonPath &path, const std::string &needs,
+  static Part partOf(const base::JsonPath &path);
+  [[noreturn]] void refuse(const base::JsonPath &path, const std::string &needs,
                            const std::string &is) const;
-  void number(const JsonPath &path, Part part, const JsonScalar &value);
-  void finishTensor(const JsonPath &path) const;
+  void number(const base::JsonPath &path, Part part,
+              const base::JsonScalar &value);
+  void finishTensor(const base::JsonPath &path) const;
 
   const std::string &file;
   SafetensorsHeader &header;

@@ -5,13 +5,19 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <limits>
 
+#include "runtime/data/data_error.h"
 #include "runtime/data/mapped_file.h"
-#include "runtime/safetensors/strict_json.h"
+#include "runtime/safetensors/read_json.h"
 
 namespace mtplan::runtime {
+
+using base::JsonLevel;
+using base::JsonPath;
+using base::JsonScalar;
+using base::shown;
+
 namespace {
 
 constexpr const char *kMetadata = "metadata";
@@ -19,7 +25,7 @@ constexpr const char *kTotalSize = "total_size";
 constexpr const char *kWeightMap = "weight_map";
 
 std::string ascii(std::string_view text) {
-  return jsonString(text, JsonEscapes::ascii);
+  return base::jsonString(text, base::JsonEscapes::ascii);
 }
 
 std::string newLine(std::size_t depth) {
@@ -33,7 +39,7 @@ bool isPlainName(std::string_view name) {
          name.find('\0') == std::string_view::npos;
 }
 
-class IndexEvents final : public JsonEvents {
+class IndexEvents final : public base::JsonEvents {
 public:
   IndexEvents(const std::string &theFile, ShardIndex &theIndex)
       : file(theFile), index(theIndex) {}
@@ -51,7 +57,7 @@ public:
     else if (isOther(path))
       other(path) += value.kind == JsonScalar::Kind::string
                          ? ascii(value.text)
-                         : std::string(value.text);
+                         : base::spelled(value);
   }
 
   void open(const JsonPath &path, bool isArray) override {
@@ -115,10 +121,10 @@ private:
       index.totalSize = static_cast<std::int64_t>(value.whole);
       return;
     }
-    const double number =
-        value.kind == Kind::number
-            ? std::strtod(std::string(value.text).c_str(), nullptr)
-            : -1;
+    const double number = value.kind == Kind::real ? value.real
+                          : value.kind == Kind::negative
+                              ? static_cast<double>(value.negative)
+                              : -1;
     if (!(number >= 0 && number <= kExact && std::trunc(number) == number))
       refuse(path, "a number of bytes", shown(value));
     index.totalSize = static_cast<std::int64_t>(number);
@@ -155,7 +161,7 @@ std::string object(const std::map<std::string, std::string> &members) {
 ShardIndex parseIndex(const std::string &file, std::string_view text) {
   ShardIndex index;
   IndexEvents events(file, index);
-  readStrictly(file, text, 0, events);
+  readFileJson(file, text, 0, events);
   if (!events.hasWeightMap)
     throw DataError(file, "has no weight_map");
   return index;

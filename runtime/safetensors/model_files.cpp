@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <set>
 
-#include "runtime/safetensors/strict_json.h"
+#include "base/json_events.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -16,7 +16,9 @@ namespace fs = std::filesystem;
 constexpr const char *kOneFile = "model.safetensors";
 constexpr const char *kIndexFile = "model.safetensors.index.json";
 
-std::string inQuotes(std::string_view name) { return "'" + shown(name) + "'"; }
+std::string inQuotes(std::string_view name) {
+  return "'" + base::shown(name) + "'";
+}
 
 bool isThere(const fs::path &path) {
   std::error_code ignored;

@@ -5,8 +5,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "base/json_events.h"
 #include "runtime/safetensors/header.h"
-#include "runtime/safetensors/strict_json.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -48,7 +48,7 @@ std::int64_t bytesOf(std::string_view type,
   text += shape.size() > 8 ? ", ...]" : "]";
   const std::int64_t width = bitsOf(type);
   if (width == 0)
-    throw std::invalid_argument("type '" + shown(type) +
+    throw std::invalid_argument("type '" + base::shown(type) +
                                 "' is not one of the format's");
   // As the reference counts: from the left, unsigned, and elements first.
   std::uint64_t bits = 1;

@@ -12,7 +12,7 @@ namespace mtplan::runtime {
 namespace {
 
 std::string quoted(std::string_view text) {
-  return jsonString(text, JsonEscapes::needed);
+  return base::jsonString(text, base::JsonEscapes::needed);
 }
 
 /// Gives each tensor its place behind the one before.
@@ -21,7 +21,7 @@ void place(std::vector<SafeTensor> &tensors) {
   std::int64_t next = 0;
   for (SafeTensor &tensor : tensors) {
     auto refuse = [&](const std::string &why) {
-      throw std::invalid_argument("tensor '" + shown(tensor.name) +
+      throw std::invalid_argument("tensor '" + base::shown(tensor.name) +
                                   "': " + why);
     };
     if (tensor.name == kMetadataKey)

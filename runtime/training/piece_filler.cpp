@@ -7,19 +7,18 @@
 #include <future>
 #include <system_error>
 
+#include "base/index.h"
 #include "runtime/backend/element.h"
 
 namespace mtplan::runtime {
+
+using base::sized;
 
 namespace {
 
 // Elements. A part is under a millisecond of drawing, and its doubles stay in
 // a cache; a batch is long beside what threads and an upload take to begin.
 constexpr std::int64_t kPart = 1 << 15, kBatch = 1 << 22;
-
-std::size_t sized(std::int64_t number) {
-  return static_cast<std::size_t>(number);
-}
 
 /// A piece in dense parts: of each dimension before the cut one index, of the
 /// next some, of the others all.

@@ -1,4 +1,4 @@
-//===- families.cpp - The modules of each family --------------------------===//
+//===- families.cpp - The modules of each model family --------------------===//
 
 #include "runtime/weights/families.h"
 
@@ -14,7 +14,7 @@ constexpr ModuleKind kTable = ModuleKind::table, kNorm = ModuleKind::norm,
                      kScale = ModuleKind::scale, kLinear = ModuleKind::linear,
                      kConv1d = ModuleKind::conv1d;
 
-// A head of its own; tied to the table of tokens, it has no weight.
+// Describes a head with its own weight. A tied head has no weight.
 WeightModule headOf(Presence bias) {
   return {"lm_head", {"lm_head"}, kLinear, bias, kPerhaps, false};
 }
@@ -60,7 +60,7 @@ WeightFamily gptj() {
           {tiedHead(), {"h.*.attn.bias"}, {"h.*.attn.masked_bias"}}};
 }
 
-// Llama, Mistral and Qwen2 differ in their biases alone.
+// Llama, Mistral and Qwen2 differ only in their biases.
 WeightFamily llamaLike(std::string_view name, Presence ofInputs,
                        Presence ofOthers) {
   return {name,
@@ -84,8 +84,8 @@ WeightFamily llamaLike(std::string_view name, Presence ofInputs,
            {"rotary_emb.inv_freq"}}};
 }
 
-// The masked language model. What belongs to the other half of pretraining,
-// the pooler and the next sentence, we have not.
+// Describes the masked language model. mtplan has neither the pooler nor the
+// next-sentence head.
 WeightFamily bert() {
   return {
       "bert",

@@ -1,7 +1,7 @@
-//===- families.h - The modules of each family ------------------*- C++ -*-===//
+//===- families.h - The modules of each model family ------------*- C++ -*-===//
 //
-// What Transformers' classes are made of, as far as it decides what their files
-// hold. A `*` in a name stands for the number of the layer on both sides.
+// Describes the classes of Transformers as far as they decide the contents of
+// files. A `*` in a name stands for the number of the layer on both sides.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,11 +18,11 @@
 namespace mtplan::runtime {
 
 enum class ModuleKind : std::uint8_t {
-  table,  ///< Embedding: weight [rows, width], as here
+  table,  ///< Embedding: weight [rows, width], as in mtplan
   norm,   ///< LayerNorm: weight and bias
   scale,  ///< RMSNorm: weight
   linear, ///< Linear: weight [out, in]
-  conv1d, ///< GPT-2's own: weight [in, out]
+  conv1d, ///< Conv1D of GPT-2: weight [in, out]
 };
 
 /// Whether all files of a family have a tensor.
@@ -30,28 +30,28 @@ enum class Presence : std::uint8_t { never, always, perhaps };
 
 struct WeightModule {
   std::string_view name; ///< "h.*.attn.c_attn"
-  /// Operators of ours, in their order in the file: "h.*.attn.q", ...
+  /// Operators of mtplan, in their order in the file: "h.*.attn.q", ...
   std::vector<std::string_view> labels;
   ModuleKind kind = ModuleKind::linear;
-  Presence bias = Presence::never; ///< of linear and conv1d
+  Presence bias = Presence::never; ///< for linear and conv1d
   Presence weight = Presence::always;
-  bool prefixed = true; ///< else belongs to the head, which has no prefix
-  /// Where a bias is not called so after the module.
+  bool prefixed = true; ///< false: belongs to the head, which has no prefix
+  /// Name of the bias, if it does not follow from the module's.
   std::string_view biasName = {};
 };
 
 struct SkippedModule {
   std::string_view name;
-  std::string_view of = {}; ///< label of the parameter it is a copy of, or none
+  std::string_view of = {}; ///< label of the parameter it copies, or empty
   bool prefixed = true;
 };
 
 struct WeightFamily {
   std::string_view name, prefix;
   std::string_view layers; ///< what comes before a layer's number: "h."
-  /// Norms were called gamma and beta once.
+  /// Old files call the parameters of norms gamma and beta.
   bool greekNorms = false;
-  std::vector<WeightModule> modules; ///< those with a `*` stand together
+  std::vector<WeightModule> modules; ///< those with a `*` are adjacent
   std::vector<SkippedModule> skipped;
 };
 

@@ -1,7 +1,8 @@
-//===- recognise.cpp - What the names of a file's tensors say -------------===//
+//===- recognise.cpp - Recognises families by tensor names ----------------===//
 //
-// Each family is held to the names, with its prefix and without. The one that
-// explains most is meant; what all of it have and this file has not is missing.
+// Matches the names against each family, with its prefix and without. The
+// family that explains most names is meant; tensors that it requires and this
+// file lacks are reported as missing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,7 @@ namespace {
 
 using Names = std::set<std::string_view>;
 
-// Numbers of the layers in the names that start so: "transformer.h.".
+// Returns the layer numbers in names that start with `stem`: "transformer.h.".
 Layers layersOf(const Names &names, const std::string &stem) {
   Layers layers;
   for (auto name = names.lower_bound(stem);
@@ -40,9 +41,10 @@ struct Guess {
   std::string_view prefix;
   Layers layers;
   std::vector<std::string> missing;
-  std::int64_t explained = 0, required = 0, found = 0; ///< found: of required
+  /// Found: among required.
+  std::int64_t explained = 0, required = 0, found = 0;
 
-  /// The higher the better.
+  /// Higher is better.
   auto score() const {
     return std::tuple(explained - static_cast<std::int64_t>(missing.size()),
                       found);

@@ -1,10 +1,10 @@
-//===- slots.cpp - Every tensor a family may have -------------------------===//
+//===- slots.cpp - The tensors that a family may have ---------------------===//
 
 #include "runtime/weights/slots.h"
 
 #include <algorithm>
 
-#include "runtime/plan/nearest_word.h"
+#include "base/nearest_word.h"
 
 namespace mtplan::runtime {
 
@@ -14,7 +14,7 @@ bool isOfLayer(std::string_view name) {
   return name.find('*') != std::string_view::npos;
 }
 
-// The weight or the bias of a module, in a layer.
+// Writes the weight or bias of a module, for one layer.
 class SlotWriter {
 public:
   SlotWriter(const WeightFamily &ofFamily, std::string_view thePrefix,
@@ -28,7 +28,7 @@ public:
     WeightSlot &weight = add(module, layer, "weight", norm ? "gamma" : "");
     weight.required = module.weight == Presence::always;
     weight.rule.transposed = linear;
-    // Side by side are outputs: columns, or rows if they are turned over.
+    // Outputs are concatenated: columns, or rows if the tensor is transposed.
     weight.rule.along = module.labels.size() > 1 && !linear ? 1 : 0;
     if (norm || (matrix && module.bias != Presence::never)) {
       WeightSlot &bias = add(module, layer, "bias", norm ? "beta" : "");
@@ -118,7 +118,7 @@ std::span<const std::string_view> weightFamilies() {
   return kNames;
 }
 
-std::string familiesText() { return listed(weightFamilies(), " and "); }
+std::string familiesText() { return base::listed(weightFamilies(), " and "); }
 
 const WeightFamily &familyCalled(std::string_view name) {
   for (const WeightFamily &family : knownFamilies())
@@ -127,7 +127,7 @@ const WeightFamily &familyCalled(std::string_view name) {
   throw WeightError("\"" + std::string(name) +
                     "\" is no family of weights that is known; " +
                     "there are " + familiesText() + ", and the nearest is \"" +
-                    std::string(nearestTo(name, weightFamilies())) + '"');
+                    std::string(base::nearestTo(name, weightFamilies())) + '"');
 }
 
 WeightNames usualNames(std::string_view family, std::int64_t layers) {

@@ -1,4 +1,4 @@
-//===- slots.h - Every tensor a family may have -----------------*- C++ -*-===//
+//===- slots.h - The tensors that a family may have -------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_WEIGHTS_SLOTS_H
 #define MTPLAN_RUNTIME_WEIGHTS_SLOTS_H
@@ -18,10 +18,10 @@ struct WeightSlot {
 /// Numbers of layers.
 using Layers = std::set<std::int64_t>;
 
-/// 0, 1, ..., count - 1.
+/// Returns 0, 1, ..., count - 1.
 Layers layersBelow(std::int64_t count);
 
-/// In the order in which Transformers has them, layer by layer: by it
+/// Returns tensors in the order of Transformers, layer by layer, in which
 /// save_pretrained fills its files.
 std::vector<WeightSlot> slotsOf(const WeightFamily &family,
                                 std::string_view prefix, const Layers &layers);
@@ -29,13 +29,13 @@ std::vector<SkippedWeight> skippedOf(const WeightFamily &family,
                                      std::string_view prefix,
                                      const Layers &layers);
 
-/// The family called so; throws WeightError if there is none.
+/// Returns the family with this name; throws WeightError if there is none.
 const WeightFamily &familyCalled(std::string_view name);
 
-/// `text` with the number of a layer for its `*`.
+/// Returns `text` with the number of a layer for its `*`.
 std::string numbered(std::string_view text, std::int64_t layer);
 
-/// "gpt2, gptj, llama, mistral, qwen2 and bert".
+/// Returns "gpt2, gptj, llama, mistral, qwen2 and bert".
 std::string familiesText();
 
 } // namespace mtplan::runtime

@@ -1,11 +1,11 @@
-//===- weight_rules.cpp - Whose weights other files hold ------------------===//
+//===- weight_rules.cpp - Maps parameters to tensors of files -------------===//
 
 #include "runtime/weights/weight_rules.h"
 
 #include <algorithm>
 #include <set>
 
-#include "runtime/plan/nearest_word.h"
+#include "base/nearest_word.h"
 #include "runtime/weights/slots.h"
 
 namespace mtplan::runtime {
@@ -20,7 +20,7 @@ std::string nearest(std::string_view word,
                     const std::vector<std::string_view> &candidates) {
   return candidates.empty()
              ? std::string()
-             : "; the nearest is " + quoted(nearestTo(word, candidates));
+             : "; the nearest is " + quoted(base::nearestTo(word, candidates));
 }
 
 std::string written(std::span<const std::int64_t> shape) {
@@ -30,7 +30,7 @@ std::string written(std::span<const std::int64_t> shape) {
   return text + ']';
 }
 
-// "first", or "first" and so many more.
+// Returns "first", or "first" and the number of further ones.
 std::string andMore(std::string_view first, std::size_t count) {
   return quoted(first) +
          (count > 1 ? " and " + std::to_string(count - 1) + " more" : "");
@@ -115,7 +115,7 @@ std::map<std::string, WeightRule>
 rulesByName(const WeightTable &table, std::span<const std::string> names) {
   const std::set<std::string_view> given(names.begin(), names.end());
   std::map<std::string, WeightRule> rules;
-  std::map<std::string_view, const WeightRule *> holders; // of a label
+  std::map<std::string_view, const WeightRule *> holders; // by label
   auto add = [&](const std::string &name, const WeightRule &rule) {
     if (given.contains(name))
       rules[name] = rule;
@@ -174,7 +174,7 @@ std::vector<WeightRule> llmcRules(std::int64_t layers) {
     std::vector<std::string_view> labels;
     bool isMatrix = false;
   };
-  // In the order of the structure ParameterTensors of its train_gpt2.cu.
+  // The order is that of the structure ParameterTensors in train_gpt2.cu.
   static const std::vector<Kind> kKinds = {
       {"wte", {"wte.weight"}},
       {"wpe", {"wpe.weight"}},

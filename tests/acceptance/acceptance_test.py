@@ -307,7 +307,7 @@ def check_memory(folder):
 def check_package(folder):
     """A package without a suite for GPUs is no silent one."""
     (folder / "scripts").mkdir()
-    (folder / "build" / "release").mkdir(parents=True)
+    (folder / "build" / "package").mkdir(parents=True)
     shutil.copy(ROOT / "scripts" / "package.sh", folder / "scripts")
     for path, text in (("scripts/build.sh", ""), ("cpack", """
 cd build; mkdir -p m/bin; touch m/bin/cuda_tests; tar cJf m-tests.tar.xz m

@@ -1,8 +1,9 @@
-//===- apart_test.cpp - A device that has memory of its own ---------------===//
+//===- apart_test.cpp - A device with memory of its own -------------------===//
 //
-// The reference kernels as those of a device whose memory nobody else can
-// touch, nor they the host's: whoever works on the wrong side is ended by a
-// signal. One rank, for ranks of threads talk through memory that all see.
+// Runs the reference kernels as a device whose memory only it can access, and
+// which cannot access the host's: a kernel on the wrong side ends by a signal.
+// The test has one rank, because thread ranks communicate through shared
+// memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +16,7 @@
 #include "passes/memory/element_type.h"
 #include "passes/verify/prove.h"
 #include "tests/executable/run_plan.h"
-#include "tests/passes/drawn_plan.h"
+#include "tests/passes/verify/drawn_plan.h"
 
 namespace mtplan::passes {
 namespace {
@@ -23,7 +24,7 @@ namespace {
 using runtime::Backend, runtime::HostMemory, runtime::Invocation,
     runtime::Kernel, runtime::KernelSpec, runtime::Memory;
 
-/// Pages that are there for one side at a time.
+/// Pages that are accessible to one side at a time.
 class Pages {
 public:
   void *add(void *data, std::size_t bytes) {
@@ -55,7 +56,7 @@ public:
 
 class DevicesSide : public Memory {
 public:
-  /// Until it ends the device works: with its own pages, or with both.
+  /// While a turn lasts, the device works: with its own pages, or with both.
   class Turn {
   public:
     Turn(DevicesSide &theSide, bool copies) : side(theSide) {
@@ -137,7 +138,7 @@ std::unique_ptr<Backend> makeApart() {
   return std::make_unique<ApartBackend>();
 }
 
-// In 16 bits what goes back to the device is not the master.
+// In 16 bits the weight that returns to the device is not the master.
 TEST(Apart, EachSideWorksOnItsOwn) {
   constexpr int kSteps = 2;
   const Family family{"tiny-gpt2"};

@@ -9,7 +9,7 @@
 
 namespace mtplan::runtime {
 
-/// Says what time it is by how often it was asked.
+/// Returns as the time how often it was asked for the time.
 class Counting final : public Queue {
 public:
   std::unique_ptr<StreamClock> clock() override {

@@ -28,8 +28,8 @@ constexpr const char *kModel = R"({
   "layer_norm_epsilon": 1e-05, "initializer_range": 0.02
 })";
 
-// Thousands of calls of fsync: in memory where that can be had. That a process
-// dies takes nothing from what the system was given.
+// Returns a folder in memory if possible, because tests call fsync thousands of
+// times. The death of a process loses nothing that the system has received.
 std::string quickFolder() {
   return fs::is_directory("/dev/shm") ? "/dev/shm"
                                       : fs::temp_directory_path().string();
@@ -72,7 +72,7 @@ std::vector<std::string> withFaults(const FaultOrders &orders,
 Ended endOfAll(const std::vector<std::string> &command) {
   RunProcess run(command);
   Ended ended = run.end();
-  constexpr int kMost = 3000; // who was killed may take a moment to go
+  constexpr int kMost = 3000; // a killed process may take a moment to disappear
   for (int i = 0; i < kMost && !run.left().empty(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_TRUE(run.left().empty());
@@ -128,7 +128,7 @@ void FaultRuns::SetUpTestSuite() {
   folder = new TestFolder(quickFolder());
   const std::string model = *folder / "small.json";
   std::ofstream(model) << kModel;
-  // Halves of its embedding are long enough for two ranks to write one each.
+  // Half of its embedding is long enough for two ranks to write one half each.
   const std::string tall = *folder / "tall.json";
   std::string text = kModel;
   text.replace(text.find("257"), 3, "16500");
@@ -189,8 +189,8 @@ std::vector<std::string> FaultRuns::processes(int ranks,
     return all;
   if (!grace.empty())
     *(std::ranges::find(all, "odls_base_sigkill_timeout") + 1) = grace;
-  // What Open MPI keeps in files stays when its launcher is killed. The rest
-  // is what it takes on one machine, without a look at what else there may be.
+  // Files of Open MPI remain when its launcher is killed, so they get a folder
+  // of their own. The other options keep it to one machine.
   const std::string files = place("mpi");
   fs::create_directory(files);
   all.insert(all.begin(), {"env", "OMPI_MCA_orte_tmpdir_base=" + files,

@@ -1,6 +1,6 @@
 //===- fault_runs.h - Runs of a small model whose files fail ----*- C++ -*-===//
 //
-// As processes: what they do to a folder goes through fault_shim.cpp.
+// Runs are processes whose file calls pass through fault_shim.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,86 +18,92 @@
 
 namespace mtplan {
 
-/// What the shim is to do with calls on what lies under a folder.
+/// What the shim does to calls on files under a folder.
 struct FaultOrders {
   std::string under;    ///< a folder, or one file
   std::string deed;     ///< as fault_shim.cpp has it; "": only count
   long at = 0;          ///< number of the call, from 1; 0: each
   std::string log = {}; ///< where each call is written; "": nowhere
-  /// Counts from the first call whose "call path" ends so; "": from the first.
+  /// Counts from the first call whose "call path" ends like this; "": from the
+  /// first.
   std::string since = {};
-  int rank = -1;      ///< of MPI, which alone is meddled with; -1: all
-  bool reads = false; ///< calls that read, in place of those that change
+  int rank = -1;      ///< the MPI rank whose calls are disturbed; -1: all
+  bool reads = false; ///< calls that read, instead of those that change files
 };
 
-/// Why no run can be given faults here; "" if they can.
+/// Returns why faults cannot be injected here; "" if they can.
 std::string whyNoFaults();
 
-/// `command` with the shim loaded and its orders.
+/// Returns `command` with the shim loaded and configured.
 std::vector<std::string> withFaults(const FaultOrders &orders,
                                     const std::vector<std::string> &command);
 
-/// How a command ended, once nothing of its session is left.
+/// Returns how a command ended, once no process of its session is left.
 Ended endOfAll(const std::vector<std::string> &command);
 
-/// Names of what is in a folder.
+/// Returns the names in a folder.
 std::vector<std::string> namesIn(const std::string &folder);
-/// Of two folders of files: names of those that not both have, or not with the
-/// same bytes.
+/// Returns the names of files that are missing or different in one of two
+/// folders.
 std::vector<std::string> differing(const std::string &one,
                                    const std::string &other);
 std::vector<std::string> linesOf(const std::string &file);
-/// The lines of --metrics up to what are times.
+/// Returns the lines of --metrics without times.
 std::vector<std::string> numbersOf(const std::string &metrics);
 
-/// A model whose step takes a millisecond and whose save a hundred calls,
+/// A model whose step takes a millisecond and whose save makes a hundred calls,
 /// compiled for one rank ("one"), two ("two", tp 2) and four ("four", dp 2 and
-/// tp 2). And one ("tall", tp 2) whose save also reads: it has tensors that two
-/// ranks write.
+/// tp 2); and one ("tall", tp 2) whose save also reads, because two ranks write
+/// parts of its tensors.
 class FaultRuns : public testing::Test {
 protected:
   static void SetUpTestSuite();
   static void TearDownTestSuite();
   void TearDown() override;
 
-  /// Of the small model: 8 steps with a checkpoint every 2, and the usual data,
-  /// if `more` has no others.
+  /// Returns the arguments of a run of 8 steps of the small model with a
+  /// checkpoint every 2 steps and, unless `more` has others, the usual data.
   static std::vector<std::string> arguments(const std::string &plan,
                                             const std::string &checkpoints,
                                             std::vector<std::string> more = {});
   static std::vector<std::string> threads(const std::string &plan,
                                           const std::string &checkpoints,
                                           std::vector<std::string> more = {});
-  /// The same as processes of MPI, which leave no files when they die; empty
-  /// where they cannot be had.
-  /// \param grace  seconds from when one has died until the others get SIGTERM,
-  ///               and from then to SIGKILL; "": those of underMpi
+  /// Returns the same as MPI processes, which leave no files when they die;
+  /// empty if MPI is missing.
+  /// \param grace  seconds from the death of one process until the others get
+  /// SIGTERM, and from then to SIGKILL; "": those of underMpi
   static std::vector<std::string> processes(int ranks, const std::string &plan,
                                             const std::string &checkpoints,
                                             std::vector<std::string> more = {},
                                             const std::string &grace = "0");
-  /// Of a run of the small model that goes on until it is told to end.
+  /// Returns the arguments of a run of the small model that only ends when it
+  /// is told to.
   static std::vector<std::string> endless(const std::string &plan,
                                           const std::string &checkpoints);
-  /// How such a run ends once a rank of it was killed, after five steps.
+  /// Returns how such a run ends after one of its ranks was killed, five steps
+  /// in.
   static Ended endOfKilled(RunProcess &run, int rank);
-  /// Told to end after five steps, its ranks leave a checkpoint.
+  /// Tells a run to end after five steps, and expects a checkpoint.
   /// \param tells  RunProcess::signal or signalGroup
   static void expectSavedWhenToldToEnd(RunProcess &run, int by = SIGTERM,
                                        void (RunProcess::*tells)(int)
                                            const = &RunProcess::signal);
-  /// Checkpoints of all steps of such a run of 8, and its "metrics".
+  /// Returns the checkpoints of all steps of such a run of 8, and its
+  /// "metrics".
   static std::string undisturbed(const std::string &plan);
 
-  /// The calls of such a run, "call path", in order; those of a save are from
-  /// the first on a path with its step up to the first on one with the next.
+  /// Returns the calls of such a run in order, each as "call path". Those of a
+  /// save begin with the first on a path with its step and end before the first
+  /// with the next.
   static std::vector<std::string> callsOf(const std::string &plan,
                                           const std::string &checkpoints);
-  /// Index of the first that names `what`; their number if none does.
+  /// Returns the index of the first call that names `what`; their number if
+  /// there is none.
   static std::size_t firstOf(const std::vector<std::string> &calls,
                              const std::string &what);
 
-  /// Where a test may write; empty at its beginning.
+  /// Returns a folder for a test, initially empty.
   static std::string place(const std::string &name) { return *folder / name; }
 
 private:

@@ -84,7 +84,7 @@ std::string pathAt(int folder, const char *path) {
                                               : pathOf(folder) + "/" + path;
 }
 
-// Launcher and ranks, as if the machine had stopped.
+// Kills launcher and ranks, as if the machine had stopped.
 void killSession() {
   DIR *all = opendir("/proc");
   while (const dirent *entry = all ? readdir(all) : nullptr) {
@@ -103,7 +103,7 @@ void killSession() {
 }
 
 struct Verdict {
-  int error = 0; ///< to fail with
+  int error = 0; ///< errno to fail with
   bool half = false, dies = false;
 };
 
@@ -199,7 +199,7 @@ ssize_t readSome(const char *call, int handle, size_t bytes, Real real) {
   return real(verdict.half && bytes > 1 ? bytes / 2 : bytes);
 }
 
-// A call that is given a path or a handle, and returns 0 or -1.
+// Handles a call that takes a path or a handle and returns 0 or -1.
 template <typename Real>
 int done(const char *call, const std::string &path, Kind kind, Real real) {
   if (const Verdict verdict = judge(call, path, kind); verdict.error != 0) {
@@ -280,7 +280,7 @@ ssize_t pread64(int handle, void *data, size_t bytes, off64_t offset) {
   return pread(handle, data, bytes, offset);
 }
 
-// What shrinks once it is mapped can no longer be touched.
+// A file that is truncated after it was mapped can no longer be accessed.
 void *mmap(void *at, size_t bytes, int protection, int flags, int handle,
            off_t offset) noexcept {
   void *mapped = next<decltype(mmap)>("mmap")(at, bytes, protection, flags,
@@ -330,8 +330,8 @@ int fsync(int handle) {
               [&] { return static_cast<int>(syscall(SYS_fsync, handle)); });
 }
 
-// Linux closes the handle whatever it then says. What was only read is left
-// alone.
+// Linux closes the handle whatever close() returns. Files that were only read
+// are left alone.
 int close(int handle) {
   const int flags = fcntl(handle, F_GETFL);
   Verdict verdict;

@@ -168,14 +168,15 @@ TEST(JoinedProducts, AreThoseOfOneShape) {
                                    std::pair("h.*.attn.v.dw", 2)));
 }
 
-// Beside what the first stage's backward has anyway there is no room for
-// gradients in the order of their products.
+// The workspace of each stage has room for gradients in the order of their
+// products.
 TEST(JoinedProducts, AreThoseOfEachStageAndRank) {
   expectSameBits(
       planOf("tiny-gpt2", {"--gpus", "4", "--dp", "2", "--pp", "2"}));
   const std::pair forward("h.*.attn.q", 3), backward("h.*.attn.v.dw", 3);
-  EXPECT_THAT(log().take(), UnorderedElementsAre(forward, forward, forward,
-                                                 forward, backward, backward));
+  EXPECT_THAT(log().take(),
+              UnorderedElementsAre(forward, forward, forward, forward, backward,
+                                   backward, backward, backward));
 }
 
 // Where collectives gather each weight when it is needed.

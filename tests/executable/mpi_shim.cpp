@@ -1,7 +1,7 @@
-//===- mpi_shim.cpp - What MPI's start finds in the environment -----------===//
+//===- mpi_shim.cpp - Prints the environment of MPI's start ---------------===//
 //
-// Loaded before all other libraries (LD_PRELOAD). An MPI that knows of CUDA may
-// start it, and CUDA reads these once.
+// Is loaded before all other libraries (LD_PRELOAD). An MPI with CUDA support
+// may initialise CUDA, which reads these variables once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@ static std::string given(const char *name) {
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
-  // One write, or what ranks say would be mixed.
+  // A single write keeps the lines of ranks apart.
   const std::string line = "MPI starts with " + given("CUDA_MODULE_LOADING") +
                            " " + given("CUDA_DEVICE_MAX_CONNECTIONS") + "\n";
   std::fwrite(line.data(), 1, line.size(), stdout);

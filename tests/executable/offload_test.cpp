@@ -1,7 +1,7 @@
-//===- offload_test.cpp - The optimizer's state in the host's memory ------===//
+//===- offload_test.cpp - Optimizer state in the host's memory ------------===//
 //
-// On CPU ranks both memories are one and the update's kernel is the same: what
-// trains with its optimizer offloaded has the bits of what trains without.
+// On CPU ranks both memories are one and the update's kernel is the same, so a
+// run with an offloaded optimizer has the bits of a run without.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +38,7 @@ protected:
     }
   }
 
-  // For six steps, with a checkpoint of every third.
+  // Trains six steps, with a checkpoint every third.
   void trainBoth() {
     for (const std::string what : kBoth) {
       const Ran ran = train(what, what);
@@ -68,7 +68,8 @@ protected:
   std::vector<std::string> numbers(const std::string &name) {
     return numbersOf(folder / (name + ".jsonl"));
   }
-  // Files of the state that two runs ended with; manifests name their plans.
+  // Returns the files of the final states that differ; manifests name their
+  // plans.
   std::vector<std::string> unlike(const std::string &one,
                                   const std::string &other) {
     std::vector<std::string> files =
@@ -105,8 +106,8 @@ TEST_P(Offload, GoesOnFromTheOtherToTheBit) {
   }
 }
 
-// The device keeps nothing of the optimizer, and all of its update is the
-// host's, which has every gradient on its way before it is at work.
+// The device keeps no optimizer state. The host runs the whole update, and all
+// gradients are on their way before it starts.
 TEST_P(Offload, TheHostUpdates) {
   using namespace runtime;
   const Plan plan = readPlanFile(folder / "optimizer/plan.json");
@@ -133,7 +134,7 @@ TEST_P(Offload, TheHostUpdates) {
   }
 }
 
-// What plans have and compiled ones may not yet.
+// Plans may have features that cannot be compiled yet.
 TEST(Uncompiled, IsToldApart) {
   TestFolder folder;
   auto said = [&](std::vector<std::string> flags) {

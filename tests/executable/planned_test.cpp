@@ -1,8 +1,8 @@
 //===- planned_test.cpp - A run does what its plan announced --------------===//
 //
-// MEM and CENSUS: what the planner says of the plan it chose, against what the
-// compiled plan allocates and, run, sends. State is equal to the byte, and what
-// is saved for backward but for what a stage hands to the next.
+// Compares what the planner announces of its plan with what the compiled plan
+// allocates and sends. State is equal to the byte, and so are saved
+// activations, except for what a stage passes to the next.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +17,8 @@
 #include "tests/executable/run_process.h"
 #include "tests/tools/command_testing.h"
 #include "tests/tools/planning.h"
-#include "tools/executable.h"
-#include "tools/facts.h"
+#include "tools/driver/executable.h"
+#include "tools/report/plan_facts.h"
 
 namespace mtplan::tools {
 namespace {
@@ -62,7 +62,7 @@ protected:
   void SetUp() override {
     const Layout &layout = GetParam();
     PlanRequest request = exampleRequest(layout.model, layout.tp);
-    // CPU ranks have nothing to offload to, but run what others offload.
+    // CPU ranks have no host to offload to, but run plans with offload.
     request.hardware = layout.offload == Offload::none ? "cpu" : "dgx-h100";
     request.offload = Choices<Offload>{{layout.offload}};
     request.gpus = layout.dp * layout.tp * layout.pp * layout.cp;
@@ -94,8 +94,8 @@ protected:
 TEST_P(Planned, TakesTheMemoryThatWasAnnounced) {
   const planner::PlannedCandidate &best = *outcome.best();
   PlanFacts facts = factsOf(*outcome.problem, best);
-  std::vector<planner::MemoryUse> announced =
-      planner::memoryByStage(facts.graph, best.parts, facts.setting, best.how);
+  std::vector<planner::MemoryUse> announced = planner::memoryByStage(
+      facts.graph, best.parts, facts.setting, best.config);
   ASSERT_EQ(plan.stages.size(), announced.size());
   const planner::MemoryUse &fullest =
       announced[static_cast<std::size_t>(best.fullestStage)];
@@ -115,15 +115,15 @@ TEST_P(Planned, TakesTheMemoryThatWasAnnounced) {
     EXPECT_NEAR(of(MemoryClass::activations), said.activations.value,
                 0.05 * said.activations.value);
     EXPECT_LE(of(MemoryClass::workspace), (said.workspace + said.spare).value);
-    // In a model this small, that offsets are multiples of 256 bytes counts,
-    // and gaps between what came and went; the other way, messages on their way
-    // while what comes next is made.
+    // In a model this small the alignment of offsets to 256 bytes matters, and
+    // so do gaps between buffers; in the other direction, messages in flight
+    // while the next values are computed.
     EXPECT_LE(of(MemoryClass::workspace), 1.1 * said.workspace.value);
     EXPECT_GE(of(MemoryClass::workspace), 0.75 * said.workspace.value);
   }
 }
 
-// At full size, one GPU: what is alive at once is what the arena takes.
+// At full size on one GPU, the peak of live values is the size of the arena.
 TEST(PlannedWorkspace, IsWhatOneGpuTakes) {
   for (const char *model : {"gpt2-1.2b", "llama-3.2-1b"}) {
     SCOPED_TRACE(model);
@@ -160,7 +160,7 @@ TEST_P(Planned, SendsWhatWasAnnounced) {
     announced[{planner::nameOf(entry.phase), planner::nameOf(entry.kind),
                axis}] += entry.perStep;
   }
-  // First and last stage add up the gradients of a weight that both have.
+  // First and last stage reduce the gradients of a weight that both have.
   if (plan.stages.size() > 1)
     for (const planner::Parameter &parameter : facts.graph.parameters)
       if (parameter.shared)
@@ -177,8 +177,8 @@ TEST_P(Planned, SendsWhatWasAnnounced) {
   EXPECT_EQ(announced, counted);
 }
 
-// A vocabulary of 500 tokens has room for 512, whoever has which part of it;
-// nothing else in the examples has so many of anything.
+// A vocabulary of 500 tokens is stored with 512 rows, however it is sharded; no
+// other dimension of the examples has this size.
 TEST_P(Planned, KnowsItsPadding) {
   int padded = 0;
   for (const runtime::Stage &stage : plan.stages)
@@ -233,9 +233,9 @@ INSTANTIATE_TEST_SUITE_P(
                    ScheduleKind::oneForwardOneBackward,
                    planner::Precision::bf16})));
 
-// What the process takes beside its arenas, for the program, its libraries,
-// packed weights and the data: a constant. Pages that nothing touched are not
-// there, such as the padding of a vocabulary.
+// Beside its arenas, the process needs a constant amount for the program, its
+// libraries, packed weights and the data. Untouched pages, such as the padding
+// of a vocabulary, take no memory.
 TEST(PlannedProcess, TakesWhatItsArenasTake) {
   TestFolder folder;
   Ran planned({examplePath("gpt2-1.2b"), "--hardware", "cpu", "--gpus", "1",

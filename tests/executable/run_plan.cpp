@@ -1,4 +1,4 @@
-//===- run_plan.cpp - An executable plan run and compared -----------------===//
+//===- run_plan.cpp - Runs an executable plan and compares ----------------===//
 
 #include "tests/executable/run_plan.h"
 
@@ -9,11 +9,12 @@
 
 #include "mlir/Pass/PassManager.h"
 
+#include "base/index.h"
 #include "codegen/executable_plan.h"
 #include "passes/layout/planner_op.h"
-#include "passes/passes.h"
+#include "passes/pipelines.h"
 #include "passes/schedule/tasks.h"
-#include "planner/search/setting.h"
+#include "planner/search/space/setting.h"
 #include "runtime/backend/element.h"
 #include "runtime/executor/index_walk.h"
 #include "runtime/plan/plan_check.h"
@@ -21,6 +22,7 @@
 
 namespace mtplan {
 
+using base::sized;
 using namespace runtime;
 
 namespace {
@@ -28,21 +30,17 @@ namespace {
 constexpr const char *kGradient = "gradient of ", *kFirst = "first moment of ",
                      *kSecond = "second moment of ";
 
-std::size_t sized(std::int64_t number) {
-  return static_cast<std::size_t>(number);
-}
-
 } // namespace
 
 Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
               int microBatches, bool offloads, bool overlapsReduces) {
   passes::writeTasks(step, schedule, microBatches);
   mlir::PassManager manager(step.getContext());
-  passes::PlaceMemoryPassOptions places;
-  places.sumsPerUse = true; // as mtplan -o has it
-  places.scattersEarly = overlapsReduces;
-  places.offloads = offloads;
-  manager.addPass(passes::createPlaceMemoryPass(places));
+  passes::PlacementOptions placement;
+  placement.sumsPerUse = true; // as mtplan -o has it
+  placement.scattersEarly = overlapsReduces;
+  placement.offloads = offloads;
+  passes::buildPlacement(manager, placement);
   if (mlir::failed(manager.run(step)))
     throw std::runtime_error("no places");
   mlir::FailureOr<Plan> plan =
@@ -93,7 +91,7 @@ Gathered runPlan(const Plan &plan, const ir::RunOptions &options,
                  MakeBackend makeBackend, double tolerance, int steps) {
   Gathered all;
   std::mutex mutex;
-  // Other tests may take all cores for long.
+  // Other tests may occupy all cores for long.
   WorldOptions patient;
   patient.patience = std::chrono::minutes(2);
   runOnThreads(plan.ranks, patient, [&](World &world) {
@@ -216,7 +214,7 @@ double worstDifference(const Gathered &ran, const ir::RunResult &expected,
   for (const auto &[key, tensor] : expected.results) {
     auto found = ran.reports.find(key.label);
     double value = tensor.ranks.front().data.front();
-    // With a `*` the reports of all copies add up.
+    // With a `*` the reports of all layers are summed.
     if (key.label.find('*') == std::string::npos)
       worst.see(value, found == ran.reports.end() ? NAN : found->second,
                 std::abs(value), "result " + key.label);

@@ -1,4 +1,4 @@
-//===- run_plan.h - An executable plan run and compared ---------*- C++ -*-===//
+//===- run_plan.h - Runs an executable plan and compares --------*- C++ -*-===//
 
 #ifndef MTPLAN_TESTS_EXECUTABLE_RUN_PLAN_H
 #define MTPLAN_TESTS_EXECUTABLE_RUN_PLAN_H
@@ -20,8 +20,8 @@ inline void PrintTo(const CollectiveCount &count, std::ostream *out) {
 }
 } // namespace runtime
 
-/// What all ranks of a run hold after its last step, put together by name.
-/// Ranks that hold the same element must agree on it to `tolerance`.
+/// The state of all ranks after the last step, combined by name. Ranks that
+/// hold the same element must agree on it to `tolerance`.
 struct Gathered {
   struct Whole {
     std::vector<double> elements;
@@ -30,7 +30,8 @@ struct Gathered {
   using Table = std::map<ir::TensorKey, Whole>;
   Table gradients, parameters, firstMoments, secondMoments;
   std::map<std::string, double> reports; ///< of the last step
-  std::map<runtime::CollectiveCount, std::int64_t> collectives; ///< of all
+  /// Of all ranks.
+  std::map<runtime::CollectiveCount, std::int64_t> collectives;
   double gradientNorm = 0.0;
   std::vector<std::string> faults;
 };
@@ -43,12 +44,13 @@ runtime::Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
                        int microBatches, bool offloads = false,
                        bool overlapsReduces = false);
 
-/// The model as the program of one rank that has all of it.
+/// Compiles the model for one rank.
 runtime::Plan alone(mlir::ModuleOp logical, int microBatches,
                     bool offloads = false);
 
-/// Adds what a rank has of one copy of a tensor to `whole`. Where another rank
-/// has put something else, by more than `tolerance`, `faults` say so.
+/// Adds a rank's shard of one layer's tensor to `whole`, and appends to
+/// `faults` if another rank holds a value that differs by more than
+/// `tolerance`.
 void gather(const runtime::RankExecutor &rank, const runtime::Tensor &tensor,
             int copy, const std::string &name, double tolerance,
             Gathered::Whole &whole, std::vector<std::string> &faults);
@@ -56,16 +58,15 @@ void gather(const runtime::RankExecutor &rank, const runtime::Tensor &tensor,
 using MakeBackend = std::unique_ptr<runtime::Backend> (*)();
 
 /// Runs steps of `plan` on threads, from `options.step` on, with the
-/// interpreter's data, weights and masks, and its optimizer.
+/// interpreter's data, weights, masks and optimizer.
 Gathered runPlan(const runtime::Plan &plan, const ir::RunOptions &options,
                  MakeBackend makeBackend, double tolerance, int steps = 1);
 
-/// The largest difference of any gradient, parameter, moment or report,
-/// relative to the largest element of its tensor; which, in `name`.
-/// \param least  share of the largest element of all gradients (parameters,
-/// ...)
-///               that a tensor's largest counts as at least: that of a bias of
-///               keys is zero but for what rounding leaves of a sum
+/// Returns the largest difference of any gradient, parameter, moment or report,
+/// relative to the largest element of its tensor, and its name in `name`.
+/// \param least  lower limit of a tensor's largest element, as a share of the
+/// largest of all gradients (parameters, ...): a bias of keys is zero except
+/// for the rounding of a sum
 double worstDifference(const Gathered &ran, const ir::RunResult &expected,
                        std::string &name, double least = 1e-3);
 double worstDifference(const Gathered &ran, const Gathered &expected,

@@ -1,4 +1,4 @@
-//===- run_process.cpp - mtrun as processes, watched by a test ------------===//
+//===- run_process.cpp - Runs mtrun as processes --------------------------===//
 
 #include "tests/executable/run_process.h"
 
@@ -22,7 +22,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/tools/command_testing.h"
-#include "tools/run_command.h"
+#include "tools/run/run_command.h"
 
 namespace mtplan {
 
@@ -34,8 +34,8 @@ namespace {
 constexpr auto kMostToWrite = std::chrono::minutes(2);
 constexpr auto kMostToEnd = std::chrono::minutes(3);
 
-// /proc/<process>/<name>; "" if it has ended, or does while it is read, which
-// the stream says by an exception.
+// Returns /proc/<process>/<name>; "" if the process has ended, or ends while it
+// is read, which the stream reports by an exception.
 std::string toldOf(const std::string &process, const char *name) {
   try {
     return contentOf("/proc/" + process + "/" + name);
@@ -44,7 +44,8 @@ std::string toldOf(const std::string &process, const char *name) {
   }
 }
 
-// Number `field` of /proc/<process>/stat, from 1; those behind the name only.
+// Returns field `field` of /proc/<process>/stat, from 1; only those after the
+// name.
 long statOf(const std::string &process, int field) {
   const std::string text = toldOf(process, "stat");
   const std::size_t name = text.rfind(')');
@@ -57,8 +58,8 @@ long statOf(const std::string &process, int field) {
   return std::strtol(word.c_str(), nullptr, 10);
 }
 
-// Counts writes that end within a line: what another process writes then would
-// stand there.
+// Counts writes that end within a line: the output of another process would be
+// inserted there.
 class WholeLines : public std::stringbuf {
 public:
   int halves = 0;
@@ -105,16 +106,16 @@ RunProcess::RunProcess(const std::vector<std::string> &command) {
     words.push_back(const_cast<char *>(word.c_str()));
   words.push_back(nullptr);
   session = fork();
-  if (session < 0) // to -1 signals go to every process there is
+  if (session < 0) // signals to -1 go to every process
     throw std::system_error(errno, std::generic_category(), "fork");
   if (session != 0)
     return;
   setsid();
-  ::signal(SIGINT, SIG_DFL); // what a shell starts beside it may not hear it
+  ::signal(SIGINT, SIG_DFL); // a shell may start it with the signal ignored
   const int out = open(file.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
   dup2(out, STDOUT_FILENO);
   dup2(out, STDERR_FILENO);
-  // Built with sanitizers, mtrun would answer for MPI's own leaks.
+  // Otherwise an mtrun with sanitizers would report leaks of MPI.
   setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
   execvp(words[0], words.data());
   _exit(127);
@@ -194,8 +195,8 @@ std::vector<std::string> underMpi(int ranks,
   if (std::string(MTPLAN_WITH_MPI).empty() ||
       std::system("command -v mpirun >/dev/null 2>&1") != 0)
     return {};
-  // Beside other tests a rank may not be given a core within the second that
-  // Open MPI leaves between SIGTERM and SIGKILL.
+  // Beside other tests a rank may not get a core within the second that Open
+  // MPI leaves between SIGTERM and SIGKILL.
   std::vector<std::string> command{"mpirun",
                                    "--oversubscribe",
                                    "--allow-run-as-root",
@@ -224,7 +225,8 @@ std::vector<std::string> byShell(int ranks, const std::string &variables,
                              "for p in $pids; do\n"
                              "  wait $p; ended=$?\n"
                              "  while kill -0 $p 2>/dev/null; do\n"
-                             "    wait $p; ended=$?\n" // a signal came between
+                             // Interrupted by a signal.
+                             "    wait $p; ended=$?\n"
                              "  done\n"
                              "  [ $ended -eq 0 ] || status=1\n"
                              "done; exit $status";
@@ -287,7 +289,7 @@ Ran runHere(const std::vector<std::string> &arguments) {
   std::ostringstream out;
   WholeLines lines;
   std::ostream err(&lines);
-  err << std::unitbuf; // as std::cerr
+  err << std::unitbuf; // like std::cerr
   Ran ran;
   ran.code = tools::runTraining(arguments, out, err);
   ran.out = out.str();

@@ -1,4 +1,4 @@
-//===- run_process.h - mtrun as processes, watched by a test ----*- C++ -*-===//
+//===- run_process.h - Runs mtrun as processes ------------------*- C++ -*-===//
 
 #ifndef MTPLAN_TESTS_EXECUTABLE_RUN_PROCESS_H
 #define MTPLAN_TESTS_EXECUTABLE_RUN_PROCESS_H
@@ -11,11 +11,11 @@
 
 namespace mtplan {
 
-/// What tests train on.
+/// The text that tests train on.
 inline const std::string kText =
     std::string(MTPLAN_SOURCE_DIR) + "/examples/data/opticks.txt";
 
-/// mtrun without a process of its own.
+/// A run of mtrun within the process of the test.
 struct Ran {
   int code = -1;
   std::string out, err;
@@ -24,16 +24,16 @@ Ran runHere(const std::vector<std::string> &arguments);
 
 /// How a command ended.
 struct Ended {
-  int code = -1; ///< 128 + number if by a signal
+  int code = -1; ///< 128 + number if ended by a signal
   std::string out;
-  /// The rest of the lines that start so.
+  /// Returns the rest of the lines that start with `start`.
   std::vector<std::string> lines(const std::string &start) const;
-  /// What a process rank said last.
+  /// Returns the last message of a process rank.
   std::string said(int rank) const;
 };
 
-/// A command in a session of its own, so that nothing that it starts is lost
-/// sight of. What is left of it is killed with this.
+/// A command in a session of its own, so that all its processes can be found.
+/// Its remaining processes are killed with this object.
 class RunProcess {
 public:
   explicit RunProcess(const std::vector<std::string> &command);
@@ -41,19 +41,19 @@ public:
   RunProcess(const RunProcess &) = delete;
   RunProcess &operator=(const RunProcess &) = delete;
 
-  /// Whether `text` is written before the command ends, or two minutes have
-  /// passed.
+  /// Returns whether `text` is written before the command ends and within two
+  /// minutes.
   bool writes(const std::string &text);
-  /// The process that a launcher made this rank; -1: there is none.
+  /// Returns the process of this rank under a launcher; -1 if there is none.
   pid_t processOf(int rank) const;
-  /// To what was started itself.
+  /// Sends a signal to the started process itself.
   void signal(int number) const;
-  /// To all processes of its group, and to that one once more, as `timeout`
-  /// does.
+  /// Sends a signal to all processes of its group, and to the process once
+  /// more, as `timeout` does.
   void signalGroup(int number) const;
   /// Waits; after three minutes the command is killed.
   Ended end();
-  /// Processes of its session that are there, this moment.
+  /// Returns the processes of its session that exist now.
   std::vector<pid_t> left() const;
 
 private:
@@ -66,23 +66,23 @@ private:
   std::string file;
 };
 
-/// `mpirun -np <ranks> mtrun <arguments>`; empty where it cannot be run.
+/// Returns `mpirun -np <ranks> mtrun <arguments>`; empty if MPI is missing.
 std::vector<std::string> underMpi(int ranks,
                                   const std::vector<std::string> &arguments);
 
-/// `mtrun <arguments>` as `ranks` processes with the variables that torchrun
-/// gives those of one host, or srun without MPI. A shell starts them, hands
-/// SIGTERM on, and ends with 1 if one did not end with 0. Ports are nobody
-/// else's.
+/// Returns `mtrun <arguments>` as `ranks` processes with the variables that
+/// torchrun sets on one host, or srun without MPI. A shell starts them,
+/// forwards SIGTERM, and ends with 1 if one did not end with 0. No other test
+/// uses their ports.
 std::vector<std::string>
 underTorchrun(int ranks, const std::vector<std::string> &arguments);
 std::vector<std::string> underSrun(int ranks,
                                    const std::vector<std::string> &arguments);
 
-/// A folder for a test, gone with it.
+/// A folder for a test, removed with this object.
 class TestFolder {
 public:
-  /// \param parent  "": where temporary files go
+  /// \param parent  "": the folder of temporary files
   explicit TestFolder(const std::string &parent = "");
   ~TestFolder();
   TestFolder(const TestFolder &) = delete;
@@ -95,8 +95,8 @@ private:
   std::string path;
 };
 
-/// Compiles an example, or a model file, to `folder`, for CPU ranks unless the
-/// flags say otherwise; what mtplan had to say against it.
+/// Compiles an example or a model file to `folder`, for CPU ranks unless the
+/// flags say otherwise; returns the errors of mtplan.
 std::string compileExample(const std::string &model, const std::string &folder,
                            std::vector<std::string> flags);
 

@@ -1,6 +1,6 @@
-//===- step_times_test.cpp - What each part of a step took ----------------===//
+//===- step_times_test.cpp - Times of the parts of a step -----------------===//
 //
-// On a queue whose streams have a time of their own.
+// Uses a queue whose streams have their own time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ using testing::SizeIs;
 constexpr double kMark = 0.25; ///< seconds
 constexpr int kTurn = 1;       ///< an event
 
-/// Two streams that go side by side.
+/// Two streams that run side by side.
 class TwoStreams final : public Queue {
 public:
   void select(int stream) override { selected = stream; }
@@ -40,8 +40,8 @@ public:
   void give(double seconds) { ends[selected] += seconds; }
 
   int finished = 0;
-  std::size_t marks = 0; ///< most at a time
-  int dear = 0;          ///< of the next marks, which take a second
+  std::size_t marks = 0; ///< largest number of marks at a time
+  int dear = 0;          ///< number of next marks that take a second
 
 private:
   class Clock final : public StreamClock {
@@ -71,7 +71,7 @@ private:
 
 class StepTimesTest : public testing::Test {
 protected:
-  /// A part on a stream, after one on another.
+  /// Runs a part on a stream, after one on another.
   void run(int from, int stream, double seconds, double &spent) {
     InstructionRun what;
     what.instruction = ++number;
@@ -88,23 +88,23 @@ protected:
   int number = 0;
 };
 
-// What a mark itself takes is not theirs.
+// The time of a mark itself is not counted.
 TEST_F(StepTimesTest, AreThoseOfThePartsAlone) {
   double one = 1.0, other = 0.0;
   times.begin(true, nullptr);
   run(0, 0, 3.0, one);
   run(0, 0, 0.5, other);
   run(0, 0, 4.0, one);
-  EXPECT_EQ(one, 1.0); // nobody has waited yet
+  EXPECT_EQ(one, 1.0); // no one has waited yet
   times.end();
   EXPECT_EQ(one, 8.0);
   EXPECT_EQ(other, 0.5);
 }
 
-// Nor that of a queue which was empty, or of a mark that was new.
+// Neither the time of an empty queue nor that of a new mark is counted.
 TEST_F(StepTimesTest, MarksTakeWhatMostOfThemTake) {
   double first = 0.0, others = 0.0;
-  queue.dear = 3; // where the step begins, and around the first part
+  queue.dear = 3; // at the beginning of the step and around the first part
   times.begin(true, nullptr);
   run(0, 0, 1.0, first);
   for (int i = 0; i < 8; ++i)
@@ -151,12 +151,12 @@ TEST_F(StepTimesTest, OfWhatIsNotDoneThereAreNone) {
   times.end();
   EXPECT_EQ(idle, 0.0);
   EXPECT_EQ(norm, 5.0);
-  ASSERT_THAT(trace, SizeIs(2)); // of the norm there is no instruction
+  ASSERT_THAT(trace, SizeIs(2)); // the norm has no instruction
   EXPECT_EQ(trace[1].start, trace[1].end);
   EXPECT_GE(trace[1].start, trace[0].end);
 }
 
-// The host waits once for so many, and what comes later stands later.
+// The host waits after this many marks, and later parts reuse them.
 TEST_F(StepTimesTest, TakeNoMoreMarksForMoreParts) {
   constexpr std::size_t kParts = 3 * StepTimes::kMost;
   double spent = 0.0;
@@ -186,7 +186,7 @@ TEST_F(StepTimesTest, AreNotTakenUnasked) {
   EXPECT_EQ(queue.marks, marks);
 }
 
-// What an earlier step left behind, as when it threw, is nobody's.
+// Remains of an earlier step, such as one that threw, are not counted.
 TEST_F(StepTimesTest, BeginAnew) {
   double spent = 0.0;
   times.begin(true, &trace);

@@ -1,8 +1,8 @@
 //===- stream_run_test.cpp - Any order that streams allow -----------------===//
 //
-// Random plans over everything (drawn_plan.h), compiled: their waits are the
-// fewest, and every program run in a random order that they allow gives the
-// same bits. All ranks of a stage run one program, and so take the same order.
+// Compiles random plans over all axes (drawn_plan.h). Their waits are minimal,
+// and every program gives the same bits in a random order that they allow. All
+// ranks of a stage run one program and therefore take the same order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,9 +14,9 @@
 #include "passes/memory/element_type.h"
 #include "passes/verify/prove.h"
 #include "runtime/plan/plan_check.h"
+#include "tests/codegen/stream_order.h"
 #include "tests/executable/run_plan.h"
-#include "tests/executable/stream_order.h"
-#include "tests/passes/drawn_plan.h"
+#include "tests/passes/verify/drawn_plan.h"
 
 namespace mtplan::passes {
 namespace {
@@ -41,7 +41,7 @@ Compiled compiledPlan(const Family &family, const Drawn &drawn) {
   setElementType(*pair->partitioned,
                  mlir::Float32Type::get(pair->partitioned->getContext()));
   Compiled all;
-  all.plan = compiled(*pair->partitioned, drawn.how.schedule,
+  all.plan = compiled(*pair->partitioned, drawn.config.schedule,
                       drawn.microBatches, false, drawn.seed % 2 == 0);
   all.options.seed = drawn.seed;
   all.options.microBatches = drawn.microBatches;

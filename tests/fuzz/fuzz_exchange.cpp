@@ -19,7 +19,7 @@ using namespace mtplan::tools;
 
 namespace {
 
-ForeignConfig read(int kind, const std::string &text, const Launch &launch) {
+TrainerConfig read(int kind, const std::string &text, const Launch &launch) {
   switch (kind) {
   case 0:
     return readMegatron(text, launch.gpus);
@@ -30,7 +30,7 @@ ForeignConfig read(int kind, const std::string &text, const Launch &launch) {
   }
 }
 
-Exported write(int kind, const ForeignConfig &config) {
+Exported write(int kind, const TrainerConfig &config) {
   switch (kind) {
   case 0:
     return writeMegatron(config);
@@ -53,7 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
   launch.layers = 24;
   launch.sequence = 1024;
   const std::string text(reinterpret_cast<const char *>(data) + 1, size - 1);
-  ForeignConfig config = read(kind, text, launch);
+  TrainerConfig config = read(kind, text, launch);
   if (!config.errors.empty())
     return 0;
   Exported written = write(kind, config);
@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
   launch.stages = config.parallelism.pp;
   launch.globalBatch = config.parallelism.globalBatch;
   launch.microBatch = config.parallelism.microBatch;
-  ForeignConfig again = read(kind, written.text, launch);
+  TrainerConfig again = read(kind, written.text, launch);
   if (!again.errors.empty() || again.parallelism != config.parallelism ||
       write(kind, again).text != written.text)
     std::abort();

@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "runtime/checkpoint/digest.h"
 #include "runtime/checkpoint/manifest.h"
+#include "runtime/data/digest.h"
 
 using namespace mtplan::runtime;
 

@@ -12,9 +12,11 @@
 #include <string>
 
 #include "planner/graph/strategy.h"
-#include "planner/search/pins.h"
+#include "planner/search/space/pins.h"
+#include "tools/text/pin_text.h"
 
 using namespace mtplan::planner;
+using mtplan::tools::parsePins;
 
 namespace {
 
@@ -194,8 +196,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
   std::vector<PinText> pins = parsePins(texts, errors);
   if (pins.size() + errors.size() != texts.size())
     std::abort();
-  static const ModelGraph kWhole = smallGraph();
-  ModelGraph graph = cutAt(kWhole, pinCuts(kWhole, pins));
+  static const ModelGraph kReplicated = smallGraph();
+  ModelGraph graph = cutAt(kReplicated, pinCuts(kReplicated, pins));
   errors.clear();
   Pins resolved = resolvePins(graph, pins, {kSplits, kRanks}, errors);
   if (errors.empty())

@@ -21,6 +21,7 @@
 #include "ir/model/load.h"
 #include "passes/layout/bridge.h"
 #include "passes/passes.h"
+#include "planner/graph/op_graph_check.h"
 
 namespace mtplan::fuzz {
 

@@ -1,7 +1,8 @@
-//===- replay.cpp - Runs a fuzz target over a corpus ------------*- C++ -*-===//
+//===- replay.cpp - Runs a fuzz target over its seeds -----------*- C++ -*-===//
 //
-// The main of replay_<target>: what libFuzzer once found stays tested in builds
-// without libFuzzer. An input fails by crashing, so its name is printed first.
+// The main of replay_<target> runs every input that libFuzzer once found, so
+// that builds without libFuzzer test them too. An input fails by crashing, so
+// its name is printed first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,14 +26,14 @@ int main(int argc, char **argv) {
         inputs.push_back(entry.path());
   std::sort(inputs.begin(), inputs.end());
   if (inputs.empty()) {
-    std::fprintf(stderr, "usage: %s <corpus folder with files>...\n", argv[0]);
+    std::fprintf(stderr, "usage: %s <folder with files>...\n", argv[0]);
     return 2;
   }
   for (const std::filesystem::path &path : inputs) {
     std::printf("%s\n", path.c_str());
     std::fflush(stdout);
     std::ifstream file(path, std::ios::binary);
-    // As libFuzzer has it: nothing behind the last byte, not even a zero.
+    // The buffer ends at the last byte, without even a zero, like libFuzzer's.
     std::vector<char> text((std::istreambuf_iterator<char>(file)),
                            std::istreambuf_iterator<char>());
     text.shrink_to_fit();

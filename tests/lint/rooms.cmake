@@ -10,34 +10,58 @@ if(NOT DEFINED ROOT)
 endif()
 set(LINE_LIMIT 500)
 set(KINDS h cpp cu cuh td mlir test py sh cmake)
-set(ROOMS ir passes planner codegen runtime tools)
+set(ROOMS base ir passes planner codegen runtime tools)
 
 # What a file below a folder may include: first the prefixes of "quoted" names,
 # then those of <angled> names with a slash (no slash: the standard library).
 # The longest folder that fits decides.
-set(FOLDERS planner planner/graph planner/fit ir passes codegen codegen/source
-    runtime/plan runtime/communicator runtime/random runtime/cpu runtime/cuda
-    runtime/cuda/loaded runtime/cuda/standalone runtime/safetensors runtime/weights runtime tools)
-set(planner_QUOTED planner/)
+set(FOLDERS base planner planner/graph planner/fit planner/solve planner/simulate
+    planner/search/space planner/search/segment planner/search/price
+    planner/search/stage planner/search/bound ir passes codegen codegen/source
+    runtime/plan runtime/communicator runtime/random runtime/reference runtime/cpu
+    runtime/cuda runtime/cuda/loaded runtime/cuda/standalone runtime/safetensors
+    runtime/weights runtime tools tools/text tools/exchange tools/driver
+    tools/report tools/command tools/validate tools/run)
+set(base_QUOTED base/)
+set(base_ANGLED nlohmann/)
+set(planner_QUOTED planner/ base/)
 set(planner_ANGLED nlohmann/)
-set(planner/graph_QUOTED planner/)
+set(planner/graph_QUOTED planner/ base/)
 set(planner/graph_ANGLED nlohmann/ boost/)
-set(planner/fit_QUOTED planner/)
+set(planner/fit_QUOTED planner/ base/)
 set(planner/fit_ANGLED nlohmann/ Eigen/)
-set(ir_QUOTED ir/ runtime/random/ mlir/ llvm/)
+# The search's rooms, each over those before it.
+set(search_leaves planner/units.h planner/index.h planner/divisors.h
+    planner/graph/ planner/machine/ planner/cost/ planner/simulate/ base/)
+set(planner/solve_QUOTED planner/solve/ base/)
+set(planner/solve_ANGLED)
+set(planner/simulate_QUOTED planner/simulate/ planner/units.h base/)
+set(planner/simulate_ANGLED)
+set(planner/search/space_QUOTED planner/search/space/ ${search_leaves})
+set(planner/search/segment_QUOTED planner/search/segment/ planner/solve/
+    ${planner/search/space_QUOTED})
+set(planner/search/price_QUOTED planner/search/price/
+    ${planner/search/segment_QUOTED})
+set(planner/search/stage_QUOTED planner/search/stage/
+    ${planner/search/price_QUOTED})
+set(planner/search/bound_QUOTED planner/search/bound/
+    planner/search/on_threads.h ${planner/search/stage_QUOTED})
+set(ir_QUOTED ir/ base/ runtime/random/ runtime/reference/ mlir/ llvm/)
 set(ir_ANGLED nlohmann/)
-set(passes_QUOTED passes/ ir/ planner/ runtime/random/ mlir/ llvm/)
+set(passes_QUOTED passes/ base/ ir/ planner/ runtime/random/ mlir/ llvm/)
 set(passes_ANGLED)
-set(codegen_QUOTED codegen/ runtime/plan/ ir/ mlir/ llvm/)
+set(codegen_QUOTED codegen/ base/ runtime/plan/ ir/ mlir/ llvm/)
 set(codegen_ANGLED)
-set(codegen/source_QUOTED codegen/source/ runtime/plan/ runtime/backend/)
+set(codegen/source_QUOTED codegen/source/ base/ runtime/plan/ runtime/backend/)
 set(codegen/source_ANGLED)
-set(runtime/plan_QUOTED runtime/plan/)
+set(runtime/plan_QUOTED runtime/plan/ base/)
 set(runtime/plan_ANGLED nlohmann/)
-set(runtime/communicator_QUOTED runtime/)
+set(runtime/communicator_QUOTED runtime/ base/)
 set(runtime/communicator_ANGLED sys/ netinet/)
 set(runtime/random_QUOTED runtime/random/)
 set(runtime/random_ANGLED)
+set(runtime/reference_QUOTED runtime/reference/ runtime/random/)
+set(runtime/reference_ANGLED)
 set(runtime/cpu_QUOTED runtime/cpu/ runtime/backend/ runtime/plan/ runtime/random/)
 set(runtime/cpu_ANGLED oneapi/)
 set(runtime/cuda_QUOTED runtime/cuda/ runtime/backend/ runtime/communicator/
@@ -47,18 +71,38 @@ set(runtime/cuda/loaded_QUOTED runtime/cuda/ runtime/modules/)
 set(runtime/cuda/loaded_ANGLED)
 set(runtime/cuda/standalone_QUOTED ${runtime/cuda_QUOTED} runtime/training/)
 set(runtime/cuda/standalone_ANGLED netinet/ sys/)
-set(runtime/safetensors_QUOTED runtime/safetensors/ runtime/data/)
-set(runtime/safetensors_ANGLED nlohmann/)
-set(runtime/weights_QUOTED runtime/weights/ runtime/plan/)
+set(runtime/safetensors_QUOTED runtime/safetensors/ runtime/data/ base/)
+set(runtime/safetensors_ANGLED)
+set(runtime/weights_QUOTED runtime/weights/ runtime/plan/ base/)
 set(runtime/weights_ANGLED)
-set(runtime_QUOTED runtime/)
+set(runtime_QUOTED runtime/ base/)
 set(runtime_ANGLED nlohmann/ sys/)
-set(tools_QUOTED tools/ passes/ ir/ planner/ codegen/ runtime/ mlir/ llvm/)
-set(tools_ANGLED nlohmann/ fmt/ CLI/ sys/)
+# Tools: mains -> command -> report -> driver -> exchange -> text; validate and
+# run beside them.
+set(tools_QUOTED tools/ base/ passes/ ir/ mlir/ llvm/ runtime/cuda/loaded/)
+set(tools_ANGLED CLI/ fmt/)
+set(tools/text_QUOTED base/ tools/text/ planner/ runtime/plan/)
+set(tools/text_ANGLED CLI/ fmt/)
+set(tools/exchange_QUOTED base/ tools/exchange/ tools/text/ planner/)
+set(tools/exchange_ANGLED nlohmann/ fmt/ toml++/)
+set(tools/driver_QUOTED base/ tools/driver/ tools/exchange/ tools/text/ codegen/
+    runtime/plan/ passes/ planner/ ir/ mlir/ llvm/)
+set(tools/driver_ANGLED nlohmann/ fmt/)
+set(tools/report_QUOTED base/ tools/report/ tools/driver/ tools/exchange/ tools/text/
+    passes/ planner/ mlir/ llvm/)
+set(tools/report_ANGLED nlohmann/ fmt/)
+set(tools/command_QUOTED base/ tools/command/ tools/report/ tools/driver/
+    tools/exchange/ tools/text/ passes/ planner/ runtime/data/ mlir/ llvm/)
+set(tools/command_ANGLED CLI/ fmt/)
+set(tools/validate_QUOTED base/ tools/validate/ tools/driver/ tools/text/ passes/
+    planner/ ir/ runtime/data/ mlir/ llvm/)
+set(tools/validate_ANGLED nlohmann/ CLI/ fmt/)
+set(tools/run_QUOTED base/ tools/run/ tools/exchange/ tools/text/ planner/ runtime/)
+set(tools/run_ANGLED nlohmann/ CLI/ fmt/ sys/)
 
 # <nlohmann/json.hpp> costs every includer seconds: these files alone.
 set(JSON_FILES
-  "(_json\\.cpp|^planner/json_[a-z]+\\.cpp|^(ir/model|tools)/[^/]+\\.cpp)$")
+  "(_json\\.cpp|^(base|planner)/json_[a-z]+\\.cpp|^(ir/model|tools/driver)/[^/]+\\.cpp)$")
 
 # Prints one violation and counts it.
 function(complain message)

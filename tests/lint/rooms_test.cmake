@@ -13,6 +13,8 @@ macro(run_lint)
 endmacro()
 
 set(expected [=[
+base/index.h: is MLIR-free, but has #include "llvm/ADT/StringRef.h"
+base/index.h: may not use #include "planner/units.h"
 ir/einsum.cpp: is no place to parse json, but has #include <nlohmann/json.hpp>
 ir/einsum.cpp: may not use #include "passes/passes.h"
 passes/plan.h: may not use #include "tests/oracle.h"
@@ -25,6 +27,7 @@ codegen/writer.cpp: may not use #include "planner/units.h"
 codegen/writer.cpp: may not use #include "runtime/cpu/executor.h"
 runtime/cpu/executor.cpp: may not use #include "planner/units.h"
 runtime/plan/plan.h: may not use #include "runtime/cpu/executor.h"
+tools/driver/plan.h: may not use #include "tools/report/screen.h"
 tools/mtplan.cpp: may not use #include "tests/oracle.h"
 planner/big.cpp: 501 lines, limit 500
 tests/big.mlir: 501 lines, limit 500
@@ -46,7 +49,7 @@ run_lint()
 string(FIND "${complaints}" "CMake Error" at)
 string(SUBSTRING "${complaints}" 0 ${at} listed)
 if(status EQUAL 0 OR NOT listed STREQUAL expected OR
-   NOT complaints MATCHES "lint.rooms: 15 violations")
+   NOT complaints MATCHES "lint.rooms: 18 violations")
   message(FATAL_ERROR "expected\n${expected}found (status ${status})\n"
     "${complaints}")
 endif()
@@ -57,8 +60,10 @@ string(REPEAT "//\n" 500 text)
 file(WRITE ${WORK}/tree/planner/big.cpp "${text}")
 file(WRITE ${WORK}/tree/planner/graph/op_graph_json.cpp
   "#include <vector>\n#include <boost/graph/graph_traits.hpp>\n"
-  "#include <nlohmann/json.hpp>\n#include \"planner/units.h\"\n")
-file(WRITE ${WORK}/tree/planner/json_text.h "#include <nlohmann/json_fwd.hpp>\n")
+  "#include <nlohmann/json.hpp>\n#include \"planner/units.h\"\n"
+  "#include \"base/json_text.h\"\n")
+file(WRITE ${WORK}/tree/base/json_text.h "#include <nlohmann/json_fwd.hpp>\n")
+file(WRITE ${WORK}/tree/base/json_text.cpp "#include <nlohmann/json.hpp>\n")
 file(WRITE ${WORK}/tree/passes/layout/bridge.cpp
   "#include \"mlir/IR/Value.h\"\n#include \"ir/mtp.h\"\n"
   "#include \"planner/units.h\"\n")

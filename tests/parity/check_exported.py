@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""check_exported.py FOLDER: does what `mtrun ckpt convert` writes mean to
-Transformers what it means here? FOLDER has mtplan and mtrun. README.md says
-what is compared.
+"""check_exported.py FOLDER: checks that Transformers reads the weights that
+`mtrun ckpt convert` writes as mtplan does. FOLDER has mtplan and mtrun. README.md
+says what is compared.
 """
 
 import json
@@ -20,13 +20,13 @@ from make_goldens import HERE
 from make_transformers_goldens import CLASSES
 
 FILES = HERE / "files"
-# What Transformers makes of a model with the same weights: other builds of
-# PyTorch add up in another order.
+# Logits differ by this much at most, because builds of PyTorch add in different
+# orders.
 BOUND = 1e-5
 MODELS = ["gpt2", "gpt2-llmc", "gptj", "llama", "llama-biased", "llama-deep", "mistral",
           "qwen2", "qwen2-tied", "bert"]
 LENGTH, PLAN = 8, ["--hardware", "cpu", "--seq", "8", "--global-batch", "4", "--gpus", "2"]
-SENTENCE = [3, 1, 4, 1, 5, 9, 2, 6]  # again and again: every sample of it is alike
+SENTENCE = [3, 1, 4, 1, 5, 9, 2, 6]  # repeated, so that all samples are equal
 
 
 class Check:
@@ -48,7 +48,7 @@ class Check:
             print(f"  {what}: {apart:.1e} of the largest apart, {BOUND:.0e} allowed")
 
     def loaded(self, what, folder):
-        """What Transformers reads there; all of it must have a place."""
+        """Returns the model that Transformers reads, which must use every tensor."""
         family = json.loads((folder / "config.json").read_text())["model_type"]
         model, told = CLASSES[family].from_pretrained(
             folder, attn_implementation="eager", output_loading_info=True)
@@ -59,7 +59,7 @@ class Check:
         return model.eval()
 
     def exported(self, name, kept, more):
-        """The checkpoint for Transformers, which asks for a configuration."""
+        """Exports a checkpoint with the configuration that Transformers needs."""
         out = self.folder / "out"
         shutil.rmtree(out, ignore_errors=True)
         self.run("mtrun", "ckpt", "convert", kept, out, "--to", "huggingface", *more)
@@ -68,7 +68,7 @@ class Check:
         return out
 
     def trained(self, name, kept, *settings):
-        """Three steps from the weights of the file, and how they went."""
+        """Trains three steps from the weights of the file and returns the output."""
         shutil.rmtree(self.folder / kept, ignore_errors=True)
         log = self.folder / "log"
         log.unlink(missing_ok=True)

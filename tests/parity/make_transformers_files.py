@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes files/: tiny models with drawn weights in the files that other software
-keeps them in, as it writes them now and as it wrote them once, with the logits
-that Transformers makes of each. README.md says what is in which folder. Needs
-transformers and safetensors beside PyTorch; same versions, same bytes.
+"""Writes files/: tiny models with drawn weights in the current and older files of
+other software, with the logits that Transformers computes from each. README.md
+lists the folders. The script needs transformers and safetensors beside PyTorch,
+and equal versions write equal bytes.
 """
 
 import json
@@ -27,8 +27,8 @@ LLAMA = {"num_hidden_layers": 2, "hidden_size": 16, "num_attention_heads": 4,
          "num_key_value_heads": 2, "intermediate_size": 12, "vocab_size": 13,
          "max_position_embeddings": 10}
 
-# The models: family, configuration, type of the weights. No two extents that
-# could be taken for one another are alike.
+# Each model has a family, a configuration and a type of weights. Extents that
+# could be confused with each other differ.
 MODELS = {
     "gpt2": ("gpt2", {**GPT, "n_embd": 8, "n_head": 2}, torch.float32),
     "gpt2-f16": ("gpt2", {**GPT, "n_embd": 8, "n_head": 2}, torch.float16),
@@ -39,7 +39,7 @@ MODELS = {
     "llama-bf16": ("llama", {**LLAMA, "rope_theta": 500.0}, torch.bfloat16),
     "llama-biased": ("llama", {**LLAMA, "attention_bias": True, "mlp_bias": True},
                      torch.float32),
-    # Twelve layers: in the order of names 10 is before 2.
+    # By name, layer 10 of twelve comes before layer 2.
     "llama-deep": ("llama", {**LLAMA, "num_hidden_layers": 12, "hidden_size": 4,
                              "num_attention_heads": 2, "head_dim": 4,
                              "intermediate_size": 6}, torch.float32),
@@ -55,7 +55,7 @@ MODELS = {
                       "attention_probs_dropout_prob": 0.0}, torch.float32),
 }
 
-# What configurations said when files were as the older ones of these.
+# The configurations of the time when the older files were written.
 OLDER_CONFIGS = {
     "gpt2": {"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"],
              "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "model_type": "gpt2",
@@ -79,7 +79,7 @@ OLDER_CONFIGS = {
 
 
 def model_of(name):
-    """Models of one family and shape have the same weights in every type."""
+    """Draws weights that depend on the family and shape alone, not on the type."""
     family, settings, kind = MODELS[name]
     model = CLASSES[family](CLASSES[family].config_class(**settings,
                                                          attn_implementation="eager"))
@@ -95,7 +95,7 @@ def emptied(name):
 
 
 def save(name, model, **how):
-    """As Transformers does."""
+    """Writes a folder as Transformers does."""
     folder = emptied(name)
     model.save_pretrained(folder, **how)
     (folder / "generation_config.json").unlink(missing_ok=True)
@@ -103,7 +103,7 @@ def save(name, model, **how):
 
 
 def save_older(name, family, state):
-    """As it once did, or as the model's authors did: `state` by name."""
+    """Writes a folder as older versions or the model's authors did."""
     folder = emptied(name)
     (folder / "config.json").write_text(json.dumps(OLDER_CONFIGS[family], indent=2) + "\n")
     state = {key: value.clone().contiguous() for key, value in state.items()}
@@ -112,7 +112,7 @@ def save_older(name, family, state):
 
 
 def save_by_hand(name, model, metadata, order, padding):
-    """What the format allows and its own writer does not make."""
+    """Writes files that the format allows and its own writer does not produce."""
     folder = emptied(name)
     model.config.save_pretrained(folder)
     state = {key: value for key, value in model.state_dict().items() if key != "lm_head.weight"}
@@ -131,8 +131,8 @@ def save_by_hand(name, model, metadata, order, padding):
 
 
 def save_llmc(name, model):
-    """As train_gpt2.py of karpathy/llm.c: 256 numbers, then all that layers have
-    of a kind; the table of tokens filled up with zeros; [out, in]."""
+    """Writes the file of train_gpt2.py in karpathy/llm.c: 256 numbers, then each
+    kind of weight for all layers, as [out, in]. Zeros pad the table of tokens."""
     folder = emptied(name)
     config = model.config
     config.save_pretrained(folder)
@@ -161,7 +161,7 @@ def save_llmc(name, model):
 
 
 def with_masks(model, state, prefix, kind, score=None):
-    """And the constants that GPT-2 and GPT-J had among their weights."""
+    """Adds the constants that GPT-2 and GPT-J had among their weights."""
     length = model.config.n_positions
     for layer in range(model.config.n_layer):
         at = f"{prefix}h.{layer}.attn."
@@ -173,7 +173,7 @@ def with_masks(model, state, prefix, kind, score=None):
 
 
 def with_frequencies(model, state):
-    """As every layer of Llama had them."""
+    """Adds the frequencies that every layer of Llama had."""
     heads = model.config.num_attention_heads
     size = model.config.hidden_size // heads
     turns = 1.0 / (10000.0 ** (torch.arange(0, size, 2).float() / size))
@@ -183,7 +183,7 @@ def with_frequencies(model, state):
 
 
 def published_bert(model):
-    """Both halves of pretraining, and norms called as TensorFlow calls them."""
+    """Renames norms as TensorFlow does and adds both heads of pretraining."""
     dice = random.Random("the other half")
 
     def drawn(*shape):
@@ -202,7 +202,7 @@ def published_bert(model):
 
 
 def folders():
-    """Writes them all: (folder, name of its model)."""
+    """Writes all folders and yields each with the name of its model."""
     models = {name: model_of(name) for name in MODELS}
     gpt2, llama, gptj = models["gpt2"], models["llama"], models["gptj"]
     for name, model in models.items():
@@ -235,7 +235,7 @@ def folders():
 
 
 def shortest(number):
-    """The shortest decimals that are this number of single precision."""
+    """Returns the shortest decimals that read back to this float."""
     for digits in range(5, 10):
         short = float(f"{number:.{digits}g}")
         if struct.pack("<f", short) == struct.pack("<f", number):
@@ -259,7 +259,7 @@ def logits_of(model, rows):
 
 
 def loaded(folder, name):
-    """What Transformers makes of the folder, and what it does not use of it."""
+    """Returns the logits that Transformers computes and the tensors it ignores."""
     if (folder / "model.bin").exists():  # it cannot read these
         return model_of(name).float(), []
     model, told = CLASSES[MODELS[name][0]].from_pretrained(

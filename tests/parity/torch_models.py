@@ -1,9 +1,9 @@
-"""GPT-2, BERT and Llama in plain PyTorch, after their papers and the models that
-were published: nothing here was made from mtplan's operators.
+"""GPT-2, BERT, Llama, Gemma 2, Mixtral, T5 and ViT in plain PyTorch, written after
+their papers and the published models. No code here follows mtplan's operators.
 
-Modules are called as mtplan labels its parameters, so that state names are
-labels. Every model maps (ids, types) [batch, sequence] to logits, those of
-padding rows of the vocabulary cut off.
+Modules have the names of mtplan's parameter labels, so that state names are
+labels. Every model maps the inputs of one micro-batch (a dictionary of tensors)
+to logits without the padding rows of the vocabulary.
 """
 
 import math
@@ -13,8 +13,9 @@ from torch import nn
 from torch.nn import functional as F
 
 
-def attend(q, k, v, heads, kv_heads, causal):
-    """softmax(q k^T / sqrt(d)) v, by head; a group of query heads shares k, v."""
+def attend(q, k, v, heads, kv_heads, causal, scale=None, cap=None):
+    """Returns softmax(q k^T / sqrt(d)) v for each head. Groups of query heads share
+    keys and values. `scale` replaces 1 / sqrt(d), and `cap` bounds scores by tanh."""
     batch, length = q.shape[:2]
 
     def by_head(x, count):
@@ -23,7 +24,10 @@ def attend(q, k, v, heads, kv_heads, causal):
     q, k, v = by_head(q, heads), by_head(k, kv_heads), by_head(v, kv_heads)
     k = k.repeat_interleave(heads // kv_heads, dim=1)
     v = v.repeat_interleave(heads // kv_heads, dim=1)
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    scores = q @ k.transpose(-2, -1)
+    scores = scores / math.sqrt(q.shape[-1]) if scale is None else scores * scale
+    if cap:
+        scores = cap * torch.tanh(scores / cap)
     if causal:
         future = torch.ones(length, length, dtype=torch.bool).triu(1)
         scores = scores.masked_fill(future, -math.inf)
@@ -32,7 +36,7 @@ def attend(q, k, v, heads, kv_heads, causal):
 
 
 class Attention(nn.Module):
-    """Of GPT-2 (causal) and BERT."""
+    """The attention of GPT-2 (causal), BERT and ViT."""
 
     def __init__(self, hidden, heads, causal):
         super().__init__()
@@ -56,7 +60,7 @@ class Mlp(nn.Module):
 
 
 class Block(nn.Module):
-    """One layer with two layer norms, which lie before the branches or behind
+    """One layer with two layer norms, which stand before the branches or after
     the sums."""
 
     def __init__(self, attn, mlp, hidden, epsilon, norm_first):
@@ -88,7 +92,7 @@ class Gpt2(nn.Module):
             for _ in range(c["n_layer"]))
         self.ln_f = nn.LayerNorm(hidden, eps=epsilon)
 
-    def forward(self, ids, types):
+    def forward(self, ids):
         x = self.wte(ids) + self.wpe(torch.arange(ids.shape[1]))
         for block in self.h:
             x = block(x)
@@ -96,7 +100,8 @@ class Gpt2(nn.Module):
 
 
 class Bert(nn.Module):
-    """Devlin et al. 2019: norms behind, GELU by erf, a transform before the logits."""
+    """Devlin et al. 2019: norms after the sums, GELU by erf, a transform before the
+    logits."""
 
     def __init__(self, c):
         super().__init__()
@@ -149,9 +154,11 @@ class RotaryAttention(nn.Module):
         self.k = nn.Linear(hidden, kv_width, bias=False)
         self.v = nn.Linear(hidden, kv_width, bias=False)
         self.proj = nn.Linear(width, hidden, bias=False)
+        self.scale = c["query_pre_attn_scalar"] ** -0.5 if "query_pre_attn_scalar" in c else None
+        self.cap = c.get("attn_logit_softcapping")
 
     def turn(self, x):
-        """As complex numbers, whose real parts are a head's first half."""
+        """Rotates complex numbers whose real parts are a head's first half."""
         batch, length, width = x.shape
         half = self.dim // 2
         rates = self.theta ** (-torch.arange(half, dtype=torch.float64) / half)
@@ -163,7 +170,8 @@ class RotaryAttention(nn.Module):
 
     def forward(self, x):
         q, k = self.turn(self.q(x)), self.turn(self.k(x))
-        return self.proj(attend(q, k, self.v(x), self.heads, self.kv_heads, causal=True))
+        return self.proj(attend(q, k, self.v(x), self.heads, self.kv_heads, causal=True,
+                                scale=self.scale, cap=self.cap))
 
 
 class SwiGlu(nn.Module):
@@ -201,11 +209,267 @@ class Llama(nn.Module):
         self.ln_f = RmsNorm(hidden, c["rms_norm_eps"])
         self.lm_head = nn.Linear(hidden, c["padded_vocab_size"], bias=False)
 
-    def forward(self, ids, types):
+    def forward(self, ids):
         x = self.wte(ids)
         for block in self.h:
             x = block(x)
         return self.lm_head(self.ln_f(x))[..., : self.vocabulary]
 
 
-MODELS = {"gpt2": Gpt2, "bert": Bert, "llama": Llama}
+class GeGlu(SwiGlu):
+    def forward(self, x):
+        return self.down(F.gelu(self.gate(x), approximate="tanh") * self.up(x))
+
+
+class Gemma2Block(nn.Module):
+    """Norms stand before and after each branch."""
+
+    def __init__(self, c):
+        super().__init__()
+        hidden, epsilon = c["hidden_size"], c["rms_norm_eps"]
+        self.attn, self.mlp = RotaryAttention(c), GeGlu(hidden, c["intermediate_size"])
+        self.ln_1, self.ln_1_post, self.ln_2, self.ln_2_post = (
+            RmsNorm(hidden, epsilon) for _ in range(4))
+
+    def forward(self, x):
+        x = x + self.ln_1_post(self.attn(self.ln_1(x)))
+        return x + self.ln_2_post(self.mlp(self.ln_2(x)))
+
+
+class Gemma2(nn.Module):
+    """Gemma Team 2024, for sequences within the sliding window: embeddings times the
+    square root of the width, tied logits within a soft cap."""
+
+    def __init__(self, c):
+        super().__init__()
+        hidden = c["hidden_size"]
+        self.vocabulary, self.cap = c["vocab_size"], c["final_logit_softcapping"]
+        self.wte = nn.Embedding(c["padded_vocab_size"], hidden)
+        self.h = nn.ModuleList(Gemma2Block(c) for _ in range(c["num_hidden_layers"]))
+        self.ln_f = RmsNorm(hidden, c["rms_norm_eps"])
+
+    def forward(self, ids):
+        x = self.wte(ids) * self.wte.embedding_dim ** 0.5
+        for block in self.h:
+            x = block(x)
+        logits = F.linear(self.ln_f(x), self.wte.weight)[..., : self.vocabulary]
+        return self.cap * torch.tanh(logits / self.cap)
+
+
+class MixtureOfExperts(nn.Module):
+    """Every token goes to the experts with its largest router logits (Jiang et al.
+    2024), weighted by a softmax over those. An expert has room for a number of
+    tokens of each sample: first choices in order of position come before second
+    choices, and what finds no room is dropped (Lepikhin et al. 2020). The
+    auxiliary loss balances experts (Fedus et al. 2021, equation 4)."""
+
+    def __init__(self, c):
+        super().__init__()
+        self.count, self.chosen = c["num_local_experts"], c["num_experts_per_tok"]
+        hidden, inner = c["hidden_size"], c["intermediate_size"]
+        length = c["max_position_embeddings"]
+        self.room = math.ceil(length * self.chosen / self.count * c["capacity_factor"])
+        self.balance = c["router_aux_loss_coef"]
+        self.router = nn.Linear(hidden, self.count, bias=False)
+        self.gate, self.up, self.down = (
+            nn.ParameterDict({"weight": torch.zeros(self.count, *shape)})
+            for shape in ((hidden, inner), (hidden, inner), (inner, hidden)))
+
+    def expert(self, number, x):
+        gate, up, down = (m["weight"][number] for m in (self.gate, self.up, self.down))
+        return (F.silu(x @ gate) * (x @ up)) @ down
+
+    def route(self, x):
+        """Returns the output and the balance loss of one sample [sequence, hidden]."""
+        logits = self.router(x)
+        best, experts = logits.topk(self.chosen, dim=-1)
+        weights = best.softmax(dim=-1)
+        rows = [torch.zeros_like(x[0]) for _ in x]
+        taken = [0] * self.count
+        for choice in range(self.chosen):
+            for position, number in enumerate(experts[:, choice].tolist()):
+                taken[number] += 1
+                if taken[number] <= self.room:
+                    rows[position] = rows[position] + weights[position, choice] * self.expert(
+                        number, x[position])
+        share = torch.tensor(taken) / len(x)
+        loss = self.balance * self.count * (share * logits.softmax(dim=-1).mean(0)).sum()
+        return torch.stack(rows), loss
+
+    def forward(self, x):
+        """Leaves the sum over samples of the loss, in tokens, in `auxiliary`."""
+        outputs, losses = zip(*map(self.route, x))
+        self.auxiliary = sum(losses) * x.shape[1]
+        return torch.stack(outputs)
+
+
+class MixtralBlock(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        hidden, epsilon = c["hidden_size"], c["rms_norm_eps"]
+        self.ln_1, self.attn = RmsNorm(hidden, epsilon), RotaryAttention(c)
+        self.ln_2, self.moe = RmsNorm(hidden, epsilon), MixtureOfExperts(c)
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        return x + self.moe(self.ln_2(x))
+
+
+class Mixtral(Llama):
+    """Jiang et al. 2024: Llama with experts in place of its MLP."""
+
+    def __init__(self, c):
+        super().__init__(c)
+        self.h = nn.ModuleList(MixtralBlock(c) for _ in range(c["num_hidden_layers"]))
+
+    def auxiliary(self):
+        """Returns the balance loss of the last micro-batch, in tokens."""
+        return sum(block.moe.auxiliary for block in self.h)
+
+
+def bucket_of(distance, buckets, farthest, both):
+    """Returns the row of T5's table for a key `distance` positions after its query (Raffel
+    et al. 2020, section 2.1), by counting through the boundaries."""
+    row = 0
+    if both:
+        buckets //= 2
+        row = buckets if distance > 0 else 0
+    past = abs(distance) if both else max(0, -distance)
+    exact = buckets // 2
+    if past < exact:
+        return row + past
+    ratio = farthest / exact
+    steps = [exact * ratio ** (k / (buckets - exact)) for k in range(1, buckets - exact)]
+    return row + exact + sum(past >= step - 1e-9 for step in steps)
+
+
+class RelativeAttention(nn.Module):
+    """T5's attention: scores are not scaled, and a bias may come from outside."""
+
+    def __init__(self, c):
+        super().__init__()
+        hidden, self.heads = c["d_model"], c["num_heads"]
+        width = self.heads * c["d_kv"]
+        self.q, self.k, self.v = (nn.Linear(hidden, width, bias=False) for _ in range(3))
+        self.proj = nn.Linear(width, hidden, bias=False)
+
+    def forward(self, x, memory, bias):
+        def by_head(y):
+            return y.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+        q, k, v = by_head(self.q(x)), by_head(self.k(memory)), by_head(self.v(memory))
+        scores = q @ k.transpose(-2, -1) + bias
+        mixed = scores.softmax(dim=-1) @ v
+        return self.proj(mixed.transpose(1, 2).flatten(-2))
+
+
+class T5Mlp(nn.Module):
+    """Gated by the approximate GELU, as in T5 v1.1."""
+
+    def __init__(self, c):
+        super().__init__()
+        hidden, inner = c["d_model"], c["d_ff"]
+        self.gate, self.up = (nn.Linear(hidden, inner, bias=False) for _ in range(2))
+        self.down = nn.Linear(inner, hidden, bias=False)
+
+    def forward(self, x):
+        return self.down(F.gelu(self.gate(x), approximate="tanh") * self.up(x))
+
+
+class T5Layer(nn.Module):
+    def __init__(self, c, crosses):
+        super().__init__()
+        hidden, epsilon = c["d_model"], c["layer_norm_epsilon"]
+        self.attn, self.mlp = RelativeAttention(c), T5Mlp(c)
+        self.cross = RelativeAttention(c) if crosses else None
+        self.ln_1, self.ln_2 = RmsNorm(hidden, epsilon), RmsNorm(hidden, epsilon)
+        if crosses:
+            self.ln_3 = RmsNorm(hidden, epsilon)
+
+    def forward(self, x, bias, memory=None):
+        own = self.ln_1(x)
+        x = x + self.attn(own, own, bias)
+        if self.cross:
+            x = x + self.cross(self.ln_2(x), memory, 0.0)
+            return x + self.mlp(self.ln_3(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+class T5Stack(nn.Module):
+    """Layers that share one table of biases by distance."""
+
+    def __init__(self, c, layers, decodes):
+        super().__init__()
+        for number in range(layers):
+            self.add_module(str(number), T5Layer(c, decodes))
+        self.layers = layers
+        self.buckets = c["relative_attention_num_buckets"]
+        self.farthest = c["relative_attention_max_distance"]
+        self.decodes = decodes
+        self.bias = nn.Embedding(self.buckets, c["num_heads"])
+
+    def forward(self, x, memory=None):
+        length = x.shape[1]
+        rows = torch.tensor([[bucket_of(key - query, self.buckets, self.farthest,
+                                        not self.decodes)
+                              for key in range(length)] for query in range(length)])
+        bias = self.bias(rows).permute(2, 0, 1)
+        if self.decodes:
+            future = torch.ones(length, length, dtype=torch.bool).triu(1)
+            bias = bias.masked_fill(future, -math.inf)
+        for number in range(self.layers):
+            x = self.get_submodule(str(number))(x, bias, memory)
+        return x
+
+
+class T5(nn.Module):
+    """Raffel et al. 2020 with the tied logits of the first version."""
+
+    def __init__(self, c):
+        super().__init__()
+        hidden, epsilon = c["d_model"], c["layer_norm_epsilon"]
+        self.vocabulary = c["vocab_size"]
+        self.wte = nn.Embedding(c["padded_vocab_size"], hidden)
+        self.encoder = T5Stack(c, c["num_layers"], decodes=False)
+        self.encoder.ln_f = RmsNorm(hidden, epsilon)
+        self.decoder = T5Stack(c, c["num_decoder_layers"], decodes=True)
+        self.ln_f = RmsNorm(hidden, epsilon)
+
+    def forward(self, ids, decoder_ids):
+        memory = self.encoder.ln_f(self.encoder(self.wte(ids)))
+        y = self.ln_f(self.decoder(self.wte(decoder_ids), memory))
+        y = y * y.shape[-1] ** -0.5
+        return F.linear(y, self.wte.weight)[..., : self.vocabulary]
+
+
+class Vit(nn.Module):
+    """Dosovitskiy et al. 2021: images in, the class token's class out."""
+
+    def __init__(self, c):
+        super().__init__()
+        hidden, epsilon = c["hidden_size"], c["layer_norm_eps"]
+        self.classes = c["num_labels"]
+        height, width = c["image_size"]
+        size = c["patch_size"]
+        self.patch = nn.Conv2d(c["num_channels"], hidden, size, stride=size)
+        self.cls_token = nn.ParameterDict({"weight": torch.zeros(hidden)})
+        self.wpe = nn.Embedding(1 + height // size * (width // size), hidden)
+        self.h = nn.ModuleList(
+            Block(Attention(hidden, c["num_attention_heads"], causal=False),
+                  Mlp(hidden, c["intermediate_size"], "none"), hidden, epsilon,
+                  norm_first=True)
+            for _ in range(c["num_hidden_layers"]))
+        self.ln_f = nn.LayerNorm(hidden, eps=epsilon)
+        self.classifier = nn.Linear(hidden, c["padded_vocab_size"])
+
+    def forward(self, images):
+        patches = self.patch(images).flatten(2).transpose(1, 2)
+        first = self.cls_token["weight"].expand(len(images), 1, -1)
+        x = torch.cat((first, patches), dim=1) + self.wpe.weight
+        for block in self.h:
+            x = block(x)
+        return self.classifier(self.ln_f(x[:, 0]))[..., : self.classes]
+
+
+MODELS = {"gpt2": Gpt2, "bert": Bert, "llama": Llama, "gemma2": Gemma2,
+          "mixtral": Mixtral, "t5": T5, "vit": Vit}

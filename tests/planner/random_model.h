@@ -1,9 +1,9 @@
 //===- random_model.h - Small random training steps for tests ---*- C++ -*-===//
 //
-// Not gradients of anything: operators of the kinds that layers have, put
-// together at random, so that values have none, one or many readers in either
-// phase. Drawn with plain modulo from mt19937_64, whose numbers the standard
-// fixes.
+// The graphs are not gradients of anything: operators of the kinds that layers
+// have, combined at random, so that values have none, one or many readers in
+// either phase. Numbers are drawn by plain modulo from mt19937_64, which the
+// standard fixes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -118,7 +118,7 @@ private:
     return y;
   }
 
-  // What a weight's gradient is: positions and samples are summed over.
+  // Adds a weight's gradient: positions and samples are summed over.
   int addWeightGradient(SegmentGraph &segment, int x, int dy) {
     Op op = startOp(segment, Phase::backward);
     op.opClass = OpClass::gemm;
@@ -205,30 +205,31 @@ private:
   std::mt19937_64 random;
 };
 
-/// Lets operators follow the products and passes whose results they take, and
-/// the machine do both at once.
-inline void joinFollowers(ModelGraph &graph, Machine &machine) {
+/// Marks operators as consumers of the products and passes whose results they
+/// read, and lets the machine fuse them.
+inline void fuseConsumers(ModelGraph &graph, Machine &machine) {
   for (SegmentGraph &segment : graph.segments) {
-    std::vector<bool> isFollowed(segment.ops.size(), false);
+    std::vector<bool> isFused(segment.ops.size(), false);
     for (Op &op : segment.ops)
       for (std::size_t o = 0; o < segment.ops.size(); ++o) {
         const Op &maker = segment.ops[o];
-        if (op.opClass != OpClass::memory || op.follows >= 0 || isFollowed[o] ||
-            maker.opClass == OpClass::attention || maker.phase != op.phase)
+        if (op.opClass != OpClass::memory || op.fusedOperand >= 0 ||
+            isFused[o] || maker.opClass == OpClass::attention ||
+            maker.phase != op.phase)
           continue;
         for (std::size_t i = 0; i < op.operands.size(); ++i)
           if (op.operands[i].tensor == maker.results[0].tensor &&
               op.operands[i].factors == op.results[0].factors) {
             op.kind = "followed";
-            op.follows = static_cast<int>(i);
-            isFollowed[o] = true;
+            op.fusedOperand = static_cast<int>(i);
+            isFused[o] = true;
             break;
           }
       }
   }
   machine.device.launch = Seconds{3e-9};
   machine.device.kernels.software = "mtplan";
-  for (std::vector<std::string> &names : machine.device.kernels.joins)
+  for (std::vector<std::string> &names : machine.device.kernels.fusions)
     names = {"followed", "followed+followed"};
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/command.h"
+#include "tools/command/command.h"
 
 namespace mtplan::tools {
 

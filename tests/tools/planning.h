@@ -10,12 +10,12 @@
 
 #include <gtest/gtest.h>
 
-#include "tools/pipeline.h"
+#include "tools/driver/pipeline.h"
 
 namespace mtplan::tools {
 
-/// `examples/<model>.json` on as many devices as `tp` ranks, nothing else
-/// fixed; a batch of 8 in one sample at a time unless said otherwise.
+/// Returns a request for `examples/<model>.json` on as many devices as `tp`
+/// ranks, with a batch of 8 and one sample per micro-batch by default.
 inline PlanRequest exampleRequest(const std::string &model, int tp) {
   PlanRequest request;
   request.model = std::string(MTPLAN_SOURCE_DIR "/examples/") + model + ".json";
@@ -25,7 +25,7 @@ inline PlanRequest exampleRequest(const std::string &model, int tp) {
   request.microBatch = 1;
   request.globalBatch = 8;
   request.splits = defaultSplits();
-  request.memory = planner::Bytes{4e12}; // what is chosen, not what fits
+  request.memory = planner::Bytes{4e12}; // so that memory excludes nothing
   return request;
 }
 
@@ -47,13 +47,14 @@ inline std::vector<planner::LedgerEntry> ledger(const PlanOutcome &outcome) {
   const planner::PlannedCandidate &best = *outcome.best();
   const Problem &problem = *outcome.problem;
   planner::Setting setting =
-      planner::settingOf(problem.options, problem.machine, best.how);
+      planner::settingOf(problem.options, problem.machine, best.config);
   return planner::ledgerOf(
-      planner::withBatch(problem.graph, best.how.microBatch * best.how.dp),
+      planner::withBatch(problem.graph,
+                         best.config.microBatch * best.config.dp),
       best.plans(), setting);
 }
 
-/// How often each (kind, bytes) happens per micro-batch, in `phase`.
+/// The number of each (kind, bytes) per micro-batch in `phase`.
 using Census = std::map<std::pair<std::string, double>, std::int64_t>;
 inline Census censusOf(const PlanOutcome &outcome, planner::LedgerPhase phase) {
   Census census;

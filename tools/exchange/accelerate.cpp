@@ -39,7 +39,7 @@ void addNotes(const Parallelism &p, std::vector<std::string> &notes) {
 
 } // namespace
 
-Exported writeAccelerate(const ForeignConfig &config) {
+Exported writeAccelerate(const TrainerConfig &config) {
   const Parallelism &p = config.parallelism;
   int shard = p.zeroStage == 0 ? 1 : p.zeroRanks;
   auto word = [](bool value) { return value ? "true" : "false"; };

@@ -3,13 +3,14 @@
 #ifndef MTPLAN_TOOLS_EXCHANGE_ACCELERATE_H
 #define MTPLAN_TOOLS_EXCHANGE_ACCELERATE_H
 
-#include "tools/exchange/foreign_config.h"
+#include "tools/exchange/trainer_config.h"
 
 namespace mtplan::tools {
 
-/// The file for `accelerate launch --config_file`. What the launched script has
-/// to be told, and what there is no word for, stands in the notes.
-Exported writeAccelerate(const ForeignConfig &config);
+/// Writes the file for `accelerate launch --config_file`. The notes hold
+/// options that the launched script must set, and choices that the format
+/// cannot express.
+Exported writeAccelerate(const TrainerConfig &config);
 
 } // namespace mtplan::tools
 

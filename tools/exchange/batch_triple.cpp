@@ -1,16 +1,16 @@
-//===- batch_triple.cpp - Global batch = micro-batch x steps x replicas ---===//
+//===- batch_triple.cpp - Batch sizes that agree --------------------------===//
 
 #include "tools/exchange/batch_triple.h"
 
 #include <fmt/format.h>
 
-#include "tools/exchange/neighbours.h"
+#include "tools/text/nearest_numbers.h"
 
 namespace mtplan::tools {
 
 namespace {
 
-// The quotient, if `unit` divides the global batch.
+// Computes the quotient if `unit` divides the global batch.
 bool divide(const BatchTriple &triple, std::int64_t unit,
             const std::string &unitName, std::int64_t &quotient,
             std::vector<std::string> &errors) {

@@ -1,5 +1,4 @@
-//===- batch_triple.h - Global batch = micro-batch x steps x replicas -*- C++
-//-*-===//
+//===- batch_triple.h - Batch sizes that agree ------------------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_EXCHANGE_BATCH_TRIPLE_H
 #define MTPLAN_TOOLS_EXCHANGE_BATCH_TRIPLE_H
@@ -10,7 +9,7 @@
 
 namespace mtplan::tools {
 
-/// A number with the name a complaint gives it; 0: not given.
+/// A number, and its name in messages. 0: not given.
 struct NamedCount {
   std::string name;
   std::int64_t value = 0;
@@ -18,14 +17,14 @@ struct NamedCount {
 
 struct BatchTriple {
   NamedCount global; ///< samples per step
-  NamedCount micro;  ///< samples per replica at once
+  NamedCount micro;  ///< samples per micro-batch
   NamedCount steps;  ///< micro-batches per step and replica
 };
 
-/// Fills in what is missing: any two give the third, one of the batches alone
-/// means one micro-batch a step. All three must agree for `replicas`; if they
-/// cannot, an error names the numbers and the nearest that would do. Returns
-/// whether they do.
+/// Fills in missing numbers: two determine the third, and a single batch size
+/// means one micro-batch per step. All three must agree for `replicas`; an
+/// error names the numbers and the nearest that would agree. Returns whether
+/// they agree.
 bool completeTriple(BatchTriple &triple, std::int64_t replicas,
                     std::vector<std::string> &errors);
 

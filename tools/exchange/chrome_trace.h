@@ -14,10 +14,10 @@ namespace mtplan::tools {
 
 using TraceValue = std::variant<std::int64_t, double, std::string>;
 
-/// Something that takes time. Events of one thread nest or are apart.
+/// An event with a duration. Events of one thread are nested or disjoint.
 struct TraceEvent {
-  int process = 0; ///< a rank, say
-  int thread = 0;  ///< a stream of it
+  int process = 0; ///< for example a rank
+  int thread = 0;  ///< for example a stream
   std::string name, category;
   double start = 0;    ///< seconds
   double duration = 0; ///< seconds, >= 0
@@ -30,7 +30,7 @@ struct TraceFlow {
   std::size_t from = 0, to = 0; ///< indices of events
 };
 
-/// What a process, or one of its threads, is called.
+/// The name of a process, or of one of its threads.
 struct TraceLabel {
   int process = 0;
   int thread = kWholeProcess;
@@ -39,15 +39,15 @@ struct TraceLabel {
 };
 
 struct Trace {
-  std::vector<TraceLabel> labels; ///< in the order they are to be shown
+  std::vector<TraceLabel> labels; ///< in the order of display
   std::vector<TraceEvent> events;
   std::vector<TraceFlow> flows;
 };
 
-/// Trace event JSON. Times are rounded to nanoseconds first, so that events
-/// that touch do not overlap. An event whose times are not finite, negative in
-/// duration or beyond 100 days, and an arrow from or to no event, is left out
-/// with an error.
+/// Writes trace event JSON. Times are rounded to nanoseconds first, so that
+/// adjacent events do not overlap. An event is left out, with an error, if its
+/// times are not finite, its duration is negative or it lies beyond 100 days;
+/// an arrow, if it has no event at an end.
 std::string writeChromeTrace(const Trace &trace,
                              std::vector<std::string> &errors);
 

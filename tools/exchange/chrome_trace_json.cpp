@@ -1,7 +1,7 @@
 //===- chrome_trace_json.cpp - Timelines for Perfetto ---------------------===//
 //
-// Written piece by piece: a trace has millions of events, and a JSON value of
-// all of them would be many times the text.
+// The text is written piece by piece: a trace has millions of events, and a
+// JSON value of all of them would take many times the memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ std::string text(const std::string &value) {
   return json(value).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// Nanoseconds as microseconds, exactly.
+// Writes nanoseconds as microseconds, exactly.
 std::string micros(std::int64_t nanos) {
   std::int64_t size = nanos < 0 ? -nanos : nanos;
   return fmt::format("{}{}.{:03}", nanos < 0 ? "-" : "", size / 1000,
@@ -128,7 +128,8 @@ private:
                               "there are {}; left out",
                               index, flow.name.substr(0, 60), flow.from,
                               flow.to, spans.size()));
-    // An arrow belongs to the event around its end, so it leaves just before.
+    // A viewer binds an arrow to the event around its end, so the arrow leaves
+    // just before.
     const Span &from = *spans[flow.from];
     std::int64_t leaves = from.end > from.begin ? from.end - 1 : from.begin;
     arrow("s", flow, index, flow.from, leaves, "");
@@ -146,7 +147,7 @@ private:
 
   const Trace &trace;
   std::vector<std::string> &errors;
-  std::vector<std::optional<Span>> spans; // by event; nothing: left out
+  std::vector<std::optional<Span>> spans; // by event; empty: left out
   std::string out;
   std::size_t failures = 0;
   bool first = true;

@@ -1,7 +1,7 @@
 //===- deepspeed.h - DeepSpeed's JSON ---------------------------*- C++ -*-===//
 //
-// DeepSpeed takes the pipeline and the model from code, so a file says less
-// than a Megatron-LM command line: batches, precision, ZeRO, offload.
+// DeepSpeed's model and pipeline are code, so its file holds less than a
+// Megatron-LM command line: batches, precision, ZeRO and offloading.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,16 +10,16 @@
 
 #include <string>
 
-#include "tools/exchange/foreign_config.h"
 #include "tools/exchange/launch.h"
+#include "tools/exchange/trainer_config.h"
 
 namespace mtplan::tools {
 
-/// Every violation becomes an error that starts with its JSON pointer; the
-/// value "auto" counts as not given.
-ForeignConfig readDeepSpeed(const std::string &text, const Launch &launch);
+/// Reads a file. Every violation becomes an error that starts with its JSON
+/// pointer. The value "auto" counts as not given.
+TrainerConfig readDeepSpeed(const std::string &text, const Launch &launch);
 
-Exported writeDeepSpeed(const ForeignConfig &config);
+Exported writeDeepSpeed(const TrainerConfig &config);
 
 } // namespace mtplan::tools
 

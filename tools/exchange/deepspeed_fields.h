@@ -6,23 +6,23 @@
 #include <string>
 #include <vector>
 
-#include "planner/json_fields.h"
-#include "tools/exchange/foreign_config.h"
+#include "base/json_fields.h"
+#include "tools/exchange/trainer_config.h"
 
 namespace mtplan::tools {
 
-/// Marks `keys` as known, with a warning for each that is given.
-void noteIrrelevant(planner::JsonFields &from,
+/// Marks `keys` as known, and adds a warning for each that is given.
+void noteIrrelevant(base::JsonFields &from,
                     const std::vector<std::string> &keys,
-                    ForeignConfig &config);
+                    TrainerConfig &config);
 
-/// Marks `key` as known; an error if it is given and neither false nor 0.
-void refuseIfSet(planner::JsonFields &from, const std::string &key,
+/// Marks `key` as known, and adds an error if its value is neither false nor 0.
+void refuseIfSet(base::JsonFields &from, const std::string &key,
                  const std::string &why);
 
-/// ZeRO's stage, its ranks, offload and buckets. The replicas are known by
-/// then.
-void readDeepSpeedZero(planner::JsonFields &section, ForeignConfig &config);
+/// Reads the ZeRO stage, its ranks, offloading and buckets. The number of
+/// replicas must be known.
+void readDeepSpeedZero(base::JsonFields &section, TrainerConfig &config);
 
 } // namespace mtplan::tools
 

@@ -1,4 +1,4 @@
-//===- deepspeed_read_json.cpp - DeepSpeed's JSON to a configuration ------===//
+//===- deepspeed_read_json.cpp - Reading DeepSpeed's JSON -----------------===//
 
 #include <algorithm>
 #include <cctype>
@@ -7,17 +7,17 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "planner/json_fields.h"
-#include "planner/json_text.h"
+#include "base/json_fields.h"
+#include "base/json_text.h"
 #include "tools/exchange/batch_triple.h"
 #include "tools/exchange/deepspeed.h"
 #include "tools/exchange/deepspeed_fields.h"
-#include "tools/exchange/foreign_check.h"
+#include "tools/exchange/trainer_check.h"
 
 namespace mtplan::tools {
 
-using nlohmann::json;
-using planner::JsonFields;
+using json = base::Json;
+using base::JsonFields;
 using planner::Parallelism;
 using planner::Precision;
 
@@ -26,8 +26,8 @@ namespace {
 constexpr std::int64_t kMostRanks = 1 << 20;
 constexpr std::int64_t kMostBatch = 1 << 20;
 
-// Drops what is "auto" and writes 5e8 as the whole number it is meant to be.
-// The depth of the call stack is that of the text, which is limited.
+// Removes "auto", and turns whole numbers such as 5e8 into integers. Recursion
+// is as deep as the text, whose depth is limited.
 void normalise(json &value) {
   if (value.is_object())
     for (auto member = value.begin(); member != value.end();)
@@ -46,7 +46,7 @@ void normalise(json &value) {
 
 class Reader {
 public:
-  Reader(const json &root, const Launch &given, ForeignConfig &read)
+  Reader(const json &root, const Launch &given, TrainerConfig &read)
       : fields(root, "", read.errors), launch(given), config(read),
         p(read.parallelism) {}
 
@@ -63,7 +63,7 @@ public:
   }
 
 private:
-  // The section's members, of an empty object if there is none.
+  // Returns the members of a section; of an empty object if it is missing.
   JsonFields section(const std::string &key) {
     static const json empty = json::object();
     const json *value = fields.find(key);
@@ -73,14 +73,14 @@ private:
   void degrees() {
     JsonFields tensor = section("tensor_parallel");
     p.tp = static_cast<int>(tensor.integer("autotp_size", 0, kMostRanks, 0));
-    p.tp = std::max(p.tp, 1); // 0 turns it off
+    p.tp = std::max(p.tp, 1); // 0 turns tensor parallelism off
     noteIrrelevant(tensor, {"tp_overlap_comm", "tensor_parallel"}, config);
     tensor.rejectOthers();
     p.cp = static_cast<int>(
         fields.integer("sequence_parallel_size", 1, kMostRanks, 1));
     p.pp = launch.stages;
     std::size_t before = config.errors.size();
-    ForeignNames names;
+    TrainerNames names;
     names.assign = ": ";
     names.tp = "/tensor_parallel/autotp_size";
     names.pp = "pipeline stages";
@@ -236,20 +236,20 @@ private:
 
   JsonFields fields;
   const Launch &launch;
-  ForeignConfig &config;
+  TrainerConfig &config;
   Parallelism &p;
   bool shared = false;
 };
 
 } // namespace
 
-ForeignConfig readDeepSpeed(const std::string &text, const Launch &launch) {
-  ForeignConfig config;
+TrainerConfig readDeepSpeed(const std::string &text, const Launch &launch) {
+  TrainerConfig config;
   try {
-    json root = planner::parseJsonText(text);
+    json root = base::parseJson(text, {.members = 10'000});
     normalise(root);
     Reader(root, launch, config).run();
-  } catch (const planner::JsonTextError &error) {
+  } catch (const base::JsonError &error) {
     config.errors.emplace_back(error.what());
   }
   return config;

@@ -1,4 +1,4 @@
-//===- deepspeed_write_json.cpp - A configuration as DeepSpeed's JSON -----===//
+//===- deepspeed_write_json.cpp - Writing DeepSpeed's JSON ----------------===//
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,8 +14,8 @@ using planner::Recompute;
 
 namespace {
 
-// What only DeepSpeed's callers can say, or nobody.
-void addNotes(const ForeignConfig &config, std::vector<std::string> &notes) {
+// Adds notes on choices that DeepSpeed takes from code, or does not have.
+void addNotes(const TrainerConfig &config, std::vector<std::string> &notes) {
   const Parallelism &p = config.parallelism;
   if (p.pp > 1)
     notes.push_back(fmt::format("DeepSpeed takes {} pipeline stages from the "
@@ -47,10 +47,10 @@ void addNotes(const ForeignConfig &config, std::vector<std::string> &notes) {
                                 p.recomputeLayers));
 }
 
-ordered_json zeroSection(const ForeignConfig &config) {
+ordered_json zeroSection(const TrainerConfig &config) {
   const Parallelism &p = config.parallelism;
   ordered_json zero;
-  // DeepSpeed offloads from stage 1 on; without replicas that is the same.
+  // DeepSpeed offloads from ZeRO 1 on; a single replica is the same without.
   bool alone = p.dp * p.cp == 1 && p.offload == planner::Offload::optimizer;
   zero["stage"] = alone ? std::max(p.zeroStage, 1) : p.zeroStage;
   zero["overlap_comm"] = config.training.overlapGradReduce;
@@ -67,7 +67,7 @@ ordered_json zeroSection(const ForeignConfig &config) {
 
 } // namespace
 
-Exported writeDeepSpeed(const ForeignConfig &config) {
+Exported writeDeepSpeed(const TrainerConfig &config) {
   const Parallelism &p = config.parallelism;
   ordered_json root;
   root["train_batch_size"] = p.globalBatch;

@@ -3,16 +3,17 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_fields.h"
 #include "tools/exchange/deepspeed_fields.h"
-#include "tools/exchange/neighbours.h"
+#include "tools/text/nearest_numbers.h"
 
 namespace mtplan::tools {
 
-using nlohmann::json;
-using planner::JsonFields;
+using json = base::Json;
+using base::JsonFields;
 
 void noteIrrelevant(JsonFields &from, const std::vector<std::string> &keys,
-                    ForeignConfig &config) {
+                    TrainerConfig &config) {
   for (const std::string &key : keys)
     if (from.find(key))
       config.warnings.push_back(from.pointerTo(key) +
@@ -33,13 +34,13 @@ constexpr std::int64_t kMostSize = (std::int64_t{1} << 31) - 1;
 
 class Zero {
 public:
-  Zero(JsonFields &section, ForeignConfig &read)
+  Zero(JsonFields &section, TrainerConfig &read)
       : z(section), config(read), p(read.parallelism) {}
 
   void run() {
     p.zeroStage = static_cast<int>(z.integer("stage", 0, 3, 0));
     p.zeroRanks = p.zeroStage > 0 ? p.dp : 1;
-    // DeepSpeed turns it on by itself in stage 3.
+    // DeepSpeed's default is true in stage 3.
     bool overlaps = z.boolean("overlap_comm", p.zeroStage == 3);
     config.training.overlapGradReduce = overlaps;
     config.training.overlapParamGather = overlaps && p.zeroStage == 3;
@@ -83,7 +84,7 @@ public:
   }
 
 private:
-  // Copies of what ZeRO splits.
+  // Reads the number of replicas that hold a copy of the shards.
   void shards() {
     std::int64_t secondary =
         z.integer("zero_hpz_partition_size", 1, kMostRanks, 1);
@@ -115,7 +116,7 @@ private:
       p.zeroRanks = static_cast<int>(shard);
   }
 
-  // The device of one kind of state: none or cpu.
+  // Reads the device of one kind of state, none or cpu.
   bool onHost(const std::string &key) {
     const json *value = z.find(key);
     if (!value)
@@ -155,13 +156,13 @@ private:
   }
 
   JsonFields &z;
-  ForeignConfig &config;
+  TrainerConfig &config;
   planner::Parallelism &p;
 };
 
 } // namespace
 
-void readDeepSpeedZero(JsonFields &section, ForeignConfig &config) {
+void readDeepSpeedZero(JsonFields &section, TrainerConfig &config) {
   Zero(section, config).run();
 }
 

@@ -1,9 +1,9 @@
 //===- dtensor.cpp - (Shard(dim=0), Replicate(), Partial('sum')) ----------===//
 //
-// DTensor lists placements by mesh axis and cuts a dimension by the earlier
-// axis first. Where a later axis is major, the earlier one becomes a
-// _StridedShard whose split factor is the number of pieces that later axes have
-// cut before it. That is enough to get the order back: an axis goes behind the
+// DTensor lists a placement per mesh axis, and an earlier axis splits a
+// dimension first. Where a later axis is major, the earlier one becomes a
+// _StridedShard, whose split factor is the number of pieces that later axes
+// have made before it. The factor restores the order: an axis goes behind the
 // shortest run of later axes whose product is its factor.
 //
 //===----------------------------------------------------------------------===//
@@ -27,7 +27,7 @@ std::int64_t sizeOf(const Mesh &mesh, int axis) {
   return mesh.axes[static_cast<std::size_t>(axis)].size;
 }
 
-// Pieces that later axes, being major, have cut before `axis`.
+// Returns the number of pieces that later, major axes have made before `axis`.
 std::int64_t splitFactor(const std::vector<int> &dim, int axis,
                          const Mesh &mesh) {
   std::int64_t factor = 1;
@@ -41,7 +41,7 @@ std::int64_t splitFactor(const std::vector<int> &dim, int axis,
 }
 
 struct Placement {
-  int place = planner::kWhole;
+  int place = planner::kReplicated;
   std::int64_t factor = 1;
   Reduction reduction = Reduction::sum;
 };
@@ -75,8 +75,8 @@ Placement readPlacement(TextScanner &scanner, std::size_t rank) {
   return placement;
 }
 
-// Puts `axis` before all axes of `dim`, which are later ones, but for those
-// that its factor says are major.
+// Inserts `axis` before the later axes of `dim`, except those that its factor
+// marks as major.
 bool insertAxis(std::vector<int> &dim, int axis, std::int64_t factor,
                 const Mesh &mesh) {
   auto at = dim.begin();
@@ -94,7 +94,7 @@ std::string writeDTensor(const Layout &layout, const Mesh &mesh) {
   for (std::size_t i = 0; i < mesh.axes.size(); ++i) {
     int axis = static_cast<int>(i), place = planner::placementOf(layout, axis);
     text += i == 0 ? "" : ", ";
-    if (place == planner::kWhole) {
+    if (place == planner::kReplicated) {
       text += "Replicate()";
     } else if (place == planner::kPartial) {
       text += layout.reduction == Reduction::sum ? "Partial('sum')"
@@ -134,7 +134,7 @@ std::optional<Layout> readDTensor(const std::string &text, std::size_t rank,
   if (!scanner.failed() && placements.size() != mesh.axes.size())
     scanner.fail(fmt::format("{} placements for a mesh of {} axes",
                              placements.size(), mesh.axes.size()));
-  Layout layout = Layout::whole(rank);
+  Layout layout = Layout::replicated(rank);
   for (std::size_t i = placements.size(); i-- > 0 && !scanner.failed();) {
     const Placement &placement = placements[i];
     int axis = static_cast<int>(i);

@@ -6,22 +6,22 @@
 #include <cstdint>
 #include <string>
 
-#include "tools/exchange/foreign_check.h"
-#include "tools/exchange/foreign_config.h"
 #include "tools/exchange/megatron_flags.h"
+#include "tools/exchange/trainer_check.h"
+#include "tools/exchange/trainer_config.h"
 
 namespace mtplan::tools {
 
-/// What `text`, a command line or a file of options, says for `gpus` devices.
-/// Every violation becomes an error; none throws.
-ForeignConfig readMegatron(const std::string &text, std::int64_t gpus);
+/// Reads a command line, or a file of options, for `gpus` devices. Every
+/// violation becomes an error; nothing throws.
+TrainerConfig readMegatron(const std::string &text, std::int64_t gpus);
 
-/// The options that say `config`, one a line. For a configuration that
-/// readMegatron made, reading them again gives it back.
-Exported writeMegatron(const ForeignConfig &config);
+/// Writes the options of `config`, one per line. Reading them gives the same
+/// configuration.
+Exported writeMegatron(const TrainerConfig &config);
 
-/// The rows Megatron-LM stores a vocabulary in: the next multiple of `multiple`
-/// times the tensor ranks, so that the shape depends on how many these are.
+/// Returns the number of vocabulary rows that Megatron-LM stores: the next
+/// multiple of `multiple` times the tensor ranks. The shape thus depends on tp.
 constexpr std::int64_t megatronVocabulary(std::int64_t vocabulary,
                                           std::int64_t multiple,
                                           std::int64_t tensorRanks) {
@@ -29,12 +29,12 @@ constexpr std::int64_t megatronVocabulary(std::int64_t vocabulary,
   return (vocabulary + step - 1) / step * step;
 }
 
-/// Megatron-LM's names for what is checked.
-const ForeignNames &megatronNaming();
+/// Returns Megatron-LM's names, for messages of checks.
+const TrainerNames &megatronNaming();
 
-/// The pipeline's half of reading: parts, schedule and recompute.
-void readMegatronPipeline(const MegatronFlags &flags, ForeignConfig &config);
-void readMegatronRecompute(const MegatronFlags &flags, ForeignConfig &config);
+/// Reads the pipeline options: stages, schedule and recomputation.
+void readMegatronPipeline(const MegatronFlags &flags, TrainerConfig &config);
+void readMegatronRecompute(const MegatronFlags &flags, TrainerConfig &config);
 
 } // namespace mtplan::tools
 

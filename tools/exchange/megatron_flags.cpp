@@ -1,4 +1,4 @@
-//===- megatron_flags.cpp - Megatron-LM's options as they were given ------===//
+//===- megatron_flags.cpp - Given options of Megatron-LM ------------------===//
 
 #include "tools/exchange/megatron_flags.h"
 
@@ -10,14 +10,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "planner/json_fields.h"
+#include "base/nearest_word.h"
 #include "tools/exchange/megatron_table.h"
 
 namespace mtplan::tools {
 
 namespace {
 
-// Complaints told one by one, and letters of a foreign word.
+// Limits of reported errors, and of characters quoted from an unknown word.
 constexpr std::size_t kMostComplaints = 50;
 constexpr std::size_t kLongestShown = 60;
 
@@ -30,8 +30,8 @@ bool isOption(const std::string &word) {
   return word.size() > 2 && word.starts_with("--");
 }
 
-// Where the trainer's own options start: after the first word that names a
-// script, unless an option of the trainer's came before it.
+// Returns the first word of the trainer's options: the word after the first
+// script name, unless an option of the trainer comes earlier.
 std::size_t scriptEnd(const std::vector<ShellWord> &words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string &word = words[i].text;
@@ -119,7 +119,7 @@ void MegatronFlags::take(Use use, std::vector<std::string> &warnings) {
                  ? fmt::format("--{}: unknown option; the nearest known one is "
                                "--{}",
                                shown(use.name),
-                               planner::nearestTo(use.name, megatronNames()))
+                               base::nearestTo(use.name, megatronNames()))
                  : std::string());
     return;
   case MegatronRole::switched:

@@ -1,5 +1,4 @@
-//===- megatron_flags.h - Megatron-LM's options as they were given -*- C++
-//-*-===//
+//===- megatron_flags.h - Given options of Megatron-LM ----------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_EXCHANGE_MEGATRON_FLAGS_H
 #define MTPLAN_TOOLS_EXCHANGE_MEGATRON_FLAGS_H
@@ -14,30 +13,29 @@
 
 namespace mtplan::tools {
 
-/// What was given, sorted into planned, irrelevant and refused. Names are
-/// without the leading dashes.
+/// The given options, without their leading dashes. Each is planned, irrelevant
+/// or refused.
 class MegatronFlags {
 public:
-  /// Everything up to the first word that ends in ".py" is the launcher's and
-  /// is passed over. Unknown options, options mtplan cannot plan, wrong numbers
-  /// of values and contradicting repetitions go to `notes`, as do the
-  /// complaints of all that follows; options that change nothing planned to
-  /// `warnings`.
+  /// Skips the launcher's words up to the first word that ends in ".py".
+  /// Unknown options, options that mtplan cannot plan, wrong numbers of values
+  /// and contradicting repetitions go to `notes`, and so do errors of the
+  /// methods below. Options that change nothing planned go to `warnings`.
   MegatronFlags(const std::vector<ShellWord> &words,
                 std::vector<std::string> &warnings,
                 std::vector<std::string> &notes);
 
   bool given(std::string_view name) const;
-  /// The value as a whole number; else an error and the fallback.
+  /// Returns the value as a whole number; on an error, the fallback.
   std::int64_t integer(std::string_view name, std::int64_t least,
                        std::int64_t most, std::int64_t fallback) const;
   double number(std::string_view name, double least, double most,
                 double fallback) const;
-  /// The value, one of `allowed`; else an error and the fallback.
+  /// Returns the value, one of `allowed`; on an error, the fallback.
   std::string word(std::string_view name,
                    const std::vector<std::string> &allowed,
                    const std::string &fallback) const;
-  /// All values, however many.
+  /// Returns all values of the option.
   std::vector<std::string> list(std::string_view name) const;
 
 private:
@@ -55,7 +53,7 @@ private:
   std::size_t complaints = 0;
 };
 
-/// The whole of `text` as a number; nothing if it is none or not finite.
+/// Reads a whole number; nothing if `text` is none.
 std::optional<std::int64_t> wholeNumber(std::string_view text);
 std::optional<double> finiteNumber(std::string_view text);
 

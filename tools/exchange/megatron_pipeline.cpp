@@ -1,9 +1,9 @@
-//===- megatron_pipeline.cpp - Which layers a stage gets ------------------===//
+//===- megatron_pipeline.cpp - Layers of Megatron-LM's stages -------------===//
 //
-// Megatron-LM has four ways of saying it: nothing (all alike), the first and
-// the last stage's number, counting the embedding or the loss as a layer, and a
-// layout. Two of its ways have lost layers in silence; here the parts add up to
-// the model or there is an error.
+// Megatron-LM assigns layers in four ways: evenly, by the number of the first
+// and the last stage, with the embedding or the loss counted as a layer, and by
+// a layout. Two of these have dropped layers silently; here the stages add up
+// to the model, or there is an error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 
 #include "tools/exchange/megatron.h"
-#include "tools/exchange/neighbours.h"
 #include "tools/exchange/pipeline_layout.h"
+#include "tools/text/nearest_numbers.h"
 
 namespace mtplan::tools {
 
@@ -26,7 +26,7 @@ constexpr std::int64_t kMostLayers = 10'000;
 
 class Pipeline {
 public:
-  Pipeline(const MegatronFlags &given, ForeignConfig &read)
+  Pipeline(const MegatronFlags &given, TrainerConfig &read)
       : flags(given), config(read), p(read.parallelism),
         layers(read.model.layers) {}
 
@@ -67,7 +67,7 @@ private:
     return true;
   }
 
-  // Layers per stage, which the embedding and the loss may count among.
+  // Reads the layers per stage, which may include the embedding and the loss.
   void readCounts() {
     bool first = uneven("decoder-first-pipeline-num-layers");
     bool last = uneven("decoder-last-pipeline-num-layers");
@@ -85,7 +85,7 @@ private:
       return;
     }
     if (p.pp == 1 && (first || last))
-      return; // said already
+      return; // already reported
     std::vector<int> stages = first || last
                                   ? unevenStages(first, last)
                                   : evenStages(layers + embedding + loss);
@@ -118,7 +118,7 @@ private:
     std::int64_t ofLast =
         flags.integer("decoder-last-pipeline-num-layers", 1, kMostLayers, 0);
     if ((first && ofFirst == 0) || (last && ofLast == 0))
-      return {}; // no number; said already
+      return {}; // no number; already reported
     std::int64_t rest = layers - ofFirst - ofLast;
     std::int64_t stages = p.pp - first - last;
     std::string taken =
@@ -159,7 +159,7 @@ private:
     return fmt::format("{} and {}", below + offset, below + unit + offset);
   }
 
-  // Chunks per stage, in either spelling.
+  // Reads the number of virtual stages, in either spelling.
   bool readVirtual(std::int64_t perStage) {
     const char *const layersEach = "num-layers-per-virtual-pipeline-stage";
     if (!flags.given(layersEach)) {
@@ -188,7 +188,7 @@ private:
     return true;
   }
 
-  // Each stage into chunks: chunk c of stage i is part c * pp + i.
+  // Cuts stages into virtual stages: number c of stage i is c * pp + i.
   void cut(const std::vector<int> &stages, int embedding, int loss) {
     auto count = static_cast<std::size_t>(p.pp);
     for (std::size_t i = 0; i < count; ++i)
@@ -273,14 +273,14 @@ private:
   }
 
   const MegatronFlags &flags;
-  ForeignConfig &config;
+  TrainerConfig &config;
   Parallelism &p;
   std::int64_t layers;
 };
 
 } // namespace
 
-void readMegatronPipeline(const MegatronFlags &flags, ForeignConfig &config) {
+void readMegatronPipeline(const MegatronFlags &flags, TrainerConfig &config) {
   Pipeline(flags, config).run();
 }
 

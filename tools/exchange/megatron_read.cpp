@@ -1,9 +1,9 @@
-//===- megatron_read.cpp - Options of Megatron-LM to a configuration ------===//
+//===- megatron_read.cpp - Reading Megatron-LM's options ------------------===//
 
 #include <fmt/format.h>
 
 #include "tools/exchange/megatron.h"
-#include "tools/exchange/neighbours.h"
+#include "tools/text/nearest_numbers.h"
 
 namespace mtplan::tools {
 
@@ -16,7 +16,7 @@ constexpr std::int64_t kMostRanks = 1 << 20;
 constexpr std::int64_t kMostSize = (std::int64_t{1} << 31) - 1;
 constexpr std::int64_t kMostLayers = 10'000;
 
-void readModel(const MegatronFlags &flags, ForeignConfig &config) {
+void readModel(const MegatronFlags &flags, TrainerConfig &config) {
   ModelFacts &m = config.model;
   auto size = [&](const char *name) {
     return flags.integer(name, 1, kMostSize, 0);
@@ -36,7 +36,7 @@ void readModel(const MegatronFlags &flags, ForeignConfig &config) {
   m.linearBias = !flags.given("disable-bias-linear");
   m.tied = !flags.given("untie-embeddings-and-output-weights");
   m.ffn = size("ffn-hidden-size");
-  // What Megatron-LM takes where nothing is said.
+  // These are Megatron-LM's defaults.
   if (m.ffn == 0)
     m.ffn = m.swiglu ? m.hidden * 8 / 3 / 64 * 64 : 4 * m.hidden;
   m.kvHeads = m.heads;
@@ -70,7 +70,7 @@ void readModel(const MegatronFlags &flags, ForeignConfig &config) {
         "--moe-router-topk: has no effect without --num-experts");
 }
 
-void readDegrees(const MegatronFlags &flags, ForeignConfig &config) {
+void readDegrees(const MegatronFlags &flags, TrainerConfig &config) {
   Parallelism &p = config.parallelism;
   auto ranks = [&](const char *name, std::int64_t fallback) {
     return static_cast<int>(flags.integer(name, 1, kMostRanks, fallback));
@@ -89,8 +89,8 @@ void readDegrees(const MegatronFlags &flags, ForeignConfig &config) {
         expertTp, p.tp, p.tp));
 }
 
-// ZeRO in Megatron-LM's words.
-void readSharding(const MegatronFlags &flags, ForeignConfig &config) {
+// Reads Megatron-LM's options for ZeRO.
+void readSharding(const MegatronFlags &flags, TrainerConfig &config) {
   Parallelism &p = config.parallelism;
   static const std::vector<std::string> strategies = {
       "no_shard", "optim", "optim_grads", "optim_grads_params"};
@@ -134,7 +134,7 @@ void readSharding(const MegatronFlags &flags, ForeignConfig &config) {
         p.dp, p.pp));
 }
 
-void readTraining(const MegatronFlags &flags, ForeignConfig &config) {
+void readTraining(const MegatronFlags &flags, TrainerConfig &config) {
   TrainingKnobs &t = config.training;
   t.attentionDropout = flags.number("attention-dropout", 0, 0.999999, 0.1);
   t.hiddenDropout = flags.number("hidden-dropout", 0, 0.999999, 0.1);
@@ -154,7 +154,7 @@ void readTraining(const MegatronFlags &flags, ForeignConfig &config) {
   config.precision = flags.given("bf16")   ? Precision::bf16
                      : flags.given("fp16") ? Precision::fp16
                                            : Precision::fp32;
-  // Megatron-LM turns this on by itself where weights are bf16.
+  // Megatron-LM's default is true where weights are bf16.
   bool reduced = flags.given("grad-reduce-in-bf16");
   bool full = flags.given("accumulate-allreduce-grads-in-fp32");
   if (reduced && full)
@@ -179,7 +179,7 @@ void readTraining(const MegatronFlags &flags, ForeignConfig &config) {
   }
 }
 
-void readBatches(const MegatronFlags &flags, ForeignConfig &config) {
+void readBatches(const MegatronFlags &flags, TrainerConfig &config) {
   Parallelism &p = config.parallelism;
   if (!flags.given("micro-batch-size"))
     config.errors.emplace_back("--micro-batch-size: is missing");
@@ -193,9 +193,9 @@ void readBatches(const MegatronFlags &flags, ForeignConfig &config) {
 
 } // namespace
 
-const ForeignNames &megatronNaming() {
-  static const ForeignNames names = [] {
-    ForeignNames n;
+const TrainerNames &megatronNaming() {
+  static const TrainerNames names = [] {
+    TrainerNames n;
     n.assign = " ";
     n.tp = "--tensor-model-parallel-size";
     n.pp = "--pipeline-model-parallel-size";
@@ -218,11 +218,11 @@ const ForeignNames &megatronNaming() {
   return names;
 }
 
-ForeignConfig readMegatron(const std::string &text, std::int64_t gpus) {
-  ForeignConfig config;
+TrainerConfig readMegatron(const std::string &text, std::int64_t gpus) {
+  TrainerConfig config;
   std::vector<ShellWord> words = splitShellWords(text, config.errors);
   if (!config.errors.empty())
-    return config; // what follows would complain about the wrong words
+    return config; // later checks would report misleading names
   MegatronFlags flags(words, config.warnings, config.errors);
   readModel(flags, config);
   readDegrees(flags, config);

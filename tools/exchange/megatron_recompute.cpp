@@ -1,4 +1,4 @@
-//===- megatron_recompute.cpp - What Megatron-LM computes twice -----------===//
+//===- megatron_recompute.cpp - Megatron-LM's recomputation ---------------===//
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ using planner::Recompute;
 
 namespace {
 
-void readSelective(const MegatronFlags &flags, ForeignConfig &config) {
+void readSelective(const MegatronFlags &flags, TrainerConfig &config) {
   config.parallelism.recompute = Recompute::selective;
   for (const char *other : {"recompute-method", "recompute-num-layers"})
     if (flags.given(other))
@@ -30,7 +30,7 @@ void readSelective(const MegatronFlags &flags, ForeignConfig &config) {
                     fmt::join(modules, " ")));
 }
 
-void readFull(const MegatronFlags &flags, ForeignConfig &config) {
+void readFull(const MegatronFlags &flags, TrainerConfig &config) {
   Parallelism &p = config.parallelism;
   p.recompute = Recompute::full;
   if (flags.given("recompute-modules"))
@@ -64,7 +64,7 @@ void readFull(const MegatronFlags &flags, ForeignConfig &config) {
 
 } // namespace
 
-void readMegatronRecompute(const MegatronFlags &flags, ForeignConfig &config) {
+void readMegatronRecompute(const MegatronFlags &flags, TrainerConfig &config) {
   std::string granularity =
       flags.word("recompute-granularity", {"full", "selective"}, "");
   bool shorthand = flags.given("recompute-activations");

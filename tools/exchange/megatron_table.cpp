@@ -1,8 +1,8 @@
-//===- megatron_table.cpp - The options Megatron-LM knows -----------------===//
+//===- megatron_table.cpp - Options that Megatron-LM knows ----------------===//
 //
-// From megatron/training/arguments.py and the configuration classes of
-// megatron/core, as of 2026. What is listed nowhere is unknown: better a
-// question too many than a plan for another run.
+// The tables follow megatron/training/arguments.py and the configuration
+// classes of megatron/core, as of 2026. An option in no table is an error,
+// because it might change the run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,7 +76,7 @@ constexpr std::string_view kSingle[] = {"num-layers",
 
 constexpr std::string_view kMany[] = {"recompute-modules", "rampup-batch-size"};
 
-// Whole families by how their names begin.
+// Prefixes of families without an effect on the plan.
 constexpr std::string_view kIrrelevantFamilies[] = {"lr-",
                                                     "log-",
                                                     "no-log-",

@@ -1,4 +1,4 @@
-//===- megatron_table.h - The options Megatron-LM knows ---------*- C++ -*-===//
+//===- megatron_table.h - Options that Megatron-LM knows --------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_EXCHANGE_MEGATRON_TABLE_H
 #define MTPLAN_TOOLS_EXCHANGE_MEGATRON_TABLE_H
@@ -11,23 +11,23 @@
 namespace mtplan::tools {
 
 enum class MegatronRole : std::uint8_t {
-  switched,   ///< planned, no value
-  single,     ///< planned, one value
-  many,       ///< planned, any number of values
-  irrelevant, ///< changes nothing planned
-  refused,    ///< changes what is planned in a way mtplan cannot
+  switched,   ///< planned, without a value
+  single,     ///< planned, with one value
+  many,       ///< planned, with any number of values
+  irrelevant, ///< has no effect on the plan
+  refused,    ///< has an effect that mtplan cannot plan
   unknown,
 };
 
 struct MegatronOption {
   MegatronRole role = MegatronRole::unknown;
-  std::string_view why; ///< of a refusal
+  std::string_view why; ///< why the option is refused
 };
 
-/// What is known of the option called `name`, without dashes.
+/// Returns the entry of the option `name`, without dashes.
 MegatronOption megatronOption(std::string_view name);
 
-/// Every option listed by name, for suggestions.
+/// Returns the names of all options, for suggestions.
 const std::vector<std::string> &megatronNames();
 
 } // namespace mtplan::tools

@@ -1,4 +1,4 @@
-//===- megatron_write.cpp - A configuration as Megatron-LM's options ------===//
+//===- megatron_write.cpp - Writing Megatron-LM's options -----------------===//
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ namespace {
 
 class Writer {
 public:
-  explicit Writer(const ForeignConfig &written)
+  explicit Writer(const TrainerConfig &written)
       : config(written), p(written.parallelism), m(written.model) {}
 
   Exported run() {
@@ -91,7 +91,8 @@ private:
     putUnless("expert-model-parallel-size", p.ep, 1);
   }
 
-  // Layers of each stage if its chunks are alike; else nothing.
+  // Returns the layers of each stage if its virtual stages are equal; else
+  // nothing.
   std::vector<int> alikeChunks() const {
     auto count = static_cast<std::size_t>(p.pp);
     if (p.layers.size() != count * static_cast<std::size_t>(p.virtualStages))
@@ -133,8 +134,8 @@ private:
   void sharding() {
     static const char *const strategies[] = {"no_shard", "optim", "optim_grads",
                                              "optim_grads_params"};
-    // Offload is reached by its distributed optimizer's hybrid one; without
-    // replicas that is the same.
+    // Megatron-LM offloads by its distributed optimizer; with a single replica,
+    // that changes nothing else.
     bool offloads = p.offload == Offload::optimizer;
     if (p.zeroStage > 0 || (offloads && p.dp * p.cp == 1))
       put("use-distributed-optimizer");
@@ -190,7 +191,7 @@ private:
       note("Megatron-LM has no size for buckets of gathered parameters");
   }
 
-  const ForeignConfig &config;
+  const TrainerConfig &config;
   const Parallelism &p;
   const ModelFacts &m;
   Exported out;
@@ -198,7 +199,7 @@ private:
 
 } // namespace
 
-Exported writeMegatron(const ForeignConfig &config) {
+Exported writeMegatron(const TrainerConfig &config) {
   return Writer(config).run();
 }
 

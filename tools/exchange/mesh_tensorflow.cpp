@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "tools/exchange/neighbours.h"
 #include "tools/exchange/sharding_notation.h"
 #include "tools/exchange/text_scanner.h"
+#include "tools/text/nearest_numbers.h"
 
 namespace mtplan::tools {
 
@@ -51,7 +51,7 @@ std::optional<Layout> readMeshTensorflow(const std::string &rules,
                                          const Mesh &mesh, Errors &errors) {
   constexpr std::size_t kMostErrors = 20;
   Errors found;
-  Layout layout = Layout::whole(dims.size());
+  Layout layout = Layout::replicated(dims.size());
   std::size_t start = 0;
   while (start <= rules.size() && found.size() < kMostErrors) {
     std::size_t end = std::min(rules.find(';', start), rules.size());
@@ -77,7 +77,7 @@ std::optional<Layout> readMeshTensorflow(const std::string &rules,
     }
     auto named = std::ranges::find(dims, dim, &NamedDim::name);
     if (named == dims.end())
-      continue; // the rule is for other tensors
+      continue; // the rule applies to other tensors
     std::vector<int> &split =
         layout.dims[static_cast<std::size_t>(named - dims.begin())];
     std::int64_t ranks = mesh.axes[static_cast<std::size_t>(axis)].size;

@@ -18,7 +18,7 @@ std::string nameOf(const Mesh &mesh, int axis) {
   return quotedName(mesh.axes[static_cast<std::size_t>(axis)].name, '\'');
 }
 
-// None, 'axis', or a tuple or list of axes.
+// Reads None, 'axis', or a tuple or list of axes.
 std::vector<int> readEntry(TextScanner &scanner, AxisReader &axes) {
   std::vector<int> entry;
   if (scanner.nextIsQuote()) {
@@ -40,7 +40,7 @@ std::vector<int> readEntry(TextScanner &scanner, AxisReader &axes) {
   return entry;
 }
 
-// unreduced={'x', 'y'}, frozenset around it or not.
+// Reads unreduced={'x', 'y'}, with or without frozenset.
 std::vector<int> readUnreduced(TextScanner &scanner, AxisReader &axes) {
   std::vector<int> partial;
   scanner.expect("=");

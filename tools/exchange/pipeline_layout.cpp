@@ -12,11 +12,12 @@ namespace mtplan::tools {
 
 namespace {
 
-// Letters after all repetitions are carried out, and brackets within brackets.
+// Limits of letters after expansion, and of nested brackets.
 constexpr std::size_t kMostLetters = 100'000;
 constexpr std::size_t kMostDepth = 64;
 
-// The text without brackets, stars and commas; nothing if it is malformed.
+// Expands brackets and repetitions, and drops commas; nothing if the text is
+// malformed.
 class Expander {
 public:
   Expander(const std::string &source, std::vector<std::string> &notes)
@@ -99,7 +100,7 @@ private:
   std::string letters;
   std::vector<std::size_t> starts = {0}, columns;
   std::size_t position = 0;
-  std::size_t unit = std::string::npos; // where a star's operand starts
+  std::size_t unit = std::string::npos; // start of the operand of a star
 };
 
 } // namespace

@@ -1,8 +1,8 @@
 //===- pipeline_layout.h - "Et*3|(tt|)*29,m|L" ------------------*- C++ -*-===//
 //
-// Megatron-LM's word for an uneven pipeline: E embedding, t layer, m layer that
-// predicts further tokens, L loss, | border between two parts, *n repetition of
-// the letter or bracket before; commas and blanks mean nothing.
+// Megatron-LM's notation of an uneven pipeline: E embedding, t layer, m layer
+// that predicts further tokens, L loss, | border between two virtual stages, *n
+// repetition of the preceding letter or bracket. Commas and blanks are ignored.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,20 +14,20 @@
 
 namespace mtplan::tools {
 
-/// One part of a model, in model order.
+/// The contents of one virtual stage.
 struct PipelinePart {
   int layers = 0;
-  int predictors = 0; ///< m
-  int embeddings = 0; ///< E
-  int losses = 0;     ///< L
+  int predictors = 0; ///< letters m
+  int embeddings = 0; ///< letters E
+  int losses = 0;     ///< letters L
 };
 
-/// The parts between borders. Complaints name the offending column.
+/// Returns the virtual stages of a text. Errors name the column.
 std::vector<PipelinePart> parsePipelineLayout(const std::string &text,
                                               std::vector<std::string> &errors);
 
-/// One such text, runs of layers written t*n:
-/// {3, 2, 2, 1} -> "Et*3|t*2|t*2|tL".
+/// Writes the text of stages with these numbers of layers: {3, 2, 2, 1} becomes
+/// "Et*3|t*2|t*2|tL".
 std::string writePipelineLayout(const std::vector<int> &layers);
 
 } // namespace mtplan::tools

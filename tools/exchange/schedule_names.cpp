@@ -1,4 +1,4 @@
-//===- schedule_names.cpp - What PyTorch calls pipeline schedules ---------===//
+//===- schedule_names.cpp - PyTorch's pipeline schedules ------------------===//
 
 #include "tools/exchange/schedule_names.h"
 

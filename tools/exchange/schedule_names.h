@@ -1,4 +1,4 @@
-//===- schedule_names.h - What PyTorch calls pipeline schedules -*- C++ -*-===//
+//===- schedule_names.h - PyTorch's pipeline schedules ----------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_EXCHANGE_SCHEDULE_NAMES_H
 #define MTPLAN_TOOLS_EXCHANGE_SCHEDULE_NAMES_H
@@ -12,17 +12,18 @@ namespace mtplan::tools {
 
 struct NamedSchedule {
   planner::ScheduleKind kind = planner::ScheduleKind::oneForwardOneBackward;
-  bool manyChunks = false; ///< two chunks a stage unless more are asked for
-  std::string note; ///< how mtplan's schedule differs; empty: it does not
+  bool manyChunks =
+      false;        ///< two virtual stages per rank unless more are given
+  std::string note; ///< how mtplan's schedule differs; empty: not at all
 };
 
-/// By torch.distributed.pipelining's names, in any case; "ZBV" too.
+/// Reads a name of torch.distributed.pipelining in any case, and "ZBV".
 std::optional<NamedSchedule> scheduleNamed(const std::string &name);
 
-/// "1F1B, GPipe, ..."
+/// Returns "1F1B, GPipe, ...".
 std::string scheduleNames();
 
-/// PyTorch's name of the schedule.
+/// Returns PyTorch's name of the schedule.
 const char *pytorchName(planner::ScheduleKind kind);
 
 } // namespace mtplan::tools

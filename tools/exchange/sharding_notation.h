@@ -1,7 +1,7 @@
-//===- sharding_notation.h - Layouts in other people's words ----*- C++ -*-===//
+//===- sharding_notation.h - Layouts in other notations ---------*- C++ -*-===//
 //
-// A layout says per dimension which axes split it, and what it is partial over.
-// So do these notations, each with something left out:
+// A layout has the mesh axes that split each dimension, and the axes it is
+// partial over. These notations express the same, each with gaps:
 //
 //   PartitionSpec   P('dp', None, ('tp', 'cp'), unreduced={'ep'})
 //   Shardy          #sdy.sharding<@mesh, [{"dp"}, {}, {"tp", "cp"}],
@@ -9,10 +9,10 @@
 //   DTensor         (Shard(dim=0), Replicate(), Partial('sum')), per mesh axis
 //   Mesh-TensorFlow batch:dp;hidden:tp, per named dimension
 //
-// Only DTensor has a word for a partial maximum; only DTensor's and ours have
-// an axis order that is not the order of writing. Writers answer with "" and an
-// error where the notation has no word; readers with nothing and an error that
-// starts with the column.
+// Only DTensor can express a partial maximum. Only DTensor and mtplan can order
+// axes other than as written. A writer returns "" with an error where the
+// notation has no form; a reader returns nothing with an error that starts with
+// the column.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,13 +33,14 @@ using Errors = std::vector<std::string>;
 
 std::string writePartitionSpec(const planner::Layout &layout,
                                const planner::Mesh &mesh, Errors &errors);
-/// A spec for a tensor of `rank` dimensions; missing trailing entries are None.
+/// Writes a spec for a tensor of `rank` dimensions; readers add missing
+/// trailing None entries.
 std::optional<planner::Layout> readPartitionSpec(const std::string &text,
                                                  std::size_t rank,
                                                  const planner::Mesh &mesh,
                                                  Errors &errors);
 
-/// `sdy.mesh @name = <["dp"=2, "tp"=4]>`
+/// Writes `sdy.mesh @name = <["dp"=2, "tp"=4]>`.
 std::string writeShardyMesh(const planner::Mesh &mesh, const std::string &name);
 struct NamedMesh {
   std::string name;
@@ -51,11 +52,11 @@ std::optional<NamedMesh> readShardyMesh(const std::string &text,
 std::string writeShardy(const planner::Layout &layout,
                         const planner::Mesh &mesh, const std::string &meshName,
                         Errors &errors);
-/// What a Shardy attribute says beyond a layout.
+/// The parts of a Shardy attribute that a layout does not have.
 struct ShardyLayout {
   planner::Layout layout;
   std::vector<bool> open; ///< per dimension: propagation may split it further
-  std::vector<int> priorities; ///< per dimension, 0 first
+  std::vector<int> priorities; ///< per dimension; 0 comes first
 };
 std::optional<ShardyLayout> readShardy(const std::string &text,
                                        const NamedMesh &mesh, Errors &errors);
@@ -67,7 +68,7 @@ std::optional<planner::Layout> readDTensor(const std::string &text,
                                            const planner::Mesh &mesh,
                                            Errors &errors);
 
-/// A dimension as Mesh-TensorFlow knows it.
+/// A named dimension of Mesh-TensorFlow.
 struct NamedDim {
   std::string name;
   std::int64_t size = 1;
@@ -75,8 +76,8 @@ struct NamedDim {
 std::string writeMeshTensorflow(const planner::Layout &layout,
                                 const std::vector<NamedDim> &dims,
                                 const planner::Mesh &mesh, Errors &errors);
-/// The layout that the rules give a tensor with these dimensions. Refused: an
-/// axis on two of its dimensions, and a size that does not divide.
+/// Returns the layout that the rules give a tensor with these dimensions. An
+/// axis on two dimensions, or a size that does not divide, is an error.
 std::optional<planner::Layout>
 readMeshTensorflow(const std::string &rules, const std::vector<NamedDim> &dims,
                    const planner::Mesh &mesh, Errors &errors);

@@ -1,7 +1,7 @@
 //===- shardy.cpp - #sdy.sharding<@mesh, [{"dp"}, {}]> --------------------===//
 //
-// Shardy's verifier is followed where it speaks of what a layout has: axes
-// exist and are used once, a priority needs something to apply to.
+// The checks follow Shardy's verifier as far as a layout goes: axes exist and
+// are used once, and a priority needs an axis.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ void refuseSubAxis(TextScanner &scanner) {
                  "and name the part");
 }
 
-// {"x", "y", ?}p1
+// Reads {"x", "y", ?}p1.
 void readDim(TextScanner &scanner, AxisReader &axes, ShardyLayout &sharding) {
   std::vector<int> dim;
   bool open = false;
@@ -80,7 +80,7 @@ std::vector<int> readAxes(TextScanner &scanner, AxisReader &axes) {
   return list;
 }
 
-// @name or @"name"
+// Reads @name or @"name".
 std::string readSymbol(TextScanner &scanner) {
   scanner.expect("@");
   return scanner.nextIsQuote() ? scanner.quoted() : scanner.word();
@@ -172,7 +172,7 @@ std::optional<ShardyLayout> readShardy(const std::string &text,
   }
   while (scanner.take(",")) {
     if (scanner.take("replicated")) {
-      readAxes(scanner, axes); // what a layout says by not using them
+      readAxes(scanner, axes); // a layout leaves replicated axes unused
     } else if (scanner.take("unreduced")) {
       sharding.layout.partial = readAxes(scanner, axes);
       std::ranges::sort(sharding.layout.partial);

@@ -1,4 +1,4 @@
-//===- shell_words.cpp - A command line as a shell would cut it -----------===//
+//===- shell_words.cpp - Words of a shell command line --------------------===//
 
 #include "tools/exchange/shell_words.h"
 
@@ -11,7 +11,7 @@ namespace mtplan::tools {
 
 namespace {
 
-// Complaints of one text; the first ones say what is wrong with the rest.
+// Later errors of a text follow from earlier ones, so few are reported.
 constexpr std::size_t kMostErrors = 20;
 
 class Splitter {
@@ -51,7 +51,7 @@ private:
       errors.push_back(fmt::format("line {}: {}", line, what));
   }
 
-  // Takes a backslash, and the line's end if it hides one.
+  // Reads a backslash, and the line end if one follows.
   bool takeContinuation() {
     std::size_t length = peek(1) == '\n'                      ? 2
                          : peek(1) == '\r' && peek(2) == '\n' ? 3
@@ -61,7 +61,7 @@ private:
     return length > 0;
   }
 
-  // At `$` or a backquote: names what the shell would have put there.
+  // Reports a `$` or backquote, and what a shell would substitute.
   void refuseExpansion() {
     std::string name(1, take());
     if (name == "$" && peek() == '{') {

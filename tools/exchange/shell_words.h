@@ -1,4 +1,4 @@
-//===- shell_words.h - A command line as a shell would cut it ---*- C++ -*-===//
+//===- shell_words.h - Words of a shell command line ------------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_EXCHANGE_SHELL_WORDS_H
 #define MTPLAN_TOOLS_EXCHANGE_SHELL_WORDS_H
@@ -11,17 +11,17 @@ namespace mtplan::tools {
 
 struct ShellWord {
   std::string text;
-  std::size_t line = 1; ///< where it starts
+  std::size_t line = 1; ///< line of its first character
 };
 
-/// The words of `text`: quotes, backslashes, line continuations and comments as
-/// in a POSIX shell; a newline separates words. What only a shell could answer
-/// (variables, substitutions, pipes, redirections) is an error, as is a quote
-/// that is not closed.
+/// Splits `text` like a POSIX shell, by quotes, backslashes, line continuations
+/// and comments; a newline separates words. Variables, substitutions, pipes and
+/// redirections are errors, because only a shell can evaluate them, and so is
+/// an open quote.
 std::vector<ShellWord> splitShellWords(const std::string &text,
                                        std::vector<std::string> &errors);
 
-/// `word`, quoted if a shell would not take it as it stands.
+/// Quotes `word` if a shell requires it.
 std::string shellQuoted(const std::string &word);
 
 } // namespace mtplan::tools

@@ -13,19 +13,19 @@
 
 namespace mtplan::tools {
 
-/// Keeps the first complaint and from then on takes nothing, so that a reader
-/// need not ask after each step.
+/// Reads a text from left to right. After the first error nothing more is read,
+/// so that callers need not check each step.
 class TextScanner {
 public:
   explicit TextScanner(const std::string &source) : text(source) {}
 
-  /// Takes `token` if it comes next, after blanks.
+  /// Skips blanks, and reads `token` if it comes next.
   bool take(std::string_view token);
-  /// Takes `token` or complains.
+  /// Reads `token`; anything else is an error.
   void expect(std::string_view token);
-  /// Letters, digits, `_` and `.`; empty if none come next.
+  /// Reads letters, digits, `_` and `.`; empty if none come next.
   std::string word();
-  /// Takes 'name' or "name"; complains if none comes next.
+  /// Reads 'name' or "name"; anything else is an error.
   std::string quoted();
   bool nextIsQuote();
   std::int64_t integer(std::int64_t least, std::int64_t most);
@@ -33,7 +33,7 @@ public:
 
   void fail(const std::string &what);
   bool failed() const { return !message.empty(); }
-  /// "column 7: expected ...", or "".
+  /// Returns "column 7: expected ...", or "".
   const std::string &error() const { return message; }
 
 private:
@@ -44,14 +44,13 @@ private:
   std::string message;
 };
 
-/// Axes by name as they are read; complains of unknown ones and of those that
-/// come twice.
+/// Reads axes by name. Unknown axes and repetitions are errors.
 class AxisReader {
 public:
   AxisReader(TextScanner &reader, const planner::Mesh &axes)
       : scanner(reader), mesh(axes), used(axes.axes.size(), false) {}
 
-  /// The axis of the quoted name that comes next; 0 if there is a complaint.
+  /// Reads a quoted name and returns its axis; 0 on an error.
   int next();
 
 private:
@@ -60,10 +59,10 @@ private:
   std::vector<bool> used;
 };
 
-/// "dp, tp and cp" of a mesh, for complaints.
+/// Returns "dp, tp and cp", for messages.
 std::string axisNames(const planner::Mesh &mesh);
 
-/// `name` between quotes, `quote` and backslash within it escaped.
+/// Quotes `name`; `quote` and backslash within it are escaped.
 std::string quotedName(const std::string &name, char quote);
 
 } // namespace mtplan::tools

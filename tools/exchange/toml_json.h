@@ -1,4 +1,4 @@
-//===- toml_json.h - The plain part of TOML, as JSON ------------*- C++ -*-===//
+//===- toml_json.h - TOML as JSON -------------------------------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_EXCHANGE_TOML_JSON_H
 #define MTPLAN_TOOLS_EXCHANGE_TOML_JSON_H
@@ -6,15 +6,14 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include "base/json_text.h"
 
 namespace mtplan::tools {
 
-/// An object of sections. Understood: comments, `[section]`, `[a.b]`,
-/// `key = value` with strings of one line, numbers, booleans and arrays of
-/// those. Other TOML and keys given twice are errors that start with the line.
-nlohmann::json parseToml(const std::string &text,
-                         std::vector<std::string> &errors);
+/// Parses TOML 1.0 to an object of its tables. What JSON cannot hold, which are
+/// dates, times, infinity and NaN, is an error, as is text that is not TOML.
+/// Every error starts with its line; after one the object is not to be used.
+base::Json parseToml(const std::string &text, std::vector<std::string> &errors);
 
 } // namespace mtplan::tools
 

@@ -1,7 +1,7 @@
 //===- torchtitan.h - torchtitan's TOML -------------------------*- C++ -*-===//
 //
-// Sections [parallelism], [training] and [activation_checkpoint] of a
-// torchtitan job. Newer versions keep the same names in Python dataclasses.
+// The sections [parallelism], [training] and [activation_checkpoint] of a
+// torchtitan job. Newer versions keep the names in Python dataclasses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,20 +12,21 @@
 #include <string>
 #include <vector>
 
-#include "tools/exchange/foreign_config.h"
 #include "tools/exchange/launch.h"
+#include "tools/exchange/trainer_config.h"
 
 namespace mtplan::tools {
 
-/// Errors start with the JSON pointer of the key, "/training/seq_len", or with
-/// the line. `launch` gives the layers, which the file does not say.
-ForeignConfig readTorchtitan(const std::string &text, const Launch &launch);
+/// Reads a file. Errors start with the JSON pointer of the key,
+/// "/training/seq_len", or with the line. `launch` has the number of layers,
+/// which the file does not have.
+TrainerConfig readTorchtitan(const std::string &text, const Launch &launch);
 
-Exported writeTorchtitan(const ForeignConfig &config);
+Exported writeTorchtitan(const TrainerConfig &config);
 
-/// Layers of each of `parts` by torchtitan's own rule, where the embedding
-/// counts as a layer of the first part and the head as one of the last; empty
-/// if there are too few layers.
+/// Returns the layers of each of `parts` stages by torchtitan's rule, which
+/// counts the embedding as a layer of the first and the head as a layer of the
+/// last; empty if there are too few layers.
 std::vector<int> torchtitanParts(std::int64_t layers, int parts);
 
 } // namespace mtplan::tools

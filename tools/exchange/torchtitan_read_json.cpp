@@ -1,21 +1,21 @@
-//===- torchtitan_read_json.cpp - torchtitan's TOML to a configuration ----===//
+//===- torchtitan_read_json.cpp - Reading torchtitan's TOML ---------------===//
 
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "planner/json_fields.h"
-#include "tools/exchange/foreign_check.h"
-#include "tools/exchange/neighbours.h"
+#include "base/json_fields.h"
 #include "tools/exchange/schedule_names.h"
 #include "tools/exchange/toml_json.h"
 #include "tools/exchange/torchtitan.h"
+#include "tools/exchange/trainer_check.h"
+#include "tools/text/nearest_numbers.h"
 
 namespace mtplan::tools {
 
-using nlohmann::json;
-using planner::JsonFields;
+using json = base::Json;
+using base::JsonFields;
 using planner::Parallelism;
 using planner::Precision;
 using planner::Recompute;
@@ -25,9 +25,9 @@ namespace {
 constexpr std::int64_t kMostRanks = 1 << 20;
 constexpr std::int64_t kMostSize = (std::int64_t{1} << 31) - 1;
 
-const ForeignNames &naming() {
-  static const ForeignNames names = [] {
-    ForeignNames n;
+const TrainerNames &naming() {
+  static const TrainerNames names = [] {
+    TrainerNames n;
     n.assign = ": ";
     n.tp = "/parallelism/tensor_parallel_degree";
     n.pp = "/parallelism/pipeline_parallel_degree";
@@ -46,7 +46,7 @@ const ForeignNames &naming() {
 
 class Reader {
 public:
-  Reader(const json &file, const Launch &given, ForeignConfig &read)
+  Reader(const json &file, const Launch &given, TrainerConfig &read)
       : root(file, "", read.errors), launch(given), config(read),
         p(read.parallelism) {}
 
@@ -54,12 +54,12 @@ public:
     static const json empty = json::object();
     auto section = [&](const char *key) {
       const json *value = root.find(key);
-      return JsonFields(value ? *value : empty, root.pointerTo(key),
-                        config.errors);
+      return base::JsonFields(value ? *value : empty, root.pointerTo(key),
+                              config.errors);
     };
-    JsonFields parallelism = section("parallelism");
-    JsonFields training = section("training");
-    JsonFields checkpoint = section("activation_checkpoint");
+    base::JsonFields parallelism = section("parallelism");
+    base::JsonFields training = section("training");
+    base::JsonFields checkpoint = section("activation_checkpoint");
     degrees(parallelism);
     config.model.sequence =
         training.integer("seq_len", 1, kMostSize, launch.sequence);
@@ -70,7 +70,7 @@ public:
     batches(parallelism, training);
     precision(training);
     recompute(checkpoint);
-    for (JsonFields *fields : {&parallelism, &training, &checkpoint})
+    for (base::JsonFields *fields : {&parallelism, &training, &checkpoint})
       fields->rejectOthers();
     for (const char *key :
          {"job", "profiling", "metrics", "model", "optimizer", "lr_scheduler",
@@ -83,14 +83,15 @@ public:
   }
 
 private:
-  void irrelevant(JsonFields &from, const std::vector<std::string> &keys) {
+  void irrelevant(base::JsonFields &from,
+                  const std::vector<std::string> &keys) {
     for (const std::string &key : keys)
       if (from.find(key))
         config.warnings.push_back(from.pointerTo(key) +
                                   ": changes nothing that is planned");
   }
 
-  void degrees(JsonFields &f) {
+  void degrees(base::JsonFields &f) {
     auto ranks = [&](const char *key) {
       return static_cast<int>(f.integer(key, 1, kMostRanks, 1));
     };
@@ -98,7 +99,8 @@ private:
     p.pp = ranks("pipeline_parallel_degree");
     p.cp = ranks("context_parallel_degree");
     p.ep = ranks("expert_parallel_degree");
-    p.sequenceParallel = p.tp > 1; // torchtitan has no other tensor split
+    p.sequenceParallel =
+        p.tp > 1; // torchtitan always splits the sequence over tp
     std::size_t before = config.errors.size();
     shareDevices(config, launch.gpus, naming());
     shared = config.errors.size() == before;
@@ -113,7 +115,7 @@ private:
                          p.tp, p.tp));
   }
 
-  void sharding(JsonFields &f) {
+  void sharding(base::JsonFields &f) {
     std::int64_t replicate =
         f.integer("data_parallel_replicate_degree", 1, kMostRanks, 1);
     std::int64_t shard =
@@ -129,7 +131,7 @@ private:
                                      replicate, p.dp,
                                      nearestDivisors(p.dp, replicate)));
     if (shard < 1)
-      shard = p.dp / replicate; // -1: whatever is left
+      shard = p.dp / replicate; // -1: the remaining ranks
     if (replicate * shard != p.dp)
       return f.fail("data_parallel_shard_degree",
                     fmt::format("{} times /parallelism/{} {} is {}, not the {} "
@@ -141,15 +143,15 @@ private:
                                                   p.dp, key)));
     if (shard == 1)
       return;
-    // "default" keeps parameters gathered where a pipeline would gather them
-    // for every micro-batch.
+    // The mode "default" keeps parameters gathered if a pipeline would gather
+    // them again for every micro-batch.
     p.zeroStage = reshard == 1 || (reshard == 0 && p.pp == 1) ? 3 : 2;
     p.zeroRanks = static_cast<int>(shard);
     config.training.overlapGradReduce = true;
     config.training.overlapParamGather = true;
   }
 
-  void pipeline(JsonFields &f) {
+  void pipeline(base::JsonFields &f) {
     std::string name = f.text("pipeline_parallel_schedule", "1F1B");
     std::optional<NamedSchedule> schedule = scheduleNamed(name);
     std::int64_t each =
@@ -208,9 +210,9 @@ private:
                          parts, launch.layers, launch.layers + 2));
   }
 
-  // Every layer once, in order.
+  // Checks that the modules hold every layer once, in order.
   void countModules(
-      JsonFields &f,
+      base::JsonFields &f,
       const std::vector<std::pair<const json *, std::string>> &modules) {
     const char *key = "module_fqns_per_model_part";
     std::int64_t layer = 0;
@@ -240,7 +242,7 @@ private:
                               launch.layers));
   }
 
-  void batches(JsonFields &f, JsonFields &training) {
+  void batches(base::JsonFields &f, base::JsonFields &training) {
     std::int64_t local = training.integer("local_batch_size", 1, kMostSize, 8);
     std::int64_t global =
         training.integer("global_batch_size", -1, kMostSize, -1);
@@ -266,7 +268,7 @@ private:
       checkBatches(config, naming());
   }
 
-  void precision(JsonFields &f) {
+  void precision(base::JsonFields &f) {
     bool brain =
         f.oneOf("mixed_precision_param", {"bfloat16", "float32"}, 0) == 0;
     bool wide =
@@ -284,7 +286,7 @@ private:
                    "enable_fp8_linear", "debug_moe_force_load_balance"});
   }
 
-  void recompute(JsonFields &f) {
+  void recompute(base::JsonFields &f) {
     switch (
         f.oneOf("mode", {"selective", "full", "none", "memory_budget"}, 0)) {
     case 0:
@@ -310,17 +312,17 @@ private:
                    "memory_budget", "visualize_memory_budget_pareto"});
   }
 
-  JsonFields root;
+  base::JsonFields root;
   const Launch &launch;
-  ForeignConfig &config;
+  TrainerConfig &config;
   Parallelism &p;
   bool shared = false;
 };
 
 } // namespace
 
-ForeignConfig readTorchtitan(const std::string &text, const Launch &launch) {
-  ForeignConfig config;
+TrainerConfig readTorchtitan(const std::string &text, const Launch &launch) {
+  TrainerConfig config;
   config.training.attentionDropout = config.training.hiddenDropout = 0;
   json root = parseToml(text, config.errors);
   if (config.errors.empty())

@@ -1,4 +1,4 @@
-//===- torchtitan_write.cpp - A configuration as torchtitan's TOML --------===//
+//===- torchtitan_write.cpp - Writing torchtitan's TOML -------------------===//
 
 #include <numeric>
 
@@ -15,7 +15,7 @@ using planner::Recompute;
 
 namespace {
 
-// Names of the modules of each part, one line a part.
+// Returns the names of the modules of each stage, one stage per line.
 std::string modules(const std::vector<int> &layers) {
   std::string text = "module_fqns_per_model_part = [\n";
   int layer = 0;
@@ -31,7 +31,7 @@ std::string modules(const std::vector<int> &layers) {
   return text + "]\n";
 }
 
-void addNotes(const ForeignConfig &config, std::vector<std::string> &notes) {
+void addNotes(const TrainerConfig &config, std::vector<std::string> &notes) {
   const Parallelism &p = config.parallelism;
   if (p.zeroStage == 1)
     notes.emplace_back("torchtitan has no ZeRO stage 1; written as stage 2");
@@ -72,7 +72,7 @@ std::vector<int> torchtitanParts(std::int64_t layers, int parts) {
   return list;
 }
 
-Exported writeTorchtitan(const ForeignConfig &config) {
+Exported writeTorchtitan(const TrainerConfig &config) {
   const Parallelism &p = config.parallelism;
   int shard = p.zeroStage == 0 ? 1 : p.zeroRanks;
   std::string text = "[parallelism]\n";
@@ -98,7 +98,7 @@ Exported writeTorchtitan(const ForeignConfig &config) {
       text += modules(p.layers);
   }
   text += "\n[training]\n";
-  // With a pipeline the local batch is what goes through it at once.
+  // With a pipeline, the local batch is all micro-batches of a replica.
   put("local_batch_size", p.pp > 1 ? p.globalBatch / p.dp : p.microBatch);
   put("global_batch_size", p.globalBatch);
   if (config.model.sequence > 0)

@@ -1,4 +1,4 @@
-//===- tp_names.cpp - What Hugging Face calls our operators ---------------===//
+//===- tp_names.cpp - Hugging Face's names of operators -------------------===//
 
 #include "tools/exchange/tp_names.h"
 

@@ -3,19 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "planner/json_fields.h"
-#include "planner/json_pointer.h"
-#include "planner/json_text.h"
+#include "base/json_pointer.h"
+#include "base/json_text.h"
+#include "base/nearest_word.h"
 #include "tools/exchange/tp_names.h"
 #include "tools/exchange/tp_plan.h"
 
 namespace mtplan::tools {
 
-using nlohmann::json;
+using json = base::Json;
 using nlohmann::ordered_json;
 
 namespace {
@@ -51,7 +52,7 @@ std::string styleNames() {
   return names;
 }
 
-// What an operator of this kind calls the style; empty: nothing.
+// Returns the pin for a style on an operator of this kind; empty: no pin.
 std::string_view wordFor(Style style, ModuleKind kind) {
   if (style == Style::whole)
     return "replicated";
@@ -70,7 +71,7 @@ std::string_view wordFor(Style style, ModuleKind kind) {
   return "";
 }
 
-// "layers.3.mlp.up_proj" -> "layers.*.mlp.up_proj" and "3".
+// Splits "layers.3.mlp.up_proj" into "layers.*.mlp.up_proj" and "3".
 std::string withStar(const std::string &name, std::string &number) {
   number = "*";
   for (std::size_t dot = name.find('.'); dot != std::string::npos;
@@ -94,7 +95,7 @@ std::string numbered(std::string_view pattern, const std::string &number) {
   return name;
 }
 
-// Without the name of the base model, which some files put in front.
+// Removes the name of the base model, which some files prefix.
 std::string withoutBase(const std::string &module) {
   for (std::string_view base : {"model.", "transformer.", "gpt_neox."})
     if (module.starts_with(base))
@@ -113,7 +114,7 @@ void readEntry(const std::vector<TpModule> &modules, const std::string &key,
       known.emplace_back(candidate.module);
     pins.errors.push_back(
         fmt::format("{}: unknown module; the nearest known one is \"{}\"",
-                    pointer, planner::nearestTo(pattern, known)));
+                    pointer, base::nearestTo(pattern, known)));
     return;
   }
   const auto *style =
@@ -164,9 +165,12 @@ void readObject(const json &root, std::string family, PlanPins &pins) {
     return;
   }
   constexpr std::size_t kMostErrors = 50;
+  std::map<std::string, const json *> byName;
   for (const auto &[key, value] : plan->items())
+    byName.emplace(key, &value);
+  for (const auto &[key, value] : byName)
     if (pins.errors.size() < kMostErrors)
-      readEntry(*modules, key, value, planner::childPointer(where, key), pins);
+      readEntry(*modules, key, *value, base::childPointer(where, key), pins);
 }
 
 } // namespace
@@ -174,12 +178,12 @@ void readObject(const json &root, std::string family, PlanPins &pins) {
 PlanPins readTpPlan(const std::string &text, const std::string &family) {
   PlanPins pins;
   try {
-    json root = planner::parseJsonText(text);
+    json root = base::parseJson(text);
     if (root.is_object())
       readObject(root, family, pins);
     else
       pins.errors.emplace_back("/: must be an object");
-  } catch (const planner::JsonTextError &error) {
+  } catch (const base::JsonError &error) {
     pins.errors.emplace_back(error.what());
   }
   return pins;
@@ -187,7 +191,7 @@ PlanPins readTpPlan(const std::string &text, const std::string &family) {
 
 namespace {
 
-// How the tensor axis splits a weight, in Hugging Face's words; empty: it does
+// Returns Hugging Face's word for the way tp splits a weight; empty if tp does
 // not, or there is no word.
 std::string_view styleOf(int place, ModuleKind kind) {
   switch (kind) {
@@ -229,7 +233,7 @@ public:
   }
 
 private:
-  // The layers, "*" or by number, for which the module's weights are given.
+  // Returns the layers, "*" or numbers, that have weights of the module.
   std::vector<std::string> numbersOf(const TpModule &module) const {
     std::vector<std::string> numbers;
     for (const PlacedParameter &parameter : parameters) {
@@ -249,7 +253,7 @@ private:
     for (std::string_view label : module.labels)
       for (const PlacedParameter &parameter : parameters)
         if (parameter.name == numbered(label, number) + ".weight")
-          places.push_back(axis < 0 ? planner::kWhole
+          places.push_back(axis < 0 ? planner::kReplicated
                                     : placementOf(parameter.layout, axis));
     if (std::ranges::count(places, places.front()) !=
         static_cast<std::ptrdiff_t>(places.size())) {
@@ -259,7 +263,7 @@ private:
       return {};
     }
     std::string_view style = styleOf(places.front(), module.kind);
-    if (style.empty() && places.front() != planner::kWhole)
+    if (style.empty() && places.front() != planner::kReplicated)
       out.notes.push_back(
           fmt::format("{}: has no word for tp over dimension {} of the weight",
                       numbered(module.module, number), places.front()));

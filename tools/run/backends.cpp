@@ -1,4 +1,4 @@
-//===- backends.cpp - What a run computes on ------------------------------===//
+//===- backends.cpp - The backend of a run --------------------------------===//
 
 #include "tools/run/backends.h"
 

@@ -1,4 +1,4 @@
-//===- backends.h - What a run computes on ----------------------*- C++ -*-===//
+//===- backends.h - The backend of a run ------------------------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_RUN_BACKENDS_H
 #define MTPLAN_TOOLS_RUN_BACKENDS_H
@@ -15,21 +15,22 @@ namespace mtplan::tools {
 
 inline constexpr std::array<std::string_view, 2> kBackends = {"cpu", "cuda"};
 
-/// Before anything else that could use a device, MPI's start too, in a run of
-/// `ranks`.
+/// Prepares the backend for a run of `ranks`. Must be called before anything
+/// else uses a device, including the start of MPI.
 void prepareBackend(const RunFlags &flags, int ranks);
 
-/// Before anything else is asked of the backend.
-/// \throws BadInput if this machine does not have what `--backend` says
+/// Checks that this machine has the backend. Must be called before the backend
+/// is used.
+/// \throws BadInput if this machine does not have what `--backend` names
 void checkBackend(const RunFlags &flags);
 
-/// Whether ranks that nobody has started are to be processes, as `--ranks-as`
-/// says, and not threads of this one.
+/// Returns whether this process should start the ranks as processes rather than
+/// threads, by `--ranks-as`.
 /// \throws BadInput with both numbers if there are too few GPUs
 bool wantsProcesses(const RunFlags &flags, int ranks);
 
-/// Of the rank whose thread calls, one of `ranks`. GPUs go to the ranks of a
-/// machine in order; if there is but one, ranks that are threads share it.
+/// Returns the backend of one of `ranks`, for the calling thread. The ranks of
+/// a machine get its GPUs in order; ranks that are threads share a single GPU.
 /// \throws BadInput, LaunchError with both numbers if there are too few GPUs
 std::unique_ptr<runtime::Backend> makeBackend(const RunFlags &flags,
                                               const runtime::Launch &launch,

@@ -14,19 +14,19 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/nearest_word.h"
 #include "planner/fit/figures.h"
 #include "planner/fit/measurements_json.h"
 #include "planner/machine/known_device_json.h"
 #include "runtime/calibration/calibration.h"
 #include "runtime/communicator/cores.h"
 #include "runtime/data/named_files.h"
-#include "runtime/plan/nearest_word.h"
 #include "tools/run/backends.h"
 #include "tools/run/calibrated.h"
 #include "tools/run/own_processes.h"
 #include "tools/run/run_flags.h"
-#include "tools/text_file.h"
-#include "tools/units_text.h"
+#include "tools/text/text_file.h"
+#include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 
@@ -44,7 +44,7 @@ Examples:
 What is in the file: docs/calibration.md
 )";
 
-/// The preset's device that a backend's is like, but for what is measured.
+/// The preset device of the CPU backend, for figures that are not measured.
 constexpr const char *kCpuCore = "cpu core";
 
 std::vector<ElementType> typesOf(const std::string &list) {
@@ -61,9 +61,9 @@ std::vector<ElementType> typesOf(const std::string &list) {
     else
       throw BadInput(fmt::format(
           "--precisions {}: must be of fp32, bf16 and fp16; nearest is {}",
-          word, nearestTo(word, kWords)));
+          word, base::nearestTo(word, kWords)));
   }
-  // What a machine computes in if nothing is said has to be among them.
+  // The machine's default precision must be among the measured ones.
   if (std::ranges::find(types, ElementType::f32) == types.end())
     throw BadInput(fmt::format("--precisions {}: fp32 is missing, which the "
                                "other kinds are told apart from",
@@ -79,7 +79,7 @@ std::string today() {
                      static_cast<unsigned>(date.day()));
 }
 
-// As a run has it.
+// Returns the flags of a run on the same backend.
 RunFlags runFlagsOf(const CalibrateFlags &flags) {
   RunFlags run;
   run.backend = flags.backend;
@@ -108,7 +108,7 @@ void check(const CalibrateFlags &flags) {
     throw BadInput(fmt::format("--backend {}: must be cpu or cuda; nearest is "
                                "{}",
                                flags.backend,
-                               nearestTo(flags.backend, kBackends)));
+                               base::nearestTo(flags.backend, kBackends)));
   if (flags.ranks && (*flags.ranks < 1 || *flags.ranks > 1024))
     throw BadInput(fmt::format("--ranks {}: must be 1 to 1024", *flags.ranks));
   if (flags.threads && (*flags.threads < 1 || *flags.threads > 1024))
@@ -132,7 +132,7 @@ void check(const CalibrateFlags &flags) {
         std::pair("--measurements", flags.measurements)})
     if (const std::string why = files.write(option, file); !why.empty())
       throw BadInput(fmt::format("{} {}: {}", option, file, why));
-  machineLike(deviceLike(flags)); // throws where there is none
+  machineLike(deviceLike(flags)); // throws if there is no such device
 }
 
 class Calibration {
@@ -145,7 +145,8 @@ public:
     options.patience = std::chrono::minutes(2); // a large product may take long
     launch = readLaunch(ownEnvironment(), builtMpi());
     if (launch.transport != Transport::threads) {
-      // Before they meet: of too few none would stop waiting for the others.
+      // The number is checked before the ranks connect, because with too few
+      // ranks each would wait for the others.
       if (flags.ranks && *flags.ranks != launch.ranks)
         throw BadInput(fmt::format("--ranks {}: but {} processes were started",
                                    *flags.ranks, launch.ranks));
@@ -256,44 +257,48 @@ private:
 
 CLI::App *describeCalibrate(CLI::App &app, CalibrateFlags &flags) {
   CLI::App *one = app.add_subcommand(
-      "calibrate", "measures this machine, and writes a machine file for "
+      "calibrate", "measure this machine, and write a machine file for "
                    "mtplan --hardware");
   one->footer(kFooter);
-  one->add_option("-o,--output", flags.output, "the machine file")
+  one->add_option("-o,--output", flags.output, "write the machine file there")
       ->type_name("FILE");
   one->add_option("--measurements", flags.measurements,
-                  "what was measured as well, for mtplan fit-hardware")
+                  "also write the measurements, for mtplan fit-hardware")
       ->type_name("FILE");
-  one->add_flag("--replace", flags.replaces, "write over files that are there");
+  one->add_flag("--replace", flags.replaces, "overwrite existing files");
   one->add_option("--backend", flags.backend, "cpu (default) or cuda")
       ->type_name("WORD");
-  one->add_option("--ranks", flags.ranks,
-                  "of this machine (default 1); under mpirun its processes")
+  one->add_option(
+         "--ranks", flags.ranks,
+         "ranks on this machine (default: 1; under mpirun, its processes)")
       ->type_name("N");
   one->add_option("--ranks-as", flags.ranksAs,
-                  "threads, processes, or auto: processes if each has a GPU, "
-                  "else threads (default)")
+                  "threads, processes, or auto (default): processes if each "
+                  "rank has a GPU, else threads")
       ->type_name("WORD")
       ->check(CLI::IsMember({"auto", "threads", "processes"}));
   one->add_option("--threads", flags.threads,
-                  "of each rank (default: the cores shared out)")
+                  "threads per rank (default: the cores, divided evenly)")
       ->type_name("N");
-  one->add_option("--seconds", flags.seconds,
-                  fmt::format("to spend, about; every run is timed five times "
-                              "at least (default {})",
-                              flags.seconds))
+  one->add_option(
+         "--seconds", flags.seconds,
+         fmt::format("approximate time to spend; every run is timed at "
+                     "least five times (default: {})",
+                     flags.seconds))
       ->type_name("S");
   one->add_option("--precisions", flags.precisions,
-                  "which, of fp32, bf16 and fp16 (default: all)")
+                  "some of fp32, bf16 and fp16 (default: all)")
       ->type_name("LIST");
-  one->add_option("--like", flags.like,
-                  "a preset's device, for what cannot be measured (default: " +
-                      std::string(kCpuCore) + ")")
+  one->add_option(
+         "--like", flags.like,
+         "preset device, for figures that cannot be measured (default: " +
+             std::string(kCpuCore) + ")")
       ->type_name("DEVICE");
-  one->add_option("--name", flags.name, "of the machine (default: the file's)")
+  one->add_option("--name", flags.name,
+                  "name of the machine (default: the file's)")
       ->type_name("TEXT");
   one->add_option("--date", flags.date,
-                  "that sources say (default: today's, UTC)")
+                  "date of the measurements (default: today, UTC)")
       ->type_name("TEXT");
   return one;
 }

@@ -23,12 +23,11 @@ struct CalibrateFlags {
   bool replaces = false;
 };
 
-/// Adds `calibrate` to `app`; the subcommand.
+/// Adds the subcommand `calibrate` to `app`, and returns it.
 CLI::App *describeCalibrate(CLI::App &app, CalibrateFlags &flags);
 
 /// Measures the machine, and writes the machine file.
-/// \return 0, or what the first process that it started and that failed ended
-///         with
+/// \return 0, or the exit status of the first process that failed
 /// \throws BadInput
 int runCalibrate(const CalibrateFlags &flags, std::ostream &out,
                  std::ostream &err);

@@ -1,4 +1,4 @@
-//===- calibrated.cpp - What was measured, for people ---------------------===//
+//===- calibrated.cpp - Tables of measured runs ---------------------------===//
 
 #include "tools/run/calibrated.h"
 
@@ -7,8 +7,8 @@
 #include "planner/machine/software.h"
 #include "runtime/backend/element.h"
 #include "runtime/calibration/stopwatch.h"
-#include "tools/table.h"
-#include "tools/units_text.h"
+#include "tools/text/table.h"
+#include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 
@@ -49,7 +49,7 @@ std::string whatOf(const MeasuredRun &run) {
   return {};
 }
 
-// Of a second.
+// Returns the rate per second.
 std::string rateOf(const MeasuredRun &run) {
   const double seconds = run.timing.seconds;
   if (run.as == MeasuredAs::launches)
@@ -61,7 +61,8 @@ std::string rateOf(const MeasuredRun &run) {
                                              static_cast<double>(run.k) *
                                              static_cast<double>(run.batch) /
                                              seconds);
-  // Two products forward, five backward, of half of the pairs under a mask.
+  // Attention has two products forward and five backward, over half of the
+  // pairs under a causal mask.
   if (run.as == MeasuredAs::attention)
     return fmt::format(
         "{:.4g} GFLOP/s",

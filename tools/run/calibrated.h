@@ -11,53 +11,54 @@
 
 namespace mtplan::tools {
 
-/// What runs do not say of the machine that they were measured on.
+/// Facts of the machine that the measured runs do not contain.
 struct CalibratedOn {
-  std::string name;   ///< of the machine
+  std::string name;   ///< name of the machine
   std::string device; ///< its name: "AMD EPYC, 2 threads"
-  std::string source; ///< what was run where and when
-  /// A device of the presets: what cannot be measured is as there.
+  std::string source; ///< what was run, where and when
+  /// A preset device, for figures that cannot be measured.
   std::string like;
-  /// Peaks are what that device is known for; else the best that was seen.
+  /// The preset device's peaks are used; else the best measured rates.
   bool hasKnownPeaks = false;
-  double memory = 0.0; ///< bytes, of one device
+  double memory = 0.0; ///< bytes per device
   int ranks = 1, ranksOfHost = 1;
 };
 
-/// A machine of such devices: the first preset's.
-/// \throws planner::MachineError if there is none, with those that there are
+/// Returns the first preset machine with this device.
+/// \throws planner::MachineError naming the devices if there is none
 planner::Machine machineLike(const std::string &device);
 
-/// A measurement file (docs/measurements-format.md) of all that was run.
-/// \throws planner::MachineError if there is no such device
+/// Writes a measurement file (docs/measurements-format.md) of all runs.
+/// \throws planner::MachineError if the device is unknown
 std::string measurementsText(const CalibratedOn &on,
                              const std::vector<runtime::MeasuredRun> &runs);
 
 struct Calibrated {
-  std::string machineText;      ///< the machine file
-  std::string measurementsText; ///< as fitted: what could not be told is given
-  planner::Machine before;      ///< before: what there was without measuring
+  std::string machineText; ///< the machine file
+  std::string
+      measurementsText;    ///< includes the figures that were given to the fit
+  planner::Machine before; ///< the machine before calibration
   planner::MachineFit fit;
-  std::vector<std::string> untold; ///< figures that stay as they were, and why
+  std::vector<std::string> untold; ///< figures that were not fitted, and why
 };
 
 /// \throws planner::MachineError, planner::MeasurementsError
 Calibrated calibratedMachine(const CalibratedOn &on,
                              const std::vector<runtime::MeasuredRun> &runs);
 
-/// What a machine's prices make of a run; for plans by this program's software.
+/// Predicts the time of a run, for plans of this program's software.
 double predictedSeconds(const runtime::MeasuredRun &run,
                         const planner::Machine &machine);
 
-/// A line for who waits; before the first part what all of it will take.
+/// Returns a progress line. The line before the first part has the total time.
 std::string partText(const runtime::CalibrationPart &part, double seconds);
 
-/// If `took` is well above the seconds that were asked for, a line that says
-/// so and why; else nothing.
+/// Returns a line with the reason if `took` is well above the requested
+/// seconds; else nothing.
 std::string lateText(double took, double seconds);
 
-/// Every run: measured, its spread and rate, what was predicted before and is
-/// now.
+/// Returns a line per run: measured time, spread, rate, and the predictions
+/// before and after.
 std::string tableOf(const std::vector<runtime::MeasuredRun> &runs,
                     const Calibrated &calibrated);
 

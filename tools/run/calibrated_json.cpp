@@ -27,7 +27,7 @@ namespace {
 constexpr double kMicro = 1e-6, kGB = 1e9, kGiB = 1024.0 * 1024.0 * 1024.0,
                  kTera = 1e12;
 
-// As written: what a measurement can know.
+// Rounds a value to the digits that a measurement supports.
 double rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
 
 ordered_json quantity(double value, const std::string &source) {
@@ -57,8 +57,8 @@ bool isGradient(const MeasuredRun &run) {
   return run.kernel.ends_with("_grad");
 }
 
-// Passes that do nothing but pass: what kernels without a figure of their own
-// are taken to be like.
+// Returns whether a run is a plain elementwise pass. Kernels without a figure
+// of their own are priced like these.
 bool isPlain(const MeasuredRun &run) {
   constexpr const char *kPlain[] = {"add", "mul", "scale", "layer_norm",
                                     "rms_norm"};
@@ -92,7 +92,8 @@ private:
                        run.timing.samples);
   }
 
-  // Of a kernel without the gap to the next, which prices have apart.
+  // Returns the time of a kernel without the gap to the next, which has its own
+  // figure.
   double ownSeconds(const MeasuredRun &run) const {
     return std::max(run.timing.seconds - gap, 0.5 * run.timing.seconds);
   }
@@ -149,9 +150,9 @@ private:
     return made;
   }
 
-  // The best that was seen: what is a share of it is found beside it. A weight
-  // is packed whatever the number of rows that it is for, so that products of
-  // few are slower by the row: tiles of many, of some and of few.
+  // Adds the best measured rate as the peak; a fit finds the shares of it.
+  // Weights are packed for any number of rows, so products of few rows are
+  // slower per row: tiles of many, some and few rows are measured.
   void addPeaks(ordered_json &made) const {
     made["tiles"] = {
         {"value", {{256, 16, 1}, {64, 16, "fit"}, {16, 16, "fit"}}},
@@ -179,7 +180,7 @@ private:
     for (const MeasuredRun &run : runs)
       if (run.as == MeasuredAs::followed)
         made["joins"][planner::nameOf(precisionOf(run.type))].push_back(
-            planner::joinName(run.after, run.kernel, run.variant));
+            planner::fusionName(run.after, run.kernel, run.variant));
     for (const MeasuredRun &run : runs)
       if (run.as == MeasuredAs::pass)
         made["passes"][planner::variantName(run.kernel, run.variant)]
@@ -190,7 +191,7 @@ private:
     return made;
   }
 
-  // The geometric mean over shapes, as a fit of logarithms has it.
+  // Adds the geometric mean over shapes, which a fit of logarithms gives.
   void addAttention(ordered_json &made) const {
     struct Mean {
       double logarithms = 0.0;
@@ -219,7 +220,7 @@ private:
           fmt::format("{}: mean of {} shapes, medians", on.source, mean.runs));
   }
 
-  // What the largest message to one other rank reached.
+  // Adds the rate of the largest message to one other rank.
   void addPointToPoint(ordered_json &level, int stride) const {
     const MeasuredRun *largest = nullptr;
     for (const MeasuredRun &run : runs)
@@ -287,7 +288,7 @@ private:
       }
       case MeasuredAs::attention:
       case MeasuredAs::followed:
-        break; // there are shares of peak, and what is joined
+        break; // derived from shares of the peak and fused runs
       case MeasuredAs::collective:
         file["collectives"].push_back({{"kind", run.kernel},
                                        {"bytes", run.bytes},
@@ -309,11 +310,11 @@ private:
   const std::vector<MeasuredRun> &runs;
   const planner::Machine like;
   std::map<planner::Precision, const MeasuredRun *> peaks;
-  double gap = 0.0; ///< seconds between a kernel and the next
+  double gap = 0.0; ///< seconds between two kernels
 };
 
-// A legal value for what measurements do not tell: the network's is nothing
-// beside what is told, the device's as it was.
+// Returns a legal value for figures that no measurement determines: a network
+// of negligible cost, and the preset's device figures.
 ordered_json givenValue(const std::string &figure,
                         const planner::Machine &before,
                         const std::string &like) {
@@ -338,7 +339,7 @@ ordered_json givenValue(const std::string &figure,
 
 } // namespace
 
-// Of two at once, the first alone.
+// Returns the first of two fused kernels.
 static MeasuredRun makerOf(const MeasuredRun &both) {
   MeasuredRun maker = both;
   maker.as = both.after.empty() ? MeasuredAs::product : MeasuredAs::pass;
@@ -348,8 +349,8 @@ static MeasuredRun makerOf(const MeasuredRun &both) {
   return maker;
 }
 
-// Where the two are not one, what lies between is read, and written if it was
-// not kept anyway.
+// Returns the time of a fused consumer: it reads the intermediate result, and
+// writes it unless the producer already did.
 static double followerSeconds(const MeasuredRun &run,
                               const planner::Machine &machine) {
   const planner::Software &software = planner::defaultSoftware();
@@ -360,9 +361,9 @@ static double followerSeconds(const MeasuredRun &run,
   if (rate.value == 0)
     rate = device.passRate();
   const planner::Bytes once{static_cast<double>(run.bytes)};
-  if (planner::joins(software, device,
-                     planner::joinName(run.after, run.kernel, run.variant),
-                     precision))
+  if (planner::isFused(software, device,
+                       planner::fusionName(run.after, run.kernel, run.variant),
+                       precision))
     return (once / rate).value;
   const double passes = run.kernel == "activation" ? 2 : 3;
   return (passes * once / rate + device.launch).value;
@@ -374,7 +375,7 @@ planner::Machine machineLike(const std::string &device) {
     if (machine.device.name == device)
       return machine;
   }
-  // Says which there are.
+  // parseMachine reports an unknown device with the known ones.
   return planner::parseMachine(
       ordered_json{{"name", "calibrated"},
                    {"devices_per_node", quantity(1, "calibrated")},
@@ -404,13 +405,14 @@ Calibrated calibratedMachine(const CalibratedOn &on,
       made.fit = std::move(*fit);
       return made;
     }
-    // One at a time: without it the others may be told.
+    // One figure is dropped at a time, because the others may then be
+    // determined.
     const std::string &line = untold.back();
     const std::string pointer = line.substr(0, line.find(": "));
     ordered_json &place = file.at(ordered_json::json_pointer(pointer));
     if (place != "fit")
       throw std::runtime_error(line);
-    // A tile that nothing is the fastest with is left out.
+    // A tile that is the fastest for no run is dropped.
     if (const std::size_t tile = pointer.find("/tiles/value/");
         tile != std::string::npos) {
       const std::string row = pointer.substr(0, pointer.rfind('/'));

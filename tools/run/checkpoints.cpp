@@ -1,4 +1,4 @@
-//===- checkpoints.cpp - A run that can be left and taken up again --------===//
+//===- checkpoints.cpp - Saving and resuming a run ------------------------===//
 
 #include "tools/run/checkpoints.h"
 
@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "runtime/checkpoint/digest.h"
 #include "runtime/checkpoint/durable_file.h"
 #include "runtime/checkpoint/loader.h"
+#include "runtime/data/digest.h"
 #include "runtime/plan/plan_json.h"
 
 namespace mtplan::tools {
@@ -17,7 +17,7 @@ using namespace runtime;
 
 namespace {
 
-// What may differ between a run and the one that it goes on from.
+// Returns the options that may differ from the resumed run's.
 std::map<std::string, std::string> optionsOf(const RunFlags &flags) {
   const TrainOptions &train = flags.train;
   const LearningRate &rate = train.learningRate;
@@ -32,6 +32,13 @@ std::map<std::string, std::string> optionsOf(const RunFlags &flags) {
           {"--weight-decay", fmt::format("{}", train.weightDecay)}};
 }
 
+// Checkpoints of earlier versions know the data by a checksum of the first
+// samples; since then they hold a text with the digests of the files.
+bool isBareDigest(const std::string &data) {
+  return data.size() == 32 &&
+         data.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 std::string sizeText(std::int64_t bytes) {
   const double mib = static_cast<double>(bytes) / (1 << 20);
   return mib < 1024.0 ? fmt::format("{:.1f} MiB", mib)
@@ -43,8 +50,11 @@ std::string sizeText(std::int64_t bytes) {
 Checkpoints::Checkpoints(const Plan &thePlan, World &theWorld, RunData &theData,
                          const RunFlags &theFlags, CheckpointNotes theNotes)
     : plan(thePlan), world(theWorld), data(theData), flags(theFlags),
-      notes(std::move(theNotes)), planPrint(textOf(digestOf(planText(plan)))),
-      dataPrint(textOf(digestOf(data.trainedPrint()))) {}
+      notes(std::move(theNotes)), planPrint(textOf(digestOf(planText(plan)))) {
+  // The data are read whole here, before the first step and not beside it.
+  if (!flags.checkpoint.empty() || !flags.load.empty())
+    trained = data.trainedIdentity();
+}
 
 TrainHooks Checkpoints::hooks() {
   return {[this](RankExecutor &executor) { return resume(executor); },
@@ -87,7 +97,8 @@ std::optional<RunState> Checkpoints::find(RankExecutor &executor) {
 }
 
 std::optional<TrainState> Checkpoints::resume(RankExecutor &executor) try {
-  // Later ones would lie in it, and the next start would not see them.
+  // Later checkpoints would be written inside this one, and the next start
+  // would not find them.
   if (!flags.checkpoint.empty() &&
       std::filesystem::exists(flags.checkpoint + "/" + kManifestName))
     throw BadInput(flags.checkpoint + ": is a checkpoint itself; --checkpoint "
@@ -116,7 +127,7 @@ std::optional<TrainState> Checkpoints::resume(RankExecutor &executor) try {
   for (const std::string &line : differences)
     tell(notes.say, line);
   return begun.step > 0 ? std::optional(begun) : std::nullopt;
-} catch (const CheckpointError &error) { // nothing is lost: no step was done
+} catch (const CheckpointError &error) { // no step was done, so nothing is lost
   throw BadInput(error.what());
 }
 
@@ -135,10 +146,20 @@ std::vector<std::string> Checkpoints::compare(const RunState &found) const {
        std::to_string(plan.sequence),
        "its place in the data is one in sequences of that length; --weights "
        "begins anew");
-  if (faults.empty())
-    same("data with checksum", found.data, dataPrint,
+  const bool isOld = isBareDigest(found.data);
+  if (faults.empty() && isOld)
+    same("data with checksum", found.data,
+         textOf(digestOf(data.firstSamples())),
          "another file, or for Megatron-LM's order another number of samples; "
          "--weights begins anew");
+  else if (faults.empty() && found.data != trained.content)
+    faults = fmt::format(
+        "the checkpoint's run has data {}; this one {}: --data with a file of "
+        "these bytes{} goes on with it (`xxh128sum FILE` prints the digest), "
+        "--weights begins anew",
+        found.data, trained.shown,
+        found.data.starts_with("megatron") ? " and --steps for as many samples"
+                                           : "");
   if (!faults.empty())
     throw BadInput(faults);
   std::string line = fmt::format("goes on from step {}", found.step);
@@ -152,6 +173,10 @@ std::vector<std::string> Checkpoints::compare(const RunState &found) const {
     if (const auto now = is.find(name); now != is.end() && now->second != value)
       line += fmt::format(", {} {} in place of {}", name, now->second, value);
   std::vector<std::string> lines{line};
+  if (isOld)
+    lines.push_back("the checkpoint has no digest of its data: an earlier "
+                    "mtrun wrote it, and only the number of samples and the "
+                    "first four of them could be compared");
   if (found.step >= flags.train.steps)
     lines.push_back(
         fmt::format("all {} steps are done: --steps says how many in all",
@@ -172,7 +197,7 @@ RunState Checkpoints::runState(const TrainState &state) const {
   run.globalBatch = plan.globalBatch;
   run.sequence = plan.sequence;
   run.plan = planPrint;
-  run.data = dataPrint;
+  run.data = trained.content;
   run.options = optionsOf(flags);
   return run;
 }

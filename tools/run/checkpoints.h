@@ -1,4 +1,4 @@
-//===- checkpoints.h - A run that can be left and taken up again *- C++ -*-===//
+//===- checkpoints.h - Saving and resuming a run ----------------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_RUN_CHECKPOINTS_H
 #define MTPLAN_TOOLS_RUN_CHECKPOINTS_H
@@ -14,29 +14,29 @@
 
 namespace mtplan::tools {
 
-/// What a run tells of its checkpoints, on rank 0.
+/// Messages about checkpoints, on rank 0.
 struct CheckpointNotes {
   std::function<void(const std::string &line)> say, warn;
-  /// Once, before any step: the run begins behind this one.
+  /// Called once, before any step, with the last completed step.
   std::function<void(std::int64_t step)> begins;
 };
 
-/// Those of one rank. Methods are called by all ranks at the same points.
+/// The checkpoints of one rank. All ranks call the methods at the same points.
 class Checkpoints {
 public:
-  /// All must outlive it.
+  /// The arguments must outlive the checkpoints.
   Checkpoints(const runtime::Plan &thePlan, runtime::World &theWorld,
               RunData &theData, const RunFlags &theFlags,
               CheckpointNotes theNotes);
 
-  /// What train() is to call.
+  /// Returns the hooks for train().
   runtime::TrainHooks hooks();
 
 private:
   std::optional<runtime::TrainState> resume(runtime::RankExecutor &executor);
   std::optional<runtime::RunState> find(runtime::RankExecutor &executor);
-  /// What there is to say of the difference between the runs, by line.
-  /// \throws BadInput for one that cannot be gone on with
+  /// Returns the differences between the two runs, a line each.
+  /// \throws BadInput for a difference that prevents resuming
   std::vector<std::string> compare(const runtime::RunState &found) const;
   bool after(const runtime::TrainState &state);
   void report(const runtime::Saved &saved, bool isLast) const;
@@ -49,10 +49,11 @@ private:
   RunData &data;
   const RunFlags &flags;
   CheckpointNotes notes;
-  const std::string planPrint, dataPrint; ///< checksums
-  std::unique_ptr<runtime::Saver> saver;  ///< null: nothing is kept
-  runtime::TrainState begun;              ///< where this run began
-  std::int64_t samplesBefore = 0;         ///< drawn by the runs before
+  const std::string planPrint; ///< checksum
+  DataIdentity trained;        ///< empty if there is nothing to keep or load
+  std::unique_ptr<runtime::Saver> saver; ///< null: nothing is saved
+  runtime::TrainState begun;             ///< state at the start of this run
+  std::int64_t samplesBefore = 0;        ///< drawn by earlier runs
 };
 
 } // namespace mtplan::tools

@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
+#include "base/nearest_word.h"
 #include "runtime/exchange/export.h"
 #include "runtime/exchange/import.h"
-#include "runtime/plan/nearest_word.h"
 #include "tools/run/ckpt_text.h"
 #include "tools/run/run_flags.h"
-#include "tools/units_text.h"
+#include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 
@@ -35,10 +35,11 @@ std::size_t wordOf(const char *option, const std::string &word,
       return i;
   throw BadInput(fmt::format("{} {}: must be one of {}; nearest is {}", option,
                              word, fmt::join(words, ", "),
-                             nearestTo(word, words)));
+                             base::nearestTo(word, words)));
 }
 
-// Options that the target has no use for would be believed to have had one.
+// Rejects options without effect on the target format, because a user would
+// believe that they had one.
 void refuseIdle(const CkptFlags &flags, std::string_view format) {
   auto idle = [&](bool given, const char *option, std::string_view of) {
     if (given && format.find(of) == std::string_view::npos)

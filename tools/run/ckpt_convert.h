@@ -9,8 +9,8 @@
 
 namespace mtplan::tools {
 
-/// Converts, and says what was written.
-/// \throws BadInput, or what runtime/exchange throws
+/// Converts weights, and returns a description of what was written.
+/// \throws BadInput, or the errors of runtime/exchange
 std::string ckptConvert(const CkptFlags &flags);
 
 } // namespace mtplan::tools

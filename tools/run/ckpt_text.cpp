@@ -1,4 +1,4 @@
-//===- ckpt_text.cpp - What a checkpoint is, for people -------------------===//
+//===- ckpt_text.cpp - Descriptions of checkpoints ------------------------===//
 
 #include "tools/run/ckpt_text.h"
 
@@ -11,7 +11,7 @@
 #include "runtime/checkpoint/stored_state.h"
 #include "runtime/exchange/detect_weights.h"
 #include "runtime/exchange/weight_diff.h"
-#include "tools/units_text.h"
+#include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 
@@ -27,7 +27,7 @@ std::string plural(std::int64_t count, const std::string &what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-// "28 tensors, 124 M elements in F32"
+// Returns "28 tensors, 124 M elements in F32".
 std::string contentText(const WeightSource &source, bool weights) {
   std::int64_t tensors = 0, elements = 0;
   std::set<std::string> types;
@@ -79,13 +79,13 @@ std::string originText(const Origin &origin) {
       plural(static_cast<std::int64_t>(origin.files.size()), "file"));
 }
 
-// "F32[4, 8]", or that there is none.
+// Returns "F32[4, 8]", or that there is none.
 std::string kindText(const std::optional<SourceTensor> &tensor) {
   return tensor ? safetensorsType(tensor->type) + shapeWords(tensor->shape)
                 : "not there";
 }
 
-// Every tensor that is not what the manifest says, a line each.
+// Returns a line for every tensor that contradicts the manifest.
 std::string damageOf(const std::string &checkpoint, std::string &holds) try {
   const StoredState stored(checkpoint);
   std::string faults;

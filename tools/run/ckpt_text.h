@@ -1,4 +1,4 @@
-//===- ckpt_text.h - What a checkpoint is, for people -----------*- C++ -*-===//
+//===- ckpt_text.h - Descriptions of checkpoints ----------------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_RUN_CKPT_TEXT_H
 #define MTPLAN_TOOLS_RUN_CKPT_TEXT_H
@@ -10,17 +10,18 @@
 
 namespace mtplan::tools {
 
+/// Describes a checkpoint.
 /// \param tensors  whether to list them
 std::string ckptInfo(const std::string &path, bool tensors);
 
-/// Of a folder, all checkpoints in it. No if one is damaged: the text says all
-/// that is.
+/// Checks a checkpoint, or all in a folder. The answer is no if one is damaged;
+/// the text then lists all damage.
 CkptAnswer ckptVerify(const std::string &path);
 
-/// "6 MiB"
+/// Returns "6 MiB".
 std::string sizeText(std::int64_t bytes);
 
-/// No if they differ.
+/// Compares two checkpoints. The answer is no if they differ.
 CkptAnswer ckptDiff(const std::string &first, const std::string &second);
 
 } // namespace mtplan::tools

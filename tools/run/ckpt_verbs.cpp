@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "runtime/plan/nearest_word.h"
+#include "base/nearest_word.h"
 #include "tools/run/ckpt_convert.h"
 #include "tools/run/ckpt_text.h"
 #include "tools/run/run_flags.h"
@@ -14,63 +14,65 @@
 namespace mtplan::tools {
 
 CLI::App *describeCkpt(CLI::App &app, CkptFlags &flags) {
-  CLI::App *ckpt = app.add_subcommand(
-      "ckpt", "looks at checkpoints and weights, and converts them");
+  CLI::App *ckpt =
+      app.add_subcommand("ckpt", "inspect and convert checkpoints and weights");
   ckpt->require_subcommand(1);
   auto verb = [&](const char *name, const char *what) {
     CLI::App *one = ckpt->add_subcommand(name, what);
     one->add_option("PATH", flags.from,
-                    "checkpoint, folder of checkpoints, safetensors of Hugging "
-                    "Face, or model of llm.c")
+                    "checkpoint, folder of checkpoints, Hugging Face "
+                    "safetensors, or llm.c model")
         ->required()
         ->type_name("");
     return one;
   };
-  verb("info", "what it is and holds")
-      ->add_flag("--tensors", flags.tensors, "lists them");
-  verb("verify", "reads everything and holds it against its checksums");
-  verb("diff", "tensors that are not the same in another")
+  verb("info", "print kind, step and contents")
+      ->add_flag("--tensors", flags.tensors, "list the tensors");
+  verb("verify", "check all files against their checksums");
+  verb("diff", "print the tensors that differ between two")
       ->add_option("OTHER", flags.to)
       ->required()
       ->type_name("");
   CLI::App *convert =
-      verb("convert", "weights of one kind to another: into a checkpoint, or "
-                      "out of one");
+      verb("convert", "convert weights into a checkpoint, or out of one");
   convert->add_option("TO", flags.to, "folder, or file for llm.c")
       ->required()
       ->type_name("");
   convert
       ->add_option("--to", flags.toFormat,
-                   "mtplan, huggingface or llm.c (out of a checkpoint "
-                   "huggingface, else mtplan)")
+                   "target format: mtplan, huggingface or llm.c (default: "
+                   "huggingface from a checkpoint, else mtplan)")
       ->type_name("WORD");
   convert
-      ->add_option("--type", flags.type,
-                   "fp32, bf16, fp16 or fp64 (as they are)")
+      ->add_option(
+          "--type", flags.type,
+          "element type: fp32, bf16, fp16 or fp64 (default: unchanged)")
       ->type_name("WORD");
   convert
       ->add_option("--like", flags.like,
-                   "takes names, order, types and what is no parameter from "
-                   "these files")
+                   "take names, order, types and other tensors from these "
+                   "files")
       ->type_name("PATH");
   convert
       ->add_option("--family", flags.family,
-                   "names its tensors as this one's (what fits)")
+                   "model family that names the tensors (default: detected)")
       ->type_name("WORD");
   convert
-      ->add_option("--heads", flags.heads,
-                   "of attention: llm.c's file says it, weights do not")
+      ->add_option(
+          "--heads", flags.heads,
+          "attention heads, which llm.c's file holds and weights do not")
       ->type_name("N");
   convert
       ->add_option("--shard-bytes", flags.shardBytes,
-                   "largest file, unless one tensor is larger (5000000000)")
+                   "largest file, unless one tensor is larger (default: "
+                   "5000000000)")
       ->type_name("N");
   return ckpt;
 }
 
 CkptAnswer runCkpt(const CLI::App &ckpt, CkptFlags flags) {
   for (std::string *path : {&flags.from, &flags.to, &flags.like}) {
-    // "kept/" would make "kept//step-00000000".
+    // A trailing slash would give paths such as "kept//step-00000000".
     while (path->size() > 1 && path->back() == '/')
       path->pop_back();
   }

@@ -20,17 +20,18 @@ struct CkptFlags {
   bool tensors = false;
 };
 
-/// What a verb prints, and whether its answer is yes: whole, equal, done.
+/// The text that a verb prints, and whether its answer is yes: undamaged, equal
+/// or done.
 struct CkptAnswer {
   std::string text;
   bool yes = true;
 };
 
-/// Adds `ckpt` with its verbs to `app`; the subcommand.
+/// Adds the subcommand `ckpt` and its verbs to `app`, and returns it.
 CLI::App *describeCkpt(CLI::App &app, CkptFlags &flags);
 
-/// Does what was typed.
-/// \throws BadInput, or what runtime/exchange throws
+/// Runs the verb that was typed.
+/// \throws BadInput, or the errors of runtime/exchange
 CkptAnswer runCkpt(const CLI::App &ckpt, CkptFlags flags);
 
 } // namespace mtplan::tools

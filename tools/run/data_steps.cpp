@@ -17,7 +17,7 @@ namespace mtplan::tools {
 
 using namespace runtime;
 
-// As runtime/cuda/standalone/samples.cuh reads it.
+// The format is the one that runtime/cuda/standalone/samples.cuh reads.
 std::string writeSteps(const std::string &file,
                        std::optional<TokenFormat> format, const std::string &to,
                        const DataStepsFlags &flags) {

@@ -12,14 +12,14 @@
 namespace mtplan::tools {
 
 struct DataStepsFlags {
-  std::string plan; ///< what `mtplan -o` wrote: a folder, or its plan.json
+  std::string plan; ///< a folder that `mtplan -o` wrote, or its plan.json
   std::int64_t steps = 100;
   std::uint64_t seed = 1234;
 };
 
-/// Writes what `mtrun --steps N --seed S` trains on, step by step, for programs
-/// that stand alone (docs/stand-alone.md).
-/// \return what there is to say of it
+/// Writes the samples of `mtrun --steps N --seed S`, step by step, for
+/// stand-alone programs (docs/stand-alone.md).
+/// \return a description of what was written
 /// \throws runtime::DataError, or BadInput
 std::string writeSteps(const std::string &file,
                        std::optional<runtime::TokenFormat> format,

@@ -13,7 +13,8 @@ namespace mtplan::tools {
 using namespace runtime;
 
 CLI::App *describeData(CLI::App &app, DataFlags &flags) {
-  CLI::App *data = app.add_subcommand("data", "looks at files of tokens");
+  CLI::App *data =
+      app.add_subcommand("data", "inspect and convert token files");
   data->require_subcommand(1);
   auto verb = [&](const char *name, const char *what) {
     CLI::App *one = data->add_subcommand(name, what);
@@ -22,31 +23,31 @@ CLI::App *describeData(CLI::App &app, DataFlags &flags) {
         ->type_name("WORD");
     return one;
   };
-  verb("info", "format, sizes and checksums")
+  verb("info", "print format, sizes and checksums")
       ->add_option("--sequence", flags.sequence,
-                   "positions of a sample: also says how many samples")
+                   "tokens per sample: also print the number of samples")
       ->type_name("N");
-  verb("check", "reads every token")
+  verb("check", "read every token")
       ->add_option("--vocabulary", flags.vocabulary,
-                   "that tokens must be below")
+                   "vocabulary size that every token must be below")
       ->type_name("N");
-  verb("convert", "writes it as Megatron-LM's .bin and .idx")
+  verb("convert", "write Megatron-LM's .bin and .idx")
       ->add_option("TO", flags.to)
       ->required()
       ->type_name("");
-  CLI::App *steps = verb("steps", "writes what a plan trains on, step by step, "
-                                  "for a program that stands alone");
+  CLI::App *steps = verb("steps", "write the samples of a plan, step by step, "
+                                  "for a stand-alone program");
   steps->add_option("PLAN", flags.steps.plan)->required()->type_name("");
   steps->add_option("TO", flags.to)->required()->type_name("");
   steps
-      ->add_option(
-          "--steps", flags.steps.steps,
-          fmt::format("as mtrun is told (default {})", flags.steps.steps))
+      ->add_option("--steps", flags.steps.steps,
+                   fmt::format("number of training steps (default: {})",
+                               flags.steps.steps))
       ->type_name("N");
   steps
-      ->add_option(
-          "--seed", flags.steps.seed,
-          fmt::format("as mtrun is told (default {})", flags.steps.seed))
+      ->add_option("--seed", flags.steps.seed,
+                   fmt::format("seed of the sample order (default: {})",
+                               flags.steps.seed))
       ->type_name("N");
   return data;
 }

@@ -21,10 +21,10 @@ struct DataFlags {
   DataStepsFlags steps;
 };
 
-/// Adds `data` with its verbs to `app`; the subcommand.
+/// Adds the subcommand `data` and its verbs to `app`, and returns it.
 CLI::App *describeData(CLI::App &app, DataFlags &flags);
 
-/// What the verb that was typed prints.
+/// Returns the text that the typed verb prints.
 /// \throws runtime::DataError, or BadInput
 std::string runData(const CLI::App &data, const DataFlags &flags);
 

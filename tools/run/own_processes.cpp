@@ -1,4 +1,4 @@
-//===- own_processes.cpp - Ranks that nobody else has started -------------===//
+//===- own_processes.cpp - Ranks as processes of this command -------------===//
 
 #include "tools/run/own_processes.h"
 
@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::chrono::seconds kGrace{60};
 
-// Null behind them, as exec takes them.
+// Returns pointers with a null at the end, for exec.
 std::vector<char *> pointersTo(std::vector<std::string> &words) {
   std::vector<char *> all;
   all.reserve(words.size() + 1);
@@ -46,8 +46,8 @@ std::vector<std::string> ownCommand() {
   return words;
 }
 
-// What torchrun says to its processes, of which the run's name is enough to
-// find a port.
+// Returns the environment that torchrun would give; the run's name determines
+// the port.
 std::vector<std::string> environmentOf(int rank, int ranks) {
   std::vector<std::string> all;
   static const auto kNow = std::chrono::system_clock::now().time_since_epoch();
@@ -57,7 +57,7 @@ std::vector<std::string> environmentOf(int rank, int ranks) {
       {"LOCAL_RANK=", std::to_string(rank)},
       {"LOCAL_WORLD_SIZE=", std::to_string(ranks)},
       {"MASTER_ADDR=", "127.0.0.1"},
-      {"MASTER_PORT=", "1"}, // which is the agent's, if there is one
+      {"MASTER_PORT=", "1"}, // the agent's, if there is one
       {"TORCHELASTIC_RUN_ID=",
        fmt::format("mtrun-{}-{}", getpid(), kNow.count())},
       {"TORCHELASTIC_RESTART_COUNT=", "0"},
@@ -73,7 +73,7 @@ std::vector<std::string> environmentOf(int rank, int ranks) {
   return all;
 }
 
-// Signals that wait until they are asked for, while this lives.
+// Blocks some signals during its lifetime, and returns them on request.
 class Held {
 public:
   Held() {
@@ -86,7 +86,7 @@ public:
   Held(const Held &) = delete;
   Held &operator=(const Held &) = delete;
 
-  // One that has come, or none in time.
+  // Returns a pending signal, or nothing after the given time.
   std::optional<siginfo_t> next(std::chrono::seconds most) const {
     const timespec time{most.count(), 0};
     siginfo_t info{};
@@ -111,7 +111,7 @@ public:
     while (std::ranges::any_of(processes, [](pid_t p) { return p > 0; })) {
       const std::optional<siginfo_t> signal =
           held.next(std::chrono::seconds(1));
-      // What a terminal sends all have got.
+      // A terminal sends its signals to all processes itself.
       if (signal && signal->si_signo != SIGCHLD && signal->si_code != SI_KERNEL)
         tell(signal->si_signo);
       reap();
@@ -136,7 +136,8 @@ private:
                               fmt::format("a process for rank {}", rank));
     }
     if (process == 0) {
-      // Nothing but system calls: other threads may hold any lock.
+      // Only system calls are allowed here, because other threads may hold any
+      // lock.
       pthread_sigmask(SIG_SETMASK, &held.before, nullptr);
       prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (getppid() == parent)
@@ -171,7 +172,7 @@ private:
   std::ostream &err;
   std::vector<std::string> words;
   const Held held;
-  std::vector<pid_t> processes; ///< by rank; 0: has ended
+  std::vector<pid_t> processes; ///< by rank; 0: ended
   int status = 0;
 };
 

@@ -1,9 +1,9 @@
-//===- own_processes.h - Ranks that nobody else has started -----*- C++ -*-===//
+//===- own_processes.h - Ranks as processes of this command -----*- C++ -*-===//
 //
-// This command again, a process for each rank of one machine, which meet as
-// torchrun's do. Ranks with a GPU each are better off so: memory calls of one
-// thread wait for what other threads' GPUs do, which waits for this one
-// (NVIDIA/nccl issue 744).
+// The command starts itself once per rank of one machine; the processes find
+// each other as torchrun's do. Ranks with a GPU each are faster as processes:
+// in one process, a memory call of a thread waits for other threads' GPUs,
+// which can wait for this thread (NVIDIA/nccl issue 744).
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,11 +14,11 @@
 
 namespace mtplan::tools {
 
-/// Runs `ranks` of them until all have ended. SIGTERM, SIGINT and SIGUSR1 go on
-/// to them; they end with this process, and, a minute after one has failed, in
-/// any case.
-/// \return 0, or the exit status of the first that failed: 1 if a signal ended
-///         it, which is said
+/// Runs `ranks` processes until all have ended. SIGTERM, SIGINT and SIGUSR1 are
+/// forwarded to them. They end with this process, and at the latest a minute
+/// after one has failed.
+/// \return 0, or the exit status of the first that failed; 1 if a signal ended
+///   it, which is reported
 int runOwnProcesses(int ranks, std::ostream &err);
 
 } // namespace mtplan::tools

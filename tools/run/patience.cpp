@@ -1,4 +1,4 @@
-//===- patience.cpp - How long a rank may keep others waiting -------------===//
+//===- patience.cpp - The time after which a silent rank fails a run ------===//
 
 #include "tools/run/patience.h"
 
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "tools/run/prediction.h"
+#include "tools/exchange/prediction.h"
 
 namespace mtplan::tools {
 
@@ -23,7 +23,7 @@ std::chrono::milliseconds patienceOf(const RunFlags &flags) {
                          .step,
             kLeast, kMost);
     } catch (const std::exception &) {
-      // Nothing that can be read was predicted; where it matters it is said.
+      // The prediction cannot be read; the code that prints it reports that.
     }
   }
   return std::chrono::milliseconds(

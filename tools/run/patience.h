@@ -1,4 +1,5 @@
-//===- patience.h - How long a rank may keep others waiting -----*- C++ -*-===//
+//===- patience.h - The time after which a silent rank fails a run -*- C++
+//-*-===//
 
 #ifndef MTPLAN_TOOLS_RUN_PATIENCE_H
 #define MTPLAN_TOOLS_RUN_PATIENCE_H
@@ -9,9 +10,9 @@
 
 namespace mtplan::tools {
 
-/// What was asked for. Else 8 s, so that who stands still is named within ten,
-/// or ten times the step that the compiler predicted if that is longer: a rank
-/// may compute for most of a step before the next one hears of it.
+/// Returns the value of --patience. The default is 8 s, so that a hanging rank
+/// is named within ten, or ten predicted steps if these are longer: a rank may
+/// compute for most of a step before the next one hears from it.
 std::chrono::milliseconds patienceOf(const RunFlags &flags);
 
 } // namespace mtplan::tools

@@ -1,4 +1,4 @@
-//===- run_data.cpp - Where a run's samples come from ---------------------===//
+//===- run_data.cpp - The samples of a run --------------------------------===//
 
 #include "tools/run/run_data.h"
 
@@ -17,17 +17,11 @@ namespace {
 
 constexpr const char *kSynthetic = "synthetic";
 
-// The first samples, and how many there are.
-std::string printOf(const Dataset &dataset, std::int64_t sequence) {
-  std::string print = fmt::format("{} samples:", dataset.samplesPerEpoch());
-  std::vector<std::int32_t> tokens(static_cast<std::size_t>(sequence + 1));
-  const std::int64_t few = std::min<std::int64_t>(4, dataset.samplesPerEpoch());
-  for (std::int64_t i = 0; i < few; ++i) {
-    dataset.sample(i, tokens);
-    print.append(reinterpret_cast<const char *>(tokens.data()),
-                 tokens.size() * sizeof(std::int32_t));
-  }
-  return print;
+DataIdentity identityOf(const std::string &named, const Dataset *dataset) {
+  if (!dataset)
+    return {named, named};
+  const std::string content = dataset->identity();
+  return {content, fmt::format("{}: {}", dataset->name(), content)};
 }
 
 } // namespace
@@ -43,24 +37,27 @@ RunData::RunData(const Plan &thePlan, const RunFlags &theFlags, int itsTakers)
     : plan(thePlan), flags(theFlags), takers(itsTakers),
       validSteps(flags.train.validationSteps) {
   openTrained();
-  printOfTrained = print;
   openValidated();
 }
 
 void RunData::openTrained() {
-  if (flags.data == kSynthetic) {
-    print += kSynthetic;
+  if (flags.data == kSynthetic)
     return;
-  }
   const Objective objective = objectiveOf(plan, flags.train.seed);
-  reader = std::make_shared<StepReader>(
-      open(flags.data, objective, flags.train.steps * plan.globalBatch),
-      objective, plan.sequence, plan.globalBatch);
+  trainedSet =
+      open(flags.data, objective, flags.train.steps * plan.globalBatch);
+  reader = std::make_shared<StepReader>(trainedSet, objective, plan.sequence,
+                                        plan.globalBatch);
 }
 
 void RunData::begin(std::int64_t steps, std::int64_t samples) {
   const std::lock_guard lock(mutex);
-  if (!reader || prefetcher)
+  if (begun)
+    return;
+  begun = true;
+  stepsBefore = steps;
+  samplesBefore = samples;
+  if (!reader)
     return;
   prefetcher = std::make_unique<Prefetcher>(
       [from = reader, steps, samples](std::int64_t step) {
@@ -70,17 +67,14 @@ void RunData::begin(std::int64_t steps, std::int64_t samples) {
 }
 
 void RunData::openValidated() {
-  if (flags.valid.empty() || flags.valid == kSynthetic) {
-    print += flags.valid;
+  if (flags.valid.empty() || flags.valid == kSynthetic)
     return;
-  }
   const Objective objective = objectiveOf(plan, flags.train.seed);
-  std::shared_ptr<const Dataset> dataset =
-      open(flags.valid, objective, validSteps * plan.globalBatch);
+  validatedSet = open(flags.valid, objective, validSteps * plan.globalBatch);
   validSteps = std::clamp<std::int64_t>(
-      dataset->samplesPerEpoch() / plan.globalBatch, 1, validSteps);
-  validReader = std::make_unique<StepReader>(dataset, objective, plan.sequence,
-                                             plan.globalBatch);
+      validatedSet->samplesPerEpoch() / plan.globalBatch, 1, validSteps);
+  validReader = std::make_unique<StepReader>(validatedSet, objective,
+                                             plan.sequence, plan.globalBatch);
 }
 
 std::shared_ptr<const Dataset> RunData::open(const std::string &path,
@@ -94,23 +88,51 @@ std::shared_ptr<const Dataset> RunData::open(const std::string &path,
   options.vocabulary = vocabularyOf(plan);
   options.seed = flags.train.seed;
   options.samples = samples;
-  std::shared_ptr<const Dataset> dataset = openDataset(options);
-  print += printOf(*dataset, options.sequence);
-  return dataset;
+  return openDataset(options);
+}
+
+const DataIdentity &RunData::trainedIdentity() {
+  const std::lock_guard lock(mutex);
+  if (!trainedIs)
+    trainedIs = identityOf(flags.data, trainedSet.get());
+  return *trainedIs;
+}
+
+const DataIdentity &RunData::validatedIdentity() {
+  const std::lock_guard lock(mutex);
+  if (!validatedIs)
+    validatedIs = identityOf(flags.valid, validatedSet.get());
+  return *validatedIs;
+}
+
+std::string RunData::firstSamples() const {
+  if (!trainedSet)
+    return kSynthetic;
+  const std::int64_t samples = trainedSet->samplesPerEpoch();
+  std::string text = fmt::format("{} samples:", samples);
+  std::vector<std::int32_t> tokens(
+      static_cast<std::size_t>(trainedSet->options().sequence + 1));
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(4, samples); ++i) {
+    trainedSet->sample(i, tokens);
+    text.append(reinterpret_cast<const char *>(tokens.data()),
+                tokens.size() * sizeof(std::int32_t));
+  }
+  return text;
 }
 
 std::unique_ptr<StepData> RunData::trained(std::int64_t step, World &world) {
   if (!reader)
-    return std::make_unique<DrawnData>(
-        drawnDataOf(plan, flags.train.seed, step));
+    return std::make_unique<DrawnData>(drawnDataFrom(
+        plan, flags.train.seed,
+        samplesBefore + (step - 1 - stepsBefore) * plan.globalBatch));
   std::shared_ptr<const StepSamples> samples = prefetcher->take(step - 1);
-  if (!samples) // another rank has failed, and says so
+  if (!samples) // another rank has failed, and reports it
     world.barrier("the end of the run");
   return std::make_unique<SampleData>(std::move(samples));
 }
 
 std::unique_ptr<StepData> RunData::validated(std::int64_t step) {
-  if (!validReader) // of another seed than what is trained on
+  if (!validReader) // drawn from another seed than the training data
     return std::make_unique<DrawnData>(
         drawnDataOf(plan, ~flags.train.seed, step));
   const std::lock_guard lock(mutex);

@@ -1,4 +1,4 @@
-//===- run_data.h - Where a run's samples come from -------------*- C++ -*-===//
+//===- run_data.h - The samples of a run ------------------------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_RUN_RUN_DATA_H
 #define MTPLAN_TOOLS_RUN_RUN_DATA_H
@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,36 +17,49 @@
 
 namespace mtplan::tools {
 
-/// The files that `data` may stand for: Megatron-LM's are two, and what is
-/// synthetic is none.
+/// Returns the files that `data` names: two for Megatron-LM's format, none for
+/// synthetic data.
 std::vector<std::string> filesOf(const std::string &data);
+
+/// Identifies data by what they hold.
+struct DataIdentity {
+  std::string content; ///< "text, 93827 bytes, xxh128 ..."
+  std::string shown;   ///< the same behind the name of the file, for messages
+};
 
 class RunData {
 public:
-  /// \param takers  ranks of this process
+  /// Opens the data for the ranks of this process.
+  /// \param takers  number of ranks of this process
   /// \throws DataError, BadInput
   RunData(const runtime::Plan &thePlan, const RunFlags &theFlags,
           int itsTakers);
 
-  /// Every rank of this process says once, before the first step, where the
-  /// run begins: behind so many steps that drew so many samples.
+  /// Sets the start of the run: after so many steps, which drew so many
+  /// samples. Every rank of this process calls it once, before the first step.
   void begin(std::int64_t steps, std::int64_t samples);
-  /// Steps count from 1. For the ranks of this process.
+  /// Returns the training samples of a step, from 1, for the ranks of this
+  /// process.
   std::unique_ptr<runtime::StepData> trained(std::int64_t step,
                                              runtime::World &world);
 
-  /// Of what is not trained on; steps from 1, in any order.
+  /// Returns the validation samples of a step, from 1; steps may be in any
+  /// order.
   std::unique_ptr<runtime::StepData> validated(std::int64_t step);
-  /// As many as were asked for, but none with a sample for a second time.
+  /// Returns the requested number, limited so that no sample is used twice.
   std::int64_t validationSteps() const { return validSteps; }
 
-  /// Lets go all who wait for data: the run has failed.
+  /// Wakes all ranks that wait for data, because the run has failed.
   void stop();
 
-  /// To compare with what other processes read.
-  const std::string &fingerprint() const { return print; }
-  /// The same of what is trained on alone.
-  const std::string &trainedPrint() const { return printOfTrained; }
+  /// Says what the files hold, those that are trained on and those that are
+  /// validated on. The first call reads the files whole; ranks that read the
+  /// same bytes in the same order have the same text.
+  const DataIdentity &trainedIdentity();
+  const DataIdentity &validatedIdentity();
+  /// Returns what mtrun stored in checkpoints before it knew digests of data: a
+  /// text made of the number of samples and the first four of them.
+  std::string firstSamples() const;
 
 private:
   void openTrained();
@@ -57,14 +71,20 @@ private:
   const runtime::Plan &plan;
   const RunFlags &flags;
   const int takers;
-  std::string print, printOfTrained;
-  std::shared_ptr<runtime::StepReader> reader;     ///< null: synthetic
-  std::unique_ptr<runtime::Prefetcher> prefetcher; ///< of it, once begun
+  std::shared_ptr<const runtime::Dataset> trainedSet, validatedSet;
+  std::optional<DataIdentity> trainedIs, validatedIs;
+  std::shared_ptr<runtime::StepReader> reader; ///< null: synthetic
+  std::unique_ptr<runtime::Prefetcher>
+      prefetcher; ///< reads from it, after begin
+  bool begun = false;
+  std::int64_t samplesBefore = 0, stepsBefore = 0; ///< where the run begins
 
   std::int64_t validSteps;
-  std::unique_ptr<runtime::StepReader> validReader; ///< null: synthetic, none
+  std::unique_ptr<runtime::StepReader>
+      validReader; ///< null: synthetic, or no validation
   std::mutex mutex;
-  /// Ranks of one process take the same steps at about the same time.
+  /// Ranks of one process share the samples of a step, because they reach it at
+  /// about the same time.
   std::map<std::int64_t, std::weak_ptr<const runtime::StepSamples>> shared;
 };
 

@@ -1,21 +1,22 @@
-//===- run_flags.cpp - The options of `mtrun` -----------------------------===//
+//===- run_flags.cpp - The flags of `mtrun` -------------------------------===//
 
 #include "tools/run/run_flags.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <span>
+#include <functional>
+#include <limits>
 #include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/nearest_word.h"
 #include "runtime/data/named_files.h"
 #include "runtime/data/token_file.h"
-#include "runtime/plan/nearest_word.h"
+#include "tools/exchange/prediction.h"
 #include "tools/run/backends.h"
-#include "tools/run/prediction.h"
 #include "tools/run/run_data.h"
 
 namespace mtplan::tools {
@@ -26,7 +27,7 @@ namespace {
 
 constexpr std::int64_t kEvalEvery = 100, kEvalSteps = 10;
 constexpr std::int64_t kSaveEvery = 500, kKeep = 2;
-/// Low enough that the samples of as many steps can be counted.
+/// With at most so many steps, the number of samples fits in 64 bits.
 constexpr std::int64_t kMostSteps = 1'000'000'000;
 constexpr std::array<std::string_view, 5> kDecays = {
     "constant", "linear", "cosine", "inverse-square-root", "wsd"};
@@ -36,41 +37,19 @@ constexpr std::array<std::string_view, 3> kRanksAs = {"auto", "threads",
                                                       "processes"};
 constexpr std::array<std::string_view, 2> kOnNan = {"stop", "skip"};
 
-/// Collects what is wrong.
-class Judge {
+/// Collects faults, a line each.
+class Faults {
 public:
-  void number(bool good, const char *option, double value,
-              const std::string &must) {
-    if (!good)
-      say(fmt::format("{} {}: must be {}", option, value, must));
-  }
-  void steps(std::int64_t least, const char *option, std::int64_t value) {
-    number(value >= least && value <= kMostSteps, option,
-           static_cast<double>(value),
-           fmt::format("{} to {}", least, kMostSteps));
-  }
-  void word(const char *option, const std::string &word,
-            std::span<const std::string_view> words) {
-    if (std::ranges::find(words, word) != words.end())
-      return;
-    say(fmt::format("{} {}: must be {}; nearest is {}", option, word,
-                    listed(words), nearestTo(word, words)));
-  }
-  void say(const std::string &what) {
-    text += (text.empty() ? "" : "\n") + what;
+  void add(const std::string &fault) {
+    if (!fault.empty())
+      text += (text.empty() ? "" : "\n") + fault;
   }
 
   std::string text;
 };
 
-bool above(double value, double least) {
-  return std::isfinite(value) && value > least;
-}
-bool atLeast(double value, double least) {
-  return std::isfinite(value) && value >= least;
-}
-
-// What is wrong with the text of a number; "" if nothing.
+// Returns the fault of a text that should be a number of type T; "" if there is
+// none.
 template <typename T> std::string misread(const std::string &typed, const T &) {
   if constexpr (std::is_same_v<T, std::string>) {
     return "";
@@ -93,216 +72,282 @@ template <typename T> std::string misread(const std::string &typed, const T &) {
   }
 }
 
-void judgeFormat(Judge &judge, const std::string &format) {
-  if (format.empty() || tokenFormatNamed(format))
-    return;
-  const std::string names = tokenFormatNames();
+/// The check of a flag's value: returns the fault without the flag's name, or
+/// "".
+template <typename T> using Allowed = std::function<std::string(const T &)>;
+
+template <typename T = std::int64_t>
+Allowed<T> between(T least, T most, const std::string &must = "") {
+  return [=](const T &value) {
+    return value >= least && value <= most ? ""
+           : !must.empty()                 ? "must be " + must
+                           : fmt::format("must be {} to {}", least, most);
+  };
+}
+
+Allowed<double> above(double least, const std::string &must) {
+  return [=](const double &value) {
+    return std::isfinite(value) && value > least ? "" : "must be " + must;
+  };
+}
+
+Allowed<double> atLeast(double least, const std::string &must) {
+  return [=](const double &value) {
+    return std::isfinite(value) && value >= least ? "" : "must be " + must;
+  };
+}
+
+template <typename Words> Allowed<std::string> oneOf(const Words &words) {
+  return [all = std::vector<std::string_view>(words.begin(), words.end())](
+             const std::string &word) -> std::string {
+    if (std::ranges::find(all, word) != all.end())
+      return "";
+    return fmt::format("must be {}; nearest is {}", base::listed(all),
+                       base::nearestTo(word, all));
+  };
+}
+
+/// A flag of `mtrun`: how it is added to the command line, and the fault of its
+/// value once all flags are parsed.
+struct Row {
+  std::function<void(CLI::App &)> add;
+  std::function<std::string()> fault;
+};
+
+template <typename T> const T *valueOf(const T &value) { return &value; }
+template <typename T> const T *valueOf(const std::optional<T> &value) {
+  return value ? &*value : nullptr;
+}
+
+template <typename T>
+using ValueOf = std::decay_t<decltype(*valueOf(std::declval<T>()))>;
+
+template <typename Member>
+Row row(const char *group, const char *name, const char *type, Member &member,
+        const std::string &help, const Allowed<ValueOf<Member>> &allowed = {}) {
+  const auto add = [=, &member](CLI::App &app) {
+    app.add_option(name, member, help)
+        ->type_name(type)
+        ->group(group)
+        ->check([&member](const std::string &typed) {
+          return misread(typed, member);
+        });
+  };
+  const auto fault = [=, &member]() -> std::string {
+    const auto *value = valueOf(member);
+    if (!allowed || !value)
+      return "";
+    const std::string why = allowed(*value);
+    return why.empty() ? "" : fmt::format("{} {}: {}", name, *value, why);
+  };
+  return {add, fault};
+}
+
+std::vector<std::string_view> tokenFormats() {
+  // The names live as long as the program.
+  static const std::string names = tokenFormatNames();
   std::vector<std::string_view> words;
   for (std::size_t from = 0; from < names.size();) {
     const std::size_t end = std::min(names.find(", ", from), names.size());
     words.push_back(std::string_view(names).substr(from, end - from));
     from = end + 2;
   }
-  judge.word("--format", format, words);
+  return words;
 }
 
-void judgeOutputs(Judge &judge, const RunFlags &flags) {
+/// All flags, in the order of --help.
+std::vector<Row> rowsOf(RunFlags &flags) {
+  constexpr const char *kData = "Data", *kTraining = "Training",
+                       *kCheckpoints = "Checkpoints", *kOutput = "Output",
+                       *kRanks = "Ranks";
+  const RunFlags preset;
+  const TrainOptions &train = preset.train;
+  const auto anyFormat = [](const std::string &format) {
+    return format.empty() ? std::string() : oneOf(tokenFormats())(format);
+  };
+  const auto steps = between<std::int64_t>(1, kMostSteps);
+  return {
+      row(kData, "--data", "FILE", flags.data,
+          "training data: text, Megatron-LM .bin/.idx, llm.c .bin, raw tokens, "
+          "or the word synthetic"),
+      row(kData, "--format", "WORD", flags.format,
+          "format of the data, where its name and content do not tell: " +
+              tokenFormatNames(),
+          anyFormat),
+      row(kData, "--valid", "FILE", flags.valid,
+          "validation data, for its loss and perplexity without dropout"),
+      row(kData, "--eval-every", "N", flags.evalEvery,
+          fmt::format("steps between validations, besides one after the last "
+                      "step (default: {})",
+                      kEvalEvery),
+          steps),
+      row(kData, "--eval-steps", "N", flags.evalSteps,
+          fmt::format("global batches per validation (default: {})",
+                      kEvalSteps),
+          steps),
+      row(kTraining, "--steps", "N", flags.train.steps,
+          fmt::format("number of training steps (default: {})", train.steps),
+          steps),
+      row(kTraining, "--lr", "RATE", flags.rate,
+          fmt::format("peak learning rate (default: {})", preset.rate),
+          above(0.0, "above 0")),
+      row(kTraining, "--lr-decay", "WORD", flags.decay,
+          "decay of the learning rate: constant, linear, cosine (default), "
+          "inverse-square-root or wsd",
+          oneOf(kDecays)),
+      row(kTraining, "--lr-floor", "SHARE", flags.floorShare,
+          fmt::format("final learning rate, as a share of the peak (default: "
+                      "{})",
+                      preset.floorShare),
+          between<double>(0.0, 1.0, "a share, 0 to 1")),
+      row(kTraining, "--warmup", "N", flags.warmup,
+          "steps of warm-up to the peak (default: a tenth of all)",
+          between<std::int64_t>(0, kMostSteps)),
+      row(kTraining, "--weight-decay", "X", flags.train.weightDecay,
+          fmt::format("weight decay of matrices (default: {})",
+                      train.weightDecay),
+          atLeast(0.0, "0 or more")),
+      row(kTraining, "--clip", "NORM", flags.train.clipNorm,
+          fmt::format("largest norm of all gradients; 0 does not clip "
+                      "(default: {})",
+                      train.clipNorm),
+          atLeast(0.0, "0 (none) or more")),
+      row(kTraining, "--loss-scale", "WORD", flags.lossScale,
+          "loss scaling of fp16: a fixed number, none, the schedule of "
+          "megatron, deepspeed, torch, bmtrain or nvidia, or auto (default): "
+          "torch's where the plan computes in fp16"),
+      row(kTraining, "--on-nan", "WORD", flags.onNan,
+          "on gradients with NaN or infinity: stop (default), or skip the step",
+          oneOf(kOnNan)),
+      row(kTraining, "--seed", "N", flags.train.seed,
+          fmt::format("seed of weights, sample order and dropout (default: {})",
+                      train.seed)),
+      row(kCheckpoints, "--checkpoint", "FOLDER", flags.checkpoint,
+          "folder of checkpoints, written also after the last step and on "
+          "SIGTERM, SIGINT or SIGUSR1; a run resumes from the newest there"),
+      row(kCheckpoints, "--save-every", "N", flags.saveEvery,
+          fmt::format("steps between checkpoints (default: {})", kSaveEvery),
+          steps),
+      row(kCheckpoints, "--keep", "N", flags.keep,
+          fmt::format("number of newest checkpoints to keep, 2 or more "
+                      "(default: {})",
+                      kKeep),
+          between<std::int64_t>(2, kMostSteps,
+                                "2 or more: the newest may be damaged")),
+      row(kCheckpoints, "--load", "FOLDER", flags.load,
+          "checkpoint of any layout to resume from while --checkpoint has "
+          "none, or a folder of which the newest is taken"),
+      row(kCheckpoints, "--weights", "FOLDER", flags.weights,
+          "checkpoint whose weights a new run starts with"),
+      row(kOutput, "--every", "N", flags.every,
+          fmt::format("steps between printed lines (default: {})",
+                      preset.every),
+          between<std::int64_t>(1, std::numeric_limits<std::int64_t>::max(),
+                                "1 or more")),
+      row(kOutput, "--metrics", "FILE", flags.metrics,
+          "write every step as a line of JSON"),
+      row(kOutput, "--tensorboard", "FOLDER", flags.tensorboard,
+          "write the same as TensorBoard events"),
+      row(kOutput, "--trace", "FILE", flags.trace,
+          "write the timeline of one step of every rank, beside the predicted "
+          "one, for Perfetto"),
+      row(kOutput, "--trace-step", "N", flags.traceStep,
+          "step of --trace (default: the last)"),
+      row(kRanks, "--backend", "NAME", flags.backend,
+          "cpu (default), or cuda with a GPU per rank", oneOf(kBackends)),
+      row(kRanks, "--ranks-as", "WORD", flags.ranksAs,
+          "ranks without a launcher: threads, processes, or auto (default): "
+          "processes if each rank has a GPU, else threads",
+          oneOf(kRanksAs)),
+      row(kRanks, "--threads", "N", flags.threads,
+          "threads per rank (default: the cores, divided evenly)",
+          between(1, 1024)),
+      row(kRanks, "--patience", "SECONDS", flags.patience,
+          "time after which a rank that does not answer ends the run (default: "
+          "8, or ten predicted steps)",
+          between<double>(0.1, 1e6, "0.1 to 1000000 seconds"))};
+}
+
+// No output may overwrite a file that the run reads, or another output.
+void checkOutputs(const RunFlags &flags, Faults &faults) {
   NamedFiles files;
   for (const auto &[option, data] :
        {std::pair("--data", flags.data), std::pair("--valid", flags.valid)})
     for (const std::string &file : filesOf(data))
       files.read(option, file);
-  // It may be the plan's file, whose prediction is beside it.
+  // FOLDER may be the plan's file, which has the prediction beside it.
   files.read("FOLDER", flags.folder);
   files.read("FOLDER", flags.folder + "/plan.json");
   files.read("FOLDER", predictionFileOf(flags.folder));
   for (const auto &[option, file] : {std::pair("--metrics", flags.metrics),
                                      std::pair("--trace", flags.trace)})
     if (const std::string why = files.write(option, file); !why.empty())
-      judge.say(fmt::format("{} {}: {}", option, file, why));
+      faults.add(fmt::format("{} {}: {}", option, file, why));
 }
 
-void readLossScale(Judge &judge, RunFlags &flags) {
+void readLossScale(RunFlags &flags, Faults &faults) {
   std::optional<LossScalerSettings> &scaler = flags.train.scaler;
   scaler = lossScalerNamed(flags.lossScale);
   double number = 0.0;
   if (scaler || flags.lossScale == "auto" || flags.lossScale == "none")
     return;
   if (!CLI::detail::lexical_cast(flags.lossScale, number))
-    return judge.word("--loss-scale", flags.lossScale, kLossScales);
+    return faults.add(fmt::format("--loss-scale {}: {}", flags.lossScale,
+                                  oneOf(kLossScales)(flags.lossScale)));
   constexpr double kMost = 0x1p127;
-  judge.number(above(number, 0.0) && number <= kMost, "--loss-scale", number,
-               "above 0 and at most 2^127");
+  if (!(std::isfinite(number) && number > 0.0 && number <= kMost))
+    faults.add(fmt::format("--loss-scale {}: must be above 0 and at most 2^127",
+                           number));
   scaler = fixedLossScale(number);
+}
+
+// Checks how flags go together.
+void checkTogether(const RunFlags &flags, Faults &faults) {
+  const auto needs = [&](const char *option,
+                         const std::optional<std::int64_t> &value, bool has,
+                         const char *needed) {
+    if (value && !has)
+      faults.add(fmt::format("{} {}: needs {}", option, *value, needed));
+  };
+  needs("--eval-every", flags.evalEvery, !flags.valid.empty(), "--valid FILE");
+  needs("--eval-steps", flags.evalSteps, !flags.valid.empty(), "--valid FILE");
+  if (flags.traceStep &&
+      (*flags.traceStep < 1 || *flags.traceStep > flags.train.steps))
+    faults.add(fmt::format("--trace-step {}: must be 1 to {}, the last step",
+                           *flags.traceStep, flags.train.steps));
+  needs("--trace-step", flags.traceStep, !flags.trace.empty(), "--trace FILE");
+  const char *kCheckpoint =
+      "--checkpoint FOLDER, without which nothing is saved";
+  needs("--save-every", flags.saveEvery, !flags.checkpoint.empty(),
+        kCheckpoint);
+  needs("--keep", flags.keep, !flags.checkpoint.empty(), kCheckpoint);
+  if (!flags.load.empty() && !flags.weights.empty())
+    faults.add(fmt::format("--load {} and --weights {}: a run resumes, or "
+                           "starts anew; give one of the two",
+                           flags.load, flags.weights));
 }
 
 } // namespace
 
 void describe(CLI::App &app, RunFlags &flags) {
-  const TrainOptions &train = flags.train;
-  auto add = [&](const char *group, const char *name, auto &to,
-                 const std::string &what, const char *type) {
-    app.add_option(name, to, what)
-        ->type_name(type)
-        ->group(group)
-        ->check([&to](const std::string &typed) { return misread(typed, to); });
-  };
   app.add_option("FOLDER", flags.folder,
-                 "what `mtplan -o` wrote: a folder, or its plan.json")
+                 "folder that `mtplan -o` wrote, or its plan.json")
       ->type_name("");
-  const char *data = "What is trained on";
-  add(data, "--data", flags.data,
-      "text, Megatron-LM .bin/.idx, llm.c .bin, raw tokens; or synthetic",
-      "FILE");
-  add(data, "--format", flags.format,
-      "of it, where name and content do not tell: " + tokenFormatNames(),
-      "WORD");
-  add(data, "--steps", flags.train.steps,
-      fmt::format("to train (default {})", train.steps), "N");
-  add(data, "--valid", flags.valid,
-      "not trained on: its loss and perplexity, with nothing dropped", "FILE");
-  add(data, "--eval-every", flags.evalEvery,
-      fmt::format("steps from one validation to the next; also after the last "
-                  "(default {})",
-                  kEvalEvery),
-      "N");
-  add(data, "--eval-steps", flags.evalSteps,
-      fmt::format("global batches of a validation (default {})", kEvalSteps),
-      "N");
-  const char *how = "How";
-  add(how, "--lr", flags.rate,
-      fmt::format("peak learning rate (default {})", flags.rate), "RATE");
-  add(how, "--lr-decay", flags.decay,
-      "constant, linear, cosine (default), inverse-square-root or wsd", "WORD");
-  add(how, "--lr-floor", flags.floorShare,
-      fmt::format("where it ends, as a share of the peak (default {})",
-                  flags.floorShare),
-      "SHARE");
-  add(how, "--warmup", flags.warmup, "steps until the peak (default: a tenth)",
-      "N");
-  add(how, "--weight-decay", flags.train.weightDecay,
-      fmt::format("of matrices (default {})", train.weightDecay), "X");
-  add(how, "--clip", flags.train.clipNorm,
-      fmt::format("norm that all gradients are cut to; 0: none (default {})",
-                  train.clipNorm),
-      "NORM");
-  add(how, "--loss-scale", flags.lossScale,
-      "for fp16: as megatron, deepspeed, torch, bmtrain or nvidia grow and "
-      "shrink it, a number that stays, none, or auto: torch where the plan "
-      "computes in fp16 (default)",
-      "WORD");
-  add(how, "--on-nan", flags.onNan,
-      "gradients that are no numbers: stop (default), or skip the step",
-      "WORD");
-  add(how, "--seed", flags.train.seed,
-      fmt::format("of weights, order and masks (default {})", train.seed), "N");
-  const char *kept = "What is kept";
-  add(kept, "--checkpoint", flags.checkpoint,
-      "where checkpoints go, also after the last step, and on SIGTERM, SIGINT "
-      "or SIGUSR1; a run that finds some there goes on from the newest",
-      "FOLDER");
-  add(kept, "--save-every", flags.saveEvery,
-      fmt::format("steps between them (default {})", kSaveEvery), "N");
-  add(kept, "--keep", flags.keep,
-      fmt::format("newest ones that stay, 2 or more (default {})", kKeep), "N");
-  add(kept, "--load", flags.load,
-      "checkpoint to go on from, of any layout, where --checkpoint has none "
-      "yet: one, or a folder's newest",
-      "FOLDER");
-  add(kept, "--weights", flags.weights,
-      "checkpoint whose weights the run begins with, at step 1", "FOLDER");
-  const char *watch = "What is shown";
-  add(watch, "--every", flags.every,
-      fmt::format("steps between lines (default {})", flags.every), "N");
-  add(watch, "--metrics", flags.metrics, "every step as a line of JSON",
-      "FILE");
-  add(watch, "--tensorboard", flags.tensorboard,
-      "the same as events for TensorBoard", "FOLDER");
-  add(watch, "--trace", flags.trace,
-      "what ran when on every rank in one step, beside what was predicted, for "
-      "Perfetto",
-      "FILE");
-  add(watch, "--trace-step", flags.traceStep, "which (default: the last)", "N");
-  const char *ranks = "Ranks";
-  add(ranks, "--backend", flags.backend,
-      "what ranks compute on: cpu (default) or cuda, a GPU each", "NAME");
-  add(ranks, "--ranks-as", flags.ranksAs,
-      "what they are where no launcher has started them: threads, processes, "
-      "or auto: processes if each has a GPU, else threads (default)",
-      "WORD");
-  add(ranks, "--threads", flags.threads,
-      "of each rank (default: the cores shared out)", "N");
-  add(ranks, "--patience", flags.patience,
-      "seconds that a rank may keep others waiting before the run ends "
-      "(default 8, or ten of the steps that were predicted)",
-      "SECONDS");
+  for (const Row &row : rowsOf(flags))
+    row.add(app);
 }
 
 void resolve(RunFlags &flags) {
-  Judge judge;
-  TrainOptions &train = flags.train;
-  judge.steps(1, "--steps", train.steps);
-  judge.number(above(flags.rate, 0.0), "--lr", flags.rate, "above 0");
-  judge.number(atLeast(flags.floorShare, 0.0) && flags.floorShare <= 1.0,
-               "--lr-floor", flags.floorShare, "a share, 0 to 1");
-  if (flags.warmup)
-    judge.steps(0, "--warmup", *flags.warmup);
-  judge.number(atLeast(train.weightDecay, 0.0), "--weight-decay",
-               train.weightDecay, "0 or more");
-  judge.number(atLeast(train.clipNorm, 0.0), "--clip", train.clipNorm,
-               "0 (none) or more");
-  judge.number(flags.every >= 1, "--every", static_cast<double>(flags.every),
-               "1 or more");
-  for (const auto &[option, value] :
-       {std::pair("--eval-every", flags.evalEvery),
-        std::pair("--eval-steps", flags.evalSteps)}) {
-    if (!value)
-      continue;
-    judge.steps(1, option, *value);
-    if (flags.valid.empty())
-      judge.say(fmt::format("{} {}: needs --valid FILE", option, *value));
-  }
-  if (flags.traceStep) {
-    judge.number(*flags.traceStep >= 1 && *flags.traceStep <= train.steps,
-                 "--trace-step", static_cast<double>(*flags.traceStep),
-                 fmt::format("1 to {}, the last step", train.steps));
-    if (flags.trace.empty())
-      judge.say(
-          fmt::format("--trace-step {}: needs --trace FILE", *flags.traceStep));
-  }
-  judgeOutputs(judge, flags);
-  judge.word("--ranks-as", flags.ranksAs, kRanksAs);
-  if (flags.threads)
-    judge.number(*flags.threads >= 1 && *flags.threads <= 1024, "--threads",
-                 *flags.threads, "1 to 1024");
-  if (flags.patience)
-    judge.number(*flags.patience >= 0.1 && *flags.patience <= 1e6, "--patience",
-                 *flags.patience, "0.1 to 1000000 seconds");
-  if (flags.saveEvery)
-    judge.steps(1, "--save-every", *flags.saveEvery);
-  if (flags.keep)
-    judge.number(*flags.keep >= 2 && *flags.keep <= kMostSteps, "--keep",
-                 static_cast<double>(*flags.keep),
-                 "2 or more: the newest may be damaged");
-  for (const auto &[option, value] :
-       {std::pair("--save-every", flags.saveEvery),
-        std::pair("--keep", flags.keep)})
-    if (value && flags.checkpoint.empty())
-      judge.say(fmt::format("{} {}: needs --checkpoint FOLDER, without which "
-                            "nothing is saved",
-                            option, *value));
-  if (!flags.load.empty() && !flags.weights.empty())
-    judge.say(fmt::format("--load {} and --weights {}: a run goes on or begins "
-                          "anew; one of the two",
-                          flags.load, flags.weights));
-  judge.word("--lr-decay", flags.decay, kDecays);
-  judge.word("--on-nan", flags.onNan, kOnNan);
-  judge.word("--backend", flags.backend, kBackends);
-  readLossScale(judge, flags);
-  judgeFormat(judge, flags.format);
-  if (!judge.text.empty())
-    throw BadInput(judge.text);
+  Faults faults;
+  for (const Row &row : rowsOf(flags))
+    faults.add(row.fault());
+  checkTogether(flags, faults);
+  checkOutputs(flags, faults);
+  readLossScale(flags, faults);
+  if (!faults.text.empty())
+    throw BadInput(faults.text);
 
+  TrainOptions &train = flags.train;
   flags.saveEvery = flags.saveEvery.value_or(kSaveEvery);
   flags.keep = flags.keep.value_or(kKeep);
   if (!flags.valid.empty()) {

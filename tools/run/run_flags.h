@@ -1,4 +1,4 @@
-//===- run_flags.h - The options of `mtrun` ---------------------*- C++ -*-===//
+//===- run_flags.h - The flags of `mtrun` -----------------------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_RUN_RUN_FLAGS_H
 #define MTPLAN_TOOLS_RUN_RUN_FLAGS_H
@@ -16,8 +16,7 @@ class App;
 
 namespace mtplan::tools {
 
-/// What a person typed, or a file that it names, cannot be trained with: a
-/// sentence a line.
+/// The flags, or a file they name, cannot be used; a sentence per line.
 struct BadInput : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -27,33 +26,32 @@ struct RunFlags {
   std::string data, format, valid;
   runtime::TrainOptions train;
   std::string decay = "cosine", onNan = "stop";
-  std::string lossScale = "auto"; ///< whose presets, a number, none, or auto
+  std::string lossScale = "auto"; ///< a schedule, a number, none, or auto
   double rate = 1e-3, floorShare = 0.1;
-  std::optional<std::int64_t> warmup;          ///< none: a tenth of the steps
-  std::string checkpoint, load, weights;       ///< folders; "": none
-  std::optional<std::int64_t> saveEvery, keep; ///< resolve sets both
+  std::optional<std::int64_t> warmup;          ///< empty: a tenth of the steps
+  std::string checkpoint, load, weights;       ///< folders, or empty
+  std::optional<std::int64_t> saveEvery, keep; ///< set by resolve
   std::int64_t every = 10;
-  std::optional<std::int64_t> evalEvery, evalSteps; ///< none: 100, 10
+  std::optional<std::int64_t> evalEvery, evalSteps; ///< empty: 100, 10
   std::string metrics, tensorboard, trace;
-  std::optional<std::int64_t> traceStep; ///< none: the last
+  std::optional<std::int64_t> traceStep; ///< empty: the last
   std::string backend = "cpu";
-  std::string ranksAs = "auto";   ///< where no launcher has started them
-  std::optional<int> threads;     ///< none: the cores shared out
-  std::optional<double> patience; ///< seconds; none: see patience.h
+  std::string ranksAs = "auto";   ///< used if no launcher started the ranks
+  std::optional<int> threads;     ///< empty: the cores, divided evenly
+  std::optional<double> patience; ///< seconds; empty: see patience.h
 };
 
-/// Adds the options to `app`; parsing fills `flags`.
+/// Adds the flags to `app`; parsing fills `flags`.
 void describe(CLI::App &app, RunFlags &flags);
 
-/// Words become what they stand for.
-/// \throws BadInput with all that is wrong
+/// Checks all flags, and turns words and defaults into training options.
+/// \throws BadInput with every fault
 void resolve(RunFlags &flags);
 
-/// Of what is left to it, what `plan` needs: a loss scale where it computes in
-/// fp16.
+/// Turns on loss scaling if the plan computes in fp16 and the flag is auto.
 void suit(RunFlags &flags, const runtime::Plan &plan);
 
-/// Everything in which ranks must agree beside plan and data.
+/// The options in which all ranks must agree, besides plan and data.
 std::string optionsText(const RunFlags &flags);
 
 } // namespace mtplan::tools

@@ -1,4 +1,4 @@
-//===- run_times.cpp - What all ranks took, on one ------------------------===//
+//===- run_times.cpp - Step times over all ranks --------------------------===//
 
 #include "tools/run/run_times.h"
 
@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "runtime/plan/instruction_class.h"
-#include "tools/table.h"
-#include "tools/units_text.h"
+#include "tools/text/table.h"
+#include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 
@@ -33,7 +33,7 @@ MeanTimes meanTimesOf(World &world, const Plan &plan, const TrainTimes &mine) {
       sums[rest] -= time.seconds;
     }
   std::vector<double> all(sums.size());
-  world.everyone("times")->allReduce(
+  world.allRanks("times")->allReduce(
       "times of the run", sums.data(), all.data(),
       {ElementType::f64, 1, static_cast<std::int64_t>(sums.size())},
       Reduction::sum);
@@ -50,7 +50,8 @@ MeanTimes meanTimesOf(World &world, const Plan &plan, const TrainTimes &mine) {
 
 Traces gatherTraces(World &world, const std::vector<InstructionRun> &mine) {
   static_assert(std::is_trivially_copyable_v<InstructionRun>);
-  constexpr int kChannel = 0; // whatever a step sends has arrived
+  constexpr int kChannel =
+      0; // all messages of the step have arrived, so the channel is free
   constexpr const char *kLabel = "trace";
   auto count = static_cast<std::int64_t>(mine.size());
   const auto bytesOf = [](std::int64_t number) {

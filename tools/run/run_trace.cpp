@@ -1,4 +1,4 @@
-//===- run_trace.cpp - What ran when, for Perfetto ------------------------===//
+//===- run_trace.cpp - Measured timelines for Perfetto --------------------===//
 
 #include "tools/run/run_trace.h"
 
@@ -20,7 +20,7 @@ using namespace runtime;
 
 namespace {
 
-// "rank 3 (dp 1, tp 1)"
+// Returns "rank 3 (dp 1, tp 1)".
 std::string nameOf(const Plan &plan, int rank, const RankPlace &place) {
   std::string places;
   for (std::size_t axis = 0; axis < plan.mesh.size(); ++axis)
@@ -32,7 +32,7 @@ std::string nameOf(const Plan &plan, int rank, const RankPlace &place) {
                      places.empty() ? "" : " (" + places + ")");
 }
 
-// "all_reduce over tp", "einsum", "send to stage 1"
+// Returns "all_reduce over tp", "einsum" or "send to stage 1".
 std::string kindOf(const Plan &plan, const Instruction &instruction) {
   if (const auto *call = std::get_if<KernelCall>(&instruction.what))
     return call->kernel;
@@ -57,7 +57,7 @@ std::int64_t bytesIn(const Instruction &instruction) {
   return bytes;
 }
 
-// The copy's number in place of the star.
+// Replaces the star by the layer's number.
 std::string labelOf(const Instruction &instruction, std::int64_t copy) {
   std::string label = instruction.label;
   if (const std::size_t star = label.find('*'); star != std::string::npos)

@@ -1,4 +1,4 @@
-//===- run_trace.h - What ran when, for Perfetto ----------------*- C++ -*-===//
+//===- run_trace.h - Measured timelines for Perfetto ------------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_RUN_RUN_TRACE_H
 #define MTPLAN_TOOLS_RUN_RUN_TRACE_H
@@ -9,8 +9,8 @@
 
 namespace mtplan::tools {
 
-/// A process a rank, a thread a stream of the plan; then, of what was
-/// predicted, a process a stage.
+/// Returns a process per rank with a thread per stream of the plan, then a
+/// process per stage of the prediction.
 Trace runTraceOf(const runtime::Plan &plan, const Traces &traces,
                  std::int64_t step, const Prediction *predicted);
 

@@ -1,4 +1,4 @@
-//===- run_watch.cpp - What is seen of a run ------------------------------===//
+//===- run_watch.cpp - Output of a run ------------------------------------===//
 
 #include "tools/run/run_watch.h"
 
@@ -11,7 +11,7 @@
 
 #include "runtime/metrics/progress_line.h"
 #include "tools/run/run_trace.h"
-#include "tools/units_text.h"
+#include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 
@@ -37,7 +37,7 @@ std::string ranksText(const Plan &plan, bool processes) {
   return text + (plan.ranks > 1 ? ")" : "");
 }
 
-// Seconds of a rank, by what it did.
+// Returns the times of a rank by class.
 std::string accountOf(const TimeSpent &spent, bool isOfOneStep) {
   auto share = [&](double seconds) {
     return spent.steps > 0 ? 100.0 * seconds / spent.steps : 0.0;
@@ -79,13 +79,13 @@ void RunWatch::say(const std::string &line) {
   out << line << '\n' << std::flush;
 }
 
-// In one piece: a launcher puts together what ranks and streams write, and a
-// line would begin with one and end with another.
+// Writes a line in one call, because a launcher merges the output of ranks and
+// could split a line.
 void RunWatch::warn(const std::string &line) {
   err << fmt::format("warning: {}\n", line) << std::flush;
 }
 
-// A run is worth more than what it is compared with.
+// An unreadable prediction is reported, and does not fail the run.
 void RunWatch::readPrediction() {
   const std::filesystem::path file = predictionFileOf(flags.folder);
   std::ifstream stream(file, std::ios::binary);
@@ -131,7 +131,8 @@ void RunWatch::see(const StepRecord &record) {
 void RunWatch::end(const Plan &plan, const TrainTimes &rank0,
                    const MeanTimes &means, const Traces &traces) {
   const Prediction *predicted = prediction ? &*prediction : nullptr;
-  // Else all had been done before, or it ended before the step that is timed.
+  // There are no times if no step was left to do, or if the run ended before
+  // the timed step.
   if (means.steps > 0 && rank0.spent.steps > 0)
     out << accountOf(rank0.spent, rank0.isOfOneStep)
         << tableOf(means, predicted) << std::flush;

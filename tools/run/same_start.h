@@ -1,8 +1,8 @@
-//===- same_start.h - Whether all ranks start alike -------------*- C++ -*-===//
+//===- same_start.h - Agreement of all ranks on plan, data and flags -*- C++
+//-*-===//
 //
-// Processes read files and options each for itself, maybe on hosts of their
-// own. Ranks with different plans would come to nothing or, worse, to
-// something.
+// Each process reads files and flags itself, possibly on different hosts. Ranks
+// with different inputs would hang or, worse, train something else.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,24 +16,28 @@
 
 namespace mtplan::tools {
 
-/// One thing that is to be the same on all ranks.
+/// An input that must be equal on all ranks.
 struct StartPart {
   std::string what;    ///< "plan", "options", "data"
-  std::string content; ///< what is compared
+  std::string content; ///< compared
+  /// Describes the content in the message for ranks that differ; may be empty.
+  std::string shown;
 };
 
-/// Ranks by what they have of a part.
+/// The ranks, grouped by agreement on a part.
 struct Sides {
-  std::vector<int> most;   ///< who have what most have; the lowest's of two
-  std::vector<int> others; ///< in order
+  std::vector<int>
+      most; ///< ranks with the most common text; ties go to the lowest rank's
+  std::vector<int> others; ///< ascending
 };
 
-/// Every rank calls it. The same on all.
+/// Compares a part over all ranks. Every rank calls it and gets the same
+/// result.
 Sides sidesOf(runtime::World &world, const StartPart &part);
 
-/// Every rank calls it with the same parts.
-/// \throws CommunicationError, on all ranks with the same words, that names
-///         the ranks which differ from most
+/// Compares all parts. Every rank calls it with the same parts.
+/// \throws CommunicationError on all ranks, naming the ranks that differ from
+///   the majority
 void agreeOnStart(runtime::World &world, const std::vector<StartPart> &parts);
 
 } // namespace mtplan::tools

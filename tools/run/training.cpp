@@ -28,7 +28,7 @@ using namespace runtime;
 
 namespace {
 
-// With a number of ranks behind it.
+// Returns the option that sets a launcher's number of ranks.
 const char *startsRanks(Launcher by) {
   return by == Launcher::torchrun ? "torchrun --no-python --nproc-per-node"
          : by == Launcher::slurm  ? "srun -n"
@@ -40,9 +40,9 @@ public:
   Training(RunFlags theFlags, std::ostream &o, std::ostream &e)
       : flags(std::move(theFlags)), out(o), err(e) {}
 
-  // A process that finds something wrong before it has met the others would
-  // leave them waiting for it: so it looks when it has. But for their number:
-  // of too few none would stop waiting.
+  // Faults are checked after the processes have connected, because a process
+  // that leaves earlier would let the others wait. The number of ranks is
+  // checked before, because with too few each would wait.
   int run() {
     WorldOptions options;
     options.patience = patienceOf(flags);
@@ -66,7 +66,7 @@ public:
       prepareBackend(flags, plan.ranks);
       checkBackend(flags);
       if (wantsProcesses(flags, plan.ranks)) {
-        // Else all of them would say what is wrong with it.
+        // One check here prevents one report per rank.
         const RunData checked(plan, flags, plan.ranks);
         return runOwnProcesses(plan.ranks, err);
       }
@@ -77,10 +77,14 @@ public:
   }
 
 private:
-  // Replicas that several ranks compute should be the same to the bit.
+  static StartPart partOf(const std::string &what, const DataIdentity &data) {
+    return {what, data.content, data.shown};
+  }
+
+  // Replicated computation should give the same bits on all ranks.
   void compareDevices(World &world, const DeviceFacts &facts) {
     const auto [most, others] =
-        sidesOf(world, {"device", facts.name + '\n' + facts.libraries});
+        sidesOf(world, {"device", facts.name + '\n' + facts.libraries, ""});
     if (world.rank() == 0 && !others.empty())
       watch->warn(fmt::format(
           "{} {} another device or other libraries than {} (rank 0: {}; {}): "
@@ -102,7 +106,7 @@ private:
     suit(flags, plan);
   }
 
-  // What keeps it from being read, for when the others are there to hear it.
+  // Returns the fault of the plan, to report it once all ranks are connected.
   std::exception_ptr readPlanOfAll() {
     try {
       readPlan();
@@ -127,13 +131,15 @@ private:
 
   void train(World &world) {
     if (processes)
-      agreeOnStart(world, {{"plan", planText(plan)},
-                           {"data", data->fingerprint()},
-                           {"options", optionsText(flags)}});
+      agreeOnStart(world,
+                   {{"plan", planText(plan), ""},
+                    {"options", optionsText(flags), ""},
+                    partOf("data", data->trainedIdentity()),
+                    partOf("validation data", data->validatedIdentity())});
     const bool leads = world.rank() == 0;
     const std::unique_ptr<Backend> backend =
         makeBackend(flags, launch, plan.ranks, world.rank());
-    // CPU ranks that are threads have one host and its libraries.
+    // CPU ranks that are threads share one host and its libraries.
     if (world.size() > 1 && (processes || flags.backend == "cuda"))
       compareDevices(world, backend->facts());
     try {
@@ -144,7 +150,7 @@ private:
           {[&](const std::string &line) { watch->say(line); },
            [&](const std::string &line) { watch->warn(line); },
            [&](std::int64_t step) {
-             watch->openLogs(step); // before a word, for it may be refused
+             watch->openLogs(step); // printed first, because opening may fail
              watch->begin(plan, processes, flags.train);
              watch->tellOf(backend->memory().roundedForCollectives());
            }});
@@ -172,7 +178,7 @@ private:
   bool processes = false;
   Plan plan;
   std::optional<RunData> data;
-  std::optional<RunWatch> watch; ///< of rank 0
+  std::optional<RunWatch> watch; ///< on rank 0
 };
 
 } // namespace

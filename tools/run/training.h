@@ -9,11 +9,11 @@
 
 namespace mtplan::tools {
 
-/// Trains a plan on threads of this process or processes that it starts, or as
+/// Trains a plan on threads of this process, on processes that it starts, or as
 /// one of several processes.
-/// \return 0, or what the first process that failed ended with
-/// \throws BadInput, DataError for what was typed or read; others for what went
-///         wrong on the way. One of several processes ends itself then.
+/// \return 0, or the exit status of the first process that failed
+/// \throws BadInput, DataError for bad input; other exceptions for failures of
+///   the run. One of several processes ends itself on such a failure.
 int trainPlan(RunFlags flags, std::ostream &out, std::ostream &err);
 
 } // namespace mtplan::tools

@@ -1,4 +1,4 @@
-//===- accuracy_json.cpp - What the comparison shows, for programs --------===//
+//===- accuracy_json.cpp - The comparison as JSON -------------------------===//
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-//===- accuracy_markdown.cpp - What the comparison shows, as a page -------===//
+//===- accuracy_markdown.cpp - The comparison as a page -------------------===//
 
 #include <algorithm>
 #include <cmath>
@@ -12,13 +12,13 @@ namespace mtplan::tools {
 
 namespace {
 
-/// Cells of a row of a Markdown table.
+/// Returns a row of a Markdown table.
 std::string line(const std::vector<std::string> &cells) {
   return fmt::format("| {} |\n", fmt::join(cells, " | "));
 }
 
 std::string percent(double share, const char *form = "{:.2f}") {
-  // No "-0.00".
+  // Adding 0.0 prevents "-0.00".
   double value = std::round(share * 1e4) / 1e2 + 0.0;
   return fmt::format(fmt::runtime(form), value);
 }
@@ -143,7 +143,7 @@ std::string worst(const RowGroup &all) {
   return text;
 }
 
-// Rows that are not in the figures, by what is said of them.
+// Returns the rows without a price, by reason.
 std::string missing(const std::vector<PricedRow> &rows) {
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   for (const PricedRow &priced : rows) {

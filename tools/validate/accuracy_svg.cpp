@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kSide = 560, kLeft = 70, kTop = 24, kLegend = 400;
 
-// Ten hues that differ in lightness too, then the same as rings.
+// Ten hues with different lightness; further sources use them as rings.
 constexpr std::array<const char *, 10> kColours = {
     "#1f5fa8", "#d95f02", "#2f8f4e", "#a6278f", "#8c6d1f",
     "#c23b3b", "#17878f", "#6a51a3", "#555555", "#e0a100"};
@@ -67,7 +67,7 @@ std::string grid(const Decades &axis) {
                         "text-anchor=\"end\">{}</text>\n",
                         kLeft - 8, y + 4, label);
   }
-  // Right, and a tenth off either way.
+  // Lines mark equality and errors of 10 %.
   double off = axis.at(1.1) - axis.at(1.0);
   for (double shift : {0.0, off, -off}) {
     double from = std::max(0.0, -shift), to = std::min(kSide, kSide - shift);

@@ -1,10 +1,10 @@
-//===- accuracy_text.cpp - What the comparison shows, on a screen ---------===//
+//===- accuracy_text.cpp - The comparison on the screen -------------------===//
 
 #include "tools/validate/accuracy_text.h"
 
 #include <fmt/format.h>
 
-#include "tools/table.h"
+#include "tools/text/table.h"
 
 namespace mtplan::tools {
 

@@ -1,4 +1,4 @@
-//===- accuracy_text.h - What the comparison shows, to read -----*- C++ -*-===//
+//===- accuracy_text.h - Reports of the comparison --------------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_VALIDATE_ACCURACY_TEXT_H
 #define MTPLAN_TOOLS_VALIDATE_ACCURACY_TEXT_H
@@ -7,18 +7,21 @@
 
 namespace mtplan::tools {
 
-/// For a screen: every row, then sources and ranks.
+/// Returns a table for the screen: all rows, then sources and ranks.
 std::string accuracyText(const std::vector<PricedRow> &rows);
 
-/// A page of Markdown: sources, ranks, what is worst, what is left out.
+/// Returns a page of Markdown: sources, ranks, the worst rows and the excluded
+/// rows.
 /// \param csv, svg  names of the files beside it; svg may be empty
 std::string accuracyMarkdown(const std::vector<PricedRow> &rows,
                              const std::string &csv, const std::string &svg);
 
-/// docs/json-output.md style: rows, sources, groups, overall.
+/// Returns JSON in the style of docs/json-output.md: rows, sources, groups,
+/// overall.
 std::string accuracyJson(const std::vector<PricedRow> &rows);
 
-/// Predicted against measured, both axes logarithmic, a colour per source.
+/// Draws predicted against measured times, on logarithmic axes, with a colour
+/// per source.
 std::string accuracySvg(const std::vector<PricedRow> &rows);
 
 } // namespace mtplan::tools

@@ -1,4 +1,4 @@
-//===- beat.cpp - Our plans against published configurations --------------===//
+//===- beat.cpp - Plans against published configurations ------------------===//
 
 #include "tools/validate/beat.h"
 
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/how_text.h"
+#include "tools/driver/parallelism_text.h"
 
 namespace mtplan::tools {
 
@@ -20,7 +20,7 @@ std::string keyOf(const RunRow &row, const PricedRow &priced) {
                      row.globalBatch, row.sequence);
 }
 
-// Everything open that a row may fix but machine, software and batch.
+// Searches with everything open except machine, software and batch.
 void plan(const RowCase &one, Beaten &beaten) {
   planner::SearchOptions options = one.options;
   options.pp = options.cp = options.virtualStages = options.zeroStage = {};
@@ -39,8 +39,8 @@ void plan(const RowCase &one, Beaten &beaten) {
   if (!beaten.found)
     return;
   const planner::PlannedCandidate &best = result.plans.front();
-  beaten.how = meshText(best.how) + ", " + batchText(best.how);
-  if (std::string more = choicesText(best.how); !more.empty())
+  beaten.how = meshText(best.config) + ", " + batchText(best.config);
+  if (std::string more = choicesText(best.config); !more.empty())
     beaten.how += ", " + more;
   beaten.planned = best.time.step.value;
   beaten.optimal = result.optimal;
@@ -52,7 +52,7 @@ void keepFaster(std::optional<PublishedPrice> &fastest,
     fastest = {priced.row.id, priced.predicted(), priced.memory, priced.limit};
 }
 
-/// Rows that a plan must beat together.
+/// Rows that one plan must beat.
 struct Group {
   Beaten beaten;
   std::vector<RunRow> rows;
@@ -85,7 +85,7 @@ void solve(Group &group, RowPricer &pricer) {
     if (!priced.isPriced())
       continue;
     ++beaten.runs;
-    // What it does fastest may need more room than it does otherwise.
+    // The fastest split of a configuration may need more memory than others.
     if (!priced.fits())
       if (PricedRow within = pricer.price(row, RowPricer::Memory::asItIs);
           within.isPriced() && within.fits())

@@ -1,4 +1,4 @@
-//===- beat.h - Our plans against published configurations ------*- C++ -*-===//
+//===- beat.h - Plans against published configurations ----------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_VALIDATE_BEAT_H
 #define MTPLAN_TOOLS_VALIDATE_BEAT_H
@@ -9,54 +9,54 @@
 
 namespace mtplan::tools {
 
-/// A published configuration by our prices.
+/// The price of a published configuration.
 struct PublishedPrice {
   std::string id;
   double seconds = 0.0;
-  planner::Bytes memory, limit; ///< of the fullest rank
+  planner::Bytes memory, limit; ///< of the rank with the most
 };
 
 /// One model on one cluster with one batch, as published and as planned.
 struct Beaten {
   std::string name;
   std::size_t runs = 0;
-  /// The fastest of those that fit by our estimate, and of those that do not:
-  /// these are no plans that we could choose.
+  /// The fastest configuration that fits by our estimate, and the fastest of
+  /// those that do not fit, which no plan can choose.
   std::optional<PublishedPrice> fitting, tooLarge;
   bool found = false;
-  std::string how;      ///< the plan of the open space
-  double planned = 0.0; ///< what it takes, in seconds
+  std::string how;      ///< configuration of the plan
+  double planned = 0.0; ///< step time in seconds
   bool optimal = false;
-  double searchSeconds = 0.0; ///< wall time
+  double searchSeconds = 0.0; ///< wall time in seconds
 
   enum class Verdict {
-    beaten,       ///< it fits, and is at least as fast as all published
-    beatsFitting, ///< it fits, and is at least as fast as all that fit
-    slower,       ///< than one that fits
-    nothingFits   ///< no plan found; whether one was published, `fitting` says
+    beaten,       ///< the plan fits, and is as fast as all published ones
+    beatsFitting, ///< the plan fits, and is as fast as all that fit
+    slower,       ///< the plan is slower than one that fits
+    nothingFits   ///< no plan fits; `fitting` has a published one, if any
   };
   Verdict verdict() const;
 };
 
-/// Which of the groups to plan: those with an index of part - 1 modulo parts.
+/// Selects the groups whose index is part - 1 modulo parts.
 struct BeatPart {
   std::size_t part = 1, parts = 1;
 };
 
-/// Searches the open space for every model, cluster, batch and software of
-/// `rows`, in the order of their first row.
-/// \param done  told of each when it is planned: its index and how many there
-///              are, of all parts
+/// Searches for every model, cluster, batch and software of `rows`, in order of
+/// first appearance.
+/// \param done  called after each group with its index and the number of groups
+///   in all parts
 std::vector<Beaten>
 beat(const std::vector<RunRow> &rows, BeatPart part,
      const std::function<void(const Beaten &, std::size_t, std::size_t)> &done);
 
-/// One line for a screen, without its end.
+/// Returns one line for the screen, without line end.
 std::string beatLine(const Beaten &one);
-/// What they add up to, a line each.
+/// Returns the totals, a line each.
 std::string beatTotals(const std::vector<Beaten> &all);
 
-/// A page of Markdown with every group.
+/// Returns a page of Markdown with every group.
 /// \param csv  name of the file beside it
 std::string beatMarkdown(const std::vector<Beaten> &all,
                          const std::string &csv);

@@ -1,4 +1,4 @@
-//===- beat_text.cpp - Our plans against published ones, to read ----------===//
+//===- beat_text.cpp - Reports of plans against published ones ------------===//
 
 #include <algorithm>
 
@@ -90,7 +90,7 @@ std::string cell(const std::optional<PublishedPrice> &one, bool fits) {
                      fits ? "" : ", " + sizeText(*one));
 }
 
-// Over what it is compared with first: what fits.
+// Returns the ratio to a configuration that fits, if there is one.
 std::string ratioOf(const Beaten &one) {
   const std::optional<PublishedPrice> &other =
       one.fitting ? one.fitting : one.tooLarge;

@@ -9,7 +9,7 @@
 
 #include "passes/layout/bridge.h"
 #include "passes/passes.h"
-#include "tools/diagnostics.h"
+#include "tools/driver/diagnostics.h"
 
 namespace mtplan::tools {
 
@@ -21,8 +21,8 @@ bool has(const std::string &text, std::initializer_list<const char *> words) {
   });
 }
 
-// Gated where three matrices explain the stated parameters better than two;
-// those of names that say so need no explaining.
+// An MLP is gated if three matrices explain the stated parameters better than
+// two; for some names it is known.
 bool isGated(const RunRow &row, double inner, double headDim) {
   if (has(row.model, {"GPT", "gpt", "MPT", "Pythia", "BLOOM", "BERT"}))
     return false;
@@ -57,7 +57,8 @@ ir::Transformer transformerOf(const RunRow &row, const std::string &software) {
   model.headDim = row.hidden / row.heads;
   model.inner = row.inner.value_or(4 * row.hidden);
   model.attentionScale = 1.0 / std::sqrt(double(model.headDim));
-  // All but llm-foundry pad, so that the table splits over tensor ranks.
+  // All software except llm-foundry pads the vocabulary, so that tensor ranks
+  // divide it.
   std::int64_t unit = software == "mosaic" ? 1 : 128 * row.tp;
   model.vocabulary = model.paddedVocabulary =
       (row.vocabulary + unit - 1) / unit * unit;
@@ -67,6 +68,8 @@ ir::Transformer transformerOf(const RunRow &row, const std::string &software) {
   model.gated =
       !nemotron && isGated(row, double(model.inner), double(model.headDim));
   model.rms = model.gated;
+  if (model.gated)
+    model.activation = ir::Activation::Silu;
   bool rotary = model.gated || nemotron || neox;
   model.positionRows = rotary ? 0 : row.sequence;
   model.rotaryDim =

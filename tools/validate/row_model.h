@@ -1,7 +1,7 @@
 //===- row_model.h - The model of a published run ---------------*- C++ -*-===//
 //
-// From dimensions and a name to the operators of a training step, by the
-// builder that every Hugging Face family goes through.
+// Builds the operators of a training step from a row's name and dimensions,
+// with the builder that every Hugging Face family uses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,12 +14,12 @@
 
 namespace mtplan::tools {
 
-/// What the row's dimensions and its software's habits say of the model.
+/// Returns the model that the row and the defaults of its software describe.
 /// \param software  name of the software's preset
 ir::Transformer transformerOf(const RunRow &row, const std::string &software);
 
-/// The planner's graph of a training step, elements of 16 bits. Empty, with
-/// errors, if the dimensions do not go together.
+/// Returns the planner's graph of a training step in 16-bit precision. Returns
+/// nothing, with errors, if the dimensions contradict each other.
 std::optional<planner::ModelGraph> graphOf(const ir::Transformer &model,
                                            bool half,
                                            std::vector<std::string> &errors);

@@ -1,4 +1,4 @@
-//===- row_price.cpp - What mtplan says a published run takes -------------===//
+//===- row_price.cpp - Predicted times of published runs ------------------===//
 
 #include "tools/validate/row_price.h"
 
@@ -7,9 +7,11 @@
 #include <cstdlib>
 #include <limits>
 
-#include "planner/search/pins.h"
-#include "planner/search/pipeline_parts.h"
-#include "planner/search/software_overlaps.h"
+#include "planner/search/price/price.h"
+#include "planner/search/solve_candidate.h"
+#include "planner/search/space/pins.h"
+#include "planner/search/space/pipeline_parts.h"
+#include "tools/text/pin_text.h"
 #include "tools/validate/row_model.h"
 #include "tools/validate/surroundings.h"
 
@@ -22,32 +24,34 @@ namespace {
 
 std::string str(std::int64_t number) { return std::to_string(number); }
 
-// What contradicts itself; empty if nothing does.
-std::string contradictionOf(const RunRow &row, const Parallelism &how) {
-  if (std::int64_t product = std::int64_t(how.tp) * how.pp * how.cp * how.dp;
+// Returns a contradiction within the row; empty if there is none.
+std::string contradictionOf(const RunRow &row, const Parallelism &config) {
+  if (std::int64_t product =
+          std::int64_t(config.tp) * config.pp * config.cp * config.dp;
       product != row.gpus)
     return "tp times pp times cp times dp is " + str(product) + ", not the " +
            str(row.gpus) + " GPUs";
-  std::int64_t samples = how.microBatch * how.dp;
+  std::int64_t samples = config.microBatch * config.dp;
   if (row.globalBatch % samples != 0)
     return "a batch of " + str(row.globalBatch) + " does not divide by " +
-           str(how.microBatch) + " samples on each of " + str(how.dp) +
+           str(config.microBatch) + " samples on each of " + str(config.dp) +
            " replicas";
-  if (row.heads % how.tp != 0)
-    return str(row.heads) + " heads do not divide by tp " + str(how.tp);
+  if (row.heads % config.tp != 0)
+    return str(row.heads) + " heads do not divide by tp " + str(config.tp);
   if (row.hidden % row.heads != 0)
     return "hidden size " + str(row.hidden) + " does not divide by " +
            str(row.heads) + " heads";
-  if (how.pp * how.virtualStages > row.layers)
+  if (config.pp * config.virtualStages > row.layers)
     return str(row.layers) + " layers do not fill " +
-           str(std::int64_t(how.pp) * how.virtualStages) + " parts";
-  if (how.virtualStages > 1 && how.microBatches() % how.pp != 0)
-    return str(how.microBatches()) +
-           " micro-batches interleave only in multiples of pp " + str(how.pp);
+           str(std::int64_t(config.pp) * config.virtualStages) + " parts";
+  if (config.virtualStages > 1 && config.microBatches() % config.pp != 0)
+    return str(config.microBatches()) +
+           " micro-batches interleave only in multiples of pp " +
+           str(config.pp);
   return {};
 }
 
-// The number that follows `word` in the notes.
+// Returns the number after `word` in the notes.
 std::optional<double> notedNumber(const RunRow &row, const std::string &word) {
   std::size_t at = row.notes.find(word + ' ');
   if (at == std::string::npos)
@@ -58,8 +62,9 @@ std::optional<double> notedNumber(const RunRow &row, const std::string &word) {
   return end == start ? std::nullopt : std::optional(value);
 }
 
-// Where "selective" means some layers, recomputed in full: every second one, or
-// as many as the two utilisations tell apart, of which one counts them.
+// "selective" can mean that some layers recompute in full: every second one, or
+// the number that follows from the two utilisations, of which one counts
+// recomputation.
 std::optional<double> recomputedShareOf(const RunRow &row,
                                         const std::string &software) {
   if (row.recompute != "selective")
@@ -75,36 +80,38 @@ std::optional<double> recomputedShareOf(const RunRow &row,
 
 Parallelism parallelismOf(const RunRow &row, const planner::Machine &machine,
                           const std::string &software) {
-  Parallelism how;
-  how.tp = static_cast<int>(row.tp);
-  how.pp = static_cast<int>(row.pp);
-  how.cp = static_cast<int>(row.cp);
-  how.dp = static_cast<int>(row.dp.value_or(
+  Parallelism config;
+  config.tp = static_cast<int>(row.tp);
+  config.pp = static_cast<int>(row.pp);
+  config.cp = static_cast<int>(row.cp);
+  config.dp = static_cast<int>(row.dp.value_or(
       std::max<std::int64_t>(1, row.gpus / row.tp / row.pp / row.cp)));
-  how.virtualStages = row.pp > 1 ? static_cast<int>(row.chunks) : 1;
-  if (how.virtualStages > 1)
-    how.schedule = planner::ScheduleKind::interleaved;
-  how.microBatch = microBatchOf(row);
-  how.globalBatch = row.globalBatch;
-  how.zeroStage = how.dp * how.cp > 1 ? row.zeroStage : 0;
-  how.zeroRanks = how.zeroStage > 0 ? how.dp : 1;
+  config.virtualStages = row.pp > 1 ? static_cast<int>(row.chunks) : 1;
+  if (config.virtualStages > 1)
+    config.schedule = planner::ScheduleKind::interleaved;
+  config.microBatch = microBatchOf(row);
+  config.globalBatch = row.globalBatch;
+  config.zeroStage = config.dp * config.cp > 1 ? row.zeroStage : 0;
+  config.zeroRanks = config.zeroStage > 0 ? config.dp : 1;
   bool inNode = row.notesHave("; HSDP;") ||
                 (software == "internevo" && !row.notesHave("zero1=-1"));
-  if (how.zeroStage > 0 && inNode && how.dp % machine.devicesPerNode == 0)
-    how.zeroRanks = machine.devicesPerNode;
-  how.recompute = row.recompute == "full"        ? planner::Recompute::full
-                  : row.recompute == "selective" ? planner::Recompute::selective
-                                                 : planner::Recompute::none;
+  if (config.zeroStage > 0 && inNode && config.dp % machine.devicesPerNode == 0)
+    config.zeroRanks = machine.devicesPerNode;
+  config.recompute = row.recompute == "full" ? planner::Recompute::full
+                     : row.recompute == "selective"
+                         ? planner::Recompute::selective
+                         : planner::Recompute::none;
   if (std::optional<double> share = recomputedShareOf(row, software)) {
-    how.recompute = planner::Recompute::full;
-    how.recomputeLayers = static_cast<int>(std::lround(
-        *share * static_cast<double>(row.layers) / how.pp / how.virtualStages));
+    config.recompute = planner::Recompute::full;
+    config.recomputeLayers =
+        static_cast<int>(std::lround(*share * static_cast<double>(row.layers) /
+                                     config.pp / config.virtualStages));
   }
-  how.sequenceParallel = row.sequenceParallel;
-  return how;
+  config.sequenceParallel = row.sequenceParallel;
+  return config;
 }
 
-// What trainers that publish runs split products by.
+// The splits of products in the software of published runs.
 constexpr std::pair<const char *, const char *> kSplitsOf[] = {
     {"h.*.attn.q", "column"},  {"h.*.attn.k", "column"},
     {"h.*.attn.v", "column"},  {"h.*.attn.core", "head"},
@@ -113,8 +120,8 @@ constexpr std::pair<const char *, const char *> kSplitsOf[] = {
     {"h.*.mlp.fc1", "column"}, {"h.*.mlp.fc2", "row"},
     {"lm_head", "vocab"}};
 
-// With the sequence among the splits weights might be brought together instead,
-// and positions kept apart all the way: none of them did.
+// With sequence splits, a plan could gather weights instead and keep the
+// sequence split throughout. No published run did, so pins forbid it.
 planner::Pins pinsOf(const planner::ModelGraph &graph, const RunRow &row) {
   std::vector<std::string> texts, errors;
   for (const auto &[label, word] : kSplitsOf)
@@ -123,7 +130,7 @@ planner::Pins pinsOf(const planner::ModelGraph &graph, const RunRow &row) {
         if (row.tp > 1 && row.sequenceParallel && op.name == label)
           texts.push_back(op.name + '=' + word);
   return planner::resolvePins(
-      graph, planner::parsePins(texts, errors),
+      graph, parsePins(texts, errors),
       {{Split::column, Split::row, Split::head, Split::vocab, Split::sequence},
        static_cast<int>(row.tp)},
       errors);
@@ -179,9 +186,9 @@ std::unique_ptr<RowCase> RowPricer::caseOf(const RunRow &row,
   priced.assumedSoftware = software.assumed;
   made->software = std::move(software.software);
 
-  Parallelism &how = made->how;
-  how = parallelismOf(row, made->machine, software.preset);
-  priced.error = contradictionOf(row, how);
+  Parallelism &config = made->config;
+  config = parallelismOf(row, made->machine, software.preset);
+  priced.error = contradictionOf(row, config);
   if (!priced.isPriced())
     return nullptr;
   bool half = row.precision == "fp16";
@@ -189,13 +196,13 @@ std::unique_ptr<RowCase> RowPricer::caseOf(const RunRow &row,
       graphOf(transformerOf(row, software.preset), half, priced.error);
   if (!made->graph)
     return nullptr;
-  how.layers = planner::evenLayers(planner::layersOf(*made->graph),
-                                   how.pp * how.virtualStages);
+  config.layers = planner::evenLayers(planner::layersOf(*made->graph),
+                                      config.pp * config.virtualStages);
   made->pins = pinsOf(*made->graph, row);
 
   planner::SearchOptions &options = made->options;
-  options.devices = how.devices();
-  options.globalBatch = how.globalBatch;
+  options.devices = config.devices();
+  options.globalBatch = config.globalBatch;
   options.precision = half                     ? planner::Precision::fp16
                       : row.precision == "fp8" ? planner::Precision::fp8
                                                : planner::Precision::bf16;
@@ -214,7 +221,7 @@ PricedRow RowPricer::price(const RunRow &row, Memory memory) {
   std::unique_ptr<RowCase> one = caseOf(row, priced);
   if (!one)
     return priced;
-  // What it takes, whether it fits or not.
+  // The price is computed whether or not the plan fits.
   planner::Machine machine = one->machine;
   if (memory == Memory::endless)
     machine.device.memory = {1e300};
@@ -222,8 +229,8 @@ PricedRow RowPricer::price(const RunRow &row, Memory memory) {
   planner::Rejection rejection;
   constexpr std::int64_t kManyPoints = 4'000'000;
   std::optional<planner::PlannedCandidate> planned = planner::solveCandidate(
-      planner::withBatch(*one->graph, one->how.microBatch * one->how.dp),
-      one->options, machine, one->how,
+      planner::withBatch(*one->graph, one->config.microBatch * one->config.dp),
+      one->options, machine, one->config,
       {std::numeric_limits<double>::infinity(), kManyPoints}, cache, rejection);
   if (!planned) {
     priced.error = memory == Memory::asItIs
@@ -233,7 +240,7 @@ PricedRow RowPricer::price(const RunRow &row, Memory memory) {
   }
   priced.time = planned->time;
   priced.modelFlops =
-      planner::withBatch(*one->graph, one->how.globalBatch).modelFlops;
+      planner::withBatch(*one->graph, one->config.globalBatch).modelFlops;
   priced.memory = planned->memory.total();
   return priced;
 }

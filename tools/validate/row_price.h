@@ -1,4 +1,4 @@
-//===- row_price.h - What mtplan says a published run takes -----*- C++ -*-===//
+//===- row_price.h - Predicted times of published runs ----------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_VALIDATE_ROW_PRICE_H
 #define MTPLAN_TOOLS_VALIDATE_ROW_PRICE_H
@@ -14,38 +14,39 @@ namespace mtplan::tools {
 
 struct PricedRow {
   RunRow row;
-  std::string machine, software; ///< names of presets
+  std::string machine, software; ///< preset names
   bool assumedSoftware = false;
-  std::string excluded; ///< why it is not priced
-  std::string error;    ///< why it cannot be priced
+  std::string excluded; ///< why the row is not priced
+  std::string error;    ///< why the row cannot be priced
   planner::StepTime time;
-  planner::Flops modelFlops; ///< of a step
+  planner::Flops modelFlops; ///< per step
   planner::Bytes memory, limit;
 
   bool isPriced() const { return excluded.empty() && error.empty(); }
   bool fits() const { return memory <= limit; }
   double predicted() const { return time.step.value; }
-  /// Predicted over measured, less 1.
+  /// Returns predicted over measured, minus 1.
   double deviation() const { return predicted() / row.stepSeconds - 1.0; }
 };
 
-/// What a row is priced from.
+/// The inputs of a row's price.
 struct RowCase {
   planner::Machine machine;
   planner::Software software;
   const planner::ModelGraph *graph = nullptr;
-  planner::Parallelism how;
+  planner::Parallelism config;
   planner::Pins pins;
-  planner::SearchOptions options; ///< points into this
+  planner::SearchOptions options; ///< points into this struct
 };
 
-/// Prices rows one after the other; models that occur again are built once.
+/// Prices rows. Models that occur again are built once.
 class RowPricer {
 public:
-  /// What it may need: whatever it takes, or no more than there is.
+  /// Whether the device's memory limits the plan.
   enum class Memory { endless, asItIs };
   PricedRow price(const RunRow &row, Memory memory = Memory::endless);
-  /// Null where `priced` says why there is none. Lives no longer than this.
+  /// Returns null if `priced` has the reason. The pricer must outlive the
+  /// result.
   std::unique_ptr<RowCase> caseOf(const RunRow &row, PricedRow &priced);
 
 private:

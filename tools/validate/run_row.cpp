@@ -1,4 +1,4 @@
-//===- run_row.cpp - Published training runs, a row each ------------------===//
+//===- run_row.cpp - Published training runs ------------------------------===//
 
 #include "tools/validate/run_row.h"
 
@@ -11,8 +11,8 @@ namespace mtplan::tools {
 
 namespace {
 
-/// Cuts RFC 4180 text into records. A quoted cell may hold commas, line ends
-/// and, doubled, quotes.
+/// Splits RFC 4180 text into records. A quoted cell may hold commas, line ends
+/// and doubled quotes.
 class Cutter {
 public:
   explicit Cutter(const std::string &all) : text(all) {}
@@ -45,7 +45,7 @@ public:
     return true;
   }
 
-  int startLine = 1; ///< of the record
+  int startLine = 1; ///< first line of the record
 
 private:
   const std::string &text;
@@ -53,7 +53,7 @@ private:
   int line = 1;
 };
 
-/// Cells of one record by column, every fault noted.
+/// The cells of one record, by column. All faults are collected.
 class Cells {
 public:
   Cells(const std::map<std::string, std::size_t> &where,
@@ -100,7 +100,7 @@ public:
     return value.value_or(1);
   }
 
-  /// One of two words, or empty.
+  /// Reads one of two words, or empty.
   std::optional<bool> flag(const char *column) {
     const std::string &cell = text(column);
     if (!cell.empty() && cell != "yes" && cell != "no")

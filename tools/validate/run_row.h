@@ -1,7 +1,7 @@
-//===- run_row.h - Published training runs, a row each ----------*- C++ -*-===//
+//===- run_row.h - Published training runs ----------------------*- C++ -*-===//
 //
-// A CSV of measured step times: what was trained on what, how it was shared
-// out, how long a step took. Cells that are empty say nothing.
+// A CSV of measured step times has a row per run: model, machine, configuration
+// and step time. Empty cells are unknown.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ struct RunRow {
   std::string id, source, hardware, model, recompute, precision, notes;
   std::int64_t gpus = 1;
   std::optional<std::int64_t> gpusPerNode;
-  /// Of a device to all others of its node, both directions; of a node.
+  /// Bandwidth of a device to its node in both directions, and of a node.
   std::optional<double> intraNodeGBps, interNodeGBps;
   std::optional<double> parametersB;
   std::int64_t layers = 1, hidden = 1, heads = 1, vocabulary = 1;
@@ -41,8 +41,8 @@ struct RunRow {
   }
 };
 
-/// Rows in the file's order. Columns may come in any order, further ones are
-/// ignored. What cannot be read becomes an error, "line N: column: what".
+/// Reads rows in the file's order. Columns may be in any order, and unknown
+/// ones are ignored. Faults become errors, "line N: column: what".
 std::vector<RunRow> readRows(const std::string &text,
                              std::vector<std::string> &errors);
 

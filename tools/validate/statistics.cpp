@@ -1,4 +1,4 @@
-//===- statistics.cpp - How far predictions are from measurements ---------===//
+//===- statistics.cpp - Statistics of prediction errors -------------------===//
 
 #include "tools/validate/statistics.h"
 
@@ -24,7 +24,8 @@ ErrorSummary summaryOf(const std::vector<double> &deviations) {
   summary.mean /= count;
   summary.bias /= count;
   std::ranges::sort(sizes);
-  // Nearest rank, in whole numbers: 0.9 times a multiple of ten must not round.
+  // The nearest rank is computed in integers, because 0.9 times a multiple of
+  // ten must not be rounded.
   std::size_t rank = (deviations.size() * 9 + 9) / 10;
   summary.p90 = sizes[rank - 1];
   return summary;

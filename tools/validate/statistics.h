@@ -1,4 +1,4 @@
-//===- statistics.h - How far predictions are from measurements -*- C++ -*-===//
+//===- statistics.h - Statistics of prediction errors -----------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_VALIDATE_STATISTICS_H
 #define MTPLAN_TOOLS_VALIDATE_STATISTICS_H
@@ -10,37 +10,38 @@
 
 namespace mtplan::tools {
 
-/// Of deviations, predicted over measured less 1.
+/// A summary of deviations, predicted over measured minus 1.
 struct ErrorSummary {
   std::size_t rows = 0;
   double mean = 0.0; ///< of absolute values
-  double p90 = 0.0;  ///< nine of ten absolute values are no larger
+  double p90 = 0.0;  ///< 90th percentile of absolute values
   double bias = 0.0; ///< mean with the sign
 };
 ErrorSummary summaryOf(const std::vector<double> &deviations);
 
-/// Rank correlation, -1 to 1; equal values share the mean of their ranks. 0 if
-/// all of one side are equal.
+/// Returns the rank correlation, -1 to 1. Equal values share the mean of their
+/// ranks. Returns 0 if all values of one side are equal.
 double spearman(const std::vector<double> &one,
                 const std::vector<double> &other);
 
 struct RowGroup {
   std::string name;
-  std::vector<const PricedRow *> rows; ///< priced ones
+  std::vector<const PricedRow *> rows; ///< priced rows
 };
 
-/// What makes rows comparable, from the coarsest to the finest.
+/// The properties that rows of a group share, from the coarsest grouping to the
+/// finest.
 enum class Grouping : std::uint8_t {
   source,
-  hardwareModel, ///< one model on one cluster
+  hardwareModel, ///< model and cluster
   sourceHardwareModel,
-  precision, ///< and of one precision
-  gpus,      ///< and on as many devices
-  batch      ///< and of one batch and sequence
+  precision, ///< and precision
+  gpus,      ///< and number of devices
+  batch      ///< and batch and sequence
 };
 const char *nameOf(Grouping grouping);
 
-/// Priced rows by `grouping`, in order of name.
+/// Returns the priced rows by `grouping`, in order of name.
 std::vector<RowGroup> groupsOf(const std::vector<PricedRow> &rows,
                                Grouping grouping);
 
@@ -48,13 +49,13 @@ ErrorSummary summaryOf(const RowGroup &group);
 double spearman(const RowGroup &group); ///< of step times
 
 struct RankSummary {
-  std::size_t groups = 0; ///< of at least three rows
+  std::size_t groups = 0; ///< with at least three rows
   double mean = 0.0;
 };
 RankSummary rankSummaryOf(const std::vector<PricedRow> &rows,
                           Grouping grouping);
 
-/// Fewer rows have no ranks to speak of.
+/// Groups with fewer rows have no meaningful rank correlation.
 inline constexpr std::size_t kLeastRanked = 3;
 
 } // namespace mtplan::tools

@@ -1,4 +1,4 @@
-//===- surroundings.cpp - What a published run ran on and with ------------===//
+//===- surroundings.cpp - Machine and software of a published run ---------===//
 
 #include "tools/validate/surroundings.h"
 
@@ -18,7 +18,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// Words that must all be there, in lower case, and what they mean.
+/// Words that must all occur, in lower case, and the preset they select.
 struct Rule {
   std::vector<const char *> words;
   const char *preset;
@@ -33,7 +33,7 @@ const char *firstOf(const std::vector<Rule> &rules, const std::string &text) {
   return nullptr;
 }
 
-// Clusters whose network has a file of its own, by who ran there.
+// Clusters with a network file of their own, by owner.
 const std::vector<Rule> kClusters = {
     {{"bloom", "production"}, "jean-zay-a100"},
     {{"bloom", "run 02-25"}, "jean-zay-a100"},
@@ -42,8 +42,8 @@ const std::vector<Rule> kClusters = {
     {{"pythia"}, "p4d"},
 };
 
-// The first that fits. A preset that is not named by what it stands for (a
-// vendor's own server) is found by its name.
+// The first matching rule decides. A preset for a vendor's own server is also
+// found by its name.
 const std::vector<Rule> kDevices = {
     {{"gb200"}, "gb200-nvl72"},
     {{"b200"}, "p6-b200"},
@@ -58,7 +58,7 @@ const std::vector<Rule> kDevices = {
     {{"a100", "p4de"}, "p4de"},
     {{"a100", "p4d"}, "p4d"},
     {{"a100", "40gb"}, "dgx-a100-40g"},
-    // Before the part of 80 GB there was one.
+    // Only this part existed before the one with 80 GB.
     {{"a100", "memory size not stated"}, "dgx-a100-40g"},
     {{"a100"}, "dgx-a100-80g"},
     {{"v100", "dgx-2"}, "dgx-2h"},
@@ -68,7 +68,7 @@ const std::vector<Rule> kDevices = {
     {{"v100"}, "dgx-1"},
 };
 
-// Share of its ports' rate that a network reaches, as in the machine files.
+// Share of the port rate that a network reaches, as in the machine files.
 constexpr double kPortShare = 0.93;
 
 void applyNetwork(const RunRow &row, bool ownNetwork,
@@ -84,8 +84,8 @@ void applyNetwork(const RunRow &row, bool ownNetwork,
         *row.interNodeGBps * 1e9 / machine.devicesPerNode * kPortShare};
 }
 
-// By what the source says of its software; notes and model where it differs
-// between rows.
+// Returns the software that the source names; notes and model decide where rows
+// of a source differ.
 const char *knownSoftware(const RunRow &row) {
   auto source = [&](const char *words) { return row.sourceHas(words); };
   if (source("SC21") || source("2104.04473"))
@@ -125,7 +125,7 @@ const char *knownSoftware(const RunRow &row) {
   return nullptr;
 }
 
-// The generation that has what the flags say.
+// Returns the oldest software that has the row's options.
 const char *likelySoftware(const RunRow &row, const planner::Machine &machine) {
   if (row.precision == "fp8")
     return row.zeroStage == 3 ? "torchtitan-compile" : "nemo-24";

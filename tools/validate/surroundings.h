@@ -1,7 +1,7 @@
-//===- surroundings.h - What a published run ran on and with ----*- C++ -*-===//
+//===- surroundings.h - Machine and software of a published run -*- C++ -*-===//
 //
-// From a row's words to a machine file, a software file and the few facts that
-// its source states of the one run. Nothing here looks at the measured time.
+// Finds the machine file, the software file and the stated facts of a run from
+// its row. The measured time is not used.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,30 +13,30 @@
 
 namespace mtplan::tools {
 
-/// A machine, as a preset has it but for what the row says of its network.
+/// A machine preset, with the network that the row states.
 struct FoundMachine {
   std::string preset;
   planner::Machine machine;
 };
 
-/// Empty if no preset stands for the row's hardware; then `error` says so and
+/// Returns nothing if no preset describes the row's hardware; `error` then
 /// names the nearest.
 std::optional<FoundMachine> machineOf(const RunRow &row, std::string &error);
 
 struct FoundSoftware {
   std::string preset;
   planner::Software software;
-  bool assumed = false; ///< the source is not known: picked by flags
+  bool assumed = false; ///< the source is unknown, and flags decided
 };
 
 FoundSoftware softwareOf(const RunRow &row, const planner::Machine &machine);
 
-/// Why the row says too little to be priced, or measures something else; empty
-/// if it can be.
+/// Returns why the row has too little to be priced, or measures something else;
+/// empty if it can be priced.
 std::string exclusionOf(const RunRow &row);
 
-/// How many samples at once: as stated, or, without a pipeline, all of a
-/// replica's.
+/// Returns the stated micro-batch or, without a pipeline, all samples of a
+/// replica.
 std::int64_t microBatchOf(const RunRow &row);
 
 } // namespace mtplan::tools

@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 
 #include "runtime/data/named_files.h"
-#include "tools/command.h"
-#include "tools/parse_error.h"
-#include "tools/text_file.h"
+#include "tools/text/exit_status.h"
+#include "tools/text/parse_error.h"
+#include "tools/text/text_file.h"
 #include "tools/validate/accuracy_text.h"
 #include "tools/validate/beat.h"
 
@@ -77,7 +77,7 @@ std::optional<BeatPart> partOf(const std::string &text) {
   return part;
 }
 
-// Each as it is done: all of them take a while.
+// Prints each result when it is ready, because all of them take a while.
 std::vector<Beaten> printBeaten(const std::vector<RunRow> &rows, BeatPart part,
                                 std::ostream &out) {
   std::vector<Beaten> all = beat(
@@ -99,7 +99,7 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
   app.name("mtplan-validate");
   addFlags(app, flags);
   int exitCode = kDone;
-  if (!parseOrSay(app, arguments, "One file of runs is priced", out, err,
+  if (!parseOrSay(app, arguments, "one file of runs is taken", out, err,
                   exitCode))
     return exitCode;
 
@@ -148,7 +148,7 @@ int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
     writeTextFile(flags.report, page, errors);
   if (errors.empty() && !flags.svg.empty())
     writeTextFile(flags.svg, accuracySvg(rows), errors);
-  // Rows that cannot be read are told, and the others priced.
+  // Rows that cannot be read are reported, and the others priced.
   for (const std::string &fault : faults)
     err << "error: " << flags.csv << ": " << fault << '\n';
   for (const std::string &error : errors)

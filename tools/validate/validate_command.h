@@ -9,10 +9,10 @@
 
 namespace mtplan::tools {
 
-/// Prices every row of a CSV of published runs and says how far off it is.
+/// Prices every row of a CSV of published runs, and prints the errors.
 /// \param arguments  without the program's name
 /// \returns 0; 1 if a plan of --beat is slower than a published run that fits;
-///          2 on bad input
+///   2 on bad input
 int runValidate(const std::vector<std::string> &arguments, std::ostream &out,
                 std::ostream &err);
 

@@ -1,4 +1,4 @@
-//===- weak_scaling.cpp - A published curve beside ours -------------------===//
+//===- weak_scaling.cpp - Published and predicted weak scaling ------------===//
 
 #include "tools/validate/weak_scaling.h"
 
@@ -12,11 +12,11 @@ struct Size {
   bool overlaps;
 };
 
-// Table 1 and figure 5 of the paper. Which of them sum their gradients while
-// backward runs: the README of Megatron-LM says of its two implementations that
-// Torch's, which does, takes the largest from 60 % to 76 % on 512 GPUs, and
-// makes 2.5 billion parameters on two tensor ranks and 1.2 billion on one
-// slower, for the memory that it needs.
+// The values are from table 1 and figure 5 of the paper. The overlap of
+// gradient reduction follows Megatron-LM's README: PyTorch's overlapping
+// implementation raises the largest model from 60 % to 76 % on 512 GPUs, and
+// slows 2.5 billion parameters on two tensor ranks and 1.2 billion on one,
+// because of its memory.
 constexpr Size kSizes[] = {{1, 1536, 40, 16, 1.00, 0.96, false},
                            {2, 1920, 54, 20, 0.95, 0.83, false},
                            {4, 2304, 64, 24, 0.82, 0.79, true},

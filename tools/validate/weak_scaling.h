@@ -1,7 +1,7 @@
-//===- weak_scaling.h - A published curve beside ours -----------*- C++ -*-===//
+//===- weak_scaling.h - Published and predicted weak scaling ----*- C++ -*-===//
 //
-// Megatron-LM 2019 (arXiv:1909.08053, figure 5): models that grow with the
-// number of GPUs, their speed per GPU over that of the smallest on one.
+// Megatron-LM 2019 (arXiv:1909.08053, figure 5): models grow with the number of
+// GPUs, and the speed per GPU is compared with the smallest model's on one GPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +18,8 @@ struct ScalingPoint {
   double predicted = 0.0;
 };
 
-/// Tensor ranks alone, 1 to 8 GPUs, then 64 replicas of each, then the largest
-/// of these with its gradients summed after backward.
+/// Returns tensor ranks alone on 1 to 8 GPUs, then 64 replicas of each, then
+/// the largest of these without overlapped gradient reduction.
 std::vector<ScalingPoint> weakScaling();
 
 } // namespace mtplan::tools

@@ -47,7 +47,7 @@ std::vector<Whereabouts> allWhereabouts(World &host, const Context &context) {
   static_assert(sizeof(Whereabouts) % 4 == 0);
   const Whereabouts mine = ownWhereabouts(context);
   std::vector<Whereabouts> all(static_cast<std::size_t>(host.size()));
-  host.everyone("devices")->allGather(
+  host.allRanks("devices")->allGather(
       "where ranks are", &mine, all.data(),
       {ElementType::i32, 1, sizeof(Whereabouts) / 4});
   return all;

@@ -22,7 +22,8 @@ std::optional<AttentionShape> attentionShapeOf(const KernelSpec &spec) {
   const bool isGrad = spec.kernel == "attention_grad";
   const TensorView &query = spec.inputs[0], &key = spec.inputs[1];
   const TensorView &sums = isGrad ? spec.inputs[4] : spec.outputs[1];
-  if (spec.inputs.size() > (isGrad ? 6 : 3) || spec.number("rate", 0.0) > 0.0)
+  if (spec.inputs.size() > (isGrad ? 6 : 3) || spec.number("rate", 0.0) > 0.0 ||
+      spec.find("softcap"))
     return std::nullopt;
   if (query.type != ElementType::bf16 && query.type != ElementType::f16)
     return std::nullopt;

@@ -46,10 +46,12 @@ __device__ void slopesOf(const GradOperands &from, const RowNumbers<R> *numbers,
     R slope = R(0), share = R(0);
     if (s < all.queries && k < all.visible(s)) {
       const RowNumbers<R> its = numbers[all.keptAt(b, head, s)];
-      share = exp(all.score(scores[r], head, s, k) - its.lse);
+      const R score = all.score(scores[r], head, s, k);
+      share = exp(score - its.lse);
       const R kept =
           mask.drops() ? mask.at<R>(all.maskAt(b, head, s, k)) : R(1);
-      slope = share * (above[r] * kept - its.projection);
+      slope =
+          share * (above[r] * kept - its.projection) * scoreSlope(all, score);
       share *= kept;
     }
     slopes[row + r][lane] = slope;

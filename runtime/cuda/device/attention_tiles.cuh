@@ -42,6 +42,7 @@ struct Heads {
   std::int64_t microBatch = 0;
   Operand table = kNone;                 ///< of biases; no data: none
   const std::int32_t *buckets = nullptr; ///< row of the table by bucketAt
+  double softcap = 0.0; ///< of scaled scores; 0: none, and none beside a table
 
   __host__ __device__ std::int64_t queryTiles() const {
     return (queries + kTile - 1) / kTile;
@@ -91,12 +92,24 @@ struct Heads {
   __device__ R score(R product, std::int64_t head, std::int64_t s,
                      std::int64_t k) const {
     const R scaled = static_cast<R>(scale) * product;
+    if (softcap > 0.0) {
+      const R cap = static_cast<R>(softcap);
+      return cap * tanh(scaled / cap);
+    }
     return table.data
                ? scaled + loadRarely<R>(table,
                                         buckets[bucketAt(s, k)] * heads + head)
                : scaled;
   }
 };
+
+/// Returns the derivative of a score by its scaled product.
+template <typename R> __device__ R scoreSlope(const Heads &all, R score) {
+  if (!(all.softcap > 0.0))
+    return R(1);
+  const R share = score / static_cast<R>(all.softcap);
+  return R(1) - share * share;
+}
 
 /// Rows of one head, some of which a tile may not have.
 struct HeadRows {

@@ -272,7 +272,7 @@ inline bool suitCores(const Heads &all, const Masks &masks,
   const ElementType type = tensors.begin()->type;
   if ((type != ElementType::f16 && type != ElementType::bf16) ||
       all.width % kPack != 0 || all.table.data || !(all.scale > 0.0) ||
-      masks.limit > kMostLimitOnCores)
+      all.softcap > 0.0 || masks.limit > kMostLimitOnCores)
     return false;
   for (const Operand &tensor : tensors)
     if (tensor.type != type ||

@@ -154,6 +154,24 @@ struct SwigluGrad {
   }
 };
 
+struct Softcapped {
+  double cap;
+  template <typename R>
+  __device__ void operator()(const Several<R, 1> &x, Several<R, 1> &y) const {
+    y[0] = static_cast<R>(cap) * tanh(x[0] / static_cast<R>(cap));
+  }
+};
+
+/// Takes the result of Softcapped and the gradient of it.
+struct SoftcappedGrad {
+  double cap;
+  template <typename R>
+  __device__ void operator()(const Several<R, 2> &x, Several<R, 1> &y) const {
+    const R share = x[0] / static_cast<R>(cap);
+    y[0] = x[1] * (R(1) - share * share);
+  }
+};
+
 /// Queues eachElement.
 template <typename R, int Inputs, int Outputs, typename Body>
 void each(cudaStream_t stream, const Several<Operand, Inputs> &from,

@@ -56,9 +56,9 @@ inline void swapRows(const Run &now, const Tensor &from, const Tensor &to,
     take<float>(now.stream(), from, to, outer * inner, source);
 }
 
-/// What is called on the run's stream from here to groupEnd() is one launch of
-/// NCCL's. None of it may write what another reads or writes: what they take is
-/// rearranged before it, and what they give behind it.
+/// Collectives on the run's stream from here to groupEnd() are one launch of
+/// NCCL's. None may write what another one reads or writes: operands are
+/// rearranged before the launch, and results after it.
 inline void groupStart(const Run &now) {
   now.lane().isTogether = true;
   MTPLAN_NCCL(ncclGroupStart());
@@ -73,8 +73,8 @@ inline void groupEnd(const Run &now) {
   lane.isTogether = false;
 }
 
-/// Where a collective's data are rearranged, beside those of others that are
-/// one launch with it. Where all of that is too much, they are two.
+/// Returns memory in which a collective's data are rearranged, beside the data
+/// of others in the same launch. The launch is split where that is too much.
 inline void *exchangeRoom(const Run &now, std::size_t bytes) {
   constexpr std::size_t kMost = std::size_t{64} << 20; // bytes
   Lane &lane = now.lane();

@@ -11,7 +11,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// What a step trains on.
+/// The training data, step by step.
 class Samples {
 public:
   virtual ~Samples() = default;
@@ -61,7 +61,7 @@ inline std::vector<double> pieceOf(const Fed &fed, Samples &samples) {
   return mine;
 }
 
-/// What a step is fed, of each that is.
+/// The values of each input of a step.
 using Inputs = std::vector<std::vector<double>>;
 
 inline Inputs inputsOf(const Rank &rank, Samples &samples) {
@@ -79,7 +79,7 @@ inline Inputs inputsOf(const Rank &rank, Samples &samples) {
   return all;
 }
 
-/// Where the next step finds them.
+/// Writes the inputs to the pinned memory that the next step copies from.
 inline void writeInputs(const Rank &rank, const Inputs &inputs,
                         double lossScale) {
   for (std::size_t f = 0; f < rank.fed.size(); ++f) {

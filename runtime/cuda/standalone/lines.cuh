@@ -1,7 +1,7 @@
 //===- lines.cuh - What stages that stand alone send ------------*- C++ -*-===//
 //
-// What is sent is first copied: a line has a stream of its own, and keeps
-// nobody waiting.
+// A message is copied before it is sent: a line sends on a stream of its own,
+// so that computation does not wait for it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -33,7 +33,7 @@ struct Process {
   bool isAlone = true; ///< nobody else was started
 };
 
-/// Of torchrun's, Open MPI's, MPICH's and Slurm's variables.
+/// Reads the variables that torchrun, Open MPI, MPICH and Slurm set.
 inline Process thisProcess() {
   const char *const launchers[][3] = {
       {"RANK", "WORLD_SIZE", "LOCAL_RANK"},
@@ -66,7 +66,7 @@ inline std::runtime_error systemError(const std::string &what) {
   return std::runtime_error(what + ": " + std::strerror(errno));
 }
 
-/// What a name stands for; without one, where this machine may listen.
+/// The addresses of a host, or those at which this machine may listen.
 class Addresses {
 public:
   explicit Addresses(const MeetingPlace &place, bool here = false) {

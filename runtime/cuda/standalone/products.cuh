@@ -8,7 +8,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// What a product's sums go through, in kernels after it.
+/// Applies bias, addend and epilogue to a product's sums, by kernels after it.
 /// \param sums      [m, n] of all batches, contiguous as c is; overwritten
 /// \param operands  of the product as a whole
 template <typename R>
@@ -40,8 +40,8 @@ void finish(const Run &now, const MatrixShape &shape, const Tensor &sums,
   }
 }
 
-/// What is left of it where the device has only the bare product, in the
-/// precision that the rest is done in; c is contiguous.
+/// Returns the bare product, without bias, addend and epilogue, in the
+/// precision that these are computed in; c is contiguous.
 inline MatrixShape bareOf(MatrixShape shape) {
   shape.biased = shape.adds = false;
   shape.epilogue = Epilogue::none;
@@ -51,15 +51,30 @@ inline MatrixShape bareOf(MatrixShape shape) {
   return shape;
 }
 
-/// Has algorithms chosen for what `multiply` and `multiplyAndSum` do of a
-/// shape. cuBLASLt is not asked while the step is captured: nobody promises an
-/// answer then, and CUDA 13.3's has been seen to fail.
+/// Whether the product is of matrices that lie apart, which are done one by one
+/// where the device has no such product.
+inline bool isSpread(const MatrixShape &shape) {
+  return shape.batches > 1 && shape.c.batch != shape.m * shape.n;
+}
+
+/// One matrix of such a product.
+inline MatrixShape singleOf(MatrixShape shape) {
+  shape.batches = 1;
+  shape.a.batch = shape.b.batch = shape.c.batch = shape.vectorStep = 0;
+  return shape;
+}
+
+/// Has cuBLASLt choose algorithms for all that `multiply` and `multiplyAndSum`
+/// may need of a shape. cuBLASLt is not asked while the step is captured: its
+/// documents promise no answer then, and that of CUDA 13.3 was seen to fail.
 inline void choose(Rank &rank, MatrixShape shape) {
   if (rank.products->find(shape))
     return;
   if (shape.sums != OperandSum::none) {
     shape.sums = OperandSum::none;
     choose(rank, shape);
+  } else if (isSpread(shape)) {
+    choose(rank, singleOf(shape));
   } else {
     rank.products->find(bareOf(shape));
   }
@@ -101,6 +116,19 @@ inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
                      const void *before = nullptr, const void *kept = nullptr) {
   const MatrixOperands operands{a, b, bias, c, before, kept};
   const MatrixProduct *product = now.rank.products->find(shape);
+  if (!product && isSpread(shape)) {
+    const auto moved = [](const void *data, std::int64_t elements,
+                          ElementType type) {
+      return data ? plus(data, elements, type) : nullptr;
+    };
+    for (std::int64_t i = 0; i < shape.batches; ++i)
+      multiply(now, singleOf(shape), plus(a, i * shape.a.batch, shape.inputs),
+               plus(b, i * shape.b.batch, shape.inputs),
+               moved(bias, i * shape.vectorStep, shape.result),
+               plus(c, i * shape.c.batch, shape.result),
+               moved(before, i * shape.c.batch, shape.result));
+    return;
+  }
   if (!product)
     return multiplyAndFinish(now, shape, operands);
   product->run(now.stream(), operands,

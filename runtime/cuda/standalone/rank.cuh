@@ -47,7 +47,13 @@ struct Buffer {
   std::int64_t slotStride = 0; ///< bytes
 };
 
-/// An operand, or a result.
+/// The elements from one buffer to another of the same arena.
+constexpr std::int64_t apart(const Buffer &from, const Buffer &to,
+                             ElementType type) {
+  return (to.offset - from.offset) / bytesOf(type);
+}
+
+/// An operand or a result of a kernel.
 struct Tensor {
   void *data;
   ElementType type;
@@ -55,7 +61,8 @@ struct Tensor {
   operator Result() const { return {data, type}; }
 };
 
-/// What goes to the same place of another stage, or comes from it.
+/// A line carries messages to the rank at the same place of another stage, or
+/// from it.
 struct Line {
   ncclComm_t communicator = nullptr; ///< of the two ranks
   int other = 0;                     ///< in it
@@ -65,7 +72,7 @@ struct Line {
   cudaEvent_t ready = nullptr;       ///< a copy is there
 };
 
-/// What one kernel does to many tensors, on the device.
+/// The tensors that one launch works on, listed on the device.
 struct Dealt {
   const void *items = nullptr;
   const Share *shares = nullptr;
@@ -105,15 +112,15 @@ struct Rank {
   std::map<std::string, void *> tables;
   std::map<std::string, Dealt> dealt;
 
-  /// Where the plan's runs begin and end.
+  /// Returns the stream on which the plan's runs begin and end.
   cudaStream_t stream() const { return streams.lanes.front().stream; }
 };
 
-/// Until every rank of this process has come.
+/// Waits until every rank of this process has come here.
 ///
-/// To ask for memory may wait until no GPU of the process works that others
-/// reach into, while their collectives wait for this rank's: so all ranks have
-/// what they need, and NCCL what it needs, before the first begins.
+/// CUDA may keep a call for memory waiting until other GPUs of the process are
+/// idle, while their collectives wait for this rank. So all ranks, and NCCL,
+/// have their memory before the first rank begins a step.
 inline void meet(const Rank &rank) {
   if (rank.threads)
     rank.threads->arrive_and_wait();
@@ -185,7 +192,7 @@ void *uploaded(const Run &now, const std::vector<T> &values) {
   return there;
 }
 
-/// What a kernel looks up, put onto the device when it is first asked for.
+/// Returns a lookup table on the device, made when it is first asked for.
 template <typename T, typename Make>
 const T *table(const Run &now, const std::string &name, const Make &make) {
   void *&there = now.rank.tables[name];
@@ -240,7 +247,7 @@ inline std::size_t bytesOf(const Tensor &tensor, std::int64_t elements) {
   return static_cast<std::size_t>(elements * bytesOf(tensor.type));
 }
 
-/// What `body` makes of each element of the operands.
+/// Applies `body` to each element of the operands.
 template <typename R, typename Body, typename... From>
 void ofEach(const Run &now, const Body &body, std::int64_t elements,
             const Tensor &to, const From &...from) {
@@ -256,7 +263,7 @@ void twoOfEach(const Run &now, const Body &body, std::int64_t elements,
           Several<Result, 2>{{to, alsoTo}}, elements, body);
 }
 
-/// Of another type. \return `to`
+/// Converts to another type. \return `to`
 inline Tensor converted(const Run &now, const Tensor &from, const Tensor &to,
                         std::int64_t elements) {
   // Through float f64 would not come as it went.

@@ -4,6 +4,7 @@
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_SAMPLES_CUH
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <stdexcept>
 
@@ -12,7 +13,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Drawn, as mtrun does for `--data synthetic`.
+/// Draws samples as mtrun does for `--data synthetic`: by their number in the
+/// run, whatever the size of a micro-batch.
 class DrawnSamples final : public Samples {
 public:
   /// \param theTargets  of a micro-batch, all ranks
@@ -25,20 +27,21 @@ public:
 
   double count() override {
     double number = 0.0;
-    for (int batch = 0; batch < microBatches; ++batch) {
-      const Stream stream = streamOf(batch, kTargetsLabel);
-      for (std::int64_t i = 0; i < targets; ++i)
-        number += targetValue(stream, i, limit) >= 0 ? 1.0 : 0.0;
-    }
+    const Stream stream = streamOf(kTargetsLabel);
+    const std::int64_t begin = before(0) * targets,
+                       end = before(microBatches) * targets;
+    for (std::int64_t i = begin; i < end; ++i)
+      number += targetValue(stream, i, limit) >= 0 ? 1.0 : 0.0;
     return std::max(number, 1.0);
   }
 
   std::vector<double> values(const std::string &label, int microBatch,
                              std::int64_t below,
                              std::int64_t elements) override {
-    const Stream stream = streamOf(microBatch, label);
+    const Stream stream = streamOf(label);
     std::vector<double> all;
-    for (std::int64_t i = 0; i < elements; ++i)
+    const std::int64_t begin = before(microBatch) * elements;
+    for (std::int64_t i = begin; i < begin + elements; ++i)
       all.push_back(below == 0 ? stream.normalAt(i)
                     : label == kTargetsLabel
                         ? targetValue(stream, i, below)
@@ -47,8 +50,12 @@ public:
   }
 
 private:
-  Stream streamOf(int microBatch, const std::string &label) const {
-    return Stream::ofData({seed, step, microBatch, 0}, label);
+  Stream streamOf(const std::string &label) const {
+    return Stream::ofData({seed, 0, 0, 0}, label);
+  }
+  /// Returns how many micro-batches the run draws before this one of the step.
+  std::int64_t before(int microBatch) const {
+    return (step - 1) * microBatches + microBatch;
   }
 
   const std::uint64_t seed;

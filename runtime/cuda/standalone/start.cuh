@@ -20,7 +20,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// What a rank is told.
+/// A rank as it starts: its device, its number and NCCL's id.
 struct Start {
   int device = 0, rank = 0;
   const ncclUniqueId &id;
@@ -64,12 +64,12 @@ inline void reserve(Rank &rank, Arena arena, std::size_t bytes) {
 inline void onEveryRank(int ranks,
                         const std::function<void(const Start &)> &run) {
   const Process process = thisProcess();
-  // What shares a connection to the device waits for each other, and what is
-  // sent may wait long for its receiver. Branches of a graph have such, too,
-  // as far as CUDA says anything of them.
+  // Streams that share a connection to the device wait for each other, and a
+  // send may wait long for its receiver: so there are as many connections as
+  // CUDA has.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
-  // Else a kernel is loaded where it is first queued, once the device is idle,
-  // which it may not be before another rank has gone on.
+  // Kernels are loaded now. A kernel that is loaded when it is first queued
+  // waits until the device is idle, and that may wait for another rank.
   if (ranks > 1)
     setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
   int devices = 0;

@@ -1,9 +1,9 @@
 //===- streams.cuh - Streams of a rank that stands alone --------*- C++ -*-===//
 //
-// As the plan has them: a run of a program begins and ends on the first, where
-// kernels are; the others fork from it and join it again, those of which all is
-// overlapped when the schedule ends. In between they go side by side, but for
-// what waits.
+// Streams are those of the plan. A run of a program begins and ends on the
+// first, which has the kernels; the others fork from it and join it again. A
+// stream that has only overlapped work joins when the schedule ends. In between
+// streams run side by side, but for the plan's waits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +46,7 @@ struct Staging {
     size = bytes;
     MTPLAN_CUDA(cudaMallocHost(reinterpret_cast<void **>(&data), size));
   }
-  /// That nobody else has.
+  /// Takes bytes that no other input has.
   std::byte *take(std::size_t bytes) {
     if (used + bytes > size)
       throw DeviceError("inputs of a step take more than the " +
@@ -61,8 +61,8 @@ struct Staging {
 struct Lane {
   cudaStream_t stream = nullptr;
   Scratch scratch, exchange, workspace;
-  /// Of collectives that are one launch (collectives.cuh): that they are, bytes
-  /// of `exchange` that they have taken, and what is to be done behind them.
+  /// Collectives of one launch (collectives.cuh): whether there is one, the
+  /// bytes of `exchange` that it uses, and the rearranging after it.
   bool isTogether = false;
   std::size_t exchanged = 0;
   std::vector<std::function<void()>> behind;
@@ -95,7 +95,7 @@ struct Streams {
       wait(0, done(other));
   }
 
-  /// Happens when all is done that the stream was given so far.
+  /// Returns an event that comes when the work the stream has so far is done.
   cudaEvent_t done(int stream) {
     if (recorded == events.size()) {
       events.push_back(nullptr);
@@ -106,8 +106,7 @@ struct Streams {
     MTPLAN_CUDA(cudaEventRecord(event, at(stream)));
     return event;
   }
-  /// What the stream is given from now on comes after the event, as it was
-  /// recorded last.
+  /// Makes work that the stream is given from now on wait for the event.
   void wait(int stream, cudaEvent_t event) const {
     MTPLAN_CUDA(cudaStreamWaitEvent(at(stream), event, 0));
   }

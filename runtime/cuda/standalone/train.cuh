@@ -19,7 +19,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// What the plan says of a whole step.
+/// Facts of the plan about a whole step.
 struct StepFacts {
   int microBatches = 1;
   std::int64_t tokens = 1; ///< of a step
@@ -38,7 +38,7 @@ struct StageProgram {
   void (*update)(Rank &);
 };
 
-/// As mtrun's, with its defaults.
+/// The options have the meaning and the defaults of mtrun's.
 struct Options {
   std::int64_t steps = 100, every = 1;
   std::string data = "synthetic";

@@ -7,7 +7,7 @@
 #include "runtime/cuda/cuda_backend.h"
 #include "tests/emulator/device.h"
 #include "tests/emulator/races.h"
-#include "tests/runtime/kernels/conformance.h"
+#include "tests/runtime/backend/conformance.h"
 
 namespace mtplan::runtime::testing {
 namespace {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/cuda/cuda_backend.h"
-#include "tests/runtime/kernels/kernel_case.h"
+#include "tests/runtime/backend/kernel_case.h"
 
 namespace mtplan::runtime::testing {
 namespace {

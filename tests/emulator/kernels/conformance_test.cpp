@@ -11,8 +11,8 @@
 #include "tests/emulator/cublaslt.h"
 #include "tests/emulator/device.h"
 #include "tests/emulator/races.h"
-#include "tests/runtime/kernels/conformance.h"
-#include "tests/runtime/kernels/followed_cases.h"
+#include "tests/runtime/backend/conformance.h"
+#include "tests/runtime/backend/followed_cases.h"
 
 namespace mtplan::runtime::testing {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "runtime/cuda/cuda_backend.h"
 #include "tests/emulator/cublaslt.h"
-#include "tests/runtime/kernels/conformance.h"
-#include "tests/runtime/kernels/even_cases.h"
+#include "tests/runtime/backend/conformance.h"
+#include "tests/runtime/backend/even_cases.h"
 
 namespace mtplan::runtime::testing {
 namespace {

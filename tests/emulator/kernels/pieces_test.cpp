@@ -4,7 +4,7 @@
 
 #include "runtime/cuda/cuda_backend.h"
 #include "tests/emulator/cublaslt.h"
-#include "tests/runtime/kernels/followed_cases.h"
+#include "tests/runtime/backend/followed_cases.h"
 
 namespace mtplan::runtime::testing {
 namespace {

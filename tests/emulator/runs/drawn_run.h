@@ -15,7 +15,7 @@
 #include "passes/verify/prove.h"
 #include "runtime/cuda/cuda_backend.h"
 #include "tests/executable/run_plan.h"
-#include "tests/passes/drawn_plan.h"
+#include "tests/passes/verify/drawn_plan.h"
 
 namespace mtplan::passes {
 

@@ -57,7 +57,7 @@ TEST_P(EmulatedOffload, ComputesWhatOneMemoryDoes) {
       auto planned = [&](bool offloads) {
         mlir::OwningOpRef<mlir::ModuleOp> copy(step.clone());
         return isAlone ? alone(*copy, run.drawn.microBatches, offloads)
-                       : compiled(*copy, run.drawn.how.schedule,
+                       : compiled(*copy, run.drawn.config.schedule,
                                   run.drawn.microBatches, offloads);
       };
       const Gathered expected =
@@ -75,7 +75,7 @@ TEST_P(EmulatedOffload, ComputesWhatOneMemoryDoes) {
 
 TEST(EmulatedHost, IsNeededForWhatIsOffloaded) {
   const DrawnRun run(Family{"tiny-gpt2"}, 13);
-  const Plan plan = compiled(*run.pair->partitioned, run.drawn.how.schedule,
+  const Plan plan = compiled(*run.pair->partitioned, run.drawn.config.schedule,
                              run.drawn.microBatches, true);
   try {
     runPlan(plan, run.options, runtime::makeCudaBackend, 1e-10);

@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "codegen/overlapped_reduces.h"
-#include "codegen/streams.h"
 #include "runtime/plan/plan_json.h"
+#include "tests/codegen/hand_streams.h"
 #include "tests/emulator/runs/drawn_run.h"
 #include "tests/emulator/streams.h"
 #include "tests/executable/run_process.h"
@@ -91,7 +91,7 @@ TEST(EmulatedOverlap, ChangesNoBit) {
   runtime::Plan plan = runtime::twoReplicas();
   const Gathered expected = ranAt(Pace::first, plan);
   codegen::overlapReduces(plan);
-  codegen::assignStreams(plan);
+  writeStreamsAndWaits(plan);
   ASSERT_TRUE(plan.stages[0].reduce.empty());
   expectAtAnyPace(plan, expected);
 }

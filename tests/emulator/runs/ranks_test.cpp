@@ -25,7 +25,7 @@ TEST_P(EmulatedRanks, ComputeWhatPlainKernelsDo) {
   const DrawnRun run(GetParam(), 12);
   SCOPED_TRACE(textOf(run.drawn));
   const Plan plan =
-      compiled(*run.pair->partitioned, run.drawn.how.schedule,
+      compiled(*run.pair->partitioned, run.drawn.config.schedule,
                run.drawn.microBatches, false, run.drawn.seed % 2 == 0);
   const Gathered expected =
       runPlan(plan, run.options, runtime::makeReferenceBackend, 1e-10, kSteps);

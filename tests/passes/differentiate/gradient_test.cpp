@@ -235,6 +235,11 @@ const Family kFanOut = {"one_value_read_often", kProduct + R"(
 const Family kDropout = {"dropout", kProduct + R"(
   %y = mtp.dropout "h.*.drop" (%p) {rate = 0.4 : f64, mask = "h.*.drop"} : $T)"};
 
+const Family kSoftcap = {
+    "softcap",
+    kProduct +
+        R"(%y = mtp.logit_softcap "h.*.cap" (%p) {cap = 1.5 : f64} : $T)"};
+
 const Family kSwiglu = {"swiglu", kProduct + R"(
   %wu = mtp.parameter "h.*.up.weight" : $W
   %u = mtp.einsum "h.*.up" "bsi,io->bso" (%x, %wu) : ($T, $W) -> $T
@@ -315,7 +320,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(activation("gelu"), activation("gelu_tanh"),
                       activation("silu"), activation("relu", 2),
                       activation("tanh"), activation("sigmoid"), kDropout,
-                      kSwiglu),
+                      kSwiglu, kSoftcap),
     nameOf);
 INSTANTIATE_TEST_SUITE_P(Norm, Gradient,
                          ::testing::Values(kSoftmax, kLayerNorm, kRmsNorm),

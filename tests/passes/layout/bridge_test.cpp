@@ -5,7 +5,8 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/passes/random_plan.h"
+#include "planner/graph/op_graph_check.h"
+#include "tests/passes/verify/random_plan.h"
 
 namespace mtplan::passes {
 namespace {
@@ -42,8 +43,8 @@ std::vector<std::string> followersOf(const Family &family, std::size_t s) {
   const planner::SegmentGraph segment = Step(family, 1, 1).graph.segments.at(s);
   EXPECT_THAT(planner::check(Step(family, 1, 1).graph), ElementsAre());
   for (const planner::Op &op : segment.ops)
-    if (op.follows >= 0) {
-      const auto operand = static_cast<std::size_t>(op.follows);
+    if (op.fusedOperand >= 0) {
+      const auto operand = static_cast<std::size_t>(op.fusedOperand);
       const int tensor = op.operands[operand].tensor;
       pairs.push_back(op.name + " follows " +
                       segment.tensors[static_cast<std::size_t>(tensor)].name);

@@ -1,4 +1,4 @@
-// RUN: mtplan-opt --mtp-place-memory --split-input-file %s | FileCheck %s
+// RUN: mtplan-opt --mtp-fuse-epilogues --mtp-place-memory --split-input-file %s | FileCheck %s
 
 // What is above two products that share their other operand lies in the order
 // of the products, the later one's made first, if there is room: a device may

@@ -1,6 +1,6 @@
-// RUN: mtplan-opt --mtp-place-memory %s | FileCheck %s
-// RUN: mtplan-opt --mtp-place-memory=gradient-bytes=4 %s | FileCheck %s --check-prefix=WIDE
-// RUN: mtplan-opt --mtp-place-memory="gradient-bytes=4 offload-optimizer" %s | FileCheck %s --check-prefix=HOST
+// RUN: mtplan-opt --mtp-fuse-epilogues --mtp-place-memory %s | FileCheck %s
+// RUN: mtplan-opt --mtp-fuse-epilogues --mtp-place-memory=gradient-bytes=4 %s | FileCheck %s --check-prefix=WIDE
+// RUN: mtplan-opt --mtp-fuse-epilogues --mtp-place-memory="gradient-bytes=4 offload-optimizer" %s | FileCheck %s --check-prefix=HOST
 
 // Two copies, two micro-batches in flight. What a copy is handed is saved, an
 // entry a copy and a slot a micro-batch; what it hands on is the next entry. The

@@ -6,7 +6,7 @@
 
 #include "ir/interpret/compare.h"
 #include "passes/verify/prove.h"
-#include "tests/passes/random_plan.h"
+#include "tests/passes/verify/random_plan.h"
 
 namespace mtplan::passes {
 namespace {

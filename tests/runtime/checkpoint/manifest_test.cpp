@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/checkpoint/digest.h"
 #include "runtime/checkpoint/manifest.h"
+#include "runtime/data/digest.h"
 
 namespace mtplan::runtime {
 namespace {

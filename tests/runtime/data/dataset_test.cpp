@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/data/dataset.h"
+#include "runtime/data/digest.h"
 #include "runtime/data/permutation.h"
 #include "tests/runtime/data/data_files.h"
 
@@ -144,6 +145,40 @@ TEST_F(CountingText, PartsShareNoToken) {
                         "length 4 needs 5"));
 }
 
+// One byte of the size at any place is another corpus; a name is not.
+TEST_F(CountingText, IdentityIsOfAllBytesAndOfNoName) {
+  const std::string bytes = readFile(options.path);
+  const std::string identity = openDataset(options)->identity();
+  EXPECT_EQ(identity, "text, 21 bytes, xxh128 " + textOf(digestOf(bytes)));
+  const std::string moved = folder / "moved.txt";
+  options.path = moved;
+  writeFile(moved, bytes);
+  EXPECT_EQ(openDataset(options)->identity(), identity);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::string changed = bytes;
+    changed[i] ^= 1;
+    writeFile(moved, changed);
+    EXPECT_NE(openDataset(options)->identity(), identity) << i;
+  }
+  writeFile(moved, bytes + '\0');
+  EXPECT_NE(openDataset(options)->identity(), identity);
+}
+
+// Pieces of a mebibyte, and a part of one, have the digest of the whole.
+TEST(Digest, OfAFileIsThatOfItsBytes) {
+  const TestFolder folder;
+  std::string bytes((3 << 20) + 77, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<char>(i * 2654435761U >> 13);
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, std::size_t{1} << 20, bytes.size()}) {
+    const std::string some = bytes.substr(0, size);
+    EXPECT_EQ(digestOf(MappedFile(writeFile(folder / "bytes", some))),
+              digestOf(some))
+        << size;
+  }
+}
+
 TEST_F(CountingText, OneSampleMustFit) {
   options.sequence = 20;
   EXPECT_EQ(openDataset(options)->samplesPerEpoch(), 1);
@@ -248,6 +283,25 @@ TEST_F(MegatronCorpus, IsSplitBySequences) {
   options.part = DataPart::test;
   EXPECT_THAT(messageOf<DataError>([&] { openDataset(options); }),
               HasSubstr("its test part has 0 tokens"));
+}
+
+// The index and the order count as the tokens do: another number of samples is
+// another order once an epoch does not hold them.
+TEST_F(MegatronCorpus, IdentityIsOfBothFilesAndOfTheOrder) {
+  options.samples = 2;
+  const std::string identity = openDataset(options)->identity();
+  EXPECT_THAT(identity,
+              HasSubstr("megatron, .bin 30 bytes, xxh128 " +
+                        textOf(digestOf(readFile(folder / "c.bin")))));
+  EXPECT_THAT(identity,
+              HasSubstr(textOf(digestOf(readFile(folder / "c.idx")))));
+  options.samples = 3;
+  EXPECT_EQ(openDataset(options)->identity(), identity);
+  options.samples = 7;
+  EXPECT_NE(openDataset(options)->identity(), identity);
+  options.samples = 2;
+  options.seed = 5;
+  EXPECT_NE(openDataset(options)->identity(), identity);
 }
 
 TEST_F(MegatronCorpus, TokensAboveTheModelsVocabularyAreRefused) {

@@ -20,6 +20,7 @@ class Counting final : public Dataset {
 public:
   explicit Counting(std::int64_t sequence) { settings.sequence = sequence; }
   const std::string &name() const override { return label; }
+  std::string identity() const override { return label; }
   std::int64_t samplesPerEpoch() const override { return 1000; }
   std::optional<std::int64_t> samples() const override { return std::nullopt; }
   void sample(std::int64_t index,

@@ -104,7 +104,7 @@ TEST(ShardIndex, Refused) {
   EXPECT_EQ(refusalOf("{}"), "i.json: has no weight_map");
   EXPECT_EQ(refusalOf("[]"), "i.json: needs an object, is an array");
   EXPECT_EQ(refusalOf("7"), "i.json: needs an object, is 7");
-  EXPECT_THAT(refusalOf(""), HasSubstr("i.json: byte 0: is no JSON"));
+  EXPECT_THAT(refusalOf(""), HasSubstr("i.json: byte 0: not JSON"));
   EXPECT_EQ(refusalOf(R"({"weight_map":[]})"),
             "i.json: /weight_map: needs an object, is an array");
   EXPECT_EQ(refusalOf(R"({"weight_map":"a"})"),

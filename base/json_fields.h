@@ -1,0 +1,96 @@
+//===- json_fields.h - Reads an object and reports all faults ---*- C++ -*-===//
+//
+// A reader for files that people write: it does not stop at the first fault.
+// Every method returns a usable value and notes what is wrong, each note one
+// sentence that starts with the JSON pointer of the value. A key that no method
+// asked for is a fault. A reader that stops is in json_node.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_BASE_JSON_FIELDS_H
+#define MTPLAN_BASE_JSON_FIELDS_H
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json_text.h"
+
+namespace mtplan::base {
+
+/// The faults of one file, in the order in which they were found.
+using JsonErrors = std::vector<std::string>;
+
+/// Joins faults to one text, one a line.
+std::string joinLines(const JsonErrors &errors);
+
+/// Numbers from `least` to `most`; `least` itself only if not `above`.
+struct NumberRange {
+  double least = 0.0;
+  double most = std::numeric_limits<double>::max();
+  bool above = false;
+};
+
+/// Returns `value` if it is a number in `range`; else notes the fault.
+std::optional<double> readNumber(const Json &value, const std::string &pointer,
+                                 const NumberRange &range, JsonErrors &errors);
+
+/// Returns `value` if it is a whole number from `least` to `most`; else notes
+/// the fault.
+std::optional<std::int64_t> readInteger(const Json &value,
+                                        const std::string &pointer,
+                                        std::int64_t least, std::int64_t most,
+                                        JsonErrors &errors);
+
+/// The members of one object. A method without a fallback notes a missing key
+/// and returns the least legal value.
+class JsonFields {
+public:
+  /// Notes a fault if `value` is no object; every member is then missing, and
+  /// no further fault is noted.
+  JsonFields(const Json &value, std::string where, JsonErrors &notes);
+
+  /// Returns the member, or null. Marks `key` as one that may be given.
+  const Json *find(const std::string &key);
+  /// Does the same and notes a missing member.
+  const Json *need(const std::string &key);
+
+  std::int64_t integer(const std::string &key, std::int64_t least,
+                       std::int64_t most,
+                       std::optional<std::int64_t> fallback = std::nullopt);
+  double number(const std::string &key, const NumberRange &range,
+                std::optional<double> fallback = std::nullopt);
+  bool boolean(const std::string &key, bool fallback);
+  std::string text(const std::string &key,
+                   const std::optional<std::string> &fallback = std::nullopt);
+  /// Returns the index of the member's text in `names`.
+  std::size_t oneOf(const std::string &key,
+                    const std::vector<std::string> &names,
+                    std::optional<std::size_t> fallback = std::nullopt);
+  /// Returns an array of whole numbers, empty if it is missing.
+  std::vector<std::int64_t> integers(const std::string &key, std::int64_t least,
+                                     std::int64_t most, bool required);
+
+  /// Returns an array's elements with their pointers, none if it is missing.
+  std::vector<std::pair<const Json *, std::string>>
+  elements(const std::string &key, bool required);
+
+  std::string pointerTo(const std::string &key) const;
+  void fail(const std::string &key, const std::string &what);
+
+  /// Notes every member whose key no method was asked for, with the nearest key
+  /// that one was. Call it last.
+  void rejectOthers();
+
+private:
+  const Json *object; ///< null if the value is no object
+  std::string pointer;
+  JsonErrors &errors;
+  std::vector<std::string> known;
+};
+
+} // namespace mtplan::base
+
+#endif // MTPLAN_BASE_JSON_FIELDS_H

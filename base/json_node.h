@@ -1,0 +1,94 @@
+//===- json_node.h - Reads a JSON value up to its first fault ---*- C++ -*-===//
+//
+// A reader that throws at the first fault. It knows the fault's JSON pointer
+// without making a text of it for every value that is right, so that files of
+// megabytes are read quickly. A reader that reports all faults of a file a
+// person writes is in json_fields.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_BASE_JSON_NODE_H
+#define MTPLAN_BASE_JSON_NODE_H
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json_text.h"
+
+namespace mtplan::base {
+
+/// One value and its place. A node refers to the value and to its parent's
+/// node, which both outlive it. All methods that read throw JsonError if the
+/// value is something else.
+class JsonNode {
+public:
+  explicit JsonNode(const Json &root) : json(&root) {}
+  JsonNode(const Json &value, const JsonNode &above, std::string_view name)
+      : json(&value), parent(&above), key(name) {}
+  JsonNode(const Json &value, const JsonNode &above, std::size_t place)
+      : json(&value), parent(&above), index(place) {}
+
+  const Json &value() const { return *json; }
+  std::string pointer() const;
+  [[noreturn]] void fail(const std::string &fault) const;
+  [[noreturn]] void mustBe(const std::string &kind) const;
+
+  std::int64_t integer(std::int64_t least, std::int64_t most) const;
+  /// An integer that an int holds too.
+  int count(std::int64_t least, std::int64_t most) const;
+  double number() const;
+  bool boolean() const;
+  std::string text() const;
+  /// Returns the index of the text among `words`.
+  std::size_t oneOf(std::span<const std::string_view> words) const;
+  /// Returns the number of elements of an array.
+  std::size_t size() const;
+  /// Returns an element; size() has been asked.
+  JsonNode at(std::size_t place) const;
+
+  /// Returns what `read` makes of every element.
+  template <typename Read> auto list(Read read) const {
+    std::vector<decltype(read(*this))> made;
+    const std::size_t elements = size();
+    made.reserve(elements);
+    for (std::size_t i = 0; i < elements; ++i)
+      made.push_back(read(at(i)));
+    return made;
+  }
+
+private:
+  const Json *json;
+  const JsonNode *parent = nullptr; ///< none of the root
+  std::string_view key;             ///< of an object's member
+  std::size_t index = 0;            ///< of an array's element, if no key
+};
+
+/// The members of an object, all of which have one of the given names.
+class JsonMembers {
+public:
+  /// \throws JsonError if the value is no object or has another member
+  JsonMembers(const JsonNode &object, std::span<const std::string_view> names);
+
+  bool has(std::string_view name) const;
+  std::optional<JsonNode> find(std::string_view name) const;
+  JsonNode need(std::string_view name) const;
+
+  /// Returns an index, which is 0 or more, or a count, which is 1 or more.
+  int index(std::string_view name) const;
+  int index(std::string_view name, int otherwise) const;
+  int count(std::string_view name, std::int64_t most) const;
+  int count(std::string_view name, std::int64_t most, int otherwise) const;
+  std::int64_t integer(std::string_view name, std::int64_t least,
+                       std::int64_t most) const;
+
+private:
+  const JsonNode &node;
+};
+
+} // namespace mtplan::base
+
+#endif // MTPLAN_BASE_JSON_NODE_H

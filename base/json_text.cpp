@@ -1,0 +1,123 @@
+//===- json_text.cpp - Text that claims to be JSON ------------------------===//
+
+#include "base/json_text.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "base/json_events.h"
+#include "base/json_pointer.h"
+
+namespace mtplan::base {
+
+namespace {
+
+// Keys given twice that are reported one by one.
+constexpr std::size_t kMostRepeats = 100;
+
+// Returns "line:column" of a byte, both counted from 1.
+std::string lineAndColumn(std::string_view text, std::size_t offset) {
+  const std::string_view before = text.substr(0, offset);
+  const auto line = 1 + std::ranges::count(before, '\n');
+  const std::size_t newline = before.rfind('\n');
+  const std::size_t column = newline == std::string_view::npos
+                                 ? before.size() + 1
+                                 : before.size() - newline;
+  return std::to_string(line) + ':' + std::to_string(column);
+}
+
+std::string pointerOf(const JsonPath &path) {
+  std::string pointer;
+  for (const JsonLevel &level : path)
+    pointer = level.isArray ? childPointer(pointer, level.elements)
+                            : childPointer(pointer, level.key);
+  return pointer;
+}
+
+class TreeBuilder final : public JsonEvents {
+public:
+  explicit TreeBuilder(std::size_t theMostMembers)
+      : mostMembers(theMostMembers) {}
+
+  Json root;
+  std::vector<std::string> repeated; ///< a line for each
+
+  void scalar(const JsonPath &path, const JsonScalar &value) override {
+    add(path, valueOf(value));
+  }
+  void open(const JsonPath &path, bool isArray) override {
+    stack.push_back(add(path, isArray ? Json::array() : Json::object()));
+  }
+  void close(const JsonPath &, bool) override { stack.pop_back(); }
+
+  void repeatedKey(const JsonPath &path) override {
+    if (repeated.size() < kMostRepeats)
+      repeated.push_back(pointerOf(path) + ": the key is given twice");
+  }
+
+private:
+  static Json valueOf(const JsonScalar &scalar) {
+    switch (scalar.kind) {
+    case JsonScalar::Kind::null:
+      return nullptr;
+    case JsonScalar::Kind::boolean:
+      return scalar.boolean;
+    case JsonScalar::Kind::whole:
+      return scalar.whole;
+    case JsonScalar::Kind::negative:
+      return scalar.negative;
+    case JsonScalar::Kind::real:
+      return scalar.real;
+    case JsonScalar::Kind::string:
+      return std::string(scalar.text);
+    }
+    return nullptr;
+  }
+
+  Json *add(const JsonPath &path, Json value) {
+    if (stack.empty()) {
+      root = std::move(value);
+      return &root;
+    }
+    Json &parent = *stack.back();
+    if (parent.is_array()) {
+      parent.push_back(std::move(value));
+      return &parent.back();
+    }
+    if (parent.size() == mostMembers)
+      throw JsonError(pointerOf(path), "an object has at most " +
+                                           std::to_string(mostMembers) +
+                                           " members");
+    // The key is new or the text is rejected in the end, so no search for it.
+    auto &members = parent.get_ref<Json::object_t &>();
+    members.emplace_back(path.back().key, std::move(value));
+    return &members.back().second;
+  }
+
+  const std::size_t mostMembers;
+  std::vector<Json *> stack; // containers that are open
+};
+
+} // namespace
+
+Json parseJson(std::string_view text, const JsonLimits &limits) {
+  if (text.size() > limits.bytes)
+    throw JsonError("1:1", std::to_string(text.size()) + " bytes, limit " +
+                               std::to_string(limits.bytes));
+  TreeBuilder builder(limits.members);
+  try {
+    readJsonEvents(text, limits.depth, builder);
+  } catch (const JsonTextFault &fault) {
+    throw JsonError(lineAndColumn(text, fault.offset), fault.what());
+  }
+  if (builder.repeated.empty())
+    return std::move(builder.root);
+  std::string lines;
+  for (const std::string &line : builder.repeated)
+    lines += (lines.empty() ? "" : "\n") + line;
+  throw JsonError(lines);
+}
+
+} // namespace mtplan::base

@@ -1,0 +1,87 @@
+//===- nearest_word.cpp - The known word that was meant -------------------===//
+
+#include "base/nearest_word.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+namespace mtplan::base {
+
+namespace {
+
+// Cost of reading `a` for `b`: 2 for another letter, 1 for another case.
+std::size_t letterDistance(char a, char b) {
+  if (a == b)
+    return 0;
+  const auto lower = [](char c) {
+    return std::tolower(static_cast<unsigned char>(c));
+  };
+  return lower(a) == lower(b) ? 1 : 2;
+}
+
+std::size_t editDistance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j)
+    row[j] = 2 * j;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] += 2;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t above = row[j + 1];
+      row[j + 1] = std::min(
+          {above + 2, row[j] + 2, diagonal + letterDistance(a[i], b[j])});
+      diagonal = above;
+    }
+  }
+  return row.back();
+}
+
+// Orders candidates by how far they are from `word`. The prefix counts first,
+// because who types the beginning of a long name means that name. Only the
+// beginning of a very long word is compared: the distance is quadratic, and
+// such a word is near nothing.
+auto distanceTo(std::string_view word) {
+  constexpr std::size_t kLongest = 64;
+  return [word = word.substr(0, kLongest)](std::string_view candidate) {
+    return std::pair(!candidate.starts_with(word),
+                     editDistance(word, candidate));
+  };
+}
+
+} // namespace
+
+std::string_view nearestTo(std::string_view word,
+                           std::span<const std::string_view> candidates) {
+  return *std::ranges::min_element(candidates, {}, distanceTo(word));
+}
+
+std::string_view nearestTo(std::string_view word,
+                           const std::vector<std::string> &candidates) {
+  return *std::ranges::min_element(candidates, {}, distanceTo(word));
+}
+
+std::vector<std::string> nearestFirst(std::string_view word,
+                                      std::vector<std::string> candidates) {
+  std::ranges::stable_sort(candidates, {}, distanceTo(word));
+  return candidates;
+}
+
+std::string listed(std::span<const std::string_view> words,
+                   std::string_view last) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0)
+      text += i + 1 == words.size() ? last : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+std::string listed(const std::vector<std::string> &words,
+                   std::string_view last) {
+  const std::vector<std::string_view> views(words.begin(), words.end());
+  return listed(std::span(views), last);
+}
+
+} // namespace mtplan::base

@@ -1,0 +1,121 @@
+//===- parameter_lines.cpp - Parameters one by one, as lines --------------===//
+
+#include "codegen/source/parameter_lines.h"
+
+#include <utility>
+#include <vector>
+
+#include "codegen/source/schedule_lines.h"
+#include "runtime/plan/index.h"
+
+namespace mtplan::codegen {
+
+using namespace runtime;
+
+namespace {
+
+/// Writes a block, or a loop over the copies of a parameter, around `body`.
+template <typename Body>
+void forCopies(const Plan &plan, int copies, Text &to, Body body) {
+  if (copies > 1)
+    to.open("for (int layer = 0; layer < " + layersText(plan, copies) +
+            "; ++layer) {");
+  else
+    to.open("{");
+  to.line(std::string("const Run now{rank, ") + (copies > 1 ? "layer" : "0") +
+          ", 0};");
+  body();
+  to.close();
+}
+
+/// Calls `write` for each parameter; those with as many copies share a loop.
+template <typename Write>
+void forParameters(const Plan &plan, const std::vector<const Parameter *> &all,
+                   Text &to, Write write) {
+  for (std::size_t p = 0; p < all.size();) {
+    const int copies = all[p]->copies;
+    forCopies(plan, copies, to, [&] {
+      for (; p < all.size() && all[p]->copies == copies; ++p)
+        write(*all[p]);
+    });
+  }
+}
+
+/// Lists a gradient, on the ranks that count it.
+void writeSquared(const Plan &plan, const Parameter &parameter,
+                  const StageNames &names, Text &to) {
+  std::string counts;
+  for (const int axis : parameter.alike)
+    if (plan.mesh[indexed(axis)].size > 1)
+      counts += (counts.empty() ? "" : " && ") +
+                ("now.at(" + names.axis(axis)) + ") == 0";
+  if (!counts.empty())
+    to.open("if (" + counts + ")");
+  to.call("all.push_back",
+          {"{" + names.tensor(parameter.gradient),
+           names.elements(parameter.gradient)},
+          "});");
+  if (!counts.empty())
+    to.leave();
+}
+
+} // namespace
+
+void writeInitialise(const Plan &plan, const Stage &stage,
+                     const StageNames &names, Text &to) {
+  to.comment("Sets the weights, and their masters, before the first step.");
+  to.open("inline void initialise(Rank &rank, const Initialisation &how) {");
+  std::vector<const Parameter *> all;
+  for (const Parameter &parameter : stage.parameters)
+    all.push_back(&parameter);
+  forParameters(plan, all, to, [&](const Parameter &parameter) {
+    const std::string copy =
+        (parameter.firstCopy > 0 ? std::to_string(parameter.firstCopy) + " + "
+                                 : std::string()) +
+        "now.layer";
+    auto fill = [&](const Tensor &tensor) {
+      to.call("initial", {"now", "how", quoted(parameter.label), copy,
+                          quoted(parameter.init), names.tensor(tensor),
+                          names.view(tensor)});
+    };
+    fill(parameter.value);
+    if (parameter.master)
+      fill(*parameter.master);
+  });
+  to.close();
+}
+
+void writeSquares(const Plan &plan, const Stage &stage, const StageNames &names,
+                  Text &to) {
+  std::vector<const Parameter *> narrow, wide;
+  for (const Parameter &parameter : stage.parameters)
+    if (!parameter.countedElsewhere)
+      (parameter.gradient.type == ElementType::f64 ? wide : narrow)
+          .push_back(&parameter);
+  std::vector<std::pair<const char *, const char *>> sums; // list, type
+  if (!narrow.empty())
+    sums.emplace_back("gradients", "float");
+  if (!wide.empty())
+    sums.emplace_back("wideGradients", "double");
+  for (const auto &[list, type] : sums) {
+    to.line();
+    to.comment("Lists the gradients that the norm counts on this rank: each "
+               "element on one rank, a tied weight on its first stage.");
+    to.open("inline void " + std::string(list) +
+            "(Rank &rank, std::vector<Squared> &all) {");
+    forParameters(plan, list == std::string("gradients") ? narrow : wide, to,
+                  [&](const Parameter &parameter) {
+                    writeSquared(plan, parameter, names, to);
+                  });
+    to.close();
+  }
+  to.line();
+  to.comment("Adds their squares to the rank's sum, for the gradient norm.");
+  to.open("inline void squares([[maybe_unused]] Rank &rank) {");
+  for (const auto &[list, type] : sums)
+    to.call("addSquares<" + std::string(type) + ">",
+            {"rank", quoted(list), list});
+  to.close();
+}
+
+} // namespace mtplan::codegen

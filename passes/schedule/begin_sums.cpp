@@ -1,0 +1,147 @@
+//===- begin_sums.cpp - Sums of gradients begin with a term ---------------===//
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "mlir/IR/Builders.h"
+
+#include "ir/decisions.h"
+#include "passes/passes.h"
+#include "passes/schedule/first_terms.h"
+#include "passes/schedule/stage_contents.h"
+
+using namespace mlir;
+
+namespace mtplan::passes {
+
+#define GEN_PASS_DEF_BEGINSUMSPASS
+#include "passes/passes.h.inc"
+
+namespace {
+
+/// Everything that adds to one sum of a stage.
+struct Sum {
+  int pieces = 1;
+  std::vector<SumAccess> accesses; ///< in the order in which a step runs
+  std::vector<ir::AccumulateOp> adders;
+};
+
+// A label with a `*` names another sum in every segment.
+using SumKey = std::pair<Operation *, std::string>;
+
+SumKey keyOf(ir::SegmentOp segment, ir::AccumulateOp op) {
+  const bool isOwn =
+      op.getLabel().contains('*') || op->hasAttr(ir::kOwnSumAttrName);
+  return {isOwn ? segment.getOperation() : nullptr, op.getLabel().str()};
+}
+
+// The first segment that uses a weight, and those that repeat, add to one sum;
+// the other segments get sums of their own.
+void divideSums(const StageContents &stage) {
+  std::set<std::string> trained;
+  for (ir::SegmentOp segment : stage.segments)
+    segment.walk(
+        [&](ir::ParameterOp op) { trained.insert(op.getLabel().str()); });
+  std::map<std::string, Operation *> firstUser;
+  for (ir::SegmentOp segment : stage.segments)
+    segment.walk([&](ir::AccumulateOp op) {
+      const std::string label = op.getLabel().str();
+      Operation *first = firstUser.try_emplace(label, segment).first->second;
+      if (trained.contains(label) && !op.getLabel().contains('*') &&
+          first != segment.getOperation() && !isOfCopies(segment))
+        op->setAttr(ir::kOwnSumAttrName, UnitAttr::get(op.getContext()));
+    });
+}
+
+class StageSums {
+public:
+  explicit StageSums(const StageContents &theStage) : stage(theStage) {
+    for (ir::SegmentOp segment : stage.segments)
+      segment.walk([&](ir::AccumulateOp op) {
+        Sum &sum = sums[keyOf(segment, op)];
+        if (op.getLabel().contains('*'))
+          sum.pieces = static_cast<int>(segment.getRepeat());
+        sum.adders.push_back(op);
+      });
+    for (const ir::StageTask &task : stage.tasks)
+      run(task);
+  }
+
+  LogicalResult write() {
+    for (auto &[key, sum] : sums) {
+      const auto terms = firstTermsOf(sum.pieces, sum.accesses);
+      if (!terms)
+        return sum.adders.front().emitOpError(
+            "adds to a sum that has no first term: nothing is added in a step, "
+            "or who adds first, or in which micro-batch, is not the same in "
+            "all layers");
+      for (const auto &[adder, term] : *terms) {
+        ir::AccumulateOp op = sum.adders[static_cast<std::size_t>(adder)];
+        SmallVector<int64_t> run{term.microBatch};
+        if (term.copy)
+          run.push_back(*term.copy);
+        op->setAttr(ir::kFirstTermAttrName,
+                    DenseI64ArrayAttr::get(op.getContext(), run));
+      }
+    }
+    return success();
+  }
+
+private:
+  void run(const ir::StageTask &task) {
+    auto visit = [&](ir::SegmentOp segment) {
+      if (static_cast<int64_t>(segment.getChunk().value_or(0)) != task.chunk)
+        return;
+      const auto copies = static_cast<int>(segment.getRepeat());
+      ir::BackwardOp backward = segment.getBackward();
+      const bool goesForward = task.phase == ir::Phase::forward;
+      if (!goesForward && !backward)
+        return;
+      Block &block = goesForward ? segment.getBlock() : backward.getBlock();
+      for (int i = 0; i < copies; ++i)
+        for (auto op : block.getOps<ir::AccumulateOp>())
+          add(segment, op, goesForward ? i : copies - 1 - i,
+              static_cast<int>(task.microBatch));
+    };
+    if (task.phase == ir::Phase::forward)
+      llvm::for_each(stage.segments, visit);
+    else
+      llvm::for_each(llvm::reverse(stage.segments), visit);
+  }
+
+  void add(ir::SegmentOp segment, ir::AccumulateOp op, int copy,
+           int microBatch) {
+    Sum &sum = sums.at(keyOf(segment, op));
+    const auto adder = static_cast<int>(
+        std::distance(sum.adders.begin(), llvm::find(sum.adders, op)));
+    sum.accesses.push_back({op.getLabel().contains('*') ? copy : 0, microBatch,
+                            static_cast<int>(segment.getFirst()) + copy,
+                            adder});
+  }
+
+  const StageContents &stage;
+  std::map<SumKey, Sum> sums;
+};
+
+struct BeginSums : impl::BeginSumsPassBase<BeginSums> {
+  using BeginSumsPassBase::BeginSumsPassBase;
+
+  void runOnOperation() override {
+    const std::vector<StageContents> stages = contentsOfStages(getOperation());
+    if (stages.empty()) {
+      getOperation().emitError("has no tasks: nothing says what runs first");
+      return signalPassFailure();
+    }
+    for (const StageContents &stage : stages) {
+      if (sumsPerUse)
+        divideSums(stage);
+      if (failed(StageSums(stage).write()))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace
+
+} // namespace mtplan::passes

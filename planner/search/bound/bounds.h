@@ -1,0 +1,97 @@
+//===- bounds.h - Lower bounds from work and sizes alone --------*- C++ -*-===//
+//
+// Admissible bounds of time and memory that need no solver: no plan of a
+// configuration takes less. Terms that many configurations share are computed
+// once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_BOUND_BOUNDS_H
+#define MTPLAN_PLANNER_SEARCH_BOUND_BOUNDS_H
+
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "planner/search/space/pipeline_parts.h"
+#include "planner/search/space/search_options.h"
+
+namespace mtplan::planner {
+
+/// Returns a lower bound of the step if a micro-batch takes `through` in all
+/// stages together, however they divide it. With one chunk a stage starts after
+/// those before it and they finish after it: stage i needs m T_i + T_0 + ... +
+/// T_(i-1), whose maximum is least where all are equal, at T / (1 - (1 -
+/// 1/m)^p).
+Seconds pipelineBound(Seconds through, const Parallelism &config);
+
+class Bounds {
+public:
+  /// All arguments must outlive the object.
+  Bounds(const ModelGraph &theModel, const Machine &theMachine,
+         const SearchOptions &theOptions);
+
+  /// Returns a lower bound of the memory of the first or the last stage,
+  /// whichever is more: parameters and their state split as far as the
+  /// configuration allows, saved activations of the micro-batches in flight,
+  /// inputs.
+  Bytes memory(const Parallelism &config) const;
+
+  /// Returns a lower bound of the host's memory.
+  Bytes hostMemory(const Parallelism &config) const;
+  /// Returns a lower bound of memory over all cuts into stages of one chunk
+  /// each.
+  Bytes memoryOfAnyCut(const Parallelism &config) const;
+
+  /// Returns a lower bound of forward and backward of one micro-batch through
+  /// the whole model: its work spread evenly over all ranks of a stage, at the
+  /// best rate.
+  Seconds compute(const Parallelism &config);
+
+private:
+  /// Sizes over all ranks together, of expert parameters and of the others.
+  struct ParameterSize {
+    double elements = 0.0, bytes = 0.0;
+    double expertElements = 0.0, expertBytes = 0.0;
+  };
+  static void add(const Parameter &parameter, ParameterSize &size);
+  double heldBytes(const ParameterSize &size, const Parallelism &config) const;
+  /// Sizes of one repeat of a segment, over all ranks together.
+  struct SegmentSize {
+    double perSample = 0.0, fixed = 0.0; ///< bytes saved for backward
+    /// The part of them that is carried in.
+    double carriedPerSample = 0.0, carriedFixed = 0.0;
+    double inputsPerSample = 0.0, inputsFixed = 0.0;
+    ParameterSize parameters; ///< of one repeat
+    /// Parameters shared with other repeats or segments.
+    std::vector<int> shared;
+  };
+  /// Bytes of one repeat of a segment on a rank of one stage.
+  struct RepeatBytes {
+    double held = 0.0;      ///< parameters and their state
+    double saved = 0.0;     ///< activations of all micro-batches in flight
+    double discarded = 0.0; ///< the part of `saved` that recomputation drops
+    double inputs = 0.0;
+  };
+  RepeatBytes bytesOfRepeat(const Parallelism &config, double inFlight,
+                            int segment) const;
+  void measure(const SegmentGraph &segment);
+  /// Returns the size of what repeats or segments of one stage share, each
+  /// once.
+  ParameterSize sharedBy(const Parallelism &config, int stage,
+                         const std::vector<PipelinePart> &parts) const;
+  double stageBytes(const Parallelism &config, int stage,
+                    const std::vector<PipelinePart> &parts) const;
+
+  const ModelGraph &model;
+  const Machine &machine;
+  const SearchOptions &options;
+  std::vector<SegmentSize> sizes;
+  /// Times without recomputation, and the extra time of full recomputation.
+  std::map<std::tuple<int, std::int64_t, Recompute>, std::array<Seconds, 2>>
+      computed;
+};
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_BOUND_BOUNDS_H

@@ -1,0 +1,426 @@
+//===- relaxation.cpp - Lower bounds from each segment on its own ---------===//
+
+#include "planner/search/bound/relaxation.h"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <set>
+
+#include "planner/index.h"
+#include "planner/search/on_threads.h"
+#include "planner/search/segment/segment_problem.h"
+#include "planner/search/space/pipeline_parts.h"
+#include "planner/simulate/step_bound.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// The least of several times, +infinity if there are none.
+struct Least {
+  Seconds value{kNever};
+  void add(Seconds other) { value = std::min(value, other); }
+  Seconds orZero() const { return value.value == kNever ? Seconds{} : value; }
+};
+
+bool isRead(const SegmentGraph &segment, const Tensor &tensor, Phase phase) {
+  auto index = static_cast<int>(&tensor - segment.tensors.data());
+  return std::ranges::any_of(segment.ops, [&](const Op &op) {
+    return op.phase == phase &&
+           std::ranges::any_of(op.operands, [&](const Use &use) {
+             return use.tensor == index;
+           });
+  });
+}
+
+// Returns whether a dimension may be split as samples, positions or experts
+// are.
+bool splitsWithData(const Parameter &parameter) {
+  return std::ranges::any_of(parameter.splits, [](Split split) {
+    return split == Split::batch || split == Split::sequence ||
+           split == Split::expert;
+  });
+}
+
+// Gathers what is stored split over the replicas; the tensor axis stays split.
+Layout gathered(Layout layout, const Mesh &mesh) {
+  for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
+    layout = withPlacement(layout, axis, kReplicated);
+  return layout;
+}
+
+// Returns the part of the update that a stage does after all compute: with one
+// chunk all of the host's work, with several only what does not overlap.
+Seconds afterCompute(const StageTimes &stage, const Overlaps &overlaps) {
+  Seconds onHost, sequential = stage.update;
+  for (const ChunkTimes &chunk : stage.chunks) {
+    onHost += chunk.down + chunk.hostUpdate + chunk.up;
+    sequential += overlaps.down ? Seconds{} : chunk.down;
+    sequential += overlaps.hostUpdate ? Seconds{} : chunk.hostUpdate;
+    sequential += overlaps.up ? Seconds{} : chunk.up;
+  }
+  return stage.chunks.size() == 1 ? std::max(onHost, sequential) : sequential;
+}
+
+// Returns the fill and drain times. A micro-batch passes the stages before in
+// forward first and in backward last, where zero-bubble leaves open how much of
+// backward that is; the stage may run its update during the drain.
+std::vector<Seconds> fillDrainTimes(const StepProblem &problem) {
+  std::vector<Seconds> fillDrain;
+  Seconds before, after;
+  for (const StageTimes &stage : problem.stages) {
+    fillDrain.push_back(before +
+                        std::max(after, afterCompute(stage, problem.overlap)));
+    const ChunkTimes &chunk = stage.chunks.front();
+    for (const SliceTimes &slice : chunk.slices) {
+      before += slice.count * slice.forward;
+      if (problem.shape.kind != ScheduleKind::zeroBubble)
+        after += slice.count * slice.backward;
+    }
+    before += chunk.sendForward;
+  }
+  return fillDrain;
+}
+
+Seconds computeOf(const StageTimes &stage, int microBatches) {
+  Seconds work;
+  for (const ChunkTimes &chunk : stage.chunks)
+    for (const SliceTimes &slice : chunk.slices)
+      work += microBatches * slice.count * (slice.forward + slice.backward);
+  return work;
+}
+
+} // namespace
+
+Relaxation::Relaxation(const ModelGraph &theModel, const Machine &theMachine,
+                       const SearchOptions &theOptions)
+    : model(theModel), machine(theMachine), options(theOptions) {}
+
+MicroBatchBound Relaxation::solve(const Parallelism &config,
+                                  Recompute recompute,
+                                  SolverCache &solvers) const {
+  // Replicas that share a set of experts work together; others do not.
+  Parallelism alone = config;
+  alone.dp = config.ep;
+  alone.pp = alone.virtualStages = 1;
+  alone.zeroStage = 0;
+  alone.offload = Offload::none;
+  alone.tiles = 1; // fewer tiles take no longer
+  alone.zeroRanks = 1;
+  alone.globalBatch = config.microBatch * config.ep;
+  alone.recompute = recompute;
+  alone.recomputeLayers = -1;
+  alone.layers.clear();
+  Setting setting = settingOf(options, machine, alone);
+  setting.overlapWeight = 0.0; // replica traffic has bounds of its own
+  ModelGraph graph = withBatch(model, config.microBatch * config.ep);
+  ChainProblem chain;
+  MicroBatchBound bound;
+  for (std::size_t s = 0; s < graph.segments.size(); ++s) {
+    chain.links.push_back(
+        phaseProblem(graph, static_cast<int>(s), setting).link);
+    for (int domain : chain.links.back().problem.domains)
+      bound.isLegal = bound.isLegal && domain > 0;
+  }
+  if (!bound.isLegal)
+    return bound;
+  ChainSolver &solver = solvers.solverOf(chain);
+  std::vector<LeastCost> least =
+      solver.least(chain, {{1.0, 0.0}, {0.0, 1.0}, {1.0, 1.0}});
+  for (std::size_t s = 0; s < graph.segments.size(); ++s) {
+    bound.forward.push_back({least[0].byLink[s]});
+    bound.backward.push_back({least[1].byLink[s]});
+  }
+  bound.all = {least[2].total};
+  bound.isLegal = least[2].total < kNever;
+  return bound;
+}
+
+std::vector<Recompute> Relaxation::kindsOf(const Parallelism &config) {
+  double share = recomputeShareOf(config);
+  if (config.recompute == Recompute::none || share == 1.0)
+    return {config.recompute};
+  return {Recompute::none, config.recompute};
+}
+
+void Relaxation::prepare(const std::vector<Parallelism> &candidates) {
+  struct Missing {
+    const Parallelism *config;
+    Recompute recompute;
+    MicroBatchBound *place;
+  };
+  std::vector<Missing> missing;
+  for (const Parallelism &config : candidates)
+    for (Recompute kind : kindsOf(config))
+      if (auto [entry, isNew] = microBatches.try_emplace(keyOf(config, kind));
+          isNew)
+        missing.push_back({&config, kind, &entry->second});
+  onThreads(
+      solversOf.size(), missing.size(), [&](std::size_t i, std::size_t thread) {
+        *missing[i].place =
+            solve(*missing[i].config, missing[i].recompute, solversOf[thread]);
+      });
+}
+
+// Returns each time on its own, the least over all states of each parameter.
+PhaseTimes Relaxation::replicaTimes(const SegmentGraph &segment,
+                                    const Setting &setting,
+                                    std::vector<bool> &paid) const {
+  PhaseTimes times;
+  StateBytes perElement = stateBytesOf(setting);
+  const Mesh &mesh = setting.mesh;
+  std::vector<bool> seen(model.parameters.size(), false);
+  for (const Tensor &tensor : segment.tensors) {
+    if (tensor.kind != TensorKind::parameter || seen[at(tensor.parameter)])
+      continue;
+    seen[at(tensor.parameter)] = true;
+    const Parameter &parameter = model.parameters[at(tensor.parameter)];
+    Least gather, reduce, gatherStep, reduceStep, update, accumulation;
+    Least down, hostUpdate, up;
+    bool splitsOverTensor = false;
+    for (const ParameterState &state :
+         parameterStates(model, tensor.parameter, setting)) {
+      Layout accumulator = accumulatorLayout(state, mesh);
+      Layout gatheredLayout = gathered(state.stored, mesh);
+      splitsOverTensor |= placementOf(gatheredLayout, tensorAxisOf(mesh)) >= 0;
+      Layout made = gatheredLayout; // of the gradient of every micro-batch
+      for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
+        if (mesh.axes[at(axis)].size > 1)
+          made = withPlacement(made, axis, kPartial);
+      if (state.reduceOncePerStep)
+        made = withPlacement(made, tensorAxisOf(mesh), kPartial);
+      auto between = [&](const Layout &from, const Layout &to, double bytes,
+                         double ofSegment = 1.0) {
+        return stateReshardTime(from, to, parameter.shape, bytes, setting,
+                                ofSegment);
+      };
+      gather.add(between(state.stored, gatheredLayout, parameter.elementBytes));
+      reduce.add(between(made, accumulator, parameter.elementBytes));
+      reduceStep.add(between(accumulator, state.owned(), perElement.gradient,
+                             parameter.ofSegment));
+      gatherStep.add(between(state.owned(), state.stored,
+                             parameter.elementBytes, parameter.ofSegment));
+      update.add(updateTime(parameter, state, setting));
+      HostTimes host = hostTimes(parameter, state, setting);
+      down.add(host.down);
+      hostUpdate.add(host.update);
+      up.add(host.up);
+      accumulation.add(accumulationTime(parameter, state, setting) /
+                       static_cast<double>(setting.microBatches));
+    }
+    // A reader may use the weight split over positions, or slice it over the
+    // tensor axis first, so the amount that moves depends on the plan.
+    double moved = splitsWithData(parameter) ? 0.0
+                   : splitsOverTensor        ? 1.0
+                                             : 1.0 / mesh.axes.back().size;
+    if (isRead(segment, tensor, Phase::forward))
+      times.gatherForward += moved * gather.orZero();
+    if (isRead(segment, tensor, Phase::backward))
+      times.gatherBackward += moved * gather.orZero();
+    for (const Accumulation &sum : segment.accumulations)
+      if (sum.parameter == tensor.parameter) {
+        times.reduce += moved * reduce.orZero();
+        times.backward.compute += accumulation.orZero();
+      }
+    if (parameter.shared && paid[at(tensor.parameter)])
+      continue;
+    paid[at(tensor.parameter)] = true;
+    // Repeats pay together for what they share.
+    const double share = parameter.shared ? 1.0 / segment.repeat : 1.0;
+    times.reduceStep += reduceStep.orZero() * share;
+    times.gatherStep += gatherStep.orZero() * share;
+    times.update += update.orZero() * share;
+    times.host.down += down.orZero() * share;
+    times.host.update += hostUpdate.orZero() * share;
+    times.host.up += up.orZero() * share;
+  }
+  return times;
+}
+
+// Returns the times by segment, as if one stage held all.
+const std::vector<PhaseTimes> &
+Relaxation::replicaBounds(const Parallelism &config, const Setting &setting) {
+  auto [entry, isNew] = replicas.try_emplace(
+      {config.tp, config.cp, config.ep, config.dp, config.zeroStage,
+       config.zeroRanks, config.microBatches(),
+       static_cast<std::int64_t>(config.offload)});
+  if (isNew) {
+    std::vector<bool> paid(model.parameters.size(), false);
+    for (const SegmentGraph &segment : model.segments)
+      entry->second.push_back(replicaTimes(segment, setting, paid));
+  }
+  return entry->second;
+}
+
+Bytes Relaxation::carriedBytes(const std::vector<int> &tensors,
+                               const SegmentGraph &segment,
+                               const Parallelism &config) const {
+  double bytes = 0.0;
+  for (int t : tensors) {
+    const Tensor &tensor = segment.tensors[at(t)];
+    double one = tensor.elementBytes;
+    for (std::size_t d = 0; d < tensor.shape.size(); ++d)
+      one *= static_cast<int>(d) == tensor.batchDim
+                 ? static_cast<double>(config.microBatch)
+                 : static_cast<double>(tensor.shape[d]);
+    bytes += one / config.tp / config.cp;
+  }
+  return {bytes};
+}
+
+// Returns the bytes of parameters that several stages hold.
+Bytes Relaxation::tied(const Setting &setting,
+                       const std::vector<PipelinePart> &parts,
+                       int stages) const {
+  Bytes bytes;
+  for (std::size_t p = 0; p < model.parameters.size(); ++p) {
+    if (!model.parameters[p].shared)
+      continue;
+    std::set<std::size_t> holders;
+    for (std::size_t part = 0; part < parts.size(); ++part)
+      for (const RepeatRange &range : parts[part])
+        if (std::ranges::any_of(model.segments[at(range.segment)].tensors,
+                                [&](const Tensor &one) {
+                                  return one.parameter == static_cast<int>(p);
+                                }))
+          holders.insert(part % at(stages));
+    if (holders.size() < 2)
+      continue;
+    double least = kNever;
+    for (const ParameterState &state :
+         parameterStates(model, static_cast<int>(p), setting))
+      least = std::min(
+          least, localBytes(model.parameters[p].shape, state.stored,
+                            stateBytesOf(setting).gradient, setting.mesh));
+    if (least < kNever)
+      bytes += Bytes{least};
+  }
+  return bytes;
+}
+
+MicroBatchBound Relaxation::boundOf(const Parallelism &config,
+                                    double share) const {
+  std::vector<Recompute> kinds = kindsOf(config);
+  MicroBatchBound bound = microBatches.at(keyOf(config, kinds.front()));
+  if (kinds.size() == 1 || !bound.isLegal)
+    return bound;
+  const MicroBatchBound &recomputed =
+      microBatches.at(keyOf(config, kinds.back()));
+  auto mix = [&](Seconds &once, Seconds more) {
+    once = (1.0 - share) * once + share * more;
+  };
+  for (std::size_t s = 0; s < bound.forward.size(); ++s) {
+    mix(bound.forward[s], recomputed.forward[s]);
+    mix(bound.backward[s], recomputed.backward[s]);
+  }
+  mix(bound.all, recomputed.all);
+  return bound;
+}
+
+Seconds Relaxation::microBatchOf(const Parallelism &config) const {
+  MicroBatchBound bound = boundOf(config, leastRecomputeShareOf(config));
+  return bound.isLegal ? bound.all : Seconds{kNever};
+}
+
+Relaxation::LayerTimes Relaxation::layerTimes(const Parallelism &config) const {
+  const MicroBatchBound &bound =
+      microBatches.at(keyOf(config, kindsOf(config)[0]));
+  LayerTimes times;
+  int layers = layersOf(model);
+  for (const PipelinePart &layer :
+       pipelineParts(model, std::vector(at(layers), 1))) {
+    Seconds forward, both;
+    for (const RepeatRange &range : layer) {
+      forward += bound.forward[at(range.segment)] * range.count;
+      both += (bound.forward[at(range.segment)] +
+               bound.backward[at(range.segment)]) *
+              range.count;
+    }
+    times.forward.push_back(forward);
+    times.both.push_back(both);
+  }
+  return times;
+}
+
+Relaxation::StepBound Relaxation::stepOf(const Parallelism &config) {
+  Setting setting = settingOf(options, machine, config);
+  const std::vector<PhaseTimes> &replica = replicaBounds(config, setting);
+  std::deque<std::vector<PhaseTimes>> made;
+  std::vector<const std::vector<PhaseTimes> *> timesOf; // by stage; by segment
+  double before = -1.0;
+  for (int stage = 0; stage < config.pp; ++stage) {
+    double share = recomputeShareOf(config, stage);
+    if (share != before) {
+      MicroBatchBound micro = boundOf(config, share);
+      std::vector<PhaseTimes> &times = made.emplace_back(replica);
+      for (std::size_t s = 0; s < times.size(); ++s) {
+        times[s].forward.compute += micro.forward[s];
+        times[s].backward.compute += micro.backward[s];
+      }
+    }
+    before = share;
+    timesOf.push_back(&made.back());
+  }
+  std::vector<PipelinePart> allHeld = pipelineParts(model, config.layers);
+  std::vector<StepPart> parts;
+  for (const PipelinePart &held : allHeld) {
+    StepPart part;
+    const std::vector<PhaseTimes> &times =
+        *timesOf[parts.size() % at(config.pp)];
+    for (const RepeatRange &range : held)
+      part.runs.push_back({times[at(range.segment)], range.count});
+    const SegmentGraph &last = model.segments[at(held.back().segment)];
+    const SegmentGraph &first = model.segments[at(held.front().segment)];
+    part.sentForward = carriedBytes(last.carriedOut, last, config);
+    part.sentBackward = carriedBytes(first.gradientOut, first, config);
+    parts.push_back(std::move(part));
+  }
+  StepProblem problem = stepProblemOf(parts, tied(setting, allHeld, config.pp),
+                                      setting, config, options.overlaps);
+  StepBound bound;
+  bound.fillDrain = fillDrainTimes(problem);
+  if (config.pp == 1)
+    bound.quick = sequentialWork(replica, microBatchOf(config), config);
+  // Only the sum of a zero-bubble backward is known: how much it postpones
+  // depends on the plan.
+  if (config.schedule == ScheduleKind::zeroBubble && config.pp > 1) {
+    for (std::size_t stage = 0; stage < problem.stages.size(); ++stage)
+      bound.quick =
+          std::max(bound.quick, bound.fillDrain[stage] +
+                                    computeOf(problem.stages[stage],
+                                              problem.shape.microBatches));
+  } else {
+    bound.quick = std::max(bound.quick, stepLowerBound(problem));
+    bound.problem = std::move(problem);
+  }
+  return bound;
+}
+
+// One stage does all its work in sequence, and it is the work of one plan.
+Seconds Relaxation::sequentialWork(const std::vector<PhaseTimes> &replica,
+                                   Seconds microBatch,
+                                   const Parallelism &config) const {
+  auto microBatchCount = static_cast<double>(config.microBatches());
+  Seconds work = microBatch * microBatchCount;
+  for (std::size_t s = 0; s < replica.size(); ++s) {
+    const PhaseTimes &times = replica[s];
+    Seconds one = times.update + times.backward.compute * microBatchCount;
+    if (!options.overlaps.down)
+      one += times.host.down;
+    if (!options.overlaps.hostUpdate)
+      one += times.host.update;
+    if (!options.overlaps.up)
+      one += times.host.up;
+    if (!options.overlaps.reduce && config.zeroStage < 2)
+      one += times.reduceStep;
+    if (!options.overlaps.gather && config.zeroStage < 3)
+      one += times.gatherStep;
+    work += one * model.segments[s].repeat;
+  }
+  return work;
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,363 @@
+//===- memory_use.cpp - What one rank holds at the peak -------------------===//
+//
+// Static classes and saved activations add up. The workspace is the peak of the
+// values alive at once beside the saved ones, operator by operator, in the
+// segment where that peak is highest.
+//
+//===----------------------------------------------------------------------===//
+
+#include "planner/search/price/memory_use.h"
+
+#include <algorithm>
+
+#include "planner/cost/compute_cost.h"
+#include "planner/index.h"
+#include "planner/search/space/recompute.h"
+#include "planner/search/space/tiling.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+/// The bytes alive at each operator of a segment.
+class Liveness {
+public:
+  explicit Liveness(std::size_t ops) : change(ops + 2, 0.0) {}
+  void add(std::size_t from, std::size_t to, double bytes) {
+    change[from] += bytes;
+    change[to + 1] -= bytes;
+  }
+  double peak() const {
+    double alive = 0.0, most = 0.0;
+    for (double delta : change) {
+      alive += delta;
+      most = std::max(most, alive);
+    }
+    return most;
+  }
+
+private:
+  std::vector<double> change;
+};
+
+/// The transient values of one segment under one plan.
+class Workspace {
+public:
+  Workspace(const ModelGraph &model, const SegmentPlan &p,
+            const Setting &setting)
+      : segment(model.segments[at(p.segment)]), plan(p), mesh(setting.mesh),
+        overlap(setting.software->overlap),
+        tiles(tilesOfTensors(model, segment, setting)),
+        liveness(segment.ops.size()) {}
+
+  double peak() {
+    // One message gathers or sums a whole tensor over the tensor axis, however
+    // many tiles use it.
+    for (const PlannedConversion &conversion : plan.conversions)
+      for (const ReshardStep &step :
+           reshardSteps(conversion.from, conversion.to))
+        if (isCollective(step.kind) && isTensorAxis(step.axis))
+          tiles[at(conversion.tensor)] = 1;
+    for (std::size_t t = 0; t < segment.tensors.size(); ++t)
+      if (segment.tensors[t].kind == TensorKind::activation && plan.made[t])
+        addVersion(t, *plan.made[t], segment.tensors[t].phase);
+    for (const PlannedConversion &conversion : plan.conversions)
+      addVersion(at(conversion.tensor), conversion.to, conversion.phase);
+    for (Phase phase : {Phase::forward, Phase::backward})
+      addOnTheWay(phase);
+    return liveness.peak();
+  }
+
+  // Inputs live for the whole micro-batch, one shard per layout in which they
+  // are read. `known` holds, by tensor, the layouts in which other repeats read
+  // it, which exist already.
+  double inputs(std::vector<std::vector<Layout>> &known) const {
+    known.resize(segment.tensors.size());
+    double bytes = 0.0;
+    for (std::size_t t = 0; t < segment.tensors.size(); ++t) {
+      if (segment.tensors[t].kind != TensorKind::input)
+        continue;
+      std::vector<Layout> &layouts = known[t];
+      for (std::size_t o = 0; o < segment.ops.size(); ++o)
+        for (std::size_t i = 0; i < segment.ops[o].operands.size(); ++i) {
+          if (at(segment.ops[o].operands[i].tensor) != t)
+            continue;
+          Layout layout =
+              wanted(segment, plan, static_cast<int>(o), static_cast<int>(i));
+          if (std::ranges::find(layouts, layout) != layouts.end())
+            continue;
+          layouts.push_back(layout);
+          bytes += localBytes(segment.tensors[t].shape, layout,
+                              segment.tensors[t].elementBytes, mesh);
+        }
+    }
+    return bytes;
+  }
+
+private:
+  /// A range of operators, both ends included; empty if first > last.
+  struct Span {
+    std::size_t first, last;
+    bool empty() const { return first > last; }
+  };
+
+  Span spanOf(Phase phase) const {
+    Span span{segment.ops.size(), 0};
+    for (std::size_t o = 0; o < segment.ops.size(); ++o)
+      if (segment.ops[o].phase == phase)
+        span = {std::min(span.first, o), o};
+    return span;
+  }
+
+  // Returns the live range: from the producer to the last operator of the phase
+  // that touches the value. A value from a neighbour is alive from the start of
+  // the phase; one for a neighbour, until its end.
+  Span lifeOf(std::size_t t, const Layout &layout, Phase phase) const {
+    Span all = spanOf(phase), life{segment.ops.size(), 0};
+    if (all.empty())
+      return life;
+    for (std::size_t o = all.first; o <= all.last; ++o)
+      if (segment.ops[o].phase == phase && touches(segment.ops[o], t))
+        life = {std::min(life.first, o), o};
+    bool forward = phase == Phase::forward;
+    if (forward ? crosses(segment.carriedIn, plan.carriedIn, t, layout)
+                : crosses(segment.gradientIn, plan.gradientIn, t, layout))
+      life.first = all.first;
+    if (forward ? crosses(segment.carriedOut, plan.carriedOut, t, layout)
+                : crosses(segment.gradientOut, plan.gradientOut, t, layout))
+      life.last = all.last;
+    return life;
+  }
+
+  double tileBytes(std::size_t t, const Layout &layout) const {
+    const Tensor &tensor = segment.tensors[t];
+    return localBytes(tensor.shape, layout, tensor.elementBytes, mesh) *
+           largestTileOf(tensor.shape, layout, mesh, tiles[t]);
+  }
+
+  void addVersion(std::size_t t, const Layout &layout, Phase phase) {
+    if (plan.saved[t] && *plan.saved[t] == layout)
+      return;
+    if (Span life = lifeOf(t, layout, phase); !life.empty())
+      liveness.add(life.first, life.last, tileBytes(t, layout));
+  }
+
+  /// A gathered weight, or a gradient to reduce.
+  struct Exchanged {
+    Span life;
+    double bytes; ///< of one message
+    bool inTiles;
+  };
+
+  // Returns the weights or gradients that replicas exchange, by time.
+  std::vector<Exchanged> exchangedIn(Phase phase, bool weights) const {
+    std::vector<Exchanged> all;
+    for (const PlannedConversion &conversion : plan.conversions) {
+      std::size_t t = at(conversion.tensor);
+      bool ofState =
+          weights ? segment.tensors[t].kind == TensorKind::parameter
+                  : std::ranges::find(segment.accumulations, conversion.tensor,
+                                      &Accumulation::tensor) !=
+                        segment.accumulations.end();
+      bool sent = std::ranges::any_of(
+          reshardSteps(conversion.from, conversion.to),
+          [&](const ReshardStep &step) {
+            return isCollective(step.kind) && !isTensorAxis(step.axis);
+          });
+      const Layout &held = weights ? conversion.to : conversion.from;
+      Span life = lifeOf(t, held, phase);
+      if (conversion.phase == phase && ofState && sent && !life.empty())
+        all.push_back({life, tileBytes(t, held), tiles[t] > 1});
+    }
+    std::ranges::stable_sort(all, {}, [&](const Exchanged &one) {
+      return weights ? one.life.first : one.life.last;
+    });
+    return all;
+  }
+
+  // Adds the buffers of overlapped messages. A weight, or its next tile,
+  // arrives while the one before is in use, and a gradient leaves while the
+  // next one is computed; the first and the last of a repeat overlap with a
+  // neighbouring repeat.
+  void addOnTheWay(Phase phase) {
+    Span all = spanOf(phase);
+    auto add = [&](std::size_t from, std::size_t end, double bytes) {
+      if (from < end)
+        liveness.add(from, end - 1, bytes);
+    };
+    std::vector<Exchanged> weights, gradients;
+    if (overlap.gather)
+      weights = exchangedIn(phase, true);
+    if (overlap.reduce)
+      gradients = exchangedIn(phase, false);
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      add(i > 0 ? weights[i - 1].life.first : all.first, weights[i].life.first,
+          weights[i].bytes);
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      add(gradients[i].life.last + 1,
+          (i + 1 < gradients.size() ? gradients[i + 1].life.last : all.last) +
+              1,
+          gradients[i].bytes);
+    if (plan.count > 1 && !weights.empty())
+      add(weights.back().life.first, all.last + 1, weights.front().bytes);
+    if (plan.count > 1 && !gradients.empty())
+      add(all.first, gradients.front().life.last + 1, gradients.back().bytes);
+    for (const std::vector<Exchanged> *list : {&weights, &gradients})
+      for (const Exchanged &one : *list)
+        if (one.inTiles)
+          liveness.add(one.life.first, one.life.last, one.bytes);
+  }
+
+  bool isTensorAxis(int axis) const {
+    return roleOf(mesh.axes[at(axis)]) == AxisRole::tensor;
+  }
+
+  static bool touches(const Op &op, std::size_t t) {
+    auto is = [&](const Use &use) { return at(use.tensor) == t; };
+    return std::ranges::any_of(op.operands, is) ||
+           std::ranges::any_of(op.results, is);
+  }
+
+  static bool crosses(const std::vector<int> &tensors,
+                      const std::vector<Layout> &layouts, std::size_t t,
+                      const Layout &layout) {
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      if (at(tensors[i]) == t && layouts[i] == layout)
+        return true;
+    return false;
+  }
+
+  const SegmentGraph &segment;
+  const SegmentPlan &plan;
+  const Mesh &mesh;
+  const OverlapRules &overlap;
+  std::vector<int> tiles; ///< by tensor
+  Liveness liveness;
+};
+
+// Returns whether `plan` saves the same value as the run before it, which
+// passed it on.
+bool keepSame(const SegmentPlan *before, const SegmentPlan &plan,
+              std::size_t tensor) {
+  return before && before->segment == plan.segment &&
+         before->saved[tensor] == plan.saved[tensor] &&
+         before->made[tensor] == plan.made[tensor];
+}
+
+int repeatsOf(const std::vector<SegmentPlan> &plans, int segment) {
+  int repeats = 0;
+  for (const SegmentPlan &plan : plans)
+    repeats += plan.segment == segment ? plan.count : 0;
+  return repeats;
+}
+
+} // namespace
+
+Bytes MemoryUse::total() const {
+  return parameters + gradients + optimizer + activations + workspace + spare +
+         reserved;
+}
+
+void MemoryUse::keepRoom(Bytes room) {
+  spare = std::max(Bytes{}, room - workspace);
+}
+
+static constexpr double kRounding = 1 + 1e-12;
+
+bool MemoryUse::hostIsFull() const {
+  return host.value > hostLimit.value * kRounding;
+}
+
+bool MemoryUse::fits() const {
+  return total().value <= limit.value * kRounding && !hostIsFull();
+}
+
+MemoryUse memoryOf(const ModelGraph &model,
+                   const std::vector<SegmentPlan> &plans,
+                   const Setting &setting) {
+  MemoryUse use;
+  use.reserved = setting.machine->device.reserved;
+  use.limit = setting.machine->device.memory;
+  use.hostLimit = hostShareOf(*setting.machine, setting.devices);
+  StateBytes perElement = stateBytesOf(setting);
+  Bytes inputs;
+  std::vector<std::vector<std::vector<Layout>>> inputLayouts(
+      model.segments.size()); // by segment and tensor
+  std::vector<bool> paid(model.parameters.size(), false);
+  const SegmentPlan *before = nullptr;
+  for (const SegmentPlan &plan : plans) {
+    const SegmentGraph &segment = model.segments[at(plan.segment)];
+    double repeats = plan.count;
+    for (std::size_t p = 0; p < plan.parameters.size(); ++p) {
+      const Parameter &parameter = model.parameters[p];
+      if (!plan.parameters[p])
+        continue;
+      const ParameterState &state = *plan.parameters[p];
+      if (parameter.shared && paid[p]) {
+        if (setting.sumsPerUse && segment.repeat == 1)
+          use.gradients += Bytes{sumBytes(parameter, state, setting)};
+        continue;
+      }
+      paid[p] = true;
+      double held = parameter.shared ? 1.0 : repeats;
+      double stored =
+          held * localBytes(parameter.shape, state.stored, 1, setting.mesh);
+      double accumulated =
+          held * localBytes(parameter.shape,
+                            accumulatorLayout(state, setting.mesh), 1,
+                            setting.mesh);
+      double owned =
+          held * localBytes(parameter.shape, state.owned(), 1, setting.mesh);
+      use.parameters += Bytes{stored * parameter.elementBytes};
+      use.optimizer += Bytes{owned * perElement.optimizer};
+      use.host += Bytes{owned * perElement.host};
+      use.gradients += Bytes{accumulated * perElement.gradient +
+                             bytesBehind(parameter, state, setting)};
+    }
+    // Recomputed values, but for the segment's inputs, are alive during one
+    // repeat's backward.
+    double again = 0.0;
+    std::vector<bool> remade =
+        recomputedTensors(segment, setting.recompute, *setting.software);
+    double recomputed = setting.recomputeShare;
+    for (std::size_t t = 0; t < plan.saved.size(); ++t) {
+      if (!plan.saved[t])
+        continue;
+      double bytes = localBytes(segment.tensors[t].shape, *plan.saved[t],
+                                segment.tensors[t].elementBytes, setting.mesh);
+      bool twice = remade[t] &&
+                   std::ranges::find(segment.carriedIn, static_cast<int>(t)) ==
+                       segment.carriedIn.end();
+      if (twice)
+        again += bytes;
+      double kept = repeats;
+      if (isCarriedOut(segment, static_cast<int>(t)) &&
+          plan.saved[t] == plan.made[t])
+        kept = keepSame(before, plan, t)
+                   ? 0.0
+                   : std::min<double>(setting.parts,
+                                      repeatsOf(plans, plan.segment));
+      use.activations += Bytes{setting.inFlight * kept * bytes *
+                               (twice ? 1.0 - recomputed : 1.0)};
+    }
+    before = &plan;
+    std::vector<bool> redone =
+        recomputedOps(segment, setting.recompute, *setting.software);
+    for (std::size_t o = 0; o < segment.ops.size(); ++o) {
+      Bytes kept =
+          savedBeside(segment.ops[o], plan.strategies[o], segment.tensors,
+                      setting.mesh, *setting.software, setting.precision);
+      if (redone[o])
+        again += kept.value;
+      use.activations += setting.inFlight * repeats *
+                         (redone[o] ? 1.0 - recomputed : 1.0) * kept;
+    }
+    Workspace workspace(model, plan, setting);
+    use.workspace = std::max(use.workspace, Bytes{workspace.peak() + again});
+    inputs += Bytes{workspace.inputs(inputLayouts[at(plan.segment)])};
+  }
+  use.workspace += inputs;
+  return use;
+}
+
+} // namespace mtplan::planner

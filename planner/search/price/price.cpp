@@ -1,0 +1,311 @@
+//===- price.cpp - The simulated step of a plan ---------------------------===//
+
+#include "planner/search/price/price.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "planner/cost/collective_cost.h"
+#include "planner/index.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+// Returns the bytes of one rank's shards of the values that `plan` sends to the
+// next segment.
+Bytes boundaryBytes(const ModelGraph &model, const SegmentPlan &plan,
+                    const std::vector<int> &tensors,
+                    const std::vector<Layout> &layouts,
+                    const Setting &setting) {
+  const SegmentGraph &segment = model.segments[at(plan.segment)];
+  Bytes bytes;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor &tensor = segment.tensors[at(tensors[i])];
+    bytes += Bytes{localBytes(tensor.shape, layouts[i], tensor.elementBytes,
+                              setting.mesh)};
+  }
+  return bytes;
+}
+
+// Returns the bytes of one rank's gradient shards of parameters that several
+// stages hold.
+Bytes tiedBytes(const ModelGraph &model, const PricedParts &parts,
+                const Setting &setting, int stages) {
+  Bytes bytes;
+  for (std::size_t p = 0; p < model.parameters.size(); ++p) {
+    const ParameterState *state = nullptr;
+    int holders = 0, last = -1;
+    if (!model.parameters[p].shared)
+      continue;
+    for (std::size_t part = 0; part < parts.size(); ++part)
+      for (const PricedRun &run : parts[part])
+        if (run.plan->parameters[p]) {
+          int stage = static_cast<int>(part) % stages;
+          holders += stage != last;
+          last = stage;
+          state = &*run.plan->parameters[p];
+        }
+    if (holders > 1)
+      bytes += Bytes{localBytes(model.parameters[p].shape, state->stored,
+                                stateBytesOf(setting).gradient, setting.mesh)};
+  }
+  return bytes;
+}
+
+/// Converts phase times, messages and updates into the simulator's terms.
+class StepTimes {
+public:
+  StepTimes(const Setting &s, const Parallelism &p, const Overlaps &o)
+      : setting(s), config(p), overlaps(o),
+        dataTax(taxOf(*s.software, std::min(s.machine->devicesPerNode / p.tp,
+                                            p.dp * p.cp))) {}
+
+  /// Adds to `stage` what the slice costs once a step.
+  SliceTimes sliceOf(const PhaseTimes &phases, int count,
+                     StageTimes &stage) const {
+    SliceTimes slice;
+    slice.count = count;
+    slice.forward = phases.forward.total();
+    slice.backward = phases.backward.total();
+    slice.weightGradient = phases.weightGradient;
+    // Weights that are stored split over positions, as some reader uses them,
+    // move for the other readers and for the gradient sum.
+    if (config.zeroStage < 3) {
+      slice.forward += phases.gatherForward;
+      slice.backward += phases.gatherBackward;
+    }
+    if (config.zeroStage < 2)
+      slice.backward += phases.reduce;
+    // The simulator has one time for both uses, so each use gets the mean.
+    slice.gather = config.zeroStage > 2
+                       ? (phases.gatherForward + phases.gatherBackward) / 2.0
+                       : phases.gatherStep;
+    slice.reduce =
+        config.zeroStage > 1
+            ? phases.reduce +
+                  phases.reduceStep / static_cast<double>(config.microBatches())
+            : phases.reduceStep;
+    Seconds forward, backward;
+    if (overlaps.gather)
+      forward = holdUp(slice.forward, slice.gather);
+    if (overlaps.reduce)
+      backward = holdUp(slice.backward, slice.reduce);
+    stage.update += phases.update * count;
+    // ZeRO-3 gathers weights twice. All other traffic occurs once a step.
+    if (config.zeroStage > 2)
+      backward += forward;
+    (config.zeroStage > 2 ? slice.forward : stage.update) +=
+        forward * (config.zeroStage > 2 ? 1.0 : count);
+    (config.zeroStage > 1 ? slice.backward : stage.update) +=
+        backward * (config.zeroStage > 1 ? 1.0 : count);
+    return slice;
+  }
+
+  Seconds sendTime(Bytes bytes) const {
+    if (config.pp == 1)
+      return {};
+    const Software &software = *setting.software;
+    Seconds time;
+    if (software.scattersSends && config.tp > 1 &&
+        setting.boundary == kReplicated) {
+      bytes = bytes / config.tp;
+      int axis = tensorAxisOf(setting.mesh);
+      time = collectiveTime(
+          StepKind::allGather, bytes,
+          {config.tp, setting.mesh.stride(axis), setting.mesh.ranks()},
+          *setting.machine);
+    }
+    // Messages go to the same rank of the next stage. A schedule has one
+    // forward and one backward.
+    time += pointToPointTime(bytes, setting.mesh.ranks(), *setting.machine);
+    return time * (software.transfers / 2.0);
+  }
+
+  /// Sends that overlap compute slow it down too.
+  void taxSends(ChunkTimes &chunk) const {
+    if (!overlaps.pointToPoint || chunk.slices.empty())
+      return;
+    SliceTimes &slice = chunk.slices.back();
+    double tax = setting.software->overlap.tax / slice.count;
+    slice.forward += tax * chunk.sendForward;
+    slice.backward += tax * chunk.sendBackward;
+  }
+
+  /// Returns the parts of the update that every rank sharing optimizer state
+  /// waits for once a step.
+  Seconds sharing() const {
+    bool shared = config.zeroStage > 0 && config.zeroStage < 3;
+    return setting.software->parameters.perSharer *
+           (shared ? double(config.zeroRanks) * config.cp : 0.0);
+  }
+
+private:
+  // Lengthens a collective that overlaps compute; returns by how much the
+  // compute is lengthened, which is the same time.
+  Seconds holdUp(Seconds compute, Seconds &collective) const {
+    Seconds lost = dataTax * std::min(compute, collective);
+    collective += lost;
+    return lost;
+  }
+
+  const Setting &setting;
+  const Parallelism &config;
+  const Overlaps &overlaps;
+  double dataTax; ///< on collectives between replicas
+};
+
+// Returns a period of the steady state. With one stage every micro-batch
+// repeats; with more, the schedule repeats after as many micro-batches as a
+// message takes to pass some of the stages and return. Twelve is a multiple of
+// the rounds of up to four, and leaves a small remainder of longer ones.
+int periodOf(const ScheduleShape &shape) {
+  if (shape.stages == 1)
+    return 1;
+  return shape.kind == ScheduleKind::interleaved ? std::lcm(12, shape.stages)
+                                                 : 12;
+}
+
+// Returns how many micro-batches to simulate until the slowest stage sets the
+// pace.
+int simulatedMicroBatches(const ScheduleShape &shape) {
+  if (shape.kind == ScheduleKind::gpipe)
+    return shape.microBatches;
+  int few = shape.stages == 1 ? 4 : 8 * shape.stages + 2 * periodOf(shape);
+  return std::min(shape.microBatches, few);
+}
+
+// Cuts the problem to the micro-batches that are simulated. Returns how many
+// are left out, a multiple of the period.
+int cutRepeated(ScheduleShape &shape) {
+  int period = periodOf(shape);
+  int left =
+      (shape.microBatches - simulatedMicroBatches(shape)) / period * period;
+  shape.microBatches -= left;
+  return left;
+}
+
+// Returns the time that the micro-batches left out add to the step.
+Seconds repeatedTime(StepProblem few, Seconds step, int left) {
+  if (left == 0)
+    return {};
+  ScheduleShape &shape = few.shape;
+  int period = periodOf(shape);
+  shape.microBatches -= period;
+  Seconds before = stepSeconds(few, scheduleOf(shape));
+  return (step - before) / period * left;
+}
+
+} // namespace
+
+StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
+                          const Setting &setting, const Parallelism &config,
+                          const Overlaps &overlaps) {
+  StepProblem problem;
+  problem.shape = shapeOf(config);
+  problem.gather =
+      config.zeroStage > 2 ? GatherRule::eachUse : GatherRule::beforeStep;
+  problem.reduce =
+      config.zeroStage > 1 ? ReduceRule::eachMicroBatch : ReduceRule::onceAStep;
+  problem.overlap = overlaps;
+  problem.stages.resize(at(config.pp));
+  StepTimes times(setting, config, overlaps);
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    StageTimes &stage = problem.stages[part % at(config.pp)];
+    ChunkTimes chunk;
+    for (const StepRun &run : parts[part].runs) {
+      chunk.slices.push_back(times.sliceOf(run.times, run.count, stage));
+      chunk.down += run.times.host.down * run.count;
+      chunk.hostUpdate += run.times.host.update * run.count;
+      chunk.up += run.times.host.up * run.count;
+    }
+    if (part + 1 < parts.size())
+      chunk.sendForward = times.sendTime(parts[part].sentForward);
+    if (part > 0)
+      chunk.sendBackward = times.sendTime(parts[part].sentBackward);
+    times.taxSends(chunk);
+    stage.chunks.push_back(std::move(chunk));
+  }
+  for (StageTimes &stage : problem.stages)
+    stage.update += times.sharing();
+  if (config.pp > 1 && tied.value > 0.0) {
+    // Messages go from the first stage to the last and back.
+    int apart = setting.mesh.ranks() * (config.pp - 1);
+    problem.tied = collectiveTime(StepKind::allReduce, tied,
+                                  {2, apart, 2 * apart}, *setting.machine);
+  }
+  return problem;
+}
+
+StepProblem stepProblemOf(const ModelGraph &model, const PricedParts &parts,
+                          const Setting &setting, const Parallelism &config,
+                          const Overlaps &overlaps) {
+  std::vector<StepPart> step(parts.size());
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    for (const PricedRun &run : parts[part])
+      step[part].runs.push_back({*run.times, run.count});
+    const SegmentPlan &last = *parts[part].back().plan;
+    step[part].sentForward =
+        boundaryBytes(model, last, model.segments[at(last.segment)].carriedOut,
+                      last.carriedOut, setting);
+    const SegmentPlan &first = *parts[part].front().plan;
+    step[part].sentBackward = boundaryBytes(
+        model, first, model.segments[at(first.segment)].gradientOut,
+        first.gradientOut, setting);
+  }
+  return stepProblemOf(step, tiedBytes(model, parts, setting, config.pp),
+                       setting, config, overlaps);
+}
+
+Seconds stepSecondsOf(StepProblem problem) {
+  int left = cutRepeated(problem.shape);
+  Seconds step = stepSeconds(problem, scheduleOf(problem.shape));
+  return step + repeatedTime(std::move(problem), step, left);
+}
+
+StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
+                   const Setting &setting, const Parallelism &config,
+                   const Overlaps &overlaps) {
+  StepProblem problem = stepProblemOf(model, parts, setting, config, overlaps);
+  int left = cutRepeated(problem.shape);
+  StepResult result = simulateStep(problem, scheduleOf(problem.shape));
+  StepTime time;
+  time.step = result.step + repeatedTime(std::move(problem), result.step, left);
+
+  // The breakdown is of the busiest stage.
+  std::size_t busiest = 0;
+  for (std::size_t s = 1; s < result.stages.size(); ++s)
+    if (result.stages[s].busy > result.stages[busiest].busy)
+      busiest = s;
+  auto scale = static_cast<double>(config.microBatches());
+  for (std::size_t part = busiest; part < parts.size(); part += at(config.pp))
+    for (const PricedRun &run : parts[part]) {
+      double times = scale * run.count;
+      for (const PhaseParts *phase :
+           {&run.times->forward, &run.times->backward}) {
+        time.compute += phase->compute * times;
+        time.local += phase->local * times;
+        time.tensor += phase->tensor * times;
+        time.context += phase->context * times;
+        time.exchange += phase->exchange * times;
+      }
+    }
+  const StageUse &use = result.stages[busiest];
+  time.update = use.update;
+  time.data = use.exposedData + use.exposedSync;
+  time.host = use.exposedHost;
+  time.pipeline =
+      time.step - (time.compute + time.local + time.tensor + time.context +
+                   time.exchange + time.update + time.data + time.host);
+  // The remainder is rounding, or, with one stage, waiting for replicas in
+  // every micro-batch.
+  if (time.pipeline < 1e-12 * time.step)
+    time.pipeline = {};
+  if (config.pp == 1) {
+    time.data += time.pipeline;
+    time.pipeline = {};
+  }
+  return time;
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,85 @@
+//===- price.h - The simulated step of a plan -------------------*- C++ -*-===//
+//
+// Turns the strategies of every pipeline stage into the time of one training
+// step: phase times become tasks, and work that can overlap runs on streams of
+// its own.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_PRICE_PRICE_H
+#define MTPLAN_PLANNER_SEARCH_PRICE_PRICE_H
+
+#include <vector>
+
+#include "planner/machine/software.h"
+#include "planner/search/price/ledger.h"
+#include "planner/search/price/phase_times.h"
+#include "planner/simulate/step.h"
+
+namespace mtplan::planner {
+
+/// Some repeats of a run, and the times of one of them.
+struct PricedRun {
+  const SegmentPlan *plan = nullptr;
+  const PhaseTimes *times = nullptr;
+  int count = 1;
+};
+
+/// By virtual stage, in model order.
+using PricedParts = std::vector<std::vector<PricedRun>>;
+
+/// Equal segments of a virtual stage, and the times of one of them.
+struct StepRun {
+  PhaseTimes times;
+  int count = 1;
+};
+
+/// A virtual stage, as far as the step's time depends on it. The bytes are one
+/// rank's shards of what a micro-batch sends to the neighbours.
+struct StepPart {
+  std::vector<StepRun> runs;
+  Bytes sentForward, sentBackward;
+};
+
+/// Returns the step as a problem for the simulator.
+/// \param parts  config.pp * config.virtualStages of them; part k is chunk k /
+/// pp of stage k % pp
+/// \param tied   one rank's shards of the gradients that the first and the last
+/// stage both compute
+StepProblem stepProblemOf(const std::vector<StepPart> &parts, Bytes tied,
+                          const Setting &setting, const Parallelism &config,
+                          const Overlaps &overlaps);
+
+/// Returns the step of chosen strategies as a problem for the simulator.
+StepProblem stepProblemOf(const ModelGraph &model, const PricedParts &parts,
+                          const Setting &setting, const Parallelism &config,
+                          const Overlaps &overlaps);
+
+/// Simulates the step. The steady state in the middle of many micro-batches is
+/// simulated once and multiplied.
+StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
+                   const Setting &setting, const Parallelism &config,
+                   const Overlaps &overlaps);
+
+/// Returns StepTime::step alone, which is faster.
+Seconds stepSecondsOf(StepProblem problem);
+
+/// Returns what `software` overlaps, for the simulator. Offloaded state
+/// overlaps as `rest` says.
+inline Overlaps overlapsOf(const Software &software, Overlaps rest) {
+  rest.pointToPoint = software.overlap.pointToPoint;
+  rest.gather = software.overlap.gather;
+  rest.reduce = software.overlap.reduce;
+  return rest;
+}
+
+/// Returns the share of an overlapped collective's time that compute loses. A
+/// group with one rank per node opens few channels and occupies few units.
+inline double taxOf(const Software &software, int ranksPerNode) {
+  return ranksPerNode > 1 ? software.overlap.tax
+                          : software.overlap.taxOneRankPerNode;
+}
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_PRICE_PRICE_H

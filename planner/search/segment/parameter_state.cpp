@@ -1,0 +1,276 @@
+//===- parameter_state.cpp - How a parameter is stored, and its price -----===//
+
+#include "planner/search/segment/parameter_state.h"
+
+#include <cassert>
+
+#include "planner/search/segment/reshard_prices.h"
+
+namespace mtplan::planner {
+
+Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh) {
+  Layout layout = state.gradientIsSplit ? state.owned() : state.stored;
+  int last = tensorAxisOf(mesh);
+  for (int axis = 0; axis < last; ++axis)
+    if (mesh.axes[static_cast<std::size_t>(axis)].size > 1 &&
+        placementOf(layout, axis) == kReplicated)
+      layout = withPlacement(layout, axis, kPartial);
+  if (state.reduceOncePerStep)
+    layout = withPlacement(layout, last, kPartial);
+  return layout;
+}
+
+// Returns the axes over which ZeRO splits state: the innermost that share a
+// replica's copy.
+static std::vector<int> zeroAxes(const Mesh &mesh) {
+  std::vector<int> axes;
+  bool hybrid = mesh.find("zero") >= 0;
+  for (int axis = 0; axis < tensorAxisOf(mesh); ++axis) {
+    const MeshAxis &one = mesh.axes[static_cast<std::size_t>(axis)];
+    if (one.size > 1 && !(hybrid && one.name == "dp"))
+      axes.push_back(axis);
+  }
+  return axes;
+}
+
+// Returns `stored` split further over ZeRO's axes: along the longest unsplit
+// dimension that divides, else along one that the tensor axis splits; over
+// fewer axes where none divides by all of them. With padding, a dimension with
+// at least as many rows as ranks suffices.
+static Layout splitFurther(const Layout &stored, const Parameter &parameter,
+                           const Mesh &mesh, bool padded) {
+  auto mayBe = [&](std::size_t d, const Layout &layout) {
+    std::int64_t ranks = 1;
+    for (int axis : layout.dims[d])
+      ranks *= mesh.axes[static_cast<std::size_t>(axis)].size;
+    return padded ? parameter.shape[d] >= ranks
+                  : divides(parameter.shape, layout, mesh);
+  };
+  std::vector<int> axes = zeroAxes(mesh);
+  std::erase_if(
+      axes, [&](int axis) { return placementOf(stored, axis) != kReplicated; });
+  for (; !axes.empty(); axes.erase(axes.begin())) {
+    Layout best;
+    std::int64_t longest = 0;
+    for (bool nested : {false, true}) {
+      for (std::size_t d = 0; d < parameter.shape.size(); ++d) {
+        if (stored.dims[d].empty() == nested || parameter.shape[d] <= longest)
+          continue;
+        Layout layout = stored;
+        for (int axis : axes)
+          layout = withPlacement(layout, axis, static_cast<int>(d));
+        if (!mayBe(d, layout))
+          continue;
+        best = layout;
+        longest = parameter.shape[d];
+      }
+      if (longest > 0)
+        return best;
+    }
+  }
+  return stored;
+}
+
+// Returns the layouts to store a parameter in that a pin or the allowed splits
+// leave.
+static std::vector<Layout> storedLayouts(const Parameter &parameter,
+                                         const std::vector<std::string> *pin,
+                                         const Setting &setting) {
+  std::size_t rank = parameter.shape.size();
+  Layout replicated = Layout::replicated(rank);
+  int tensorAxis = tensorAxisOf(setting.mesh);
+  int size = setting.mesh.axes.back().size;
+  std::vector<Layout> layouts;
+  auto wanted = [&](int split) {
+    for (std::size_t d = 0; pin && d < rank; ++d)
+      if (((*pin)[d] == "tp") != (static_cast<int>(d) == split))
+        return false;
+    return true;
+  };
+  // With one rank along the axis every pin holds.
+  if (size == 1 || wanted(-1))
+    layouts.push_back(replicated);
+  for (std::size_t d = 0; d < rank && size > 1; ++d)
+    if (parameter.divisible && parameter.shape[d] % size == 0 &&
+        (pin || setting.rules.back().has(parameter.splits[d])) &&
+        wanted(static_cast<int>(d)))
+      layouts.push_back(
+          withPlacement(replicated, tensorAxis, static_cast<int>(d)));
+  return layouts;
+}
+
+std::vector<ParameterState> parameterStates(const ModelGraph &model,
+                                            int parameter,
+                                            const Setting &setting) {
+  auto index = static_cast<std::size_t>(parameter);
+  const std::vector<std::string> *pin = nullptr;
+  if (setting.pins && index < setting.pins->parameters.size() &&
+      setting.pins->parameters[index])
+    pin = &*setting.pins->parameters[index];
+  std::vector<ParameterState> states;
+  for (const Layout &layout :
+       storedLayouts(model.parameters[index], pin, setting)) {
+    for (bool late : {false, true}) {
+      if (late && setting.mesh.axes.back().size == 1)
+        continue;
+      ParameterState state{layout, late, {}, false};
+      if (setting.zeroStage > 0 && model.parameters[index].divisible)
+        state.optimizer = splitFurther(layout, model.parameters[index],
+                                       setting.mesh, setting.padsShards);
+      state.gradientIsSplit = setting.zeroStage > 1;
+      if (setting.zeroStage > 2)
+        state.stored = state.owned();
+      states.push_back(std::move(state));
+    }
+  }
+  if (setting.sharedState && model.parameters[index].shared) {
+    auto chosen = static_cast<std::size_t>(*setting.sharedState);
+    states = chosen < states.size() ? std::vector{states[chosen]}
+                                    : std::vector<ParameterState>{};
+  }
+  return states;
+}
+
+// Gradient accumulators are in single precision, whatever they sum.
+constexpr double kSumBytes = 4;
+
+// Prices our own measured kernels: every gradient is added to its accumulator
+// but the first, which is stored. A weight that is used twice stores one of the
+// two.
+static Seconds measuredAccumulation(BytesPerSec rate,
+                                    const Parameter &parameter,
+                                    const ParameterState &state,
+                                    const Setting &setting) {
+  double perElement =
+      setting.microBatches * (bytesOf(setting.precision) + 2 * kSumBytes) -
+      kSumBytes;
+  double bytes =
+      localBytes(parameter.shape, accumulatorLayout(state, setting.mesh),
+                 perElement, setting.mesh);
+  return Bytes{bytes} / rate;
+}
+
+Seconds squaresTime(const Parameter &parameter, const ParameterState &state,
+                    const Setting &setting) {
+  double perElement =
+      stateBytesOf(setting).gradient * setting.software->parameters.normReads;
+  const Device &device = setting.machine->device;
+  BytesPerSec rate = measuredPassRate(*setting.software, device, "square_sum",
+                                      setting.precision);
+  return Bytes{localBytes(parameter.shape, state.owned(), perElement,
+                          setting.mesh)} /
+         (rate.value > 0 ? rate : device.passRate());
+}
+
+Seconds accumulationTime(const Parameter &parameter,
+                         const ParameterState &state, const Setting &setting) {
+  const ParameterTraffic &traffic = setting.software->parameters;
+  const Mesh &mesh = setting.mesh;
+  if (BytesPerSec rate =
+          measuredPassRate(*setting.software, setting.machine->device,
+                           "accumulate", setting.precision);
+      rate.value > 0)
+    return measuredAccumulation(rate, parameter, state, setting);
+  // The figures are for 16 bits.
+  double width = bytesOf(setting.precision) / 2.0;
+  auto microBatches = static_cast<double>(setting.microBatches);
+  double bytes = localBytes(parameter.shape, accumulatorLayout(state, mesh),
+                            traffic.accumulation * width, mesh) *
+                 (microBatches - 1);
+  if (setting.zeroStage > 2) {
+    Layout gathered = state.stored;
+    for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
+      gathered = withPlacement(gathered, axis, kReplicated);
+    bytes += localBytes(parameter.shape, gathered, traffic.shardCopies * width,
+                        mesh) *
+             microBatches;
+  }
+  return Bytes{bytes} / setting.machine->device.passRate();
+}
+
+Seconds updateTime(const Parameter &parameter, const ParameterState &state,
+                   const Setting &setting) {
+  StateBytes perElement = stateBytesOf(setting);
+  double bytes =
+      localBytes(parameter.shape, state.owned(), perElement.traffic,
+                 setting.mesh) +
+      localBytes(parameter.shape, state.stored, perElement.sweep, setting.mesh);
+  const Device &device = setting.machine->device;
+  BytesPerSec rate =
+      measuredPassRate(*setting.software, device, "adamw", setting.precision);
+  return Bytes{bytes} / (rate.value > 0 ? rate : device.passRate()) +
+         squaresTime(parameter, state, setting);
+}
+
+HostTimes hostTimes(const Parameter &parameter, const ParameterState &state,
+                    const Setting &setting) {
+  if (setting.offload == Offload::none)
+    return {};
+  assert(setting.machine->host && "offload to a host that is not described");
+  const Host &host = *setting.machine->host;
+  auto owned = [&](double bytesPerElement) {
+    return Bytes{localBytes(parameter.shape, state.owned(), bytesPerElement,
+                            setting.mesh)};
+  };
+  BytesPerSec rate = host.bandwidth * host.updateEfficiency /
+                     sharersOf(*setting.machine, setting.devices);
+  // The gradient arrives in the precision of the transfer.
+  const StateBytes usual = stateBytesOf(setting.precision);
+  const double gradient = stateBytesOf(setting).gradient;
+  return {host.linkLatency + owned(gradient) / host.link,
+          owned(usual.traffic + gradient - usual.gradient) / rate,
+          host.linkLatency + owned(parameter.elementBytes) / host.link};
+}
+
+double sumBytes(const Parameter &parameter, const ParameterState &state,
+                const Setting &setting) {
+  return localBytes(parameter.shape, accumulatorLayout(state, setting.mesh), 1,
+                    setting.mesh) *
+         stateBytesOf(setting).gradient;
+}
+
+double bytesBehind(const Parameter &parameter, const ParameterState &state,
+                   const Setting &setting) {
+  const Mesh &mesh = setting.mesh;
+  if (!setting.scattersEarly || parameter.shared)
+    return 0.0;
+  Layout layout = accumulatorLayout(state, mesh);
+  for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
+    if (const int dim = placementOf(state.owned(), axis);
+        dim >= 0 && placementOf(layout, axis) == kPartial &&
+        roleOf(mesh.axes[static_cast<std::size_t>(axis)]) == AxisRole::data)
+      return localBytes(parameter.shape, withPlacement(layout, axis, dim), 1,
+                        mesh) *
+             stateBytesOf(setting).gradient;
+  return 0.0;
+}
+
+Cost parameterCost(const Parameter &parameter, const ParameterState &state,
+                   const Setting &setting, bool pays) {
+  if (!pays) {
+    Cost own;
+    own.memory = sumBytes(parameter, state, setting);
+    return own;
+  }
+  StateBytes perElement = stateBytesOf(setting);
+  const Mesh &mesh = setting.mesh;
+  Layout accumulator = accumulatorLayout(state, mesh);
+  double stored = localBytes(parameter.shape, state.stored, 1, mesh);
+  double owned = localBytes(parameter.shape, state.owned(), 1, mesh);
+  Cost cost;
+  Seconds time =
+      stateReshardTime(accumulator, state.owned(), parameter.shape,
+                       perElement.gradient, setting, parameter.ofSegment) +
+      stateReshardTime(state.owned(), state.stored, parameter.shape,
+                       parameter.elementBytes, setting, parameter.ofSegment);
+  if (setting.updateAddsUp)
+    time += updateTime(parameter, state, setting);
+  if (setting.hostAddsUp)
+    time += hostTimes(parameter, state, setting).total();
+  cost.time = time.value * setting.overlapWeight;
+  cost.memory = stored * parameter.elementBytes + owned * perElement.optimizer +
+                sumBytes(parameter, state, setting);
+  return cost;
+}
+
+} // namespace mtplan::planner

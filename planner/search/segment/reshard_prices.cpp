@@ -1,0 +1,339 @@
+//===- reshard_prices.cpp - What a layout change costs --------------------===//
+
+#include "planner/search/segment/reshard_prices.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <limits>
+
+#include "planner/cost/collective_cost.h"
+#include "planner/graph/layout.h"
+#include "planner/index.h"
+
+namespace mtplan::planner {
+
+Seconds stepTime(const ReshardStep &step,
+                 const std::vector<std::int64_t> &localBefore,
+                 double elementBytes, const Mesh &mesh,
+                 const Machine &machine) {
+  const MeshAxis &axis = mesh.axes[static_cast<std::size_t>(step.axis)];
+  Bytes payload{elementsOf(localBefore) * elementBytes};
+  if (isCollective(step.kind))
+    return collectiveTime(step.kind, payload,
+                          {axis.size, mesh.stride(step.axis), mesh.ranks()},
+                          machine);
+  // A local step reads and writes what it keeps.
+  double kept = step.kind == StepKind::slice ? 1.0 / axis.size : 1.0;
+  return 2.0 * kept * payload / machine.device.streamRate();
+}
+
+namespace {
+
+// Sums `timeOf(step, local shape before it)` over the steps of a layout change.
+template <typename TimeOf>
+Seconds sumOfSteps(const Layout &from, const Layout &to,
+                   const std::vector<std::int64_t> &shape, const Mesh &mesh,
+                   TimeOf timeOf) {
+  Seconds total;
+  std::vector<std::int64_t> local = localShape(shape, from, mesh);
+  for (const ReshardStep &step : reshardSteps(from, to)) {
+    total += timeOf(step, local);
+    local = localShape(shape, step.result, mesh);
+  }
+  return total;
+}
+
+} // namespace
+
+Seconds reshardTime(const Layout &from, const Layout &to,
+                    const std::vector<std::int64_t> &shape, double elementBytes,
+                    const Mesh &mesh, const Machine &machine) {
+  return sumOfSteps(
+      from, to, shape, mesh,
+      [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
+        return stepTime(step, local, elementBytes, mesh, machine);
+      });
+}
+
+Seconds stateTime(const ReshardStep &step,
+                  const std::vector<std::int64_t> &localBefore,
+                  double elementBytes, const Setting &setting, int tiles,
+                  double ofSegment) {
+  const Mesh &mesh = setting.mesh;
+  const MeshAxis &axis = mesh.axes[static_cast<std::size_t>(step.axis)];
+  const ParameterTraffic &software = setting.software->parameters;
+  if (!isCollective(step.kind) || roleOf(axis) == AxisRole::tensor)
+    return stepTime(step, localBefore, elementBytes, mesh, *setting.machine);
+  bool gathers = step.kind == StepKind::allGather;
+  Bytes payload{elementsOf(localBefore) * elementBytes};
+  if (gathers && setting.precision == Precision::fp8)
+    payload = payload * software.gatheredFp8;
+  if (ofSegment < 1.0 &&
+      !groupsMessages(*setting.software, setting.machine->device))
+    ofSegment = 1.0;
+  double parts = gathers ? axis.size : 1.0;
+  Group group{axis.size, mesh.stride(step.axis), mesh.ranks()};
+  auto sentIn = [&](Bytes message) -> Seconds {
+    if (message.value == 0)
+      return {};
+    return collectiveTime(step.kind, message, group, *setting.machine) *
+           (payload / message);
+  };
+  double passes = step.kind == StepKind::allReduce ? 2.0 : 1.0;
+  Seconds together =
+      software.flatRing.value > 0
+          ? passes * parts * payload / software.flatRing
+          : sentIn(std::max(payload / ofSegment, software.bucket / parts));
+  // A tile shares no message with others, and being alone does not make it
+  // cheaper.
+  return tiles == 1 ? together : std::max(together, sentIn(payload / tiles));
+}
+
+Seconds stateReshardTime(const Layout &from, const Layout &to,
+                         const std::vector<std::int64_t> &shape,
+                         double elementBytes, const Setting &setting,
+                         double ofSegment) {
+  return sumOfSteps(
+      from, to, shape, setting.mesh,
+      [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
+        return stateTime(step, local, elementBytes, setting, 1, ofSegment);
+      });
+}
+
+Seconds exposedTime(const ReshardStep &step,
+                    const std::vector<std::int64_t> &localBefore,
+                    double elementBytes, Phase phase, const Setting &setting) {
+  const Mesh &mesh = setting.mesh;
+  const MeshAxis &axis = mesh.axes[static_cast<std::size_t>(step.axis)];
+  Seconds time =
+      stepTime(step, localBefore, elementBytes, mesh, *setting.machine);
+  if (!isCollective(step.kind) || roleOf(axis) != AxisRole::tensor)
+    return time;
+  const TensorTraffic &tensor = setting.software->tensor;
+  double gathered = step.kind == StepKind::allGather ? axis.size : 1.0;
+  Bytes gatheredBytes{elementsOf(localBefore) * gathered * elementBytes};
+  time +=
+      2.0 * tensor.copies * gatheredBytes / setting.machine->device.passRate();
+  if (setting.precision == Precision::fp8)
+    time = time * tensor.fp8;
+  return time * (1.0 - (phase == Phase::forward ? tensor.hiddenForward
+                                                : tensor.hiddenBackward));
+}
+
+double localBytes(const std::vector<std::int64_t> &shape, const Layout &layout,
+                  double elementBytes, const Mesh &mesh) {
+  double bytes = elementsOf(shape) * elementBytes;
+  for (const std::vector<int> &dim : layout.dims)
+    for (int axis : dim)
+      bytes /= mesh.axes[static_cast<std::size_t>(axis)].size;
+  return bytes;
+}
+
+int LayoutDomain::find(const Layout &layout) const {
+  auto at = std::ranges::find(layouts, layout);
+  return at == layouts.end() ? -1 : static_cast<int>(at - layouts.begin());
+}
+
+int LayoutDomain::add(const Layout &layout) {
+  int index = find(layout);
+  if (index >= 0)
+    return index;
+  layouts.push_back(layout);
+  return size() - 1;
+}
+
+void LayoutDomain::price(const std::vector<std::int64_t> &shape,
+                         double elementBytes, bool passed,
+                         const Setting &setting, int tiles) {
+  std::size_t n = layouts.size();
+  bytes.resize(n);
+  for (std::size_t i = 0; i < n; ++i)
+    bytes[i] = localBytes(shape, layouts[i], elementBytes, setting.mesh);
+  auto table = [&](auto timeOf) {
+    std::vector<double> prices(n * n, 0.0);
+    for (std::size_t from = 0; from < n; ++from)
+      for (std::size_t to = 0; to < n; ++to)
+        if (from != to)
+          prices[from * n + to] = sumOfSteps(layouts[from], layouts[to], shape,
+                                             setting.mesh, timeOf)
+                                      .value;
+    return prices;
+  };
+  auto exposed = [&](Phase phase) {
+    return table([&, phase](const ReshardStep &step,
+                            const std::vector<std::int64_t> &local) {
+      // A partial sum that includes 16-bit values is rounded at every hop at
+      // the size of the sum, which loses too much precision.
+      if (step.kind == StepKind::maskToRoot && elementBytes < 4)
+        return Seconds{std::numeric_limits<double>::infinity()};
+      return exposedTime(step, local, elementBytes, phase, setting);
+    });
+  };
+  const TensorTraffic &tensor = setting.software->tensor;
+  backwardSeconds.clear();
+  if (!passed) {
+    seconds = table(
+        [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
+          const MeshAxis &axis =
+              setting.mesh.axes[static_cast<std::size_t>(step.axis)];
+          bool ofReplicas =
+              !isCollective(step.kind) || roleOf(axis) != AxisRole::tensor;
+          return stateTime(step, local, elementBytes, setting, tiles) *
+                 (ofReplicas ? setting.overlapWeight : 1.0);
+        });
+    return;
+  }
+  seconds = exposed(Phase::forward);
+  if (tensor.hiddenForward != tensor.hiddenBackward)
+    backwardSeconds = exposed(Phase::backward);
+}
+
+void LayoutDomain::keepInPlace(int axis) {
+  for (std::size_t from = 0; from < layouts.size(); ++from) {
+    int placed = placementOf(layouts[from], axis);
+    for (std::size_t to = 0; to < layouts.size(); ++to)
+      if (placed >= 0 && placed != placementOf(layouts[to], axis))
+        seconds[from * layouts.size() + to] =
+            std::numeric_limits<double>::infinity();
+  }
+}
+
+namespace {
+
+// By set of layouts that contains `made`: the least cost to have exactly those,
+// and the last conversion of it.
+struct SubsetTable {
+  std::vector<double> best;
+  std::vector<int> last, parent;
+};
+
+SubsetTable fillSubsets(const LayoutDomain &domain, int made, Phase phase) {
+  assert(domain.size() <= 20 && "a table over all sets of layouts");
+  SubsetTable table;
+  std::size_t sets = std::size_t{1} << domain.size();
+  std::size_t start = std::size_t{1} << made;
+  table.best.assign(sets, std::numeric_limits<double>::infinity());
+  table.last.assign(sets, -1);
+  table.parent.assign(sets, -1);
+  table.best[start] = 0.0;
+  for (std::size_t set = start + 1; set < sets; ++set) {
+    if (!(set & start))
+      continue;
+    for (int last = 0; last < domain.size(); ++last) {
+      if (last == made || !(set >> last & 1U))
+        continue;
+      std::size_t before = set & ~(std::size_t{1} << last);
+      for (int parent = 0; parent < domain.size(); ++parent) {
+        if (!(before >> parent & 1U))
+          continue;
+        double cost = table.best[before] + domain.between(parent, last, phase);
+        if (cost < table.best[set]) {
+          table.best[set] = cost;
+          table.last[set] = last;
+          table.parent[set] = parent;
+        }
+      }
+    }
+  }
+  return table;
+}
+
+// Requires a difference above rounding, so that an all-reduce is not replaced
+// by two halves whose sum rounds down.
+bool isCheaper(double cost, double than) { return cost < than * (1 - 1e-12); }
+
+} // namespace
+
+std::vector<double> materialiseCosts(const LayoutDomain &domain, Phase phase) {
+  std::size_t n = domain.layouts.size(), sets = std::size_t{1} << n;
+  assert(n <= 20 && "a table over all sets of layouts");
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  // [set][to]: the cheapest single conversion from any layout of the set.
+  std::vector<double> nearest(sets * n, kNever);
+  for (std::size_t set = 1; set < sets; ++set)
+    for (std::size_t to = 0; to < n; ++to)
+      nearest[set * n + to] = std::min(
+          nearest[(set & (set - 1)) * n + to],
+          domain.between(std::countr_zero(set), static_cast<int>(to), phase));
+  // Does the work of fillSubsets, whose `best` this is, for every start at
+  // once.
+  std::vector<double> all(n * sets, kNever);
+  for (std::size_t made = 0; made < n; ++made) {
+    double *best = &all[made * sets];
+    std::size_t start = std::size_t{1} << made;
+    best[start] = 0.0;
+    for (std::size_t set = start + 1; set < sets; ++set)
+      for (std::size_t rest = set & start ? set ^ start : 0; rest != 0;
+           rest &= rest - 1) {
+        auto last = static_cast<std::size_t>(std::countr_zero(rest));
+        std::size_t before = set ^ std::size_t{1} << last;
+        best[set] =
+            std::min(best[set], best[before] + nearest[before * n + last]);
+      }
+    // More layouts than asked for are fine: takes the minimum over supersets,
+    // layout by layout.
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t set = 0; set < sets; ++set)
+        if (double more = best[set | std::size_t{1} << i];
+            isCheaper(more, best[set]))
+          best[set] = more;
+  }
+  return all;
+}
+
+std::vector<std::pair<int, int>> materialise(const LayoutDomain &domain,
+                                             int made, unsigned wanted,
+                                             Phase phase) {
+  SubsetTable table = fillSubsets(domain, made, phase);
+  std::size_t least = wanted | std::size_t{1} << made;
+  std::size_t set = least;
+  for (std::size_t more = least; more < table.best.size(); ++more)
+    if ((more & least) == least && isCheaper(table.best[more], table.best[set]))
+      set = more;
+  std::vector<std::pair<int, int>> conversions;
+  while (table.last[set] >= 0) {
+    conversions.emplace_back(table.parent[set], table.last[set]);
+    set &= ~(std::size_t{1} << table.last[set]);
+  }
+  std::ranges::reverse(conversions);
+  return conversions;
+}
+
+std::vector<Layout> boundaryLayouts(const Tensor &tensor,
+                                    const Setting &setting) {
+  const int tensorAxis = tensorAxisOf(setting.mesh);
+  auto splitOf = [&](std::size_t d) {
+    return static_cast<int>(d) == tensor.batchDim ? Split::batch
+           : d + 1 == tensor.shape.size()         ? Split::hidden
+                                                  : Split::sequence;
+  };
+  Layout base = Layout::replicated(tensor.shape.size());
+  for (int axis = 0; axis < tensorAxis; ++axis)
+    for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+      Layout layout = withPlacement(base, axis, static_cast<int>(d));
+      if (setting.mesh.axes[at(axis)].size > 1 &&
+          setting.rules[at(axis)].has(splitOf(d)) &&
+          divides(tensor.shape, layout, setting.mesh)) {
+        base = layout;
+        break;
+      }
+    }
+  auto wanted = [&](int placement) {
+    return !setting.boundary || *setting.boundary == placement;
+  };
+  std::vector<Layout> layouts;
+  if (setting.mesh.axes[at(tensorAxis)].size == 1 || wanted(kReplicated))
+    layouts.push_back(base);
+  for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+    Layout layout = withPlacement(base, tensorAxis, static_cast<int>(d));
+    if (setting.mesh.axes[at(tensorAxis)].size > 1 &&
+        wanted(static_cast<int>(d)) &&
+        setting.rules[at(tensorAxis)].has(splitOf(d)) &&
+        divides(tensor.shape, layout, setting.mesh))
+      layouts.push_back(layout);
+  }
+  return layouts;
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,107 @@
+//===- reshard_prices.h - What a layout change costs ------------*- C++ -*-===//
+//
+// The layouts that one tensor may take in a segment, the price of converting
+// each into each other, and the cheapest way to have several of them at once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_SEGMENT_RESHARD_PRICES_H
+#define MTPLAN_PLANNER_SEARCH_SEGMENT_RESHARD_PRICES_H
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "planner/search/space/setting.h"
+
+namespace mtplan::planner {
+
+/// Returns the time of one step on a shard of `local` shape (before the step).
+Seconds stepTime(const ReshardStep &step,
+                 const std::vector<std::int64_t> &localBefore,
+                 double elementBytes, const Mesh &mesh, const Machine &machine);
+
+/// Returns the time of a step of a weight or of its gradient. Between replicas
+/// they travel in the software's buckets, each paying its share, over its
+/// links.
+/// \param tiles      the number of messages, one after another
+/// \param ofSegment  Parameter::ofSegment of what travels once a step as one
+/// message with the rest of its segment, if the software groups those: the
+/// parameter's share of the message's time, whatever the others' layouts. Else
+/// 1
+Seconds stateTime(const ReshardStep &step,
+                  const std::vector<std::int64_t> &localBefore,
+                  double elementBytes, const Setting &setting, int tiles = 1,
+                  double ofSegment = 1.0);
+Seconds stateReshardTime(const Layout &from, const Layout &to,
+                         const std::vector<std::int64_t> &shape,
+                         double elementBytes, const Setting &setting,
+                         double ofSegment = 1.0);
+
+/// Returns the time of all steps between two layouts.
+Seconds reshardTime(const Layout &from, const Layout &to,
+                    const std::vector<std::int64_t> &shape, double elementBytes,
+                    const Mesh &mesh, const Machine &machine);
+
+/// Returns the exposed time of a step on a value between two operators:
+/// collectives of the tensor axis count only the share that the software does
+/// not hide, copies included.
+Seconds exposedTime(const ReshardStep &step,
+                    const std::vector<std::int64_t> &localBefore,
+                    double elementBytes, Phase phase, const Setting &setting);
+
+/// Returns the bytes of one rank's shard.
+double localBytes(const std::vector<std::int64_t> &shape, const Layout &layout,
+                  double elementBytes, const Mesh &mesh);
+
+/// Layouts by index; a set of layouts is a bit mask over the indices.
+struct LayoutDomain {
+  std::vector<Layout> layouts;
+  std::vector<double> seconds; ///< [from * n + to]
+  /// [from * n + to] in backward, where it differs; else empty.
+  std::vector<double> backwardSeconds;
+  std::vector<double> bytes; ///< of one rank's shard, per layout
+
+  int size() const { return static_cast<int>(layouts.size()); }
+  /// Returns the index of `layout`, which is added if it is new.
+  int add(const Layout &layout);
+  int find(const Layout &layout) const; ///< or -1
+  /// Fills the prices.
+  /// \param passed  whether the value passes between operators: exposedTime()
+  /// applies, and no replicated 16-bit value becomes partial
+  /// \param tiles   of a weight or gradient: see stateTime()
+  void price(const std::vector<std::int64_t> &shape, double elementBytes,
+             bool passed, const Setting &setting, int tiles = 1);
+  /// Forbids changing the dimension that the axis splits.
+  void keepInPlace(int axis);
+  double between(int from, int to, Phase phase = Phase::forward) const {
+    bool differs = phase == Phase::backward && !backwardSeconds.empty();
+    return (differs ? backwardSeconds
+                    : seconds)[static_cast<std::size_t>(from) * layouts.size() +
+                               static_cast<std::size_t>(to)];
+  }
+};
+
+/// Returns [made][set]: the price of the cheapest conversions that make all
+/// layouts of a set from the one that is made. Each conversion may start from
+/// any layout that exists already, and layouts outside the set may be passed
+/// through: a minimum Steiner arborescence, by dynamic programming over subsets
+/// (Dreyfus and Wagner 1971). O(2^n n^2), n = domain.size().
+std::vector<double> materialiseCosts(const LayoutDomain &domain,
+                                     Phase phase = Phase::forward);
+
+/// Returns the conversions themselves, (from, to), in an order in which they
+/// can run. `wanted` must have a finite price.
+std::vector<std::pair<int, int>> materialise(const LayoutDomain &domain,
+                                             int made, unsigned wanted,
+                                             Phase phase = Phase::forward);
+
+/// Returns the layouts in which a value may pass between segments: replicated,
+/// or split over the tensor axis along any dimension that the splits allow.
+/// Samples are split over the replicas, positions over the context axis.
+std::vector<Layout> boundaryLayouts(const Tensor &tensor,
+                                    const Setting &setting);
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_SEGMENT_RESHARD_PRICES_H

@@ -1,0 +1,74 @@
+//===- segment_plan.h - What was chosen for a run of repeats ----*- C++ -*-===//
+//
+// Translates an assignment back into the graph's terms: a strategy per
+// operator, a layout per parameter and boundary, and every layout change.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_SEARCH_SEGMENT_SEGMENT_PLAN_H
+#define MTPLAN_PLANNER_SEARCH_SEGMENT_SEGMENT_PLAN_H
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "planner/search/segment/segment_problem.h"
+
+namespace mtplan::planner {
+
+/// A layout change within one phase of every micro-batch. Layout changes of
+/// saved values in backward start from `saved`.
+struct PlannedConversion {
+  int tensor = 0;
+  Phase phase = Phase::forward;
+  Layout from, to;
+};
+
+/// `count` consecutive repeats of a segment with equal layouts.
+struct SegmentPlan {
+  int segment = 0; ///< index into ModelGraph::segments
+  int first = 0;   ///< number of the first repeat
+  int count = 1;
+  std::vector<Strategy> strategies; ///< by op
+  /// By tensor: the layout in which it is made or received; none for inputs.
+  std::vector<std::optional<Layout>> made;
+  /// By tensor: the layout in which it is saved for backward, if it is.
+  std::vector<std::optional<Layout>> saved;
+  /// Tensor by tensor, in an order in which they can run.
+  std::vector<PlannedConversion> conversions;
+  /// By model parameter; empty where the segment does not use it.
+  std::vector<std::optional<ParameterState>> parameters;
+  std::vector<Layout> carriedIn, gradientOut, carriedOut, gradientIn;
+};
+
+SegmentPlan readAssignment(const ModelGraph &model, int segment,
+                           const SegmentProblem &problem,
+                           const Assignment &assignment);
+
+/// Returns the layout in which operator `op` reads its `operand`.
+inline Layout wanted(const SegmentGraph &segment, const SegmentPlan &plan,
+                     int op, int operand) {
+  auto index = static_cast<std::size_t>(op);
+  return operandLayout(segment.ops[index], plan.strategies[index], operand);
+}
+
+/// Returns the operator into which `op` is fused, if it takes that operator's
+/// result in the layout in which it is made; else null. O(operators).
+inline const Op *fusedProducer(const SegmentGraph &segment,
+                               const SegmentPlan &plan, int op) {
+  const Op &consumer = segment.ops[static_cast<std::size_t>(op)];
+  if (consumer.fusedOperand < 0)
+    return nullptr;
+  const int made =
+      consumer.operands[static_cast<std::size_t>(consumer.fusedOperand)].tensor;
+  if (plan.made[static_cast<std::size_t>(made)] !=
+      wanted(segment, plan, op, consumer.fusedOperand))
+    return nullptr;
+  return &*std::ranges::find_if(segment.ops, [&](const Op &maker) {
+    return !maker.results.empty() && maker.results[0].tensor == made;
+  });
+}
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_SEARCH_SEGMENT_SEGMENT_PLAN_H

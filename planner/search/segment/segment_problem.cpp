@@ -1,0 +1,500 @@
+//===- segment_problem.cpp - A segment as a choice problem ----------------===//
+
+#include "planner/search/segment/segment_problem.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "planner/cost/compute_cost.h"
+#include "planner/index.h"
+#include "planner/search/space/recompute.h"
+#include "planner/search/space/tiling.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+constexpr double kForbidden = std::numeric_limits<double>::infinity();
+
+class Builder {
+public:
+  Builder(const ModelGraph &graph, int segmentIndex, const Setting &s,
+          const std::vector<bool> &ownerOf, bool apart)
+      : model(graph), segment(graph.segments[at(segmentIndex)]),
+        index(segmentIndex), setting(s), tensorAxis(tensorAxisOf(s.mesh)),
+        owner(ownerOf), phasesApart(apart),
+        opRecomputed(recomputedOps(segment, s.recompute, *s.software)),
+        tensorRecomputed(recomputedTensors(segment, s.recompute, *s.software)),
+        runs(opRunsOf(graph, segment, s)),
+        tiles(tilesOfTensors(graph, segment, s)) {}
+
+  SegmentProblem build() {
+    addOperators();
+    addBoundary();
+    addParameters();
+    addReported();
+    for (std::size_t t = 0; t < segment.tensors.size(); ++t)
+      if (segment.tensors[t].kind != TensorKind::input)
+        addTensor(static_cast<int>(t));
+    for (std::size_t o = 0; o < segment.ops.size(); ++o)
+      if (runs[o].savedPasses > 0)
+        addApart(o);
+    return std::move(result);
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // Variables
+  //===--------------------------------------------------------------------===//
+
+  int addVariable(std::size_t domain) {
+    result.link.problem.domains.push_back(static_cast<int>(domain));
+    return static_cast<int>(result.link.problem.domains.size()) - 1;
+  }
+
+  void addOperators() {
+    std::size_t tensors = segment.tensors.size();
+    result.domains.resize(tensors);
+    result.savedVariables.assign(tensors, -1);
+    makers.resize(tensors);
+    forwardReaders = backwardReaders = std::vector<std::vector<Port>>(tensors);
+    for (std::size_t o = 0; o < segment.ops.size(); ++o) {
+      const Op &op = segment.ops[o];
+      std::vector<Strategy> strategies = legalStrategies(op, isPinned(o));
+      keepPinned(op, o, strategies);
+      int variable = addVariable(strategies.size());
+      addCompute(op, o, strategies, variable);
+      for (std::size_t i = 0; i < op.operands.size(); ++i)
+        addReader(op.operands[i].tensor, op.phase, variable, strategies.size(),
+                  [&](std::size_t v) {
+                    return operandLayout(op, strategies[v],
+                                         static_cast<int>(i));
+                  });
+      for (std::size_t i = 0; i < op.results.size(); ++i)
+        makers[at(op.results[i].tensor)] =
+            port(op.results[i].tensor, variable, strategies.size(),
+                 [&](std::size_t v) {
+                   return resultLayout(op, strategies[v], static_cast<int>(i));
+                 });
+      result.strategies.push_back(std::move(strategies));
+    }
+  }
+
+  void addCompute(const Op &op, std::size_t o,
+                  const std::vector<Strategy> &strategies, int variable) {
+    CostTable compute{{variable}, {}, {}}, saved{{variable}, {}, {}};
+    bool keeps = false;
+    for (const Strategy &strategy : strategies) {
+      compute.time.push_back(computeTime(op, runs[o], strategy, segment.tensors,
+                                         setting.mesh, *setting.machine,
+                                         *setting.software)
+                                 .value);
+      // A recomputed value is alive during one repeat's backward.
+      saved.memory.push_back(
+          savedBeside(op, strategy, segment.tensors, setting.mesh,
+                      *setting.software, setting.precision)
+              .value *
+          (opRecomputed[o] ? 1.0 - setting.recomputeShare : 1.0));
+      keeps |= saved.memory.back() > 0.0;
+    }
+    addTimed(std::move(compute), op.phase, opRecomputed[o]);
+    if (keeps)
+      addSaved(std::move(saved));
+  }
+
+  // Adds seconds of one micro-batch. A forward operator that is `recomputed`
+  // runs again in backward, on a share of the repeats.
+  void addTimed(CostTable table, Phase phase, bool recomputed) {
+    bool backward = phase == Phase::backward;
+    double share = backward ? 1.0 : recomputed ? setting.recomputeShare : 0.0;
+    if (phasesApart) {
+      table.memory.assign(table.time.size(), 0.0);
+      for (std::size_t i = 0; i < table.time.size(); ++i) {
+        if (table.time[i] == kForbidden)
+          continue;
+        table.memory[i] = table.time[i] * share;
+        if (backward)
+          table.time[i] = 0.0;
+      }
+    } else if (recomputed) {
+      for (double &seconds : table.time)
+        seconds *= 1.0 + setting.recomputeShare;
+    }
+    add(std::move(table), Growth::perMicroBatch);
+  }
+
+  void addSaved(CostTable table, Growth growth = Growth::perMicroBatch) {
+    table.time.assign(table.memory.size(), 0.0);
+    if (!phasesApart)
+      add(std::move(table), growth);
+  }
+
+  void add(CostTable table, Growth growth, int parameter = -1) {
+    result.link.problem.tables.push_back(std::move(table));
+    result.growth.push_back({growth, parameter});
+  }
+
+  // Operators that the tensor axis can split are split, unless a pin forbids it
+  // or the axes divide a factor one by one but not together.
+  std::vector<Strategy> legalStrategies(const Op &op, bool pinned) const {
+    std::vector<AxisRule> rules = setting.rules;
+    if (op.opClass != OpClass::memory && !pinned)
+      rules[at(tensorAxis)].allowReplicated = false;
+    std::vector<Strategy> strategies = strategiesOf(op, setting.mesh, rules);
+    if (strategies.empty()) {
+      rules[at(tensorAxis)].allowReplicated = true;
+      strategies = strategiesOf(op, setting.mesh, rules);
+    }
+    return strategies;
+  }
+
+  bool isPinned(std::size_t o) const {
+    return setting.pins && !setting.pins->ops[at(index)][o].empty();
+  }
+
+  // A pin removes strategies and nothing else: values may still be saved in the
+  // layouts of the removed ones.
+  void keepPinned(const Op &op, std::size_t o,
+                  std::vector<Strategy> &strategies) {
+    if (!isPinned(o) || setting.mesh.axes[at(tensorAxis)].size == 1)
+      return;
+    for (const Strategy &strategy : legalStrategies(op, false)) {
+      for (std::size_t i = 0; i < op.operands.size(); ++i)
+        result.domains[at(op.operands[i].tensor)].add(
+            operandLayout(op, strategy, static_cast<int>(i)));
+      for (std::size_t i = 0; i < op.results.size(); ++i)
+        result.domains[at(op.results[i].tensor)].add(
+            resultLayout(op, strategy, static_cast<int>(i)));
+    }
+    const std::string &word = setting.pins->ops[at(index)][o];
+    std::erase_if(strategies, [&](const Strategy &strategy) {
+      return word != wordOf(op, strategy, tensorAxis);
+    });
+  }
+
+  void addBoundary() {
+    auto &link = result.link;
+    link.repeat = segment.repeat;
+    auto enter = [&](const std::vector<int> &tensors, std::vector<int> &side,
+                     bool makes, Phase phase) {
+      for (int tensor : tensors) {
+        std::vector<Layout> layouts =
+            boundaryLayouts(segment.tensors[at(tensor)], setting);
+        int variable = addVariable(layouts.size());
+        side.push_back(variable);
+        result.boundary.push_back(layouts);
+        auto layoutAt = [&](std::size_t v) { return layouts[v]; };
+        if (makes)
+          makers[at(tensor)] = port(tensor, variable, layouts.size(), layoutAt);
+        else
+          addReader(tensor, phase, variable, layouts.size(), layoutAt);
+      }
+    };
+    // Both sides of a boundary list its values in one order: forward values
+    // first, then gradients.
+    enter(segment.carriedIn, link.in, true, Phase::forward);
+    enter(segment.gradientOut, link.in, false, Phase::backward);
+    enter(segment.carriedOut, link.out, false, Phase::forward);
+    enter(segment.gradientIn, link.out, true, Phase::backward);
+  }
+
+  void addParameters() {
+    result.parameterVariables.assign(model.parameters.size(), -1);
+    result.parameterStates.resize(model.parameters.size());
+    for (std::size_t t = 0; t < segment.tensors.size(); ++t) {
+      const Tensor &tensor = segment.tensors[t];
+      if (tensor.kind == TensorKind::parameter)
+        addParameter(static_cast<int>(t), tensor.parameter);
+    }
+    for (const Accumulation &accumulation : segment.accumulations) {
+      int parameter = accumulation.parameter;
+      const auto &states = result.parameterStates[at(parameter)];
+      addReader(accumulation.tensor, Phase::backward,
+                result.parameterVariables[at(parameter)], states.size(),
+                [&](std::size_t v) {
+                  return accumulatorLayout(states[v], setting.mesh);
+                });
+      CostTable table{{result.parameterVariables[at(parameter)]}, {}, {}};
+      table.time.assign(states.size(), 0.0);
+      if (!phasesApart)
+        add(std::move(table), Growth::accumulation, parameter);
+    }
+  }
+
+  // A reported scalar is summed once per step.
+  void addReported() {
+    if (phasesApart)
+      return;
+    for (int t : segment.reported) {
+      const Tensor &tensor = segment.tensors[at(t)];
+      CostTable table{{makers[at(t)].variable}, {}, {}};
+      for (int layout : makers[at(t)].layouts)
+        table.time.push_back(
+            reshardTime(result.domains[at(t)].layouts[at(layout)],
+                        Layout::replicated(tensor.shape.size()), tensor.shape,
+                        tensor.elementBytes, setting.mesh, *setting.machine)
+                .value *
+            setting.overlapWeight);
+      add(std::move(table), Growth::perStep);
+    }
+  }
+
+  void addParameter(int tensor, int parameter) {
+    int &variable = result.parameterVariables[at(parameter)];
+    auto &states = result.parameterStates[at(parameter)];
+    if (variable < 0) {
+      states = planner::parameterStates(model, parameter, setting);
+      variable = addVariable(states.size());
+      const Parameter &what = model.parameters[at(parameter)];
+      const bool pays = !what.shared || owner[at(parameter)];
+      if (what.shared)
+        result.link.shared.emplace_back(variable, parameter);
+      if (!phasesApart &&
+          (pays || (setting.sumsPerUse && segment.repeat == 1))) {
+        CostTable table{{variable}, {}, {}}, behind = table;
+        for (const ParameterState &state : states) {
+          behind.memory.push_back(bytesBehind(what, state, setting));
+          Cost cost = parameterCost(what, state, setting, pays);
+          table.time.push_back(cost.time);
+          table.memory.push_back(cost.memory);
+        }
+        add(std::move(table),
+            what.shared ? Growth::sharedByRepeats : Growth::perStep);
+        if (setting.scattersEarly)
+          addSaved(std::move(behind), Growth::perChunk);
+      }
+    }
+    makers[at(tensor)] = port(tensor, variable, states.size(),
+                              [&](std::size_t v) { return states[v].stored; });
+  }
+
+  template <typename LayoutAt>
+  Port port(int tensor, int variable, std::size_t values, LayoutAt layoutAt) {
+    Port made{variable, {}};
+    made.layouts.reserve(values);
+    for (std::size_t v = 0; v < values; ++v)
+      made.layouts.push_back(result.domains[at(tensor)].add(layoutAt(v)));
+    return made;
+  }
+
+  template <typename LayoutAt>
+  void addReader(int tensor, Phase phase, int variable, std::size_t values,
+                 LayoutAt layoutAt) {
+    if (segment.tensors[at(tensor)].kind == TensorKind::input)
+      return; // the loader gives every rank its shard
+    auto &readers = phase == Phase::forward ? forwardReaders[at(tensor)]
+                                            : backwardReaders[at(tensor)];
+    Port reader = port(tensor, variable, values, layoutAt);
+    if (std::ranges::find(readers, reader) == readers.end())
+      readers.push_back(std::move(reader));
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Tables of a tensor
+  //===--------------------------------------------------------------------===//
+
+  void addTensor(int t) {
+    const Tensor &tensor = segment.tensors[at(t)];
+    std::vector<Port> &forward = forwardReaders[at(t)];
+    std::vector<Port> &backward = backwardReaders[at(t)];
+    if (forward.empty() && backward.empty())
+      return;
+    LayoutDomain &domain = result.domains[at(t)];
+    bool saved = tensor.kind == TensorKind::activation &&
+                 tensor.phase == Phase::forward && !backward.empty();
+    Port maker = makers[at(t)];
+    Port backwardMaker = maker;
+    if (saved) {
+      backwardMaker = savedPort(t, domain);
+      forward.push_back(backwardMaker);
+    }
+    domain.price(tensor.shape, tensor.elementBytes,
+                 tensor.kind == TensorKind::activation && !isAccumulated(t),
+                 setting, tiles[at(t)]);
+    if ((tensor.kind == TensorKind::parameter || isAccumulated(t)) &&
+        !parametersMove())
+      domain.keepInPlace(tensorAxis);
+    if (saved) {
+      // A recomputed value is saved only if it is the segment's input.
+      bool recomputed =
+          tensorRecomputed[at(t)] &&
+          std::ranges::find(segment.carriedIn, t) == segment.carriedIn.end();
+      double repeats = recomputed ? 1.0 - setting.recomputeShare : 1.0;
+      CostTable memory{{backwardMaker.variable}, {}, {}};
+      for (int layout : backwardMaker.layouts)
+        memory.memory.push_back(domain.bytes[at(layout)] * repeats);
+      if (isCarriedOut(segment, t))
+        addCarried(maker, backwardMaker, memory);
+      else
+        addSaved(std::move(memory));
+    }
+    if (!forward.empty())
+      addConversions({t, Phase::forward, maker, forward, -1, {}});
+    if (!backward.empty())
+      addConversions({t, Phase::backward, backwardMaker, backward, -1, {}});
+  }
+
+  // A carried value is saved in the layout in which it passes on, once for all
+  // repeats.
+  void addCarried(const Port &carried, const Port &saved,
+                  const CostTable &memory) {
+    CostTable together{{carried.variable, saved.variable}, {}, {}};
+    CostTable apart = together;
+    for (int from : carried.layouts)
+      for (std::size_t i = 0; i < saved.layouts.size(); ++i) {
+        bool same = from == saved.layouts[i];
+        together.memory.push_back(same ? memory.memory[i] : 0.0);
+        apart.memory.push_back(same ? 0.0 : memory.memory[i]);
+      }
+    addSaved(std::move(together), Growth::carriedOut);
+    addSaved(std::move(apart));
+  }
+
+  // Gathering stored shards for use lets ranks with other samples or positions
+  // share the storage. With no split of the data allowed, a parameter is used,
+  // and its gradient made, as it is stored.
+  bool parametersMove() const {
+    const AxisRule &rule = setting.rules[at(tensorAxis)];
+    return rule.has(Split::batch) || rule.has(Split::sequence);
+  }
+
+  bool isAccumulated(int t) const {
+    return std::ranges::find(segment.accumulations, t, &Accumulation::tensor) !=
+           segment.accumulations.end();
+  }
+
+  // A value may be saved in any layout that is not partial.
+  Port savedPort(int t, LayoutDomain &domain) {
+    Port saved;
+    for (int i = 0; i < domain.size(); ++i)
+      if (domain.layouts[at(i)].partial.empty())
+        saved.layouts.push_back(i);
+    if (saved.layouts.empty()) { // made and read partial: it is saved so
+      for (int i = 0; i < domain.size(); ++i)
+        saved.layouts.push_back(i);
+    }
+    saved.variable = addVariable(saved.layouts.size());
+    result.savedVariables[at(t)] = saved.variable;
+    return saved;
+  }
+
+  void addConversions(Conversions conversions) {
+    const LayoutDomain &domain = result.domains[at(conversions.tensor)];
+    std::vector<int> variables{conversions.maker.variable};
+    for (const Port &reader : conversions.readers)
+      variables.push_back(reader.variable);
+    std::ranges::sort(variables);
+    bool distinct = std::ranges::adjacent_find(variables) == variables.end();
+    if (domain.size() > 1) {
+      if (conversions.readers.size() <= 2 && distinct)
+        addDirectTable(conversions, domain);
+      else
+        addSetVariable(conversions, domain);
+    }
+    result.conversions.push_back(std::move(conversions));
+  }
+
+  // Prices a producer with one or two readers, whose layouts are the set.
+  void addDirectTable(const Conversions &conversions,
+                      const LayoutDomain &domain) {
+    std::vector<double> memo = materialiseCosts(domain, conversions.phase);
+    CostTable table;
+    table.scope.push_back(conversions.maker.variable);
+    for (const Port &reader : conversions.readers)
+      table.scope.push_back(reader.variable);
+    const Port &first = conversions.readers.front();
+    const Port *second =
+        conversions.readers.size() == 2 ? &conversions.readers.back() : nullptr;
+    std::size_t sets = std::size_t{1} << domain.size();
+    for (int made : conversions.maker.layouts)
+      for (int one : first.layouts) {
+        unsigned wanted = 1U << one;
+        if (!second)
+          table.time.push_back(memo[at(made) * sets + wanted]);
+        else
+          for (int two : second->layouts)
+            table.time.push_back(memo[at(made) * sets + (wanted | 1U << two)]);
+      }
+    addTimed(std::move(table), conversions.phase, isRecomputed(conversions));
+  }
+
+  // Prices three or more readers: a variable over the sets, with a table per
+  // reader.
+  void addSetVariable(Conversions &conversions, const LayoutDomain &domain) {
+    std::vector<double> memo = materialiseCosts(domain, conversions.phase);
+    unsigned readable = 0;
+    for (const Port &reader : conversions.readers)
+      for (int layout : reader.layouts)
+        readable |= 1U << layout;
+    auto most = static_cast<int>(conversions.readers.size());
+    for (unsigned set = 1; set <= readable; ++set)
+      if ((set & ~readable) == 0 && std::popcount(set) <= most)
+        conversions.sets.push_back(set);
+    conversions.setVariable = addVariable(conversions.sets.size());
+
+    std::size_t sets = std::size_t{1} << domain.size();
+    CostTable cost{
+        {conversions.maker.variable, conversions.setVariable}, {}, {}};
+    for (int made : conversions.maker.layouts)
+      for (unsigned set : conversions.sets)
+        cost.time.push_back(memo[at(made) * sets + set]);
+    addTimed(std::move(cost), conversions.phase, isRecomputed(conversions));
+    for (const Port &reader : conversions.readers) {
+      CostTable fits{{conversions.setVariable, reader.variable}, {}, {}};
+      for (unsigned set : conversions.sets)
+        for (int layout : reader.layouts)
+          fits.time.push_back(set >> layout & 1U ? 0.0 : kForbidden);
+      add(std::move(fits), Growth::perStep);
+    }
+  }
+
+  void addApart(std::size_t o) {
+    const Op &op = segment.ops[o];
+    const int t = op.operands[at(op.fusedOperand)].tensor;
+    CostTable apart{{makers[at(t)].variable, static_cast<int>(o)}, {}, {}};
+    for (int made : makers[at(t)].layouts)
+      for (const Strategy &strategy : result.strategies[o])
+        apart.time.push_back(apartTime(op, runs[o], strategy,
+                                       result.domains[at(t)].layouts[at(made)],
+                                       segment.tensors, setting.mesh,
+                                       *setting.machine, *setting.software)
+                                 .value);
+    addTimed(std::move(apart), op.phase, opRecomputed[o]);
+  }
+
+  bool isRecomputed(const Conversions &conversions) const {
+    return conversions.phase == Phase::forward &&
+           tensorRecomputed[at(conversions.tensor)];
+  }
+
+  const ModelGraph &model;
+  const SegmentGraph &segment;
+  int index;
+  const Setting &setting;
+  int tensorAxis;
+  const std::vector<bool> &owner;
+  bool phasesApart;
+  std::vector<bool> opRecomputed, tensorRecomputed;
+  std::vector<OpRun> runs; ///< by operator
+  std::vector<int> tiles;  ///< by tensor
+  SegmentProblem result;
+  std::vector<Port> makers;
+  std::vector<std::vector<Port>> forwardReaders, backwardReaders;
+};
+
+} // namespace
+
+SegmentProblem unitProblem(const ModelGraph &model, int segment,
+                           const Setting &setting,
+                           const std::vector<bool> &owner) {
+  return Builder(model, segment, setting, owner, false).build();
+}
+
+SegmentProblem phaseProblem(const ModelGraph &model, int segment,
+                            const Setting &setting) {
+  std::vector<bool> nobody(model.parameters.size(), false);
+  return Builder(model, segment, setting, nobody, true).build();
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,353 @@
+//===- enumerate.cpp - The configurations of a space ----------------------===//
+
+#include "planner/search/space/enumerate.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "planner/divisors.h"
+#include "planner/search/space/cuts.h"
+#include "planner/search/space/pipeline_parts.h"
+#include "planner/search/space/recompute.h"
+#include "planner/search/space/replicas.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+class Enumeration {
+public:
+  Enumeration(const ModelGraph &m, const Machine &on, const SearchOptions &o,
+              std::vector<Rejection> &r)
+      : model(m), machine(on), options(o), rejections(r), layers(layersOf(m)),
+        experts(expertsOf(m)) {}
+
+  std::vector<Parallelism> run() {
+    for (std::int64_t tp : divisorsOf(options.devices))
+      for (std::int64_t pp : divisorsOf(options.devices / tp))
+        for (std::int64_t cp : divisorsOf(options.devices / tp / pp)) {
+          Parallelism config;
+          config.tp = static_cast<int>(tp);
+          config.pp = static_cast<int>(pp);
+          config.cp = static_cast<int>(cp);
+          config.dp = static_cast<int>(options.devices / tp / pp / cp);
+          config.microBatch = 0;
+          config.globalBatch = options.globalBatch;
+          if (isAskedFor(config) && isLegal(config) && replicasMayShare(config))
+            addExperts(config);
+        }
+    return std::move(found);
+  }
+
+private:
+  // Returns for example "510 and 513": global batches that `dp` replicas can
+  // share.
+  std::string batchesNear(std::int64_t dp) const {
+    std::int64_t below = options.globalBatch / dp * dp;
+    return nearestOf({std::max(below, dp), below + dp}, {options.globalBatch});
+  }
+
+  bool isAskedFor(const Parallelism &config) const {
+    return (!options.tp || *options.tp == config.tp) &&
+           (!options.dp || *options.dp == config.dp) &&
+           options.pp.allows(config.pp) && options.cp.allows(config.cp);
+  }
+
+  bool isLegal(const Parallelism &config) {
+    std::string violated = violatedDivisor(config.tp);
+    if (!violated.empty())
+      return refuse(config, Rejection::Reason::divisor,
+                    violated + " do not divide by tp " +
+                        std::to_string(config.tp));
+    if (config.tp == 1 && splitsArePinned() && mayBeSplit())
+      return refuse(config, Rejection::Reason::pins,
+                    "a pin asks for a split, and tp 1 splits nothing");
+    if (options.globalBatch % config.dp != 0)
+      return refuse(config, Rejection::Reason::divisor,
+                    "global batch " + std::to_string(options.globalBatch) +
+                        " does not divide by dp " + std::to_string(config.dp) +
+                        "; nearest that do: " + batchesNear(config.dp));
+    if (config.pp > layers)
+      return refuse(config, Rejection::Reason::divisor,
+                    std::to_string(layers) + " layers do not fill pp " +
+                        std::to_string(config.pp));
+    if (config.pp > 1 && !layersHandOnAlike() &&
+        options.schedule.only == std::vector{ScheduleKind::interleaved})
+      return refuse(config, Rejection::Reason::divisor,
+                    "encoder and decoder layers hand on different values and "
+                    "cannot take turns on a stage: interleaved needs layers of "
+                    "one kind");
+    // Zigzag order gives every context rank an early and a late slice of a
+    // sequence.
+    if (config.cp > 1 && model.sequence % (2 * config.cp) != 0)
+      return refuse(config, Rejection::Reason::divisor,
+                    "sequence " + std::to_string(model.sequence) +
+                        " does not divide by twice cp " +
+                        std::to_string(config.cp));
+    return true;
+  }
+
+  bool refuse(const Parallelism &config, Rejection::Reason reason,
+              std::string detail) {
+    rejections.push_back({config, reason, {}, {}, false, std::move(detail)});
+    return false;
+  }
+
+  // Returns the dimensions that a split over `tp` needs divisible and that are
+  // not. A degree asked for by name comes with the split it implies; a free
+  // degree may still pay off by the other splits.
+  std::string violatedDivisor(int tp) const {
+    if (!options.tp)
+      return {};
+    for (const Divisor &divisor : options.divisors)
+      if (divisor.size % tp != 0 &&
+          std::ranges::find(options.tensorSplits, divisor.split) !=
+              options.tensorSplits.end())
+        return std::to_string(divisor.size) + " " + divisor.name;
+    return {};
+  }
+
+  // Returns whether a pin decides what the tensor axis must divide.
+  bool splitsArePinned() const {
+    if (!options.pins)
+      return false;
+    for (const auto &segment : options.pins->ops)
+      for (const std::string &word : segment)
+        if (!word.empty() && word != "replicated")
+          return true;
+    return std::ranges::any_of(options.pins->parameters, [](const auto &pin) {
+      return pin && std::ranges::find(*pin, "tp") != pin->end();
+    });
+  }
+
+  // Returns whether a tensor axis is allowed.
+  bool mayBeSplit() const {
+    return options.devices > 1 && !options.tp &&
+           (!options.dp || *options.dp < options.devices);
+  }
+
+  // Returns whether the numbers asked for include one of replicas that share a
+  // set of experts and, if ZeRO is required, one of replicas that share its
+  // state.
+  bool replicasMayShare(const Parallelism &config) {
+    std::string against = againstExpertRanks(options.ep, experts, config.dp);
+    bool asked = options.zeroStage.only.size() == 1;
+    if (against.empty() && !options.zeroStage.allows(0) &&
+        (config.dp * config.cp > 1 || asked))
+      against = againstZeroRanks(options.zeroRanks,
+                                 expertRanks(options.ep, experts, config.dp),
+                                 config.dp);
+    return against.empty() ||
+           refuse(config, Rejection::Reason::divisor, std::move(against));
+  }
+
+  void addExperts(Parallelism config) {
+    for (int ep : expertRanks(options.ep, experts, config.dp)) {
+      config.ep = ep;
+      addBatches(config);
+    }
+  }
+
+  void addBatches(Parallelism config) {
+    for (std::int64_t b : divisorsOf(options.globalBatch / config.dp))
+      if (!options.microBatch || *options.microBatch == b) {
+        config.microBatch = b;
+        addSchedules(config);
+      }
+  }
+
+  void addSchedules(Parallelism config) {
+    constexpr ScheduleKind kKinds[] = {
+        ScheduleKind::oneForwardOneBackward, ScheduleKind::interleaved,
+        ScheduleKind::zeroBubble, ScheduleKind::gpipe};
+    if (config.pp == 1) {
+      config.layers = {layers};
+      addStages(config);
+      return;
+    }
+    for (ScheduleKind kind : kKinds) {
+      if (!options.schedule.allows(kind))
+        continue;
+      config.schedule = kind;
+      bool chunked = kind == ScheduleKind::interleaved;
+      if (chunked && !layersHandOnAlike())
+        continue;
+      for (int v = chunked ? 2 : 1;
+           v == 1 || (chunked && v * config.pp <= layers); ++v) {
+        config.virtualStages = v;
+        if (options.virtualStages.allows(v) &&
+            (!chunked ||
+             ((!options.layers.empty() || fillsChunks(layers, v * config.pp)) &&
+              config.microBatches() % config.pp == 0)) &&
+            (options.layers.empty() ||
+             static_cast<int>(options.layers.size()) == v * config.pp)) {
+          config.layers = options.layers.empty()
+                              ? evenLayers(layers, v * config.pp)
+                              : options.layers;
+          addStages(config);
+        }
+        if (!chunked)
+          break;
+      }
+    }
+  }
+
+  // Returns whether any layer could follow any other by its shapes: chunks of a
+  // stage are solved as one chain.
+  bool layersHandOnAlike() const {
+    const SegmentGraph *first = nullptr;
+    auto shapeAt = [](const SegmentGraph &segment, std::size_t i) {
+      return segment.tensors[static_cast<std::size_t>(segment.carriedIn[i])]
+          .shape;
+    };
+    for (const SegmentGraph &segment : model.segments) {
+      if (segment.repeat == 1)
+        continue;
+      if (!first)
+        first = &segment;
+      if (segment.carriedIn.size() != first->carriedIn.size())
+        return false;
+      for (std::size_t i = 0; i < segment.carriedIn.size(); ++i)
+        if (shapeAt(segment, i) != shapeAt(*first, i))
+          return false;
+    }
+    return true;
+  }
+
+  void addStages(Parallelism config) {
+    bool asked = options.zeroStage.only.size() == 1;
+    for (int stage = 0; stage <= 3; ++stage) {
+      bool pointless = stage > 0 && config.dp * config.cp == 1;
+      bool perMicroBatch = stage > 1 && config.pp > 1;
+      if (!options.zeroStage.allows(stage) ||
+          ((pointless || perMicroBatch) && !asked))
+        continue;
+      config.zeroStage = stage;
+      for (int sharing : zeroRanksOf(config, machine, options.zeroRanks)) {
+        config.zeroRanks = sharing;
+        addRecomputations(config);
+      }
+    }
+    if (asked || config.dp * config.cp > 1 || options.zeroStage.allows(0))
+      return;
+    // Without replicas every ZeRO stage is the same.
+    config.zeroStage = 0;
+    addRecomputations(config);
+  }
+
+  void addRecomputations(Parallelism config) {
+    bool asked = options.recompute.only.size() == 1;
+    bool counted = isCounted(options);
+    for (Recompute recompute :
+         {Recompute::none, Recompute::selective, Recompute::full}) {
+      // A kernel that stores no scores leaves nothing to recompute.
+      bool pointless = recompute == Recompute::selective &&
+                       keepsAllTensors(recompute, *options.software) &&
+                       !options.software->attention.keepsScores;
+      if (!options.recompute.allows(recompute) || (pointless && !asked))
+        continue;
+      config.recompute = recompute;
+      for (Offload offload : {Offload::none, Offload::optimizer}) {
+        if (!options.offload.allows(offload))
+          continue;
+        config.offload = offload;
+        if (recompute != Recompute::full || !counted)
+          addTiles(config);
+        else if (!options.recompute.allows(Recompute::none))
+          if (std::vector<int> counts = recomputeCounts(config, options);
+              !counts.empty())
+            addTiles(withCount(config, counts.front()));
+      }
+    }
+  }
+
+  // More tiles only take longer, so that an open choice tries a few numbers to
+  // find what fits.
+  void addTiles(Parallelism config) {
+    static const std::vector<int> kOne{1}, kFew{1, 2, 4, 8, 16, 32};
+    const std::vector<int> &asked =
+        options.tiles.only.empty() ? kFew : options.tiles.only;
+    for (int tiles : config.zeroStage == 3 ? asked : kOne) {
+      config.tiles = tiles;
+      if (options.tiles.allows(tiles))
+        found.push_back(config);
+    }
+  }
+
+  const ModelGraph &model;
+  const Machine &machine;
+  const SearchOptions &options;
+  std::vector<Rejection> &rejections;
+  int layers;
+  std::int64_t experts;
+  std::vector<Parallelism> found;
+};
+
+} // namespace
+
+std::vector<Parallelism> enumerateSpace(const ModelGraph &model,
+                                        const Machine &machine,
+                                        const SearchOptions &options,
+                                        std::vector<Rejection> &rejections) {
+  return Enumeration(model, machine, options, rejections).run();
+}
+
+bool isCounted(const SearchOptions &options) {
+  return options.recomputeLayers.only != std::vector{-1};
+}
+
+std::vector<int> recomputeCounts(const Parallelism &config,
+                                 const SearchOptions &options) {
+  bool grows = isCounted(options) && config.recompute != Recompute::selective &&
+               options.recompute.allows(Recompute::full);
+  if (!grows)
+    return {countOf(config)};
+  std::vector<int> counts;
+  if (options.recompute.allows(Recompute::none))
+    counts.push_back(0);
+  const Choices<int> &asked = options.recomputeLayers;
+  int most = *std::ranges::max_element(config.layers);
+  for (int count = 1; count < most; ++count)
+    if (asked.allows(count))
+      counts.push_back(count);
+  if (asked.allows(-1) ||
+      std::ranges::any_of(asked.only, [&](int count) { return count >= most; }))
+    counts.push_back(-1);
+  return counts;
+}
+
+Parallelism withCount(Parallelism config, int count) {
+  if (config.recompute != Recompute::selective)
+    config.recompute = count == 0 ? Recompute::none : Recompute::full;
+  config.recomputeLayers = count == 0 ? -1 : count;
+  return config;
+}
+
+int countOf(const Parallelism &config) {
+  return config.recompute == Recompute::none ? 0 : config.recomputeLayers;
+}
+
+bool allowsUnevenCut(const Parallelism &config, const SearchOptions &options) {
+  return options.unevenCuts && options.layers.empty() && config.pp > 1 &&
+         config.virtualStages == 1;
+}
+
+bool isInSpace(const std::vector<Parallelism> &space, const Parallelism &config,
+               const SearchOptions &options) {
+  return std::ranges::any_of(space, [&](const Parallelism &one) {
+    Parallelism like = one;
+    like.layers = config.layers;
+    std::vector<int> counts = recomputeCounts(like, options);
+    if (std::ranges::find(counts, countOf(config)) == counts.end() ||
+        withCount(like, countOf(config)) != config)
+      return false;
+    if (one.layers == config.layers)
+      return true;
+    int layers = std::accumulate(one.layers.begin(), one.layers.end(), 0);
+    std::vector<std::vector<int>> cuts = unevenCuts(layers, one.pp);
+    return allowsUnevenCut(one, options) &&
+           std::ranges::find(cuts, config.layers) != cuts.end();
+  });
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,388 @@
+//===- pins.cpp - What a person has decided already -----------------------===//
+
+#include "planner/search/space/pins.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/nearest_word.h"
+#include "planner/index.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+std::string quoted(const PinText &pin) { return "pin \"" + pin.text + '"'; }
+
+std::string joined(const std::vector<std::string> &words, const char *last) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == words.size() ? last : ", ") + words[i];
+  return text;
+}
+
+std::string divisorsOf(std::int64_t size) {
+  std::string text;
+  for (std::int64_t d = 1; d <= std::min<std::int64_t>(size, 1024); ++d)
+    if (size % d == 0)
+      text += ' ' + std::to_string(d);
+  return text;
+}
+
+// "h.*.mlp.fc1", 3 -> "h.3.mlp.fc1"
+std::string nameOfRepeat(std::string label, int repeat) {
+  std::size_t star = label.find('*');
+  if (star != label.npos)
+    label.replace(star, 1, std::to_string(repeat));
+  return label;
+}
+
+/// A pattern with a range of numbers in it, taken apart.
+struct NumberedPattern {
+  std::string before, after;
+  int first = 0, last = 0;
+
+  std::string of(int repeat) const {
+    return before + std::to_string(repeat) + after;
+  }
+};
+
+// "h.4..7.mlp" -> "h.", 4, 7, ".mlp"; nothing if there is no such range.
+std::optional<NumberedPattern> numberedPattern(const std::string &pattern) {
+  auto isDigit = [&](std::size_t i) {
+    return i < pattern.size() && pattern[i] >= '0' && pattern[i] <= '9';
+  };
+  for (std::size_t dots = pattern.find(".."); dots != pattern.npos;
+       dots = pattern.find("..", dots + 1)) {
+    std::size_t begin = dots, end = dots + 2;
+    while (begin > 0 && isDigit(begin - 1))
+      --begin;
+    while (isDigit(end))
+      ++end;
+    constexpr std::size_t kMostDigits = 8;
+    if (begin == dots || end == dots + 2 || dots - begin > kMostDigits ||
+        end - dots - 2 > kMostDigits)
+      continue;
+    return NumberedPattern{pattern.substr(0, begin), pattern.substr(end),
+                           std::stoi(pattern.substr(begin, dots - begin)),
+                           std::stoi(pattern.substr(dots + 2, end - dots - 2))};
+  }
+  return std::nullopt;
+}
+
+// For each copy of the segment, whether the pin names this label there.
+std::vector<bool> matchedRepeats(const PinText &pin, const std::string &label,
+                                 const SegmentGraph &segment) {
+  std::vector<bool> matched(at(segment.repeat));
+  // A star of a label is only matched by one of the pattern, which then also
+  // matches any number in its place.
+  if (label.find('*') == label.npos || matchesPattern(pin.pattern, label))
+    matched.assign(matched.size(), matchesPattern(pin.pattern, label));
+  else if (auto range = numberedPattern(pin.pattern))
+    for (int i = 0; i < segment.repeat; ++i) {
+      int repeat = segment.first + i;
+      matched[at(i)] =
+          repeat >= range->first && repeat <= range->last &&
+          matchesPattern(range->of(repeat), nameOfRepeat(label, repeat));
+    }
+  else
+    for (int i = 0; i < segment.repeat; ++i)
+      matched[at(i)] =
+          matchesPattern(pin.pattern, nameOfRepeat(label, segment.first + i));
+  return matched;
+}
+
+bool matches(const PinText &pin, const std::string &label,
+             const SegmentGraph &segment) {
+  std::vector<bool> repeats = matchedRepeats(pin, label, segment);
+  return std::ranges::find(repeats, true) != repeats.end();
+}
+
+// Calls `visit(parameter)` for each parameter a segment reads, once.
+template <typename Visit>
+void forEachParameter(const SegmentGraph &segment, Visit visit) {
+  std::set<int> seen;
+  for (const Tensor &tensor : segment.tensors)
+    if (tensor.kind == TensorKind::parameter &&
+        seen.insert(tensor.parameter).second)
+      visit(tensor.parameter);
+}
+
+class Resolver {
+public:
+  Resolver(const ModelGraph &graph, const std::vector<PinText> &pins,
+           const PinSpace &space, std::vector<std::string> &errors)
+      : model(graph), requests(pins), limits(space), findings(errors) {}
+
+  Pins run() {
+    result.parameters.resize(model.parameters.size());
+    parameterPins.resize(model.parameters.size(), nullptr);
+    for (const SegmentGraph &segment : model.segments) {
+      result.ops.emplace_back(segment.ops.size());
+      opPins.emplace_back(segment.ops.size(), nullptr);
+    }
+    for (const PinText &pin : requests)
+      if (!(pin.word.empty() ? pinParameters(pin) : pinOps(pin)))
+        noMatch(pin);
+    for (std::size_t s = 0; s < model.segments.size(); ++s)
+      pinGradients(s);
+    return std::move(result);
+  }
+
+private:
+  // Copies of one operator, cut apart, repeat one finding: say it once.
+  void error(const std::string &text) {
+    if (std::ranges::find(findings, text) == findings.end())
+      findings.push_back(text);
+  }
+
+  bool pinOps(const PinText &pin) {
+    bool any = false;
+    for (std::size_t s = 0; s < model.segments.size(); ++s) {
+      const SegmentGraph &segment = model.segments[s];
+      for (std::size_t o = 0; o < segment.ops.size(); ++o) {
+        const Op &op = segment.ops[o];
+        if (!matches(pin, op.name, segment))
+          continue;
+        any = true;
+        const PinText *&earlier = opPins[s][o];
+        if (earlier && earlier->word != pin.word) {
+          conflict(*earlier, pin, op.name);
+        } else if (isLegal(pin, op)) {
+          earlier = &pin;
+          result.ops[s][o] = pin.word;
+        }
+      }
+    }
+    return any;
+  }
+
+  // What is pinned forward holds backward: the operators that an operator's
+  // gradient is made of bear its name and a suffix, and split its factors.
+  // Where the word means nothing to one of them (a bias has no rows), or a pin
+  // of its own says otherwise, it is left alone.
+  void pinGradients(std::size_t s) {
+    const SegmentGraph &segment = model.segments[s];
+    for (std::size_t o = 0; o < segment.ops.size(); ++o) {
+      const Op &op = segment.ops[o];
+      if (op.phase != Phase::backward || opPins[s][o])
+        continue;
+      for (std::size_t f = 0; f < segment.ops.size(); ++f)
+        if (segment.ops[f].phase == Phase::forward &&
+            op.name.starts_with(segment.ops[f].name + ".") &&
+            isUnderstood(result.ops[s][f], op))
+          result.ops[s][o] = result.ops[s][f];
+    }
+  }
+
+  bool isUnderstood(const std::string &word, const Op &op) const {
+    return word == "replicated" ||
+           std::ranges::any_of(op.factors, [&](const Factor &factor) {
+             return word == nameOf(factor.split) && mayBeUsed(factor) &&
+                    (factor.split == Split::batch || !limits.tp ||
+                     factor.size % *limits.tp == 0);
+           });
+  }
+
+  void conflict(const PinText &one, const PinText &other,
+                const std::string &name) {
+    error(quoted(one) + " and " + quoted(other) + " both name " + name +
+          " and differ");
+  }
+
+  bool mayBeUsed(const Factor &factor) const {
+    return factor.divisible &&
+           (factor.split == Split::feature ||
+            std::ranges::find(limits.splits, factor.split) !=
+                limits.splits.end());
+  }
+
+  bool isLegal(const PinText &pin, const Op &op) {
+    if (pin.word == "replicated" ||
+        (pin.word == "partial" && !op.linearGroups.empty()))
+      return true;
+    std::vector<std::string> legal;
+    auto add = [&](const char *word) {
+      if (std::ranges::find(legal, word) == legal.end())
+        legal.emplace_back(word);
+    };
+    const Factor *indivisible = nullptr;
+    bool excluded = false;
+    for (const Factor &factor : op.factors) {
+      bool named = pin.word == nameOf(factor.split);
+      if (!mayBeUsed(factor)) {
+        excluded = excluded || (named && factor.divisible);
+        continue;
+      }
+      add(nameOf(factor.split));
+      if (!named)
+        continue;
+      // Samples follow the micro-batch, which is not chosen yet.
+      if (factor.split == Split::batch || !limits.tp ||
+          factor.size % *limits.tp == 0)
+        return true;
+      indivisible = &factor;
+    }
+    if (indivisible) {
+      error(quoted(pin) + ": the " + pin.word + " dimension of " + op.name +
+            " is " + std::to_string(indivisible->size) +
+            ", which does not divide by tp " + std::to_string(*limits.tp) +
+            "; tp may be" + divisorsOf(indivisible->size));
+      return false;
+    }
+    add("replicated");
+    if (!op.linearGroups.empty())
+      add("partial");
+    error(quoted(pin) + ": " + op.name + " cannot be " + pin.word +
+          (excluded ? ", which is not among the splits that are allowed" : "") +
+          "; it may be " + joined(legal, " or "));
+    return false;
+  }
+
+  bool pinParameters(const PinText &pin) {
+    bool any = false;
+    for (const SegmentGraph &segment : model.segments)
+      forEachParameter(segment, [&](int index) {
+        const Parameter &parameter = model.parameters[at(index)];
+        if (!matches(pin, parameter.name, segment))
+          return;
+        any = true;
+        const PinText *&earlier = parameterPins[at(index)];
+        if (earlier && earlier->entries != pin.entries) {
+          conflict(*earlier, pin, parameter.name);
+        } else if (isLegal(pin, parameter)) {
+          earlier = &pin;
+          result.parameters[at(index)] = pin.entries;
+        }
+      });
+    return any;
+  }
+
+  bool isLegal(const PinText &pin, const Parameter &parameter) {
+    if (pin.entries.size() != parameter.shape.size()) {
+      error(quoted(pin) + ": has " + std::to_string(pin.entries.size()) +
+            (pin.entries.size() == 1 ? " entry, but " : " entries, but ") +
+            parameter.name + " has " + std::to_string(parameter.shape.size()) +
+            (parameter.shape.size() == 1 ? " dimension" : " dimensions"));
+      return false;
+    }
+    auto split = std::ranges::find(pin.entries, "tp");
+    if (split == pin.entries.end())
+      return true;
+    if (!parameter.divisible) {
+      error(quoted(pin) + ": " + parameter.name + " cannot be stored split");
+      return false;
+    }
+    std::int64_t size =
+        parameter.shape[static_cast<std::size_t>(split - pin.entries.begin())];
+    if (limits.tp && size % *limits.tp != 0) {
+      error(quoted(pin) + ": dimension " +
+            std::to_string(split - pin.entries.begin()) + " of " +
+            parameter.name + " is " + std::to_string(size) +
+            ", which does not divide by tp " + std::to_string(*limits.tp) +
+            "; tp may be" + divisorsOf(size));
+      return false;
+    }
+    return true;
+  }
+
+  void noMatch(const PinText &pin) {
+    std::vector<std::string> ops, parameters;
+    auto note = [](std::vector<std::string> &names, const std::string &name) {
+      if (std::ranges::find(names, name) == names.end())
+        names.push_back(name);
+    };
+    bool otherKind = false;
+    for (const SegmentGraph &segment : model.segments) {
+      for (const Op &op : segment.ops) {
+        note(ops, op.name);
+        otherKind |= pin.word.empty() && matches(pin, op.name, segment);
+      }
+      forEachParameter(segment, [&](int index) {
+        const std::string &name = model.parameters[at(index)].name;
+        note(parameters, name);
+        otherKind |= !pin.word.empty() && matches(pin, name, segment);
+      });
+    }
+    const char *kind = pin.word.empty() ? "parameter" : "operator";
+    if (otherKind) {
+      error(quoted(pin) + ": matches no " + kind +
+            (pin.word.empty()
+                 ? ", but operators, which take a word such as column"
+                 : ", but parameters, which take a layout such as [tp,-]"));
+      return;
+    }
+    std::vector<std::string> near;
+    std::vector<std::string> &names = pin.word.empty() ? parameters : ops;
+    while (near.size() < 3 && !names.empty()) {
+      near.emplace_back(base::nearestTo(pin.pattern, names));
+      std::erase(names, std::string(near.back()));
+    }
+    error(quoted(pin) + ": matches no " + kind +
+          (near.empty() ? std::string()
+                        : "; the nearest are " + joined(near, " and ")));
+  }
+
+  const ModelGraph &model;
+  const std::vector<PinText> &requests;
+  const PinSpace &limits;
+  std::vector<std::string> &findings;
+  Pins result;
+  std::vector<std::vector<const PinText *>> opPins; ///< by [segment][op]
+  std::vector<const PinText *> parameterPins;
+};
+
+} // namespace
+
+bool matchesPattern(const std::string &pattern, const std::string &name) {
+  // On a mismatch the last star takes one character more; no other need be
+  // reconsidered.
+  std::size_t p = 0, n = 0, star = pattern.npos, resume = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      ++p;
+      ++n;
+    } else if (star != pattern.npos) {
+      p = star + 1;
+      n = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == pattern.npos;
+}
+
+std::vector<std::vector<int>> pinCuts(const ModelGraph &graph,
+                                      const std::vector<PinText> &pins) {
+  std::vector<std::vector<int>> cuts;
+  for (const SegmentGraph &segment : graph.segments) {
+    std::set<int> here;
+    auto cut = [&](const PinText &pin, const std::string &label) {
+      std::vector<bool> matched = matchedRepeats(pin, label, segment);
+      for (std::size_t i = 1; i < matched.size(); ++i)
+        if (matched[i] != matched[i - 1])
+          here.insert(segment.first + static_cast<int>(i));
+    };
+    for (const PinText &pin : pins) {
+      if (!pin.word.empty())
+        for (const Op &op : segment.ops)
+          cut(pin, op.name);
+      else
+        forEachParameter(segment, [&](int index) {
+          cut(pin, graph.parameters[at(index)].name);
+        });
+    }
+    cuts.emplace_back(here.begin(), here.end());
+  }
+  return cuts;
+}
+
+Pins resolvePins(const ModelGraph &graph, const std::vector<PinText> &pins,
+                 const PinSpace &space, std::vector<std::string> &errors) {
+  return Resolver(graph, pins, space, errors).run();
+}
+
+} // namespace mtplan::planner

@@ -1,0 +1,81 @@
+//===- pipeline_parts.cpp - The layers of each virtual stage --------------===//
+
+#include "planner/search/space/pipeline_parts.h"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+namespace mtplan::planner {
+
+namespace {
+
+bool someRepeat(const ModelGraph &model) {
+  return std::ranges::any_of(model.segments, [](const SegmentGraph &segment) {
+    return isLayer(segment);
+  });
+}
+
+} // namespace
+
+int layersOf(const ModelGraph &model) {
+  bool repeated = someRepeat(model);
+  int layers = 0;
+  for (const SegmentGraph &segment : model.segments)
+    if (!repeated || isLayer(segment))
+      layers += segment.repeat;
+  return layers;
+}
+
+std::vector<PipelinePart> pipelineParts(const ModelGraph &model,
+                                        const std::vector<int> &layers) {
+  std::vector<PipelinePart> parts(std::max<std::size_t>(layers.size(), 1));
+  int all = layersOf(model);
+  int sum = std::accumulate(layers.begin(), layers.end(), 0);
+  if (!layers.empty() &&
+      (sum != all || std::ranges::any_of(layers, [](int n) { return n < 1; })))
+    throw std::invalid_argument("the parts hold " + std::to_string(sum) +
+                                " layers, the model " + std::to_string(all));
+  bool repeated = someRepeat(model);
+  std::size_t part = 0;
+  int room = layers.empty() ? all : layers[0];
+  for (std::size_t s = 0; s < model.segments.size(); ++s) {
+    int repeat = model.segments[s].repeat;
+    auto segment = static_cast<int>(s);
+    if (repeated && !isLayer(model.segments[s])) {
+      parts[part].push_back({segment, 0, 1});
+      continue;
+    }
+    for (int first = 0; first < repeat;) {
+      if (room == 0)
+        room = layers[++part];
+      int count = std::min(room, repeat - first);
+      parts[part].push_back({segment, first, count});
+      first += count;
+      room -= count;
+    }
+  }
+  return parts;
+}
+
+std::vector<int> evenLayers(int layers, int parts) {
+  std::vector<int> counts(static_cast<std::size_t>(parts), layers / parts);
+  int more = layers % parts;
+  // The remainder goes to the middle; the ends come last.
+  std::size_t first = static_cast<std::size_t>(parts - more + 1) / 2;
+  for (int i = 0; i < more; ++i)
+    ++counts[first + static_cast<std::size_t>(i)];
+  return counts;
+}
+
+bool fillsChunks(int layers, int chunks) {
+  if (chunks > layers)
+    return false;
+  for (int besides : {0, 1, 2})
+    if ((layers + besides) % chunks == 0)
+      return true;
+  return false;
+}
+
+} // namespace mtplan::planner

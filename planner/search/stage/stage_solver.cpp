@@ -1,0 +1,357 @@
+//===- stage_solver.cpp - The strategies of one pipeline stage ------------===//
+
+#include "planner/search/stage/stage_solver.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "planner/index.h"
+#include "planner/search/segment/scaled_link.h"
+#include "planner/search/space/tiling.h"
+
+namespace mtplan::planner {
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+bool someDomainIsEmpty(const std::vector<HeldSegment> &held) {
+  for (const HeldSegment &one : held)
+    if (std::ranges::find(one.problem->link.problem.domains, 0) !=
+        one.problem->link.problem.domains.end())
+      return true;
+  return false;
+}
+
+std::vector<SegmentPlan> readRuns(const ModelGraph &graph,
+                                  const std::vector<HeldSegment> &held,
+                                  const std::vector<Run> &runs) {
+  std::vector<SegmentPlan> plans;
+  int link = -1, first = 0;
+  for (const Run &run : runs) {
+    const HeldSegment &one = held[at(run.link)];
+    if (run.link != link)
+      first = 0;
+    link = run.link;
+    SegmentPlan plan =
+        readAssignment(graph, one.segment, *one.problem, run.assignment);
+    plan.first += first;
+    plan.count = run.count;
+    first += run.count;
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+// Returns the bytes of one rank's shard of what `use` touches.
+double shardBytes(const Use &use, const Strategy &strategy,
+                  const std::vector<Tensor> &tensors, const Mesh &mesh) {
+  const Tensor &tensor = tensors[static_cast<std::size_t>(use.tensor)];
+  double bytes = tensor.elementBytes;
+  for (std::int64_t size : tensor.shape)
+    bytes *= static_cast<double>(size);
+  for (int factor : use.factors)
+    for (std::size_t a = 0; factor >= 0 && a < strategy.axes.size(); ++a)
+      if (strategy.axes[a] == factor)
+        bytes /= mesh.axes[a].size;
+  return bytes;
+}
+
+// Returns the bytes that `op` touches on one rank with its best split, without
+// inputs, parameters and saved values, which are counted elsewhere.
+double leastWorkingSet(const Op &op, const std::vector<Strategy> &strategies,
+                       const std::vector<Tensor> &tensors,
+                       const std::vector<int> &savedVariables,
+                       const std::vector<int> &tiles, const Mesh &mesh) {
+  double least = kNever;
+  for (const Strategy &strategy : strategies) {
+    double bytes = 0.0;
+    for (const std::vector<Use> *uses : {&op.operands, &op.results})
+      for (const Use &use : *uses) {
+        auto index = static_cast<std::size_t>(use.tensor);
+        if (tensors[index].kind == TensorKind::activation &&
+            savedVariables[index] < 0)
+          bytes += shardBytes(use, strategy, tensors, mesh) / tiles[index];
+      }
+    least = std::min(least, bytes);
+  }
+  return least;
+}
+
+// Returns a lower bound of a segment's inputs: for each, the largest shard that
+// some reader needs with its best split.
+double leastInputs(const SegmentGraph &segment, const SegmentProblem &problem,
+                   const Mesh &mesh) {
+  std::vector<double> least(segment.tensors.size(), 0.0);
+  for (std::size_t o = 0; o < segment.ops.size(); ++o)
+    for (const Use &use : segment.ops[o].operands) {
+      auto index = static_cast<std::size_t>(use.tensor);
+      if (segment.tensors[index].kind != TensorKind::input)
+        continue;
+      double smallest = kNever;
+      for (const Strategy &strategy : problem.strategies[o])
+        smallest = std::min(smallest,
+                            shardBytes(use, strategy, segment.tensors, mesh));
+      least[index] = std::max(least[index], smallest);
+    }
+  double bytes = 0.0;
+  for (double one : least)
+    bytes += one;
+  return bytes;
+}
+
+// Returns the room for short-lived values: twice the largest working set of an
+// operator with its best split, one set computing and one arriving. It belongs
+// to the configuration, not to a plan, so that the limited memory stays a sum.
+double workspaceReserve(const ModelGraph &graph,
+                        const std::vector<HeldSegment> &held,
+                        const Setting &setting) {
+  const Mesh &mesh = setting.mesh;
+  double most = 0.0, inputs = 0.0;
+  for (const HeldSegment &one : held) {
+    const SegmentGraph &segment = graph.segments[at(one.segment)];
+    std::vector<int> tiles = tilesOfTensors(graph, segment, setting);
+    for (std::size_t o = 0; o < segment.ops.size(); ++o)
+      most = std::max(
+          most, leastWorkingSet(segment.ops[o], one.problem->strategies[o],
+                                segment.tensors, one.problem->savedVariables,
+                                tiles, mesh));
+    inputs += leastInputs(segment, *one.problem, mesh);
+  }
+  return 2.0 * most + inputs;
+}
+
+} // namespace
+
+StageSolver::StageSolver(const ModelGraph &theGraph, const Setting &theSetting,
+                         const Parallelism &theConfig, StageCache &theCache)
+    : graph(theGraph), setting(theSetting), sharedState(theSetting.sharedState),
+      config(theConfig), cache(theCache) {}
+
+MemoryUse StageSolver::measure(const StageSolution &solution) const {
+  MemoryUse memory = memoryOf(graph, solution.runs, setting);
+  memory.keepRoom(solution.reserve);
+  return memory;
+}
+
+namespace {
+
+bool holdShared(const ModelGraph &graph, const std::vector<int> &repeats) {
+  for (std::size_t s = 0; s < repeats.size(); ++s)
+    for (const Tensor &tensor : graph.segments[s].tensors)
+      if (repeats[s] > 0 && tensor.kind == TensorKind::parameter &&
+          graph.parameters[at(tensor.parameter)].shared)
+        return true;
+  return false;
+}
+
+// Returns whether virtual stages save carried values, of which one copy
+// suffices.
+bool handsOn(const ModelGraph &graph) {
+  for (const SegmentGraph &segment : graph.segments)
+    for (int tensor : segment.carriedIn)
+      if (isCarriedOut(segment, tensor))
+        return true;
+  return false;
+}
+
+} // namespace
+
+const StageSolution &StageSolver::solve(const std::vector<int> &repeats,
+                                        double inFlight, SolveLimits limits) {
+  setting.inFlight = inFlight;
+  // Without shared parameters the state is irrelevant.
+  setting.sharedState = holdShared(graph, repeats) ? sharedState : std::nullopt;
+  StageCache::Key key = unitKey();
+  key.push_back(config.microBatches());
+  key.push_back(handsOn(graph) ? setting.parts : 1);
+  key.insert(key.end(), repeats.begin(), repeats.end());
+  std::deque<StageCache::Solved> &known = cache.known[key];
+  bool forAnyCutoff = limits.stopAbove == kNever;
+  for (const StageCache::Solved &one : known) {
+    if (forAnyCutoff && one.inFlight == inFlight && one.points == limits.points)
+      return one.solution;
+    // The fastest plan of all remains the fastest while it fits.
+    if (one.solution.outcome == StageSolution::Outcome::fits &&
+        !one.solution.limited) {
+      StageSolution again = one.solution;
+      again.memory = measure(again);
+      if (again.memory.fits()) {
+        known.push_back({inFlight, limits.points, std::move(again)});
+        return known.back().solution;
+      }
+    }
+  }
+  // An answer for one cutoff is useless for another.
+  known.push_back({forAnyCutoff ? inFlight : -1.0, limits.points,
+                   solveStage(repeats, limits)});
+  return known.back().solution;
+}
+
+void StageCache::trim() {
+  // About 30 kB and 200 kB each.
+  constexpr std::size_t kManySolutions = 2000, kManyUnits = 200;
+  if (known.size() > kManySolutions)
+    known.clear();
+  if (units.size() > kManyUnits)
+    units.clear();
+}
+
+StageCache::Key StageSolver::unitKey() const {
+  return {config.dp,
+          config.tp,
+          config.cp,
+          config.ep,
+          config.microBatch,
+          config.zeroStage,
+          config.zeroRanks,
+          static_cast<std::int64_t>(config.recompute),
+          static_cast<std::int64_t>(config.offload),
+          static_cast<std::int64_t>(setting.updateAddsUp),
+          static_cast<std::int64_t>(setting.hostAddsUp),
+          config.tiles,
+          config.recomputeLayers,
+          static_cast<std::int64_t>(setting.recomputeShare * 1e9),
+          setting.boundary.value_or(-9),
+          setting.sharedState.value_or(-9),
+          static_cast<std::int64_t>(setting.overlapWeight * 1024)};
+}
+
+// The first segment of the stage that reads a shared parameter pays for it.
+std::vector<HeldSegment>
+StageSolver::problemsOf(const std::vector<int> &repeats) {
+  std::vector<bool> owner(graph.parameters.size(), true);
+  std::vector<HeldSegment> held;
+  for (std::size_t s = 0; s < repeats.size(); ++s) {
+    if (repeats[s] == 0)
+      continue;
+    auto segment = static_cast<int>(s);
+    StageCache::Key key = unitKey();
+    key.push_back(segment);
+    key.insert(key.end(), owner.begin(), owner.end());
+    auto [entry, isNew] = cache.units.try_emplace(std::move(key));
+    if (isNew)
+      entry->second = unitProblem(graph, segment, setting, owner);
+    held.push_back({segment, &entry->second});
+    for (std::size_t p = 0; p < owner.size(); ++p)
+      if (entry->second.parameterVariables[p] >= 0 &&
+          graph.parameters[p].shared)
+        owner[p] = false;
+  }
+  return held;
+}
+
+StageSolution StageSolver::solveStage(const std::vector<int> &repeats,
+                                      SolveLimits limits) {
+  StageSolution result;
+  std::vector<HeldSegment> held = problemsOf(repeats);
+  if (someDomainIsEmpty(held))
+    return result;
+  ChainProblem chain;
+  for (const HeldSegment &one : held)
+    chain.links.push_back(
+        scaledLink(*one.problem, graph, setting, repeats[at(one.segment)]));
+  const Device &device = setting.machine->device;
+  const double room = (device.memory - device.reserved).value;
+
+  // The reserve mostly covers the plan's peak. Where it does not, the peak
+  // found is reserved instead, and the first solution's bound still bounds
+  // every plan.
+  ChainSolver &solver = cache.solvers.solverOf(chain);
+  result.reserve = setting.pins ? workspaceReserveOf(graph, setting, repeats)
+                                : Bytes{workspaceReserve(graph, held, setting)};
+  double workspace = result.reserve.value;
+  constexpr int kRounds = 4;
+  for (int round = 0; round < kRounds; ++round) {
+    chain.memoryLimit = room - workspace;
+    ChainSolution solution = solver.solve(chain, limits);
+    if (round == 0)
+      result.lowerBound = {solution.lowerBound};
+    result.limited = round > 0 || solution.limited;
+    if (solution.abandoned) {
+      result.outcome = StageSolution::Outcome::abandoned;
+      return result;
+    }
+    if (solution.runs.empty())
+      return result;
+    result.runs = readRuns(graph, held, solution.runs);
+    result.times.clear();
+    std::vector<bool> paid(graph.parameters.size(), false);
+    for (const SegmentPlan &run : result.runs)
+      result.times.push_back(phaseTimesOf(graph, run, setting, paid));
+    result.memory = measure(result);
+    bool fits = solution.feasible && result.memory.fits();
+    result.outcome =
+        fits ? StageSolution::Outcome::fits : StageSolution::Outcome::tooLarge;
+    if (fits)
+      result.optimal =
+          solution.cost.time <= result.lowerBound.value * (1 + 1e-9);
+    // No plan fits if the first try is infeasible.
+    else if (!solution.feasible && round == 0)
+      result.lowerBound = {kNever};
+    // The host's limit is a limit of its own, and no other reserve changes it.
+    if (fits || !solution.feasible || result.memory.hostIsFull())
+      return result;
+    workspace = std::max(workspace, result.memory.workspace.value);
+    // A carried value that is saved in several layouts is stored in each.
+    if (handsOn(graph))
+      workspace =
+          std::max(workspace, (result.memory.total() - device.reserved).value -
+                                  solution.cost.memory);
+  }
+  return result;
+}
+
+// The reserve ignores pins, so that a plan that fits still fits when pins ask
+// for it.
+Bytes workspaceReserveOf(const ModelGraph &graph, const Setting &setting,
+                         const std::vector<int> &repeats) {
+  Setting free = setting;
+  free.pins = nullptr;
+  const std::vector<bool> owner(graph.parameters.size(), true);
+  std::deque<SegmentProblem> problems;
+  std::vector<HeldSegment> held;
+  for (std::size_t s = 0; s < repeats.size(); ++s)
+    if (repeats[s] > 0) {
+      auto segment = static_cast<int>(s);
+      problems.push_back(unitProblem(graph, segment, free, owner));
+      held.push_back({segment, &problems.back()});
+    }
+  return {workspaceReserve(graph, held, setting)};
+}
+
+std::vector<int> repeatsOf(const ModelGraph &graph,
+                           const std::vector<PipelinePart> &parts) {
+  std::vector<int> repeats(graph.segments.size(), 0);
+  for (const PipelinePart &part : parts)
+    for (const RepeatRange &range : part)
+      repeats[at(range.segment)] += range.count;
+  return repeats;
+}
+
+std::vector<std::vector<RunSlice>>
+splitRuns(const ModelGraph &graph, const std::vector<SegmentPlan> &runs,
+          const std::vector<PipelinePart> &parts) {
+  std::vector<std::vector<RunSlice>> shares(parts.size());
+  std::vector<int> left; // of each run
+  left.reserve(runs.size());
+  for (const SegmentPlan &run : runs)
+    left.push_back(run.count);
+  for (std::size_t part = 0; part < parts.size(); ++part)
+    for (const RepeatRange &range : parts[part]) {
+      int first = range.first, end = range.first + range.count;
+      for (std::size_t r = 0; r < runs.size() && first < end; ++r) {
+        if (runs[r].segment != range.segment || left[r] == 0)
+          continue;
+        int count = std::min(left[r], end - first);
+        shares[part].push_back({static_cast<int>(r),
+                                graph.segments[at(range.segment)].first + first,
+                                count});
+        left[r] -= count;
+        first += count;
+      }
+    }
+  return shares;
+}
+
+} // namespace mtplan::planner

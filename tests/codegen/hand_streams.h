@@ -1,0 +1,68 @@
+//===- hand_streams.h - Streams for plans made by hand ----------*- C++ -*-===//
+
+#ifndef MTPLAN_TESTS_CODEGEN_HAND_STREAMS_H
+#define MTPLAN_TESTS_CODEGEN_HAND_STREAMS_H
+
+#include <set>
+
+#include "codegen/waits.h"
+#include "ir/decisions.h"
+#include "ir/replica_axes.h"
+#include "runtime/plan/instruction_side.h"
+
+namespace mtplan {
+
+/// The stream that an instruction of a compiled plan would be on.
+inline std::string_view handStreamOf(const runtime::Plan &plan,
+                                     const runtime::Stage &stage,
+                                     const runtime::Instruction &instruction) {
+  switch (runtime::sideOf(stage, instruction)) {
+  case runtime::Side::down:
+    return "down";
+  case runtime::Side::host:
+    return "host";
+  case runtime::Side::up:
+    return "up";
+  default:
+    break;
+  }
+  if (std::holds_alternative<runtime::Transfer>(instruction.what))
+    return "pipeline";
+  const auto *call = std::get_if<runtime::Collective>(&instruction.what);
+  if (!call)
+    return "compute";
+  const std::string &group =
+      plan.groups[static_cast<std::size_t>(call->group)].name;
+  const std::string axis = group.substr(0, group.find(' '));
+  return axis == "pp"              ? "pipeline"
+         : ir::isReplicaAxis(axis) ? "data"
+                                   : "tensor";
+}
+
+/// Gives a plan made by hand its streams and waits.
+inline void writeStreamsAndWaits(runtime::Plan &plan) {
+  std::set<std::string_view> used{"compute"};
+  const auto forEach = [&](auto act) {
+    for (runtime::Stage &stage : plan.stages)
+      for (runtime::Program &program : stage.programs)
+        for (runtime::Instruction &instruction : program.instructions)
+          act(instruction, handStreamOf(plan, stage, instruction));
+  };
+  forEach([&](runtime::Instruction &, std::string_view stream) {
+    used.insert(stream);
+  });
+  plan.streams.clear();
+  for (const std::string_view stream : ir::kStreams)
+    if (used.contains(stream))
+      plan.streams.emplace_back(stream);
+  forEach([&](runtime::Instruction &instruction, std::string_view stream) {
+    for (std::size_t i = 0; i < plan.streams.size(); ++i)
+      if (plan.streams[i] == stream)
+        instruction.stream = static_cast<int>(i);
+  });
+  codegen::writeWaits(plan);
+}
+
+} // namespace mtplan
+
+#endif // MTPLAN_TESTS_CODEGEN_HAND_STREAMS_H

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Checks emitted programs.
+
+    check_program.py builds FOLDER [ARCH...]
+    check_program.py trains FOLDER [DATA [TOLERANCE [STEPS [FLAG...]]]]
+
+`builds` checks that FOLDER/train.cu has at most 1,200 lines, one wait for each
+wait of the plan, no comment that breaks within a shape and no size as digits
+that has a name in FOLDER/dimensions.h; and that nvcc compiles and links it with
+warnings as errors: for H100, and with
+MTPLAN_TEST_ALL for the architectures given instead.
+
+`trains` compiles the program for the host and runs it on the emulator
+(tests/emulator), with streams in three orders. Its losses must be those of mtrun
+for the same plan, data, seed and flags, and it must skip the same steps.
+
+The file that MTPLAN_PROGRAMS names (tests/CMakeLists.txt) has the compilers.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+STEPS = 3  # what a factor of gradients changes shows when two of them meet
+MOST_LINES = 1200  # of train.cu
+TOLERANCE = 1e-5  # of fp32: sums in another order
+PACES = ["first", "last", "asked"]  # tests/emulator/streams.h
+
+
+def run(command, **more):
+    done = subprocess.run(command, capture_output=True, text=True, **more)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def listed(name):
+    with open(os.environ["MTPLAN_PROGRAMS"], encoding="utf-8") as file:
+        return json.load(file)[name].split()
+
+
+def plan_of(folder):
+    with open(f"{folder}/plan.json", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def builds(folder, archs):
+    planned = sum(len(one.get("waits", [])) for stage in plan_of(folder)["stages"]
+                  for program in stage["programs"] for one in program["instructions"])
+    with open(f"{folder}/train.cu", encoding="utf-8") as file:
+        step = file.read()
+    written = len(re.findall(r"^ *now\.wait\(", step, re.M))
+    if written != planned:
+        sys.exit(f"{written} waits, the plan has {planned}")
+    reads(folder, step)
+    if not os.environ.get("MTPLAN_TEST_ALL"):
+        archs = ["sm_90"]
+    flags = ["-std=c++20", "--expt-relaxed-constexpr", "-Werror", "all-warnings",
+             "-Xcompiler=-Wall,-Wextra"]
+    for arch in archs:
+        number = arch.removeprefix("sm_")
+        flags.append(f"-gencode=arch=compute_{number},code={arch}")
+    made = f"{folder}/train.o"
+    run([*listed("ccache"), *listed("nvcc"), *flags, "-c",
+         f"{folder}/train.cu", "-o", made])
+    run([*listed("nvcc"), made, "-o", f"{folder}/train", "-lcublasLt", "-lnccl"])
+
+
+def reads(folder, step):
+    """The step is short, and sizes have their names."""
+    lines = step.splitlines()
+    if len(lines) > MOST_LINES:
+        sys.exit(f"train.cu has {len(lines)} lines, of {MOST_LINES}")
+    for line in lines:
+        if line.lstrip().startswith("//") and line.count("[") != line.count("]"):
+            sys.exit(f"a comment breaks within a shape: {line}")
+    with open(f"{folder}/dimensions.h", encoding="utf-8") as file:
+        sizes = dict(re.findall(r"int64_t (\w+) = (\d+);", file.read()))
+    # Smaller sizes are also counts of something else.
+    digits = {value for name, value in sizes.items() if int(value) >= 64}
+    for line in lines:
+        code = line.split("//")[0]
+        for number in re.findall(r"(?<![\w.\"])\d+(?![\w.\"])", code):
+            if number in digits and "rank.lines" not in code:
+                sys.exit(f"{number} has a name: {line}")
+
+
+def trains(folder, data="synthetic", tolerance=TOLERANCE, steps=STEPS, *flags):
+    made, program = f"{folder}/host.o", f"{folder}/host"
+    run([*listed("ccache"), *listed("host"), "-c", f"{folder}/train.cu", "-o",
+         made])
+    run([*listed("link"), made, "-o", program, *listed("libraries")])
+    ranks = plan_of(folder)["ranks"]
+    stored = data
+    if data != "synthetic":
+        stored = f"{folder}/steps"
+        run(["mtrun", "data", "steps", data, folder, stored, "--steps",
+             str(steps)])
+    metrics = f"{folder}/metrics.jsonl"
+    if os.path.exists(metrics):
+        os.remove(metrics)
+    run(["mtrun", folder, "--steps", str(steps), "--data", data, "--patience",
+         "300", "--metrics", metrics, *flags])
+    with open(metrics, encoding="utf-8") as file:
+        expected = [json.loads(line) for line in file]
+    for pace in PACES:
+        said = run([program, "--steps", str(steps), "--data", stored],
+                   env={**os.environ, "MTPLAN_DEVICES": str(ranks),
+                        "MTPLAN_PACE": pace})
+        compare(said, expected, float(tolerance), pace)
+    print(f"{steps} steps as mtrun has them")
+
+
+def compare(said, expected, tolerance, pace):
+    own = re.findall(r"^step (\d+) .*?loss (\S+)  norm (\S+)(?:.*?  (skipped)$)?", said, re.M)
+    if len(own) != len(expected):
+        sys.exit(f"{len(own)} of {len(expected)} steps:\n{said}")
+    for (step, loss, norm, skipped), record in zip(own, expected):
+        if bool(skipped) != record["skipped"]:
+            sys.exit(f"step {step}: is {skipped or 'not skipped'}, unlike mtrun's")
+        if skipped:  # without a norm
+            norm = record["gradient_norm"] = 0
+        for name, mine, theirs in [("loss", loss, record["loss"]),
+                                   ("norm", norm, record["gradient_norm"])]:
+            # No number is never near.
+            if not abs(float(mine) - theirs) <= tolerance * abs(theirs):
+                sys.exit(f"step {step}: {name} {mine}, mtrun has {theirs} "
+                         f"(streams: {pace})")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "builds":
+        builds(sys.argv[2], sys.argv[3:] or ["sm_90"])
+    else:
+        trains(*sys.argv[2:])

@@ -1,0 +1,321 @@
+//===- logits_test.cpp - Imported weights give the original logits --------===//
+//
+// Imports files of tests/parity/files as `mtrun ckpt convert` does, and loads
+// them into plans that mtplan compiles from the config.json beside them: for
+// one rank, for two tensor ranks that shard the vocabulary, and for two stages.
+// The logits must be those of Transformers. If queries, keys and values were
+// mixed up, or if other features of a head were rotated together, they would
+// not be.
+//
+//===----------------------------------------------------------------------===//
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "runtime/checkpoint/loader.h"
+#include "runtime/exchange/import.h"
+#include "runtime/plan/plan_json.h"
+#include "runtime/safetensors/model_files.h"
+#include "tests/executable/parity/logits.h"
+#include "tests/executable/run_process.h"
+#include "tests/tools/command_testing.h"
+
+namespace mtplan {
+namespace {
+
+// Relative to the largest logit. The rounding of single precision alone is
+// below 1e-6.
+constexpr double kBound = 1e-5, kFar = 0.1;
+
+const std::string kFiles =
+    std::string(MTPLAN_SOURCE_DIR) + "/tests/parity/files/";
+
+struct Layout {
+  const char *name;
+  std::vector<std::string> flags;
+  int paddedVocabulary = 0; ///< 0: mtplan's own padding
+  /// Number of tokens of the vocabulary per rank; 0: any.
+  std::int64_t ofOneRank = 0;
+};
+
+const Layout kOneRank = {"one rank", {"--gpus", "1", "--micro-batch", "4"}};
+
+std::vector<Layout> layouts() {
+  return {
+      kOneRank,
+      {"tp 2", {"--gpus", "2", "--dp", "1", "--tp", "2", "--micro-batch", "4"}},
+      // Rank 0 has tokens 0 to 7, rank 1 has five more and three of padding.
+      {"tp 2, vocabulary cut in two",
+       {"--gpus", "2", "--dp", "1", "--tp", "2", "--micro-batch", "2", "--pin",
+        "wte=vocab", "--pin", "lm_head=vocab", "--pin", "loss.*=vocab", "--pin",
+        "*.attn.core=head"},
+       16,
+       8},
+      {"pp 2",
+       {"--gpus", "2", "--dp", "1", "--tp", "1", "--pp", "2", "--micro-batch",
+        "2"}}};
+}
+
+class ImportedLogits : public testing::TestWithParam<const char *> {
+protected:
+  std::string files() const { return kFiles + GetParam(); }
+
+  /// Equal weights give equal logits: the folder whose name is the prefix has
+  /// them.
+  LogitsGolden golden() const {
+    std::string of = files();
+    if (!std::filesystem::exists(of + "/logits.json"))
+      of.resize(kFiles.size() + std::string(GetParam()).find('-'));
+    return readLogitsGolden(of + "/logits.json");
+  }
+
+  runtime::Plan planFor(const Layout &layout) const {
+    std::string config = contentOf(files() + "/config.json");
+    if (layout.paddedVocabulary > 0)
+      config.insert(config.find('{') + 1,
+                    "\"padded_vocab_size\": " +
+                        std::to_string(layout.paddedVocabulary) + ",");
+    std::ofstream(folder / "model.json") << config;
+    std::vector<std::string> arguments{
+        folder / "model.json", "--hardware", "cpu", "--seq",        "8",
+        "--global-batch",      "4",          "-o",  folder / "plan"};
+    arguments.insert(arguments.end(), layout.flags.begin(), layout.flags.end());
+    EXPECT_EQ(tools::Ran(arguments).err, "");
+    return runtime::readPlanFile(folder / "plan/plan.json");
+  }
+
+  static Logits made(const runtime::Plan &plan, const LogitsGolden &golden,
+                     const std::string &checkpoint, MakeBackend makeBackend) {
+    return logitsOf(
+        plan, golden.samples, makeBackend,
+        [&](runtime::World &world, runtime::RankExecutor &rank) {
+          EXPECT_TRUE(runtime::loadNewest(
+              plan, world, rank, checkpoint, runtime::LoadWhat::weights,
+              [](const std::string &fault) { ADD_FAILURE() << fault; }));
+        });
+  }
+
+  TestFolder folder;
+};
+
+std::unique_ptr<runtime::Backend> makeCpu() {
+  return runtime::makeCpuBackend(1);
+}
+
+TEST_P(ImportedLogits, AreTheirAuthors) {
+  const std::string model = files() + "/model.bin"; // of llm.c
+  runtime::importWeights(std::filesystem::exists(model) ? model : files(),
+                         folder / "kept");
+  const LogitsGolden expected = golden();
+  for (const Layout &layout : layouts()) {
+    SCOPED_TRACE(layout.name);
+    const runtime::Plan plan = planFor(layout);
+    for (MakeBackend backend : {&runtime::makeReferenceBackend, &makeCpu}) {
+      const Logits logits = made(plan, expected, folder / "kept", backend);
+      EXPECT_LE(apart(logits, expected.logits), kBound)
+          << (backend == &makeCpu ? "cpu" : "reference");
+      if (layout.ofOneRank > 0) {
+        EXPECT_EQ(logits.ofOneRank, layout.ofOneRank);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, ImportedLogits,
+    testing::Values("gpt2", "gpt2-f16", "gpt2-sharded", "gpt2-published",
+                    "gpt2-older", "gpt2-head", "gpt2-order", "gpt2-metadata",
+                    "gpt2-bare", "gpt2-llmc", "gpt2-llmc-bf16", "gptj",
+                    "gptj-older", "llama", "llama-bf16", "llama-sharded",
+                    "llama-biased", "llama-deep", "llama-older", "mistral",
+                    "qwen2", "qwen2-tied", "bert", "bert-published"),
+    [](const auto &each) {
+      std::string name = each.param;
+      std::ranges::replace(name, '-', '_');
+      return name;
+    });
+
+//===----------------------------------------------------------------------===//
+// Files that lie
+//===----------------------------------------------------------------------===//
+
+using Order = std::vector<std::int64_t>;
+
+/// A file of float32 tensors whose contents are permuted.
+class OtherFile {
+public:
+  explicit OtherFile(const std::string &path)
+      : bytes(contentOf(path)), header(runtime::ModelFile(path).header) {}
+
+  /// Permutes every tensor whose name has `part`, along its last dimension
+  /// (`columns`) or its first: index i afterwards has what order(extent)[i] had
+  /// before.
+  void reorder(const std::string &part, bool columns,
+               const std::function<Order(std::int64_t extent)> &order) {
+    for (const runtime::SafeTensor &tensor : header.tensors) {
+      if (tensor.name.find(part) == tensor.name.npos)
+        continue;
+      ++changed;
+      const std::int64_t extent =
+          columns ? tensor.shape.back() : tensor.shape.front();
+      const Order from = order(extent);
+      ASSERT_EQ(static_cast<std::int64_t>(from.size()), extent);
+      const std::int64_t inner = columns ? 4 : tensor.bytes() / extent;
+      std::string moved = of(tensor);
+      for (std::int64_t at = 0; at < tensor.bytes(); at += extent * inner)
+        for (std::int64_t i = 0; i < extent; ++i)
+          bytes.replace(place(tensor) + size(at + i * inner), size(inner),
+                        moved, size(at + from[size(i)] * inner), size(inner));
+    }
+  }
+
+  /// Exchanges every tensor whose name has `one` with the one that has `other`
+  /// in its place.
+  void exchange(const std::string &one, const std::string &other) {
+    for (const runtime::SafeTensor &tensor : header.tensors) {
+      const std::size_t at = tensor.name.find(one);
+      if (at == tensor.name.npos)
+        continue;
+      ++changed;
+      std::string name = tensor.name;
+      const runtime::SafeTensor *second =
+          header.find(name.replace(at, one.size(), other));
+      ASSERT_TRUE(second && second->shape == tensor.shape) << name;
+      const std::string kept = of(tensor);
+      bytes.replace(place(tensor), kept.size(), of(*second));
+      bytes.replace(place(*second), kept.size(), kept);
+    }
+  }
+
+  void write(const std::string &path) const {
+    EXPECT_GT(changed, 0);
+    std::ofstream(path, std::ios::binary) << bytes;
+  }
+
+private:
+  static std::size_t size(std::int64_t number) {
+    return static_cast<std::size_t>(number);
+  }
+  std::size_t place(const runtime::SafeTensor &tensor) const {
+    return size(header.dataStart + tensor.begin);
+  }
+  std::string of(const runtime::SafeTensor &tensor) const {
+    return bytes.substr(place(tensor), size(tensor.bytes()));
+  }
+
+  std::string bytes;
+  runtime::SafetensorsHeader header;
+  int changed = 0; ///< tensors
+};
+
+/// Returns 0, 1, 2, ...
+Order inPlace(std::int64_t extent) {
+  Order order(static_cast<std::size_t>(extent));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+/// How a family stores attention.
+struct Family {
+  std::string query, key, value; ///< no query: one tensor has all, in columns
+  std::int64_t head = 4; ///< features, of which the first four are rotated
+  bool turns = true;
+};
+
+Family familyOf(const std::string &name) {
+  if (name == "gpt2")
+    return {"", "", "", 4, false};
+  if (name == "bert")
+    return {"self.query", "self.key", "self.value", 4, false};
+  return {"q_proj", "k_proj", "v_proj", name == "gptj" ? 8 : 4};
+}
+
+class WrongOrder : public ImportedLogits {
+protected:
+  /// Returns the error of the logits of the changed file.
+  double apartNow() {
+    std::filesystem::create_directories(folder / "wrong");
+    std::filesystem::copy(files() + "/config.json", folder / "wrong");
+    file.write(folder / "wrong/model.safetensors");
+    runtime::importWeights(folder / "wrong", folder / "kept");
+    const LogitsGolden expected = golden();
+    return apart(made(planFor(kOneRank), expected, folder / "kept", &makeCpu),
+                 expected.logits);
+  }
+
+  OtherFile file{files() + "/model.safetensors"};
+  const Family family = familyOf(GetParam());
+};
+
+TEST_P(WrongOrder, OfKeysAndValues) {
+  if (family.query.empty())
+    file.reorder("c_attn", true, [](std::int64_t extent) {
+      Order order = inPlace(extent);
+      std::rotate(order.begin() + extent / 3, order.begin() + extent / 3 * 2,
+                  order.end());
+      return order;
+    });
+  else
+    file.exchange(family.key, family.value);
+  EXPECT_GT(apartNow(), kFar);
+}
+
+// Stores queries, keys and values of one head together, then those of the next,
+// as GPT-NeoX does.
+TEST_P(WrongOrder, OfHeads) {
+  const std::int64_t head = family.head;
+  if (family.query.empty())
+    file.reorder("c_attn", true, [&](std::int64_t extent) {
+      Order order;
+      for (std::int64_t first = 0; first < extent / 3; first += head)
+        for (std::int64_t part = 0; part < 3; ++part)
+          for (std::int64_t i = 0; i < head; ++i)
+            order.push_back(part * extent / 3 + first + i);
+      return order;
+    });
+  else // two tensors: queries of another head
+    file.reorder(family.query, false, [&](std::int64_t extent) {
+      Order order = inPlace(extent);
+      std::rotate(order.begin(), order.begin() + head, order.end());
+      return order;
+    });
+  EXPECT_GT(apartNow(), kFar);
+}
+
+// Four features are rotated, in pairs of neighbours or of halves; the two
+// orders differ in the middle. Without rotation, queries and keys in another
+// common order would give the same result.
+TEST_P(WrongOrder, OfTurnedFeatures) {
+  const auto middle = [&](std::int64_t extent) {
+    Order order = inPlace(extent);
+    // All queries and keys, but not the values behind them in the same tensor.
+    const std::int64_t end = family.query.empty() ? extent / 3 * 2 : extent;
+    for (std::int64_t i = 0; i < end; i += family.head)
+      std::swap(order[static_cast<std::size_t>(i + 1)],
+                order[static_cast<std::size_t>(i + 2)]);
+    return order;
+  };
+  if (family.query.empty()) {
+    file.reorder("c_attn", true, middle);
+  } else {
+    file.reorder(family.query, false, middle);
+    file.reorder(family.key, false, middle);
+  }
+  const double far = apartNow();
+  EXPECT_TRUE(family.turns ? far > kFar : far <= kBound) << far;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, WrongOrder,
+                         testing::Values("gpt2", "gptj", "llama", "mistral",
+                                         "qwen2", "bert"),
+                         [](const auto &each) {
+                           return std::string(each.param);
+                         });
+
+} // namespace
+} // namespace mtplan

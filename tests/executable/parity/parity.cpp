@@ -1,0 +1,118 @@
+//===- parity.cpp - Compares a plan with the model on one rank ------------===//
+
+#include "tests/executable/parity/parity.h"
+
+#include "passes/memory/element_type.h"
+#include "passes/schedule/tasks.h"
+#include "passes/verify/prove.h"
+#include "tests/executable/run_plan.h"
+
+namespace mtplan {
+
+namespace {
+
+using passes::Drawn;
+using runtime::CollectiveCount;
+
+constexpr int kSteps = 5;
+
+std::unique_ptr<runtime::Backend> makeOneThread() {
+  return runtime::makeCpuBackend(1);
+}
+
+// Leaves out operators that the interpreter counts and that send nothing.
+std::map<CollectiveCount, std::int64_t> census(const ir::RunResult &result) {
+  std::map<CollectiveCount, std::int64_t> counts;
+  for (const auto &[key, count] : result.collectives) {
+    if (key.op == "slice" || key.op == "mask" || count == 0)
+      continue;
+    const char *phase = key.phase == ir::Phase::forward    ? "forward"
+                        : key.phase == ir::Phase::backward ? "backward"
+                                                           : "update";
+    counts[{phase, key.op, key.axis}] = count;
+  }
+  return counts;
+}
+
+// Every rank counts its own calls; the interpreter counts all ranks of a stage
+// as one.
+std::map<CollectiveCount, std::int64_t> ofOneRank(const Gathered &ran,
+                                                  int ranksOfStage) {
+  std::map<CollectiveCount, std::int64_t> counts;
+  for (const auto &[key, count] : ran.collectives)
+    counts[{key.phase, key.kind, key.group.substr(0, key.group.find(' '))}] +=
+        count;
+  for (auto &[key, count] : counts)
+    count /= ranksOfStage;
+  return counts;
+}
+
+template <typename Expected>
+void expectWithin(const Gathered &ran, const Expected &expected, double bound,
+                  const char *what, double least = 1e-3) {
+  EXPECT_EQ(ran.faults, std::vector<std::string>()) << what;
+  std::string worst;
+  double difference = worstDifference(ran, expected, worst, least);
+  EXPECT_LE(difference, bound) << what << ": " << worst;
+}
+
+} // namespace
+
+void expectParity(const passes::Family &family, const Drawn &drawn) {
+  passes::DrawnStep made(family, drawn);
+  std::optional<passes::ProofPair> pair =
+      passes::buildProofPair(*made.step.module, *made.planned);
+  ASSERT_TRUE(pair);
+  const planner::ScheduleKind schedule = drawn.config.schedule;
+  mlir::OwningOpRef<mlir::ModuleOp> narrow(pair->partitioned->clone());
+  mlir::MLIRContext *context = narrow->getContext();
+  passes::setElementType(*narrow, mlir::Float32Type::get(context));
+  for (mlir::ModuleOp step : {*pair->partitioned, *pair->logical})
+    passes::setElementType(step, mlir::Float64Type::get(context));
+
+  ir::RunOptions options;
+  options.seed = drawn.seed;
+  options.microBatches = drawn.microBatches;
+  // A smaller epsilon would magnify rounding near zero.
+  options.adam.epsilon = 1e-3;
+  auto expected = ir::interpret(*pair->logical, options);
+  options.order =
+      passes::tasksOf(*pair->partitioned, schedule, drawn.microBatches);
+  auto partitioned = ir::interpret(*pair->partitioned, options);
+  ASSERT_TRUE(mlir::succeeded(expected) && mlir::succeeded(partitioned));
+
+  auto run = [&](const runtime::Plan &plan, MakeBackend backend,
+                 double tolerance, int steps) {
+    return runPlan(plan, options, backend, tolerance, steps);
+  };
+  auto *plain = runtime::makeReferenceBackend;
+  runtime::Plan plan =
+      compiled(*pair->partitioned, schedule, drawn.microBatches);
+  Gathered once = run(plan, plain, 1e-12, 1);
+  expectWithin(once, *expected, 1e-10, "fp64, one step");
+  EXPECT_EQ(ofOneRank(once, plan.ranks / drawn.config.pp),
+            census(*partitioned));
+  Gathered whole =
+      run(alone(*pair->logical, drawn.microBatches), plain, 0.0, kSteps);
+  expectWithin(run(plan, plain, 1e-12, kSteps), whole, 1e-10,
+               "fp64, five steps");
+
+  mlir::OwningOpRef<mlir::ModuleOp> model(pair->logical->clone());
+  passes::setElementType(*model, mlir::Float32Type::get(context));
+  runtime::Plan single = alone(*model, drawn.microBatches);
+  runtime::Plan fast = compiled(*narrow, schedule, drawn.microBatches);
+  auto expectRounding = [&](const auto &exact, int steps, double tolerance,
+                            double bound, const char *what) {
+    std::string unread;
+    constexpr double kLeast = 1e-2;
+    double own = worstDifference(run(single, makeOneThread, 0.0, steps), exact,
+                                 unread, kLeast);
+    expectWithin(run(fast, makeOneThread, tolerance, steps), exact,
+                 std::max(bound, 4.0 * own), what, kLeast);
+    EXPECT_LE(own, 20.0 * bound) << what << " of one rank: " << unread;
+  };
+  expectRounding(*expected, 1, 1e-6, 1e-5, "fp32, one step");
+  expectRounding(whole, kSteps, 1e-5, 1e-4, "fp32, five steps");
+}
+
+} // namespace mtplan

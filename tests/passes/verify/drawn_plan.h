@@ -1,0 +1,194 @@
+//===- drawn_plan.h - What a random plan over everything is -----*- C++ -*-===//
+//
+// What the search may combine, combined at random: replicas, experts, context
+// and tensor ranks on up to 16 ranks, ZeRO of any stage over all or some of the
+// replicas, up to four pipeline stages of as many ranks each, which hold any
+// layers, or two virtual stages on each of two, under every schedule,
+// recomputation of some layers or all, one to four micro-batches; and within
+// that any legal strategy and layout.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TESTS_PASSES_VERIFY_DRAWN_PLAN_H
+#define MTPLAN_TESTS_PASSES_VERIFY_DRAWN_PLAN_H
+
+#include <algorithm>
+#include <string>
+
+#include "passes/schedule/recompute.h"
+#include "passes/schedule/stages.h"
+#include "planner/search/search.h"
+#include "tests/passes/verify/random_plan.h"
+
+namespace mtplan::passes {
+
+using planner::Parallelism;
+using planner::Recompute;
+using planner::ScheduleKind;
+using planner::Split;
+
+/// What is drawn for one proof.
+struct Drawn {
+  Parallelism config;
+  std::vector<Split> splits; ///< what tp may be used for
+  int microBatches = 1;
+  std::uint64_t seed = 0;
+};
+
+class Dice {
+public:
+  explicit Dice(std::uint64_t seed) : random(seed) {}
+
+  std::uint64_t word() { return random(); }
+  int below(int limit) {
+    return static_cast<int>(random() % static_cast<std::uint64_t>(limit));
+  }
+  bool oneIn(int chances) { return below(chances) == 0; }
+
+private:
+  std::mt19937_64 random;
+};
+
+/// Of each family its own.
+inline Dice diceOf(const Family &family, std::uint64_t salt) {
+  for (char letter : family.example)
+    salt = salt * 31 + static_cast<unsigned char>(letter);
+  return Dice(salt);
+}
+
+// Factors of two dealt out until `most` ranks are reached.
+inline void drawMesh(Dice &dice, bool hasExperts, Parallelism &config) {
+  int ranks = 2 << dice.below(4);
+  for (; ranks > 1; ranks /= 2) {
+    int *const axes[] = {&config.dp, &config.tp, &config.cp};
+    *axes[dice.below(3)] *= 2;
+  }
+  while (hasExperts && config.ep < config.dp && dice.oneIn(2))
+    config.ep *= 2;
+  config.zeroStage = dice.below(4);
+  config.zeroRanks = config.dp;
+  while (config.zeroRanks > config.ep && dice.oneIn(2))
+    config.zeroRanks /= 2;
+}
+
+// Layers cut at random into parts; stages that hold one each, or two.
+inline void drawPipeline(Dice &dice, int layers, Drawn &drawn) {
+  Parallelism &config = drawn.config;
+  constexpr int kMost = 4;
+  int parts = std::min({1 + dice.below(kMost), layers, kMost});
+  std::set<int> cuts;
+  while (static_cast<int>(cuts.size()) < parts - 1)
+    cuts.insert(1 + dice.below(layers - 1));
+  int begin = 0;
+  for (int cut : cuts) {
+    config.layers.push_back(cut - begin);
+    begin = cut;
+  }
+  config.layers.push_back(layers - begin);
+  config.pp = parts;
+  drawn.microBatches = 1 + dice.below(3);
+  constexpr ScheduleKind kKinds[] = {ScheduleKind::gpipe,
+                                     ScheduleKind::oneForwardOneBackward,
+                                     ScheduleKind::zeroBubble};
+  config.schedule = kKinds[dice.below(3)];
+  if (parts < kMost || dice.oneIn(2))
+    return;
+  config.pp = config.virtualStages = 2;
+  config.schedule = ScheduleKind::interleaved;
+  drawn.microBatches = 2 * (1 + dice.below(2));
+}
+
+inline Drawn draw(Dice &dice, bool hasExperts, int layers) {
+  Drawn drawn;
+  drawMesh(dice, hasExperts, drawn.config);
+  for (Split split : {Split::batch, Split::sequence, Split::column, Split::row,
+                      Split::head, Split::vocab, Split::expert, Split::hidden})
+    if (!dice.oneIn(3))
+      drawn.splits.push_back(split);
+  // Axes that may do much at once are more than the exact solver takes on.
+  if (drawn.config.ep > 1 && drawn.config.tp > 1) {
+    std::size_t most = drawn.config.cp > 1 ? 1 : 2;
+    std::erase(drawn.splits, Split::batch);
+    std::erase(drawn.splits, Split::sequence);
+    while (drawn.splits.size() > most)
+      drawn.splits.erase(drawn.splits.begin() +
+                         dice.below(static_cast<int>(drawn.splits.size())));
+  } else if (hasExperts && drawn.config.tp > 1) {
+    std::erase(drawn.splits, dice.oneIn(2) ? Split::batch : Split::sequence);
+  }
+  // Where weights stay where they are stored, rows alone have no plan: the sum
+  // of a split contraction has to be whole for the next one.
+  auto allows = [&](Split split) {
+    return std::ranges::find(drawn.splits, split) != drawn.splits.end();
+  };
+  if (allows(Split::row) && !allows(Split::column) && !allows(Split::batch) &&
+      !allows(Split::sequence))
+    drawn.splits.push_back(Split::column);
+  drawPipeline(dice, layers, drawn);
+  constexpr Recompute kKinds[] = {Recompute::none, Recompute::selective,
+                                  Recompute::full};
+  drawn.config.recompute = kKinds[dice.below(3)];
+  drawn.config.recomputeLayers = dice.below(3) - 1;
+  drawn.seed = dice.word();
+  return drawn;
+}
+
+inline std::string textOf(const Drawn &drawn) {
+  const Parallelism &config = drawn.config;
+  std::string text =
+      "dp " + std::to_string(config.dp) + " ep " + std::to_string(config.ep) +
+      " cp " + std::to_string(config.cp) + " tp " + std::to_string(config.tp) +
+      " pp " + std::to_string(config.pp) + " vp " +
+      std::to_string(config.virtualStages) + " " +
+      planner::nameOf(config.schedule) + " zero " +
+      std::to_string(config.zeroStage) + " over " +
+      std::to_string(config.zeroRanks) + " recompute " +
+      planner::nameOf(config.recompute) + " of " +
+      std::to_string(config.recomputeLayers) + " micro-batches " +
+      std::to_string(drawn.microBatches) + " seed " +
+      std::to_string(drawn.seed) + " splits";
+  for (Split split : drawn.splits)
+    text += std::string(" ") + planner::nameOf(split);
+  return text;
+}
+
+inline planner::Setting settingOf(const Drawn &drawn) {
+  static const planner::Machine machine = planner::loadMachine("dgx-1");
+  planner::SearchOptions options;
+  options.tensorSplits = drawn.splits;
+  options.precision = planner::Precision::fp16;
+  planner::Setting setting = planner::settingOf(options, machine, drawn.config);
+  setting.microBatches = drawn.microBatches;
+  return setting;
+}
+
+/// A step and the plan that was drawn for it, applied.
+struct DrawnStep {
+  DrawnStep(const Family &family, const Drawn &drawn)
+      : setting(settingOf(drawn)),
+        step(family, setting.mesh, 2L * drawn.config.dp * drawn.config.tp) {
+    const Parallelism &config = drawn.config;
+    std::vector<planner::PipelinePart> parts =
+        planner::pipelineParts(step.graph, config.layers);
+    RandomPlanner planner(step.graph, setting, parts);
+    RecomputedRuns runs = cutForRecompute(
+        step.graph, planner.plan(drawn.seed), config.layers,
+        config.recompute == Recompute::none ? 0 : config.recomputeLayers);
+    planned = step.planned(runs.plans);
+    for (auto [segment, again] :
+         llvm::zip_equal(planned->getOps<ir::SegmentOp>(), runs.again))
+      if (again)
+        recompute(segment, config.recompute == Recompute::full
+                               ? MadeAnew::everything
+                               : MadeAnew::cores);
+    placeOnStages(*planned, parts, config.pp);
+  }
+
+  planner::Setting setting;
+  Step step;
+  mlir::OwningOpRef<mlir::ModuleOp> planned;
+};
+
+} // namespace mtplan::passes
+
+#endif // MTPLAN_TESTS_PASSES_VERIFY_DRAWN_PLAN_H

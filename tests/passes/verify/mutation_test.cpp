@@ -1,0 +1,333 @@
+//===- mutation_test.cpp - A proof sees every broken collective -----------===//
+//
+// A judge that passes everything would pass the proof matrix. So every
+// collective of some partitioned programs is broken in turn, in each way that
+// it can be; a gate has to refuse the mutant or the comparison has to fail.
+//
+//   drop       the collective is left out, its operand used in its place
+//   forget     a reduce_scatter keeps its piece but does not sum
+//   lose       only what the first rank of the group passes arrives
+//   repeat     it runs once more beside itself
+//   twice      a second one of its kind follows on the result
+//   swap       it exchanges operands with another of the same type
+//   re-group   it runs over the other axis of the mesh
+//   shift      pieces are cut, or joined, one element too far along
+//
+// Faults that change nothing are no faults and are left out of `swap`, `shift`
+// and `forget` by what they do, not by whether they were seen: exchanging two
+// pieces of one value, and moving what only goes into a value that does not
+// matter. There are two of those. Softmax does not see the bias of the keys,
+// whose gradient is zero; and any number may stand for the maximum that the
+// loss takes out of the exponents.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <string>
+
+#include "ir/interpret/collectives.h"
+#include "passes/verify/prove.h"
+#include "tests/passes/verify/random_plan.h"
+
+namespace mtplan::passes {
+namespace {
+
+using mlir::Operation;
+using mlir::Value;
+
+mlir::StringAttr axisOf(Operation *op) {
+  return op->getAttrOfType<mlir::StringAttr>("axis");
+}
+
+std::vector<Operation *> collectivesOf(mlir::ModuleOp module) {
+  std::vector<Operation *> found;
+  module.walk([&](Operation *op) {
+    if (axisOf(op))
+      found.push_back(op);
+  });
+  return found;
+}
+
+// What a value is a piece or a sum of.
+Value rootOf(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!axisOf(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+// Whether only the maximum or the gradient of the keys' bias is made of it.
+bool goesNowhere(Operation *op) {
+  auto cause = op->getAttrOfType<mlir::StringAttr>("cause").getValue();
+  if (cause == "loss.max" || cause.contains("attn.k.db") ||
+      cause.contains("attn.k.bias"))
+    return true;
+  return llvm::all_of(op->getUsers(), [](Operation *user) {
+    if (axisOf(user))
+      return goesNowhere(user);
+    auto compute = llvm::dyn_cast<ir::ComputeOp>(user);
+    return compute && (llvm::isa<ir::VocabMaxOp>(user) ||
+                       compute.getLabel().ends_with("attn.k.db"));
+  });
+}
+
+bool isBefore(Value value, Operation *op) {
+  Operation *definition = value.getDefiningOp();
+  return !definition || definition->getBlock() != op->getBlock() ||
+         definition->isBeforeInBlock(op);
+}
+
+//===----------------------------------------------------------------------===//
+// Ways to break a collective; false where it cannot be broken so
+//===----------------------------------------------------------------------===//
+
+bool drop(Operation *op) {
+  op->getResult(0).replaceAllUsesWith(op->getOperand(0));
+  op->erase();
+  return true;
+}
+
+bool forget(Operation *op) {
+  auto scatter = llvm::dyn_cast<ir::ReduceScatterOp>(op);
+  if (!scatter || goesNowhere(op))
+    return false;
+  mlir::OpBuilder builder(op);
+  Value piece = builder.create<ir::SliceOp>(
+      op->getLoc(), scatter.getType(), scatter.getInput(),
+      scatter.getAxisAttr(), scatter.getDim(), scatter.getCauseAttr());
+  op->getResult(0).replaceAllUsesWith(piece);
+  op->erase();
+  return true;
+}
+
+Value maskOver(mlir::OpBuilder &builder, Operation *op, Value value) {
+  return builder.create<ir::MaskOp>(
+      op->getLoc(), value.getType(), value, axisOf(op),
+      op->getAttrOfType<mlir::StringAttr>("cause"));
+}
+
+bool lose(Operation *op) {
+  mlir::OpBuilder builder(op);
+  op->setOperand(0, maskOver(builder, op, op->getOperand(0)));
+  return true;
+}
+
+bool repeat(Operation *op) {
+  mlir::OpBuilder builder(op);
+  builder.clone(*op);
+  return true;
+}
+
+bool twice(Operation *op) {
+  mlir::OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  Value result = op->getResult(0);
+  Operation *second;
+  if (op->getOperand(0).getType() == result.getType())
+    second = builder.clone(*op);
+  else
+    second = builder.create<ir::AllReduceOp>(
+        op->getLoc(), result.getType(), result, axisOf(op), /*max=*/false,
+        op->getAttrOfType<mlir::StringAttr>("cause"));
+  second->setOperand(0, result);
+  result.replaceAllUsesExcept(second->getResult(0), second);
+  return true;
+}
+
+bool swap(Operation *op) {
+  if (goesNowhere(op))
+    return false;
+  for (Operation *other = op->getNextNode(); other;
+       other = other->getNextNode()) {
+    if (other->getName() != op->getName() ||
+        other->getOperandTypes() != op->getOperandTypes())
+      continue;
+    Value mine = op->getOperand(0), yours = other->getOperand(0);
+    if (rootOf(mine) == rootOf(yours) || !isBefore(yours, op))
+      continue;
+    op->setOperand(0, yours);
+    other->setOperand(0, mine);
+    return true;
+  }
+  return false;
+}
+
+bool regroup(Operation *op) {
+  ir::MeshAttr mesh = meshAround(op);
+  for (mlir::StringAttr name : mesh.getNames())
+    if (name != axisOf(op) && mesh.sizeOf(name.getValue()) > 1) {
+      op->setAttr("axis", name);
+      return true;
+    }
+  return false;
+}
+
+struct Mutation {
+  const char *name;
+  bool (*apply)(Operation *op);
+};
+constexpr Mutation kMutations[] = {{"drop", drop},       {"forget", forget},
+                                   {"lose", lose},       {"repeat", repeat},
+                                   {"twice", twice},     {"swap", swap},
+                                   {"re-group", regroup}};
+
+//===----------------------------------------------------------------------===//
+// One element too far, which no operator expresses
+//===----------------------------------------------------------------------===//
+
+// `tensor` read one further along `dim`: element i is what was at i + 1, and
+// the last one is read twice, so that what is summed changes as well.
+ir::HostTensor readLate(const ir::HostTensor &tensor, std::size_t dim) {
+  std::size_t inner = 1;
+  for (std::size_t d = dim + 1; d < tensor.shape.size(); ++d)
+    inner *= static_cast<std::size_t>(tensor.shape[d]);
+  std::size_t run = static_cast<std::size_t>(tensor.shape[dim]) * inner;
+  ir::HostTensor result(tensor.shape);
+  for (std::size_t i = 0; i < tensor.data.size(); ++i)
+    result.data[i] = tensor.data[i % run + inner < run ? i + inner : i];
+  return result;
+}
+
+// What the ranks would have received, had `op` cut one element too far along,
+// or put together what it joined.
+void shiftByOne(Operation *op, const std::vector<ir::HostTensor> &passed,
+                std::vector<ir::HostTensor> &received) {
+  auto dim = op->getAttrOfType<mlir::IntegerAttr>("dim");
+  if (!dim)
+    dim = op->getAttrOfType<mlir::IntegerAttr>("split");
+  std::vector<ir::HostTensor> tensors =
+      llvm::isa<ir::AllGatherOp>(op) ? received : passed;
+  for (ir::HostTensor &tensor : tensors)
+    tensor = readLate(tensor, static_cast<std::size_t>(dim.getInt()));
+  received =
+      llvm::isa<ir::AllGatherOp>(op)
+          ? tensors
+          : *ir::runCollective(op, tensors, ir::MeshView(meshAround(op)));
+}
+
+//===----------------------------------------------------------------------===//
+// The hunt
+//===----------------------------------------------------------------------===//
+
+struct Tally {
+  int gates = 0, numbers = 0, census = 0, survivors = 0;
+  int all() const { return gates + numbers + census + survivors; }
+};
+
+class MutationTest : public ::testing::TestWithParam<Family> {
+protected:
+  void judge(ProofPair &pair, const ProofOptions &options,
+             const std::string &what, const std::string &text) {
+    Tally &tally = tallies[what];
+    mlir::ScopedDiagnosticHandler quiet(
+        pair.partitioned->getContext(),
+        [](mlir::Diagnostic &) { return mlir::success(); });
+    mlir::PassManager gate(pair.partitioned->getContext());
+    gate.addPass(createVerifyPartitionedPass());
+    if (mlir::failed(gate.run(*pair.partitioned))) {
+      ++tally.gates;
+      return;
+    }
+    Proof proof = compare(pair, options);
+    if (proof.holds) {
+      ++tally.survivors;
+      ADD_FAILURE() << what << " survived: " << text;
+    } else if (proof.worstError > options.tolerance) {
+      ++tally.numbers;
+    } else {
+      ++tally.census;
+    }
+  }
+
+  void hunt(mlir::ModuleOp model, mlir::ModuleOp planned) {
+    std::optional<ProofPair> pair = buildProofPair(model, planned);
+    ASSERT_TRUE(pair);
+    ASSERT_TRUE(compare(*pair).holds);
+    mlir::OwningOpRef<mlir::ModuleOp> sound(pair->partitioned->clone());
+    std::size_t count = collectivesOf(*sound).size();
+    for (std::size_t i = 0; i < count; ++i) {
+      for (const Mutation &mutation : kMutations) {
+        pair->partitioned = sound->clone();
+        Operation *op = collectivesOf(*pair->partitioned)[i];
+        std::string text = textOf(op);
+        if (mutation.apply(op))
+          judge(*pair, {}, mutation.name, text);
+      }
+      pair->partitioned = sound->clone();
+      shift(*pair, collectivesOf(*pair->partitioned)[i]);
+    }
+  }
+
+  void shift(ProofPair &pair, Operation *op) {
+    if (!llvm::isa<ir::SliceOp, ir::ReduceScatterOp, ir::AllGatherOp,
+                   ir::AllToAllOp>(op) ||
+        goesNowhere(op))
+      return;
+    ProofOptions options;
+    options.afterCollective = [&](Operation *ran, const auto &passed,
+                                  std::vector<ir::HostTensor> &received) {
+      if (ran == op)
+        shiftByOne(op, passed, received);
+    };
+    judge(pair, options, "shift", textOf(op));
+  }
+
+  static std::string textOf(Operation *op) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    op->print(stream);
+    return text;
+  }
+
+  // One mesh a family; all of them take minutes.
+  static std::vector<std::pair<int, int>> meshes() {
+    if (std::getenv("MTPLAN_TEST_ALL"))
+      return {{2, 2}, {1, 4}, {2, 4}};
+    if (GetParam().example == "tiny-bert")
+      return {{1, 4}};
+    return {{2, 2}};
+  }
+
+  std::map<std::string, Tally> tallies;
+};
+
+TEST_P(MutationTest, EveryMutantIsCaught) {
+  for (auto [dp, tp] : meshes()) {
+    Step step(GetParam(), dp, tp);
+    ASSERT_TRUE(step.module);
+    RandomPlanner planner(step.graph, step.mesh, /*apart=*/true);
+    SCOPED_TRACE(std::to_string(dp) + "x" + std::to_string(tp));
+    hunt(*step.module, *step.planned(planner.plan(/*seed=*/7)));
+  }
+  int all = 0;
+  for (const auto &[name, tally] : tallies) {
+    std::cout << GetParam().example << ' ' << name << ": " << tally.all()
+              << " mutants, caught by gates " << tally.gates << ", by numbers "
+              << tally.numbers << ", by the census " << tally.census
+              << ", survived " << tally.survivors << '\n';
+    all += tally.all();
+  }
+  // With one axis there is no other to re-group over.
+  bool hasOtherAxis = meshes().front().first > 1;
+  EXPECT_EQ(tallies.size(), std::size(kMutations) + (hasOtherAxis ? 1 : 0));
+  EXPECT_GT(all, 1000);
+}
+
+std::vector<Family> mutated() {
+  std::vector<Family> some;
+  for (Family &family : families())
+    if (family.example == "tiny-gpt2" || family.example == "tiny-bert" ||
+        family.example == "tiny-llama" || family.example == "tiny-mixtral")
+      some.push_back(std::move(family));
+  return some;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, MutationTest,
+                         ::testing::ValuesIn(mutated()));
+
+} // namespace
+} // namespace mtplan::passes

@@ -1,0 +1,215 @@
+//===- attention_cost_test.cpp - Attention kernels by hand ----------------===//
+
+#include <gtest/gtest.h>
+
+#include "planner/cost/compute_cost.h"
+#include "planner/machine/machine_json.h"
+#include "planner/machine/software_json.h"
+#include "tests/planner/cost/attention_op.h"
+
+namespace mtplan::planner {
+namespace {
+
+constexpr double kNano = 1e-9;
+const Mesh kMesh{{{"tp", 2}}};
+enum : int { kB, kS, kG };
+
+// 1 Tflop/s, 1 TB/s, half of that by passes, batched products at half rate.
+Machine roundMachine() {
+  Machine machine;
+  Device &device = machine.device;
+  device.name = "device";
+  device.architecture = "new";
+  device.bandwidth = BytesPerSec{1e12};
+  device.elementwiseEfficiency = 0.5;
+  device.products.batched = 0.5;
+  device.attentionEfficiency = 0.125;
+  device.fp16 = FlopsPerSec{1e12};
+  device.fp32 = FlopsPerSec{1e12};
+  return machine;
+}
+
+double time(const AttentionCase &c, int choice, const Machine &machine,
+            const Software &software, Precision precision = Precision::fp16) {
+  return computeTime(c.op, {{choice}}, c.tensors, kMesh, machine, software,
+                     precision)
+      .value;
+}
+
+Software fusedKernel() {
+  Software software;
+  software.attention.headSizes = {32, 64};
+  software.attention.rates = {{"new", 0.5, 0.25}};
+  return software;
+}
+
+// 8 heads of 48 and 256 positions: 2 * 2 * 8 * 256 * 256 * 48 / 2 flops, with
+// the diagonal's blocks 1.5 of them, padded to 64 twice as many.
+TEST(FusedAttention, ComputesPaddedHeadsAndTheDiagonal) {
+  AttentionCase forward = attentionCase(2, 256, 4, 1, 48, Phase::forward, true);
+  EXPECT_NEAR(time(forward, kReplicated, roundMachine(), fusedKernel()),
+              2 * 50'331'648 / 0.5e12, 1e-15);
+  AttentionCase backward =
+      attentionCase(2, 256, 4, 1, 48, Phase::backward, true);
+  EXPECT_NEAR(time(backward, kReplicated, roundMachine(), fusedKernel()),
+              2 * 125'829'120 / 0.25e12, 1e-15);
+  // Without a mask there is no diagonal: twice the pairs, 64 / 48 of them.
+  AttentionCase all = attentionCase(2, 256, 4, 1, 48, Phase::forward, false);
+  EXPECT_NEAR(time(all, kReplicated, roundMachine(), fusedKernel()),
+              134'217'728 / 0.5e12, 1e-15);
+  // Heads over two ranks; four query heads to a key's are four times the work.
+  EXPECT_NEAR(time(forward, kG, roundMachine(), fusedKernel()),
+              50'331'648 / 0.5e12, 1e-15);
+  AttentionCase grouped = attentionCase(2, 256, 4, 4, 48, Phase::forward, true);
+  EXPECT_NEAR(time(grouped, kReplicated, roundMachine(), fusedKernel()),
+              8 * 50'331'648 / 0.5e12, 1e-15);
+}
+
+TEST(FusedAttention, HeadsAreCutToSizesOfTheKernel) {
+  AttentionKernel kernel;
+  kernel.headSizes = {32, 64, 128};
+  EXPECT_EQ(paddedHead(kernel, 16), 32);
+  EXPECT_EQ(paddedHead(kernel, 64), 64);
+  EXPECT_EQ(paddedHead(kernel, 80), 128);
+  EXPECT_EQ(paddedHead(kernel, 200), 256);
+}
+
+TEST(FusedAttention, RatesComeFromDeviceThenArchitectureThenMachine) {
+  Device device = roundMachine().device;
+  Software software = fusedKernel();
+  EXPECT_EQ(attentionRateOf(software, device, Precision::bf16).forward, 0.5);
+  software.attention.rates.push_back({"device", 0.75, 0.7});
+  EXPECT_EQ(attentionRateOf(software, device, Precision::bf16).forward, 0.75);
+  EXPECT_EQ(attentionRateOf(software, device, Precision::bf16).backward, 0.7);
+  software.attention.rates.clear();
+  EXPECT_EQ(attentionRateOf(software, device, Precision::bf16).forward, 0.125);
+  EXPECT_EQ(attentionRateOf(software, device, Precision::bf16).backward, 0.125);
+  // No name is no key.
+  device.architecture.clear();
+  software.attention.rates = {{"", 1.0, 1.0}};
+  EXPECT_EQ(attentionRateOf(software, device, Precision::bf16).forward, 0.125);
+}
+
+// Dropout's measured shares apply where they exist, and the lower bound uses
+// them too.
+TEST(FusedAttention, DropoutHasItsOwnRates) {
+  Machine machine = roundMachine();
+  Software software = fusedKernel();
+  AttentionCase drops = attentionCase(2, 256, 4, 1, 64, Phase::forward, false);
+  const double plain = time(drops, kReplicated, machine, software);
+  drops.op.variant = kDropout;
+  EXPECT_EQ(time(drops, kReplicated, machine, software), plain);
+  machine.device.kernels.software = software.name = "ours";
+  machine.device.kernels.droppingAttention[storedAs(Precision::fp16)] = {0.25,
+                                                                         0.125};
+  EXPECT_DOUBLE_EQ(time(drops, kReplicated, machine, software), 2 * plain);
+  EXPECT_DOUBLE_EQ(computeLowerBound(drops.op, drops.tensors, 2, machine,
+                                     software, Precision::fp16)
+                       .value,
+                   plain);
+  drops.op.variant.clear();
+  EXPECT_EQ(time(drops, kReplicated, machine, software), plain);
+}
+
+TEST(FusedAttention, AddsCopiesAroundTheKernel) {
+  Software software = fusedKernel();
+  software.attention.copyForward = 36;
+  // 2 * 256 * 192 queries' elements of 36 bytes at 0.5 TB/s.
+  EXPECT_NEAR(time(attentionCase(2, 256, 4, 1, 48, Phase::forward, true),
+                   kReplicated, roundMachine(), software),
+              2 * 50'331'648 / 0.5e12 + 98'304 * 36 / 0.5e12, 1e-15);
+}
+
+struct Row {
+  const char *software, *machine;
+  std::int64_t samples, heads, headSize, positions;
+  double forward, backward; // us
+};
+
+// The study's program gives these values, as in product_cost_test's table.
+constexpr Row kStudy[] = {
+    {"fms", "dgx-a100-80g", 2, 8, 128, 4096, 428.5617, 1488.0614},
+    {"mosaic", "dgx-a100-80g", 4, 16, 80, 2048, 557.1920, 2143.0463},
+    {"nemo-24", "dgx-h100", 1, 8, 128, 8192, 227.6435, 790.4288},
+};
+
+TEST(FusedAttention, EqualsTheStudy) {
+  for (const Row &row : kStudy) {
+    Machine machine = loadMachine(row.machine);
+    machine.device.launch = {};
+    Software software = loadSoftware(row.software);
+    for (Phase phase : {Phase::forward, Phase::backward}) {
+      double expected = phase == Phase::forward ? row.forward : row.backward;
+      EXPECT_NEAR(time(attentionCase(row.samples, row.positions, row.heads, 1,
+                                     row.headSize, phase, true),
+                       kReplicated, machine, software, Precision::bf16) *
+                      1e6,
+                  expected, 1e-3 * expected)
+          << row.software;
+    }
+  }
+}
+
+Software scoreKernel() {
+  Software software;
+  software.attention.keepsScores = true;
+  software.attention.copyForward = 8;
+  software.attention.copyBackward = 12;
+  software.attention.scores = {3, 6, 28, 24, 5, 5, 4, 8};
+  return software;
+}
+
+// Four heads of 4, eight positions: two batches of products of 2 * 4 * 8 * 8 *
+// 4 flops at 0.5 Tflop/s, twice as many backward; 256 scores of 3 + 5 and 6 + 5
+// bytes, and 128 elements of queries of 8 and 12, at 0.5 TB/s.
+TEST(ScoreAttention, TakesProductsAndPassesOverScores) {
+  Machine machine = roundMachine();
+  EXPECT_NEAR(time(attentionCase(1, 8, 4, 1, 4, Phase::forward, true),
+                   kReplicated, machine, scoreKernel()),
+              (8.192 + 4.096 + 2.048) * kNano, 1e-18);
+  EXPECT_NEAR(time(attentionCase(1, 8, 4, 1, 4, Phase::backward, true),
+                   kReplicated, machine, scoreKernel()),
+              (16.384 + 5.632 + 3.072) * kNano, 1e-18);
+}
+
+// Heads times samples that do not divide by four: 28 + 5 bytes a score.
+TEST(ScoreAttention, TheSoftmaxIsFusedForSomeShapesOnly) {
+  Machine machine = roundMachine();
+  Software software = scoreKernel();
+  EXPECT_NEAR(time(attentionCase(1, 8, 3, 1, 4, Phase::forward, true),
+                   kReplicated, machine, software),
+              (6.144 + 12.672 + 1.536) * kNano, 1e-18);
+  // Two of four heads on a rank; with two samples they are four again.
+  EXPECT_NEAR(time(attentionCase(1, 8, 4, 1, 4, Phase::forward, true), kG,
+                   machine, software),
+              (4.096 + 8.448 + 1.024) * kNano, 1e-18);
+  EXPECT_NEAR(time(attentionCase(2, 8, 4, 1, 4, Phase::forward, true), kG,
+                   machine, software),
+              (8.192 + 4.096 + 2.048) * kNano, 1e-18);
+  // Longer than it takes.
+  software.attention.scores.fusedLongest = 7;
+  EXPECT_NEAR(time(attentionCase(1, 8, 4, 1, 4, Phase::forward, true),
+                   kReplicated, machine, software),
+              (8.192 + 16.896 + 2.048) * kNano, 1e-18);
+}
+
+TEST(ScoreAttention, SavesItsScoresForBackward) {
+  auto kept = [](const AttentionCase &c, int choice, const Software &software,
+                 Precision precision = Precision::fp16) {
+    return savedBeside(c.op, {{choice}}, c.tensors, kMesh, software, precision)
+        .value;
+  };
+  AttentionCase forward = attentionCase(2, 8, 4, 1, 4, Phase::forward, true);
+  EXPECT_EQ(kept(forward, kReplicated, scoreKernel()), 2 * 4 * 64 * 5);
+  EXPECT_EQ(kept(forward, kG, scoreKernel()), 4 * 64 * 5);
+  EXPECT_EQ(kept(forward, kS, scoreKernel()), 4 * 64 * 5);
+  EXPECT_EQ(kept(forward, kReplicated, scoreKernel(), Precision::fp32),
+            2 * 4 * 64 * 10);
+  EXPECT_EQ(kept(forward, kReplicated, fusedKernel()), 0);
+  EXPECT_EQ(kept(attentionCase(2, 8, 4, 1, 4, Phase::backward, true),
+                 kReplicated, scoreKernel()),
+            0);
+}
+
+} // namespace
+} // namespace mtplan::planner

@@ -1,0 +1,62 @@
+//===- attention_op.h - Attention as the compiler passes it on --*- C++ -*-===//
+
+#ifndef MTPLAN_TESTS_PLANNER_COST_ATTENTION_OP_H
+#define MTPLAN_TESTS_PLANNER_COST_ATTENTION_OP_H
+
+#include "planner/graph/op_graph.h"
+
+namespace mtplan::planner {
+
+/// An operator with the tensors it uses, numbered from 0.
+struct AttentionCase {
+  Op op;
+  std::vector<Tensor> tensors;
+};
+
+/// Queries [b, s, g r d], keys and values [b, s, g d]; forward the result and
+/// no statistics, backward the three gradients.
+inline AttentionCase attentionCase(std::int64_t b, std::int64_t s,
+                                   std::int64_t g, std::int64_t r,
+                                   std::int64_t d, Phase phase, bool causal,
+                                   int elementBytes = 2) {
+  AttentionCase made;
+  Op &op = made.op;
+  bool forward = phase == Phase::forward;
+  op.kind = forward ? "attention" : "attention_grad";
+  op.phase = phase;
+  op.opClass = OpClass::attention;
+  op.factors = {
+      {"b", b, Split::batch, true, Reduction::sum, 0.0},
+      {"s", s, Split::sequence, true, Reduction::sum, causal ? 1.0 : 0.0},
+      {"g", g, Split::head, true, Reduction::sum, 0.0},
+      {"r", r, Split::feature, false, Reduction::sum, 0.0},
+      {"d", d, Split::feature, false, Reduction::sum, 0.0},
+      {"k", s, Split::feature, false, Reduction::sum, 0.0}};
+  auto add = [&](std::vector<Use> &uses, bool isQuery) {
+    Tensor tensor;
+    tensor.shape = {b, s, (isQuery ? r : 1) * g * d};
+    tensor.elementBytes = elementBytes;
+    tensor.phase = phase;
+    tensor.batchDim = 0;
+    uses.push_back({static_cast<int>(made.tensors.size()),
+                    {0, isQuery ? 1 : 5, 2},
+                    false});
+    made.tensors.push_back(tensor);
+  };
+  for (bool isQuery : {true, false, false})
+    add(op.operands, isQuery);
+  if (forward) {
+    add(op.results, true);
+  } else {
+    add(op.operands, true);
+    for (bool isQuery : {true, false, false})
+      add(op.results, isQuery);
+  }
+  double pairs = double(b) * double(s) * double(s) * double(g * r) * double(d);
+  op.flops = Flops{(forward ? 2 : 5) * 2 * pairs * (causal ? 0.5 : 1)};
+  return made;
+}
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_TESTS_PLANNER_COST_ATTENTION_OP_H

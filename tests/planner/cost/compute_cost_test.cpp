@@ -1,0 +1,320 @@
+//===- compute_cost_test.cpp - Operators on a round device ----------------===//
+
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "planner/cost/compute_cost.h"
+#include "planner/machine/software_json.h"
+
+using namespace mtplan::planner;
+
+namespace {
+
+// 100 units with tiles of 10 x 10, 1 Tflop/s in fp16 and a tenth of it in fp32,
+// 1 GB/s, half of each reached: round numbers, so that expectations are worked
+// by hand.
+Machine roundMachine() {
+  Machine machine;
+  Device &device = machine.device;
+  device.bandwidth = BytesPerSec{1e9};
+  device.bandwidthEfficiency = 0.5;
+  device.units = 100;
+  device.tiles = {{10, 10, 1.0}};
+  device.gemmEfficiency = 0.5;
+  device.attentionEfficiency = 0.25;
+  device.fp16 = FlopsPerSec{1e12};
+  device.fp32 = FlopsPerSec{1e11};
+  return machine;
+}
+
+struct Case {
+  Op op;
+  std::vector<Tensor> tensors;
+};
+
+Tensor tensor(std::vector<std::int64_t> shape, int elementBytes = 2) {
+  Tensor result;
+  result.shape = std::move(shape);
+  result.elementBytes = elementBytes;
+  return result;
+}
+
+enum : int { kM, kN, kK };
+
+// A product of m x k by k x n.
+Case product(std::int64_t m, std::int64_t n, std::int64_t k,
+             int elementBytes = 2) {
+  Case result;
+  Op &op = result.op;
+  op.opClass = OpClass::gemm;
+  op.factors = {{"m", m, Split::batch, true, Reduction::sum, 0.0},
+                {"n", n, Split::column, true, Reduction::sum, 0.0},
+                {"k", k, Split::row, true, Reduction::sum, 0.0}};
+  op.operands = {{0, {kM, kK}}, {1, {kK, kN}}};
+  op.results = {{2, {kM, kN}}};
+  op.linearGroups = {{0}};
+  op.m = {kM};
+  op.n = {kN};
+  op.k = {kK};
+  op.flops = Flops{2.0 * double(m) * double(n) * double(k)};
+  result.tensors = {tensor({m, k}, elementBytes), tensor({k, n}, elementBytes),
+                    tensor({m, n}, elementBytes)};
+  return result;
+}
+
+const Mesh kMesh{{{"tp", 2}}};
+
+double time(const Case &c, int choice, const Machine &machine,
+            Precision precision = Precision::fp16) {
+  return computeTime(c.op, {{choice}}, c.tensors, kMesh, machine,
+                     defaultSoftware(), precision)
+      .value;
+}
+
+TEST(ComputeTime, FullWavesRunAtTheReachedRate) {
+  // 100 tiles of 10 x 10 x 100000: 2e9 flops at half of 1 Tflop/s is 4 ms; the
+  // bytes, 2 * (2 * 100 * 1e5 + 1e4), need 80 ms at half of 1 GB/s.
+  Case c = product(100, 100, 100'000);
+  EXPECT_DOUBLE_EQ(time(c, kReplicated, roundMachine()), 0.04002e9 / 0.5e9);
+  Machine machine = roundMachine();
+  machine.device.bandwidth = BytesPerSec{1e15};
+  EXPECT_DOUBLE_EQ(time(c, kReplicated, machine), 4e-3);
+}
+
+Machine fastMemory() {
+  Machine machine = roundMachine();
+  machine.device.bandwidth = BytesPerSec{1e18};
+  return machine;
+}
+
+TEST(ComputeTime, APartialWaveTakesAsLongAsAFullOne) {
+  // 110 tiles are two waves of 100 units: as long as 200.
+  double two = time(product(110, 100, 10'000), kReplicated, fastMemory());
+  EXPECT_DOUBLE_EQ(two,
+                   time(product(200, 100, 10'000), kReplicated, fastMemory()));
+  // 2 waves * 100 units * 100 elements * 2 * 10000 flops at 0.5 Tflop/s.
+  EXPECT_DOUBLE_EQ(two, 0.8e-3);
+  // 105 rows need 11 rows of tiles, as 110 do.
+  EXPECT_DOUBLE_EQ(two,
+                   time(product(105, 100, 10'000), kReplicated, fastMemory()));
+}
+
+TEST(ComputeTime, IdleUnitsShareALongContraction) {
+  // 50 tiles on 100 units: two units for each half of k.
+  EXPECT_DOUBLE_EQ(time(product(50, 100, 10'000), kReplicated, fastMemory()),
+                   0.2e-3);
+  // 60 tiles leave too few to pair them up.
+  EXPECT_DOUBLE_EQ(time(product(60, 100, 10'000), kReplicated, fastMemory()),
+                   0.4e-3);
+  // A share is at least 512 long: k of 600 is shared by 600 / 512 units, which
+  // leaves 512. 100 units * 100 * 2 * 512 flops at 0.5 Tflop/s.
+  EXPECT_DOUBLE_EQ(time(product(50, 100, 600), kReplicated, fastMemory()),
+                   20.48e-6);
+  // Shorter than that, it is not shared: 100 * 100 * 2 * 30.
+  EXPECT_DOUBLE_EQ(time(product(50, 100, 30), kReplicated, fastMemory()),
+                   1.2e-6);
+}
+
+TEST(ComputeTime, ASplitFactorTakesItsShare) {
+  Case c = product(200, 200, 10'000); // 4 waves, 1.6 ms
+  EXPECT_DOUBLE_EQ(time(c, kReplicated, fastMemory()), 1.6e-3);
+  for (int factor : {kM, kN, kK})
+    EXPECT_DOUBLE_EQ(time(c, factor, fastMemory()), 0.8e-3) << factor;
+}
+
+TEST(ComputeTime, ALinearGroupWorksOnReplicatedOperands) {
+  Case c = product(200, 200, 10'000);
+  EXPECT_DOUBLE_EQ(time(c, kLinear, roundMachine()),
+                   time(c, kReplicated, roundMachine()));
+}
+
+TEST(ComputeTime, SinglePrecisionHasItsOwnPeak) {
+  Case c = product(200, 200, 10'000, 4);
+  EXPECT_DOUBLE_EQ(time(c, kReplicated, fastMemory(), Precision::fp32), 16e-3);
+}
+
+TEST(ComputeTime, BatchedProductsAreTiledOneByOne) {
+  // 5 products of 5 x 5 need a tile each, and each tile is padded to 10 x 10.
+  // 100 / 5 = 20 units could share k and leave 500, but 512 is the least.
+  Case c = product(5, 5, 10'000);
+  c.op.factors.push_back({"h", 5, Split::head, true, Reduction::sum, 0.0});
+  c.op.batch = {3};
+  c.op.operands = {{0, {3, kM, kK}}, {1, {3, kK, kN}}};
+  c.op.results = {{2, {3, kM, kN}}};
+  c.tensors = {tensor({5, 5, 10'000}), tensor({5, 10'000, 5}),
+               tensor({5, 5, 5})};
+  c.op.flops = Flops{5 * 2.0 * 5 * 5 * 10'000};
+  // 100 units * 100 elements * 2 * 512 flops at 0.5 Tflop/s.
+  EXPECT_DOUBLE_EQ(time(c, kReplicated, fastMemory()), 20.48e-6);
+}
+
+TEST(ComputeTime, MemoryOperatorsReadAndWriteTheirShards) {
+  Case c;
+  c.op.factors = {{"b", 1000, Split::batch, true, Reduction::sum, 0.0},
+                  {"h", 500, Split::hidden, true, Reduction::sum, 0.0}};
+  c.op.operands = {{0, {0, 1}}, {1, {1}}};
+  c.op.results = {{2, {0, 1}}};
+  c.op.flops =
+      Flops{1e15}; // counted, but memory is what such operators wait for
+  c.tensors = {tensor({1000, 500}), tensor({500}), tensor({1000, 500}, 4)};
+  Machine machine = roundMachine();
+  machine.device.launch = Seconds{1e-3};
+  // 1 MB + 1 kB + 2 MB at half of 1 GB/s, and a launch.
+  EXPECT_DOUBLE_EQ(time(c, kReplicated, machine), 3.001e6 / 0.5e9 + 1e-3);
+  // Both halves of the batch read all 500 elements of the gain.
+  EXPECT_DOUBLE_EQ(time(c, 0, machine), 1.501e6 / 0.5e9 + 1e-3);
+}
+
+// Returns one pass over 1000 x 500 elements of 2 bytes, 1 MB.
+Case pass(PassKind kind, Phase phase) {
+  Case c;
+  c.op.pass = kind;
+  c.op.phase = phase;
+  c.op.factors = {{"b", 1000, Split::batch, true, Reduction::sum, 0.0},
+                  {"h", 500, Split::hidden, true, Reduction::sum, 0.0}};
+  c.op.operands = {{0, {0, 1}}, {1, {1}}};
+  c.op.results = {{2, {0, 1}}};
+  c.tensors = {tensor({1000, 500}), tensor({500}), tensor({1000, 500})};
+  return c;
+}
+
+TEST(ComputeTime, PassesMoveTheSoftwaresBytes) {
+  Software software;
+  software.passes.layerNorm = {4, 6, 1, 2};
+  software.passes.rmsNorm = {16, 24, 6, 9};
+  software.passes.residual = {3, 5, 1, 1};
+  software.passes.activation = {7, 9, 1, 1};
+  software.passes.gated = {10, 18, 2, 3};
+  software.passes.rope = {20, 21, 12, 12};
+  software.passes.dropout = {0, 1, 0, 1};
+  software.passes.biasGradient = {8, 2, 1, 1};
+  software.crossEntropy = 40;
+  Machine machine = roundMachine();
+  machine.device.elementwiseEfficiency = 0.8; // 0.4 GB/s
+  machine.device.launch = Seconds{1e-3};
+  // Half a million elements a millisecond and byte: 1.25 ms each.
+  auto at = [&](PassKind kind, Phase phase) {
+    Case c = pass(kind, phase);
+    return computeTime(c.op, {{kReplicated}}, c.tensors, kMesh, machine,
+                       software, Precision::fp16)
+               .value *
+           1e3;
+  };
+  Phase forward = Phase::forward, backward = Phase::backward;
+  EXPECT_DOUBLE_EQ(at(PassKind::layerNorm, forward), 4 * 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at(PassKind::layerNorm, backward), 6 * 1.25 + 2);
+  EXPECT_DOUBLE_EQ(at(PassKind::rmsNorm, forward), 16 * 1.25 + 6);
+  EXPECT_DOUBLE_EQ(at(PassKind::rmsNorm, backward), 24 * 1.25 + 9);
+  EXPECT_DOUBLE_EQ(at(PassKind::residual, forward), 3 * 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at(PassKind::residual, backward), 5 * 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at(PassKind::activation, forward), 7 * 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at(PassKind::activation, backward), 9 * 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at(PassKind::gated, forward), 10 * 1.25 + 2);
+  EXPECT_DOUBLE_EQ(at(PassKind::gated, backward), 18 * 1.25 + 3);
+  EXPECT_DOUBLE_EQ(at(PassKind::rope, backward), 21 * 1.25 + 12);
+  EXPECT_DOUBLE_EQ(at(PassKind::dropout, forward), 0);
+  EXPECT_DOUBLE_EQ(at(PassKind::dropout, backward), 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at(PassKind::biasGradient, backward), 2 * 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at(PassKind::logitsRead, forward), 10 * 1.25 + 1);
+  EXPECT_DOUBLE_EQ(at(PassKind::logitsGradient, backward), 20 * 1.25 + 1);
+  // A pass without figures moves 1 MB, 1 kB and 1 MB at 0.4 GB/s.
+  EXPECT_DOUBLE_EQ(at(PassKind::traffic, forward), 2.001e6 / 0.4e9 * 1e3 + 1);
+  EXPECT_DOUBLE_EQ(at(PassKind::biasGradient, forward),
+                   2.001e6 / 0.4e9 * 1e3 + 1);
+}
+
+TEST(ComputeTime, PassesOverWideElementsMoveMore) {
+  Software software;
+  software.passes.residual = {3, 5, 1, 1};
+  Case c = pass(PassKind::residual, Phase::forward);
+  c.tensors[0].elementBytes = c.tensors[2].elementBytes = 4;
+  // Half a batch: 1 MB of the 2 MB, 3 bytes for every two.
+  EXPECT_DOUBLE_EQ(computeTime(c.op, {{0}}, c.tensors, kMesh, roundMachine(),
+                               software, Precision::fp32)
+                       .value,
+                   1.5e6 / 0.5e9);
+}
+
+TEST(ComputeTime, ABlockingLaunchReplacesTheGap) {
+  Software software;
+  software.passes.residual = {3, 5, 2, 1};
+  software.blockingLaunch = Seconds{0.1};
+  Machine machine = fastMemory();
+  machine.device.launch = Seconds{1e-3};
+  auto at = [&](const Case &c) {
+    return computeTime(c.op, {{kReplicated}}, c.tensors, kMesh, machine,
+                       software, Precision::fp16)
+        .value;
+  };
+  EXPECT_NEAR(at(pass(PassKind::residual, Phase::forward)), 0.2, 1e-9);
+  EXPECT_NEAR(at(product(100, 100, 10'000)), 0.1 + 0.4e-3, 1e-9);
+}
+
+TEST(ComputeTime, ACausalSplitLeavesTheLastRankMoreWork) {
+  Case c;
+  c.op.opClass = OpClass::attention;
+  c.op.factors = {{"s", 100, Split::sequence, true, Reduction::sum, 1.0},
+                  {"h", 10, Split::head, true, Reduction::sum, 0.0}};
+  c.op.operands = {{0, {0, 1}}};
+  c.op.results = {{1, {0, 1}}};
+  c.op.flops = Flops{1e9};
+  c.tensors = {tensor({100, 10}), tensor({100, 10})};
+  // 1 Gflop at a quarter of 1 Tflop/s.
+  EXPECT_DOUBLE_EQ(time(c, kReplicated, fastMemory()), 4e-3);
+  EXPECT_DOUBLE_EQ(time(c, 1, fastMemory()), 2e-3);
+  // The second of two ranks sees three quarters of the triangle.
+  EXPECT_DOUBLE_EQ(time(c, 0, fastMemory()), 3e-3);
+}
+
+TEST(ComputeLowerBound, DividesTheWorkEvenly) {
+  Case c = product(100, 100, 100'000);
+  Machine machine = fastMemory();
+  machine.device.launch = Seconds{1e-3};
+  EXPECT_DOUBLE_EQ(computeLowerBound(c.op, c.tensors, 4, machine,
+                                     defaultSoftware(), Precision::fp16)
+                       .value,
+                   1e-3 + 1e-3);
+}
+
+TEST(ComputeLowerBound, NoStrategyIsFaster) {
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 rng(seed);
+    auto size = [&] {
+      return static_cast<std::int64_t>(8 * (1 + rng() % 100));
+    };
+    Case c = product(size(), size(), size());
+    if (rng() % 3 == 0) {
+      c.op.opClass = OpClass::attention;
+      c.op.factors[kM].skew = 1;
+    }
+    Mesh mesh{{{"dp", 2}, {"tp", 4}}};
+    AxisRule any{{Split::batch, Split::row, Split::column}, true};
+    Machine machine = rng() % 2 == 0 ? roundMachine() : fastMemory();
+    double bound = computeLowerBound(c.op, c.tensors, 8, machine,
+                                     defaultSoftware(), Precision::fp16)
+                       .value;
+    for (const Strategy &s : strategiesOf(c.op, mesh, {any, any}))
+      EXPECT_LE(bound, computeTime(c.op, s, c.tensors, mesh, machine,
+                                   defaultSoftware(), Precision::fp16)
+                               .value *
+                           (1 + 1e-12));
+  }
+}
+
+TEST(ComputeTime, MoreOfAnyDimensionNeverTakesLess) {
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 rng(seed);
+    auto size = [&] { return static_cast<std::int64_t>(1 + rng() % 500); };
+    std::int64_t m = size(), n = size(), k = size();
+    Machine machine = rng() % 2 == 0 ? roundMachine() : fastMemory();
+    double before = time(product(m, n, k), kReplicated, machine) * (1 - 1e-12);
+    EXPECT_GE(time(product(m + 1, n, k), kReplicated, machine), before);
+    EXPECT_GE(time(product(m, n + 1, k), kReplicated, machine), before);
+    EXPECT_GE(time(product(m, n, k + 1), kReplicated, machine), before);
+  }
+}
+
+} // namespace

@@ -1,0 +1,120 @@
+//===- groups_test.cpp - Process groups, as others list them --------------===//
+//
+// features 1M and K12.
+//
+//===----------------------------------------------------------------------===//
+
+#include <algorithm>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "planner/graph/groups.h"
+#include "planner/search/space/setting.h"
+
+namespace mtplan::planner {
+namespace {
+
+using Groups = std::vector<std::vector<int>>;
+
+Groups groups(const Parallelism &config,
+              const std::vector<std::string> &names) {
+  Mesh mesh = worldMeshOf(config);
+  std::vector<int> axes;
+  axes.reserve(names.size());
+  for (const std::string &name : names)
+    axes.push_back(mesh.find(name));
+  std::ranges::sort(axes);
+  EXPECT_GE(axes.front(), 0);
+  return groupsOf(mesh, axes);
+}
+
+Parallelism sharedOut(int tp, int pp, int dp) {
+  Parallelism config;
+  config.tp = tp;
+  config.pp = pp;
+  config.dp = dp;
+  return config;
+}
+
+// M1: Megatron's docstring (core/parallel_state.py), 16 ranks.
+TEST(Groups, EqualMegatronsExample) {
+  Parallelism config = sharedOut(2, 4, 2);
+  EXPECT_EQ(groups(config, {"tp"}), (Groups{{0, 1},
+                                            {2, 3},
+                                            {4, 5},
+                                            {6, 7},
+                                            {8, 9},
+                                            {10, 11},
+                                            {12, 13},
+                                            {14, 15}}));
+  EXPECT_EQ(groups(config, {"dp"}), (Groups{{0, 2},
+                                            {1, 3},
+                                            {4, 6},
+                                            {5, 7},
+                                            {8, 10},
+                                            {9, 11},
+                                            {12, 14},
+                                            {13, 15}}));
+  EXPECT_EQ(
+      groups(config, {"pp"}),
+      (Groups{{0, 4, 8, 12}, {1, 5, 9, 13}, {2, 6, 10, 14}, {3, 7, 11, 15}}));
+  // One replica of the model: its stages and their tensor ranks.
+  EXPECT_EQ(groups(config, {"pp", "tp"}),
+            (Groups{{0, 1, 4, 5, 8, 9, 12, 13}, {2, 3, 6, 7, 10, 11, 14, 15}}));
+}
+
+// M2: 8 GPUs, two replicas of four.
+TEST(Groups, TwoReplicasOfFour) {
+  Parallelism config = sharedOut(4, 1, 2);
+  EXPECT_EQ(groups(config, {"tp"}), (Groups{{0, 1, 2, 3}, {4, 5, 6, 7}}));
+  EXPECT_EQ(groups(config, {"dp"}), (Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
+}
+
+// K12: DP rank 0 sees GPUs 0 and 1; behind them are 2 and 3.
+TEST(Groups, TwoPipelinesOfTwo) {
+  Parallelism config = sharedOut(1, 2, 2);
+  EXPECT_EQ(groups(config, {"pp"}), (Groups{{0, 2}, {1, 3}}));
+  EXPECT_EQ(groups(config, {"dp"}), (Groups{{0, 1}, {2, 3}}));
+}
+
+// Experts and context between replicas and tensor ranks: tp - cp - ep - dp.
+TEST(Groups, NestInMegatronsOrder) {
+  Parallelism config = sharedOut(2, 2, 4);
+  config.cp = 2;
+  config.ep = 2;
+  EXPECT_EQ(groups(config, {"tp"})[0], (std::vector{0, 1}));
+  EXPECT_EQ(groups(config, {"cp"})[0], (std::vector{0, 2}));
+  EXPECT_EQ(groups(config, {"ep"})[0], (std::vector{0, 4}));
+  EXPECT_EQ(groups(config, {"dp"})[0], (std::vector{0, 8}));
+  EXPECT_EQ(groups(config, {"pp"})[0], (std::vector{0, 16}));
+  // Replicas that hold the same weights outside experts.
+  EXPECT_EQ(groups(config, {"dp", "ep"})[1], (std::vector{1, 5, 9, 13}));
+}
+
+// M3, over all ways to write 1 to 64 ranks as tp * cp * dp * pp.
+TEST(Groups, ContainEveryRankOncePerAxis) {
+  for (int world = 1; world <= 64; ++world)
+    for (int tp = 1; tp <= world; ++tp)
+      for (int cp = 1; cp * tp <= world; ++cp)
+        for (int dp = 1; dp * cp * tp <= world; ++dp) {
+          if (world % (tp * cp * dp) != 0)
+            continue;
+          Parallelism config = sharedOut(tp, world / (tp * cp * dp), dp);
+          config.cp = cp;
+          Mesh mesh = worldMeshOf(config);
+          ASSERT_EQ(mesh.ranks(), world);
+          for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
+            std::vector<int> seen(static_cast<std::size_t>(world), 0);
+            for (const auto &group : groupsOf(mesh, {static_cast<int>(axis)})) {
+              ASSERT_EQ(static_cast<int>(group.size()), mesh.axes[axis].size);
+              for (int rank : group)
+                ++seen.at(static_cast<std::size_t>(rank));
+            }
+            ASSERT_EQ(seen, std::vector<int>(seen.size(), 1));
+          }
+        }
+}
+
+} // namespace
+} // namespace mtplan::planner

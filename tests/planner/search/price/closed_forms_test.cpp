@@ -1,0 +1,224 @@
+//===- closed_forms_test.cpp - Numbers worked out on paper ----------------===//
+//
+// Expected values are those of the papers, written down as numbers; the page
+// docs/closed-forms.md says which check is which.
+//
+//===----------------------------------------------------------------------===//
+
+#include <gtest/gtest.h>
+
+#include "planner/cost/local_work.h"
+#include "planner/machine/software_json.h"
+#include "planner/search/price/memory_use.h"
+#include "planner/search/price/price.h"
+#include "planner/search/space/enumerate.h"
+#include "planner/search/space/pipeline_parts.h"
+#include "tests/planner/random_model.h"
+
+namespace mtplan::planner {
+namespace {
+
+enum Factors : int { kM, kN, kK };
+
+struct Product {
+  Op op;
+  std::vector<Tensor> tensors;
+};
+
+// X [m, k] by W [k, n], 2 bytes an element.
+Product product(std::int64_t m, std::int64_t n, std::int64_t k) {
+  Product made;
+  Op &op = made.op;
+  op.opClass = OpClass::gemm;
+  op.factors = {{"m", m, Split::batch, true, Reduction::sum, 0.0},
+                {"n", n, Split::column, true, Reduction::sum, 0.0},
+                {"k", k, Split::row, true, Reduction::sum, 0.0}};
+  op.operands = {{0, {kM, kK}}, {1, {kK, kN}}};
+  op.results = {{2, {kM, kN}}};
+  op.m = {kM}, op.n = {kN}, op.k = {kK};
+  op.flops = Flops{2.0 * double(m) * double(n) * double(k)};
+  for (const auto &shape :
+       {std::vector{m, k}, std::vector{k, n}, std::vector{m, n}}) {
+    Tensor tensor;
+    tensor.shape = shape;
+    made.tensors.push_back(tensor);
+  }
+  return made;
+}
+
+// L1 to L3: 2 n^3 flops over 6 n^2 bytes, and what is left of them on one of p
+// ranks that share the columns, for n = 3072.
+TEST(GemmIntensity, FallsAsColumnsAreShared) {
+  constexpr double kCube = 2.0 * 3072 * 3072 * 3072;
+  constexpr double kSquares = 6.0 * 3072 * 3072;
+  Product unsharded = product(3072, 3072, 3072);
+  LocalWork serial(unsharded.op, unsharded.tensors);
+  EXPECT_EQ(serial.flops(), kCube);
+  EXPECT_EQ(serial.traffic(), kSquares);
+  struct Row {
+    int p;
+    double intensity, flops, traffic, share;
+  };
+  for (const Row &row :
+       {Row{1, 1024.0, 1.0, 1.0, 1.0}, Row{2, 768.0, 0.5, 2.0 / 3, 0.75},
+        Row{4, 512.0, 0.25, 0.5, 0.5},
+        Row{8, 307.2, 0.125, 0.41666666666666667, 0.3}}) {
+    Mesh mesh{{{"tp", row.p}}};
+    Strategy columns{{kN}};
+    LocalWork local(unsharded.op, unsharded.tensors, columns, mesh);
+    EXPECT_DOUBLE_EQ(local.flops() / local.traffic(), row.intensity) << row.p;
+    EXPECT_DOUBLE_EQ(local.flops() / kCube, row.flops) << row.p;
+    EXPECT_DOUBLE_EQ(local.traffic() / kSquares, row.traffic) << row.p;
+    EXPECT_DOUBLE_EQ(local.flops() / local.traffic() / 1024, row.share)
+        << row.p;
+  }
+}
+
+// I4, FlexFlow's picture of a layer that makes 10 x 512: its sample, attribute
+// and parameter axes are strategies of one operator. (Its fourth, different
+// operators on different devices, is a pipeline stage here and nothing finer.)
+TEST(Soap, ShapesOfTheThreeSplits) {
+  Product layer = product(10, 512, 512);
+  auto pieces = [&](int ranks, Split split, int use) {
+    Mesh mesh{{{"tp", ranks}}};
+    std::vector<Strategy> found = strategiesOf(layer.op, mesh, {{{split}}});
+    EXPECT_EQ(found.size(), 2U); // replicated, and the split
+    Layout layout = use < 2 ? operandLayout(layer.op, found.back(), use)
+                            : resultLayout(layer.op, found.back(), 0);
+    return localShape(layer.tensors[static_cast<std::size_t>(use)].shape,
+                      layout, mesh);
+  };
+  using Shape = std::vector<std::int64_t>;
+  // Sample: five ranks of 2 x 512, all with the full weight.
+  EXPECT_EQ(pieces(5, Split::batch, 2), (Shape{2, 512}));
+  EXPECT_EQ(pieces(5, Split::batch, 1), (Shape{512, 512}));
+  // Attribute: two ranks of 10 x 256.
+  EXPECT_EQ(pieces(2, Split::column, 2), (Shape{10, 256}));
+  // Parameter: the same split, seen on the weight; the input stays replicated.
+  EXPECT_EQ(pieces(2, Split::column, 1), (Shape{512, 256}));
+  EXPECT_EQ(pieces(2, Split::column, 0), (Shape{10, 512}));
+  // The other dimension of the parameter splits the input instead.
+  EXPECT_EQ(pieces(2, Split::row, 1), (Shape{256, 512}));
+  EXPECT_EQ(pieces(2, Split::row, 0), (Shape{10, 256}));
+  // Two axes at once: 5 x 2 ranks of 2 x 256.
+  Mesh both{{{"dp", 5}, {"tp", 2}}};
+  EXPECT_EQ(localShape({10, 512}, resultLayout(layer.op, {{kM, kN}}, 0), both),
+            (Shape{2, 256}));
+}
+
+// Bytes per weight of one that divides by everything.
+double bytesPerWeight(int stage, int ranks, const Software &software,
+                      Precision precision = Precision::bf16) {
+  ModelGraph model;
+  Parameter weight;
+  weight.name = "w";
+  weight.shape = {4096, 4096};
+  weight.splits = {Split::row, Split::column};
+  weight.elementBytes = bytesOf(precision);
+  model.parameters = {weight};
+  Machine machine = roundMachine();
+  Parallelism config;
+  config.dp = config.zeroRanks = ranks;
+  config.globalBatch = ranks;
+  config.zeroStage = stage;
+  SearchOptions options;
+  options.precision = precision;
+  options.software = &software;
+  Setting setting = settingOf(options, machine, config);
+  ParameterState state = parameterStates(model, 0, setting)[0];
+  return parameterCost(weight, state, setting).memory / (4096.0 * 4096.0);
+}
+
+// G4: the table for Adam in mixed precision, 2 + 2 + 12 bytes.
+TEST(ZeroBytes, EqualTheTable) {
+  struct Row {
+    int ranks;
+    double one, two, three;
+  };
+  for (const Row &row :
+       {Row{2, 10, 9, 8}, Row{4, 7, 5.5, 4}, Row{8, 5.5, 3.75, 2},
+        Row{16, 4.75, 2.875, 1}, Row{64, 4.1875, 2.21875, 0.25}}) {
+    EXPECT_EQ(bytesPerWeight(0, row.ranks, defaultSoftware()), 16);
+    EXPECT_EQ(bytesPerWeight(1, row.ranks, defaultSoftware()), row.one);
+    EXPECT_EQ(bytesPerWeight(2, row.ranks, defaultSoftware()), row.two);
+    EXPECT_EQ(bytesPerWeight(3, row.ranks, defaultSoftware()), row.three);
+  }
+}
+
+// 1Y: Megatron's distributed optimizer. With gradients in fp32 18 bytes become
+// 6 + 12 / d; all in fp32, 16 become 8 + 8 / d.
+TEST(ZeroBytes, EqualMegatronsDistributedOptimizer) {
+  Software wide = defaultSoftware();
+  wide.parameters.gradient = 4;
+  EXPECT_EQ(bytesPerWeight(0, 8, wide), 18);
+  EXPECT_EQ(bytesPerWeight(1, 8, wide), 7.5);
+  EXPECT_EQ(bytesPerWeight(1, 64, wide), 6.1875);
+  EXPECT_EQ(bytesPerWeight(0, 8, wide, Precision::fp32), 16);
+  EXPECT_EQ(bytesPerWeight(1, 8, wide, Precision::fp32), 9);
+  EXPECT_EQ(bytesPerWeight(1, 64, wide, Precision::fp32), 8.125);
+}
+
+// G9: 10 billion weights are 20 GB in 16 bits and 160 GB with their state.
+// E16: 8,317,040,640 weights in fp32 are 33.27 GB, or 30.98 GiB, for each of
+// weight, gradient and two moments: 133.07 GB in all.
+TEST(StateOfAModel, IsGivenInGigabytesAndGibibytes) {
+  auto use = [](std::int64_t weights, Precision precision) {
+    Machine machine = roundMachine();
+    Setting setting;
+    setting.mesh = meshOf(1, 1);
+    setting.machine = &machine;
+    setting.precision = precision;
+    ModelGraph model;
+    model.parameters = {{"all", {weights}, {Split::row}}};
+    model.parameters[0].elementBytes = bytesOf(precision);
+    model.segments.emplace_back();
+    SegmentPlan plan;
+    plan.parameters = {ParameterState{Layout::replicated(1), false, {}, false}};
+    return memoryOf(model, {plan}, setting);
+  };
+  MemoryUse ten = use(10'000'000'000, Precision::bf16);
+  EXPECT_EQ(ten.parameters.value, 20e9);
+  EXPECT_EQ(ten.total().value, 160e9);
+  MemoryUse single = use(8'317'040'640, Precision::fp32);
+  EXPECT_NEAR(single.parameters.value / 1e9, 33.27, 0.005);
+  EXPECT_NEAR(single.parameters.value / 1024 / 1024 / 1024, 30.98, 0.005);
+  EXPECT_EQ(single.gradients.value, single.parameters.value);
+  EXPECT_EQ(single.optimizer.value, 2 * single.parameters.value);
+  EXPECT_NEAR(single.total().value / 1e9, 133.07, 0.005);
+}
+
+// G10: behind a pipeline ZeRO stops at 1, unless it is asked for by name.
+TEST(ZeroUnderAPipeline, StopsAtOneUnlessForced) {
+  ModelGraph model = RandomModel(1).model(3, 1, 1);
+  model.segments[1].repeat = 4;
+  SearchOptions options;
+  options.devices = 8;
+  options.globalBatch = 8;
+  options.pp = options.zeroStage = {};
+  Machine machine = roundMachine();
+  std::vector<Rejection> rejections;
+  int stages[4] = {0, 0, 0, 0};
+  for (const Parallelism &config :
+       enumerateSpace(model, machine, options, rejections))
+    if (config.pp > 1)
+      ++stages[config.zeroStage];
+  EXPECT_GT(stages[0], 0);
+  EXPECT_GT(stages[1], 0);
+  EXPECT_EQ(stages[2] + stages[3], 0);
+  options.zeroStage = {{2}};
+  int forced = 0;
+  for (const Parallelism &config :
+       enumerateSpace(model, machine, options, rejections))
+    forced += config.pp > 1 && config.zeroStage == 2;
+  EXPECT_GT(forced, 0);
+}
+
+// H10: 30 layers on 4 stages lose none; S3's example (H1) is 4 and 4.
+TEST(PipelineSplit, KeepsEveryLayerOfThirtyAndOfEight) {
+  EXPECT_EQ(evenLayers(8, 2), (std::vector{4, 4}));
+  std::vector<int> layers = evenLayers(30, 4);
+  EXPECT_EQ(layers[0] + layers[1] + layers[2] + layers[3], 30);
+}
+
+} // namespace
+} // namespace mtplan::planner

@@ -1,0 +1,320 @@
+//===- ledger_test.cpp - A small plan, counted by hand --------------------===//
+//
+// Two repeats of a product and an activation on a 2 x 2 mesh, three
+// micro-batches. At 1 GB/s, 1 Gflop/s and no latency a byte of traffic and a
+// flop are a nanosecond each.
+//
+//===----------------------------------------------------------------------===//
+
+#include <gtest/gtest.h>
+
+#include "planner/search/price/ledger.h"
+#include "planner/search/price/memory_use.h"
+#include "tests/planner/random_model.h"
+
+namespace mtplan::planner {
+namespace {
+
+constexpr double kNano = 1e-9;
+
+enum Tensors : int { kX, kW, kY, kZ, kLoss, kDw };
+enum Factors : int { kB, kI, kO };
+
+Layout layout(std::vector<std::vector<int>> dims,
+              std::vector<int> partial = {}) {
+  return {std::move(dims), std::move(partial), Reduction::sum};
+}
+
+class LedgerTest : public testing::Test {
+protected:
+  LedgerTest() {
+    setting.mesh = meshOf(2, 2);
+    setting.microBatches = 3;
+    setting.machine = &machine;
+    machine.device.reserved = Bytes{1000};
+
+    model.parameters = {{"w", {16, 8}, {Split::row, Split::column}}};
+    model.parameters[0].copies = 2;
+    SegmentGraph segment;
+    segment.name = "h";
+    segment.repeat = 2;
+    auto add = [&](const char *name, std::vector<std::int64_t> shape,
+                   TensorKind kind, Phase phase, int bytes) {
+      Tensor tensor;
+      tensor.name = name;
+      tensor.shape = std::move(shape);
+      tensor.kind = kind;
+      tensor.phase = phase;
+      tensor.elementBytes = bytes;
+      segment.tensors.push_back(tensor);
+    };
+    add("x", {4, 16}, TensorKind::input, Phase::forward, 2);
+    add("w", {16, 8}, TensorKind::parameter, Phase::forward, 2);
+    add("y", {4, 8}, TensorKind::activation, Phase::forward, 2);
+    add("z", {4, 8}, TensorKind::activation, Phase::forward, 2);
+    add("loss", {}, TensorKind::activation, Phase::forward, 4);
+    add("w.dw", {16, 8}, TensorKind::activation, Phase::backward, 2);
+    segment.tensors[kW].parameter = 0;
+    auto op = [&](Phase phase, OpClass opClass, std::vector<Use> operands,
+                  Use result) {
+      Op made;
+      made.phase = phase;
+      made.opClass = opClass;
+      made.factors = {{"b", 4, Split::batch},
+                      {"i", 16, Split::row},
+                      {"o", 8, Split::column}};
+      made.operands = std::move(operands);
+      made.results = {std::move(result)};
+      if (opClass == OpClass::gemm)
+        made.flops = Flops{1024}; // 2 * 4 * 16 * 8
+      segment.ops.push_back(made);
+      return &segment.ops.back();
+    };
+    Op *product = op(Phase::forward, OpClass::gemm,
+                     {{kX, {kB, kI}}, {kW, {kI, kO}}}, {kY, {kB, kO}});
+    product->m = {kB}, product->k = {kI}, product->n = {kO};
+    op(Phase::forward, OpClass::memory, {{kY, {kB, kO}}}, {kZ, {kB, kO}});
+    op(Phase::forward, OpClass::memory, {{kZ, {kB, kO}}}, {kLoss, {}});
+    Op *gradient = op(Phase::backward, OpClass::gemm,
+                      {{kX, {kB, kI}}, {kZ, {kB, kO}}}, {kDw, {kI, kO}});
+    gradient->m = {kI}, gradient->k = {kB}, gradient->n = {kO};
+    segment.accumulations = {{kDw, 0}};
+    segment.reported = {kLoss};
+    model.segments = {segment};
+
+    // Rows over tp: y is partial, summed for the activation, w.dw stays split.
+    plan.count = 2;
+    plan.strategies = {
+        {{kB, kI}}, {{kB, kReplicated}}, {{kB, kReplicated}}, {{kB, kI}}};
+    plan.made.resize(6);
+    plan.saved.resize(6);
+    plan.made[kW] = layout({{1}, {}});
+    plan.made[kY] = layout({{0}, {}}, {1});
+    plan.made[kZ] = plan.saved[kZ] = layout({{0}, {}});
+    plan.made[kLoss] = layout({}, {0});
+    plan.made[kDw] = layout({{1}, {}}, {0});
+    plan.parameters = {ParameterState{layout({{1}, {}}), false, {}, false}};
+    plan.conversions = {
+        {kY, Phase::forward, layout({{0}, {}}, {1}), layout({{0}, {}})},
+        {kZ, Phase::backward, layout({{0}, {}}), layout({{0}, {1}})}};
+  }
+
+  Machine machine = roundMachine();
+  Setting setting;
+  ModelGraph model;
+  SegmentPlan plan;
+};
+
+void expectEntry(const LedgerEntry &entry, StepKind kind, int axis,
+                 double bytes, LedgerPhase phase, const char *cause,
+                 std::int64_t perMicroBatch, std::int64_t perStep,
+                 double nanoseconds) {
+  SCOPED_TRACE(cause);
+  EXPECT_EQ(entry.kind, kind);
+  EXPECT_EQ(entry.axis, axis);
+  EXPECT_EQ(entry.bytes.value, bytes);
+  EXPECT_EQ(entry.phase, phase);
+  EXPECT_EQ(entry.cause, cause);
+  EXPECT_EQ(entry.segment, "h");
+  EXPECT_EQ(entry.perMicroBatch, perMicroBatch);
+  EXPECT_EQ(entry.perStep, perStep);
+  EXPECT_DOUBLE_EQ(entry.time.value, nanoseconds * kNano);
+}
+
+// y: 2 of 4 samples, 8 wide, 2 bytes: 32 B, in 2 repeats of 3 micro-batches.
+// The loss: 4 B once a step. The gradient: half of 16 x 8, 2 bytes: 128 B. Over
+// two ranks an all-reduce of n bytes sends n. The slice of z is no collective.
+TEST_F(LedgerTest, CountsEveryCollective) {
+  std::vector<LedgerEntry> ledger = ledgerOf(model, {plan}, setting);
+  ASSERT_EQ(ledger.size(), 3U);
+  expectEntry(ledger[0], StepKind::allReduce, kTensorAxis, 32,
+              LedgerPhase::forward, "y", 2, 6, 32);
+  expectEntry(ledger[1], StepKind::allReduce, kDataAxis, 4, LedgerPhase::update,
+              "loss", 0, 2, 4);
+  expectEntry(ledger[2], StepKind::allReduce, kDataAxis, 128,
+              LedgerPhase::update, "w", 0, 2, 128);
+}
+
+// Full recomputation repeats the activation from the summed y, so backward
+// sends the sum again.
+TEST_F(LedgerTest, CountsCollectivesOfRecomputation) {
+  setting.recompute = Recompute::full;
+  std::vector<LedgerEntry> ledger = ledgerOf(model, {plan}, setting);
+  ASSERT_EQ(ledger.size(), 4U);
+  expectEntry(ledger[0], StepKind::allReduce, kTensorAxis, 32,
+              LedgerPhase::forward, "y", 2, 6, 32);
+  expectEntry(ledger[1], StepKind::allReduce, kTensorAxis, 32,
+              LedgerPhase::backward, "y", 2, 6, 32);
+  // The step's time agrees: 6 more than without.
+  EXPECT_DOUBLE_EQ(stepTimeOf(model, {plan}, setting).tensor.value,
+                   12 * 32 * kNano);
+}
+
+TEST_F(LedgerTest, MergesRunsWithEqualCollectives) {
+  SegmentPlan once = plan;
+  once.count = 1;
+  std::vector<LedgerEntry> ledger = ledgerOf(model, {once, once}, setting);
+  ASSERT_EQ(ledger.size(), 3U);
+  EXPECT_EQ(ledger[0].perMicroBatch, 2);
+  EXPECT_EQ(ledger[0].perStep, 6);
+  EXPECT_EQ(ledger[2].perStep, 2);
+}
+
+// A gradient that is summed over the tensor axis once per step arrives unsplit,
+// 256 B, is scattered to the 128 B that are stored, and those are summed over
+// data.
+TEST_F(LedgerTest, SumsOncePerStepIfTheStateSaysSo) {
+  plan.parameters[0]->reduceOncePerStep = true;
+  std::vector<LedgerEntry> ledger = ledgerOf(model, {plan}, setting);
+  ASSERT_EQ(ledger.size(), 4U);
+  expectEntry(ledger[2], StepKind::reduceScatter, kTensorAxis, 256,
+              LedgerPhase::update, "w", 0, 2, 128);
+  expectEntry(ledger[3], StepKind::allReduce, kDataAxis, 128,
+              LedgerPhase::update, "w", 0, 2, 128);
+  MemoryUse memory = memoryOf(model, {plan}, setting);
+  EXPECT_EQ(memory.gradients.value, 2 * 128 * 2);
+  EXPECT_EQ(memory.parameters.value, 2 * 64 * 2);
+}
+
+// z passes through unchanged: 4 of 4 x 8 elements, 2 bytes, 32 B for any number
+// of repeats; 32 B for each virtual stage; 32 B for each repeat if it is saved
+// in another layout than it is carried in, here as half of it.
+TEST_F(LedgerTest, RepeatsSaveACarriedValueOnce) {
+  EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 2 * 32);
+  model.segments[0].carriedIn = model.segments[0].carriedOut = {kZ};
+  plan.carriedIn = plan.carriedOut = {*plan.made[kZ]};
+  EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 32);
+  EXPECT_EQ(memoryOf(model, {plan, plan}, setting).activations.value, 32);
+  setting.inFlight = 3;
+  EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 3 * 32);
+  setting.inFlight = 1;
+  setting.parts = 2;
+  EXPECT_EQ(memoryOf(model, {plan, plan}, setting).activations.value, 2 * 32);
+  plan.count = 1;
+  EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 32);
+  plan.count = 2;
+  plan.saved[kZ] = layout({{0}, {1}});
+  EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 2 * 16);
+  // In another place it is another value.
+  plan.saved[kZ] = plan.made[kZ];
+  model.segments[0].carriedIn = {kY, kZ};
+  plan.carriedIn = {*plan.made[kY], *plan.made[kZ]};
+  EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 2 * 32);
+}
+
+// A tied parameter is kept, updated and summed once.
+TEST_F(LedgerTest, SharedParametersAreCountedOnce) {
+  model.parameters[0].shared = true;
+  plan.count = 1;
+  std::vector<LedgerEntry> ledger = ledgerOf(model, {plan, plan}, setting);
+  ASSERT_EQ(ledger.size(), 3U);
+  EXPECT_EQ(ledger[2].cause, "w");
+  EXPECT_EQ(ledger[2].perStep, 1);
+  EXPECT_DOUBLE_EQ(stepTimeOf(model, {plan, plan}, setting).update.value,
+                   64 * (28 + 2) * kNano);
+  MemoryUse memory = memoryOf(model, {plan, plan}, setting);
+  EXPECT_EQ(memory.parameters.value, 64 * 2);
+  EXPECT_EQ(memory.optimizer.value, 64 * 12);
+  EXPECT_EQ(memory.gradients.value, 64 * 2);
+}
+
+// Six times: each product 256 flops (its bytes, 192, are fewer), the activation
+// 32 + 32 B, the loss 32 + 4 B; the sum of y 32 B; the slice of z reads and
+// writes 16 B. Twice: 128 + 4 B over data, 64 weights of 28 B each updated,
+// their gradients of 2 B each read for the norm, and 128 B of gradient read
+// back by the second and third micro-batch.
+TEST_F(LedgerTest, TimeAddsUp) {
+  StepTime time = stepTimeOf(model, {plan}, setting);
+  EXPECT_DOUBLE_EQ(time.compute.value,
+                   (6 * (256 + 64 + 36 + 256) + 2 * 2 * 128) * kNano);
+  EXPECT_DOUBLE_EQ(time.tensor.value, 6 * 32 * kNano);
+  EXPECT_DOUBLE_EQ(time.local.value, 6 * 32 * kNano);
+  EXPECT_DOUBLE_EQ(time.data.value, 2 * (128 + 4) * kNano);
+  EXPECT_DOUBLE_EQ(time.update.value, 2 * 64 * 30 * kNano);
+  EXPECT_DOUBLE_EQ(time.step.value, (4184 + 192 + 192 + 264 + 3840) * kNano);
+}
+
+// Two repeats of 64 weights: 2 + 2 + 12 bytes each. z is saved twice, 32 B
+// each. Alive beside it: y twice (32 B as made, 32 B summed) in forward, w.dw
+// (128 B) and the slice of z (16 B) in backward, which is more. The input x is
+// alive throughout, 32 B.
+TEST_F(LedgerTest, MemoryByClass) {
+  MemoryUse memory = memoryOf(model, {plan}, setting);
+  EXPECT_EQ(memory.parameters.value, 256);
+  EXPECT_EQ(memory.gradients.value, 256);
+  EXPECT_EQ(memory.optimizer.value, 1536);
+  EXPECT_EQ(memory.activations.value, 64);
+  EXPECT_EQ(memory.workspace.value, 144 + 32);
+  EXPECT_EQ(memory.reserved.value, 1000);
+  EXPECT_EQ(memory.limit.value, 1e6);
+  EXPECT_EQ(memory.total().value, 256 + 256 + 1536 + 64 + 176 + 1000);
+  // Room that is kept for more is set aside, and said apart.
+  memory.keepRoom(Bytes{200});
+  EXPECT_EQ(memory.workspace.value, 176);
+  EXPECT_EQ(memory.spare.value, 24);
+  EXPECT_EQ(memory.total().value, 256 + 256 + 1536 + 64 + 200 + 1000);
+  memory.limit = memory.total() - Bytes{1};
+  EXPECT_FALSE(memory.fits());
+  memory.keepRoom(Bytes{150});
+  EXPECT_EQ(memory.spare.value, 0);
+  EXPECT_TRUE(memory.fits());
+}
+
+// In the order loss, activation, product: z lives over the first two, y (twice)
+// over the last two, 32 B each; at the activation that is 96 B. The input x, 32
+// B, is alive throughout. As a value of the segment the product alone reads it,
+// which is 96 B too; received from a neighbour it is alive before. z, sent to
+// the next segment, is still alive at the product.
+TEST_F(LedgerTest, BoundaryValuesLiveFromStartToEnd) {
+  SegmentGraph &segment = model.segments[0];
+  plan.conversions.pop_back();
+  plan.saved[kZ].reset();
+  segment.ops.pop_back();
+  std::swap(segment.ops[0], segment.ops[2]); // loss, activation, product
+  std::swap(plan.strategies[0], plan.strategies[2]);
+  EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value, 128);
+  segment.tensors[kX].kind = TensorKind::activation;
+  plan.made[kX] = layout({{0}, {1}}); // 2 x 8 of 2 bytes
+  EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value, 96);
+  segment.carriedIn = {kX};
+  plan.carriedIn = {*plan.made[kX]};
+  EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value, 128);
+  segment.carriedOut = {kZ};
+  plan.carriedOut = {*plan.made[kZ]};
+  EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value, 128);
+  segment.carriedIn = {};
+  EXPECT_EQ(memoryOf(model, {plan}, setting).workspace.value, 128);
+}
+
+// Mixed precision: 2 B weight, 2 B gradient, 12 B master copy and moments; in
+// single precision 4 + 4 + 8. Either way 16, so 1,213,479,936 weights need
+// 19,415,678,976 B = 18.08 GiB.
+TEST(StateBytes, SixteenPerWeight) {
+  Machine machine = roundMachine();
+  for (Precision precision :
+       {Precision::bf16, Precision::fp16, Precision::fp32}) {
+    Setting setting;
+    setting.mesh = meshOf(1, 1);
+    setting.machine = &machine;
+    setting.precision = precision;
+    ModelGraph model;
+    model.parameters = {{"all", {1'213'479'936}, {Split::row}}};
+    model.parameters[0].elementBytes = bytesOf(precision);
+    model.segments.emplace_back();
+    SegmentPlan plan;
+    plan.parameters = {ParameterState{layout({{}}), false, {}, false}};
+    Bytes total = memoryOf(model, {plan}, setting).total();
+    EXPECT_EQ(total.value, 19'415'678'976.0);
+    EXPECT_NEAR(total.value / 1024 / 1024 / 1024, 18.08, 0.005);
+    EXPECT_EQ(
+        parameterCost(model.parameters[0], *plan.parameters[0], setting).memory,
+        total.value);
+  }
+  EXPECT_EQ(stateBytesOf(Precision::bf16).gradient, 2);
+  EXPECT_EQ(stateBytesOf(Precision::bf16).optimizer, 12);
+  EXPECT_EQ(stateBytesOf(Precision::fp32).gradient, 4);
+  EXPECT_EQ(stateBytesOf(Precision::fp32).optimizer, 8);
+}
+
+} // namespace
+} // namespace mtplan::planner

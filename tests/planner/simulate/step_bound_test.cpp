@@ -1,0 +1,71 @@
+//===- step_bound_test.cpp - A bound that is never too high ------===//
+
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "planner/simulate/step_bound.h"
+#include "tests/planner/simulate/step_problem.h"
+
+namespace mtplan::planner {
+namespace {
+
+using enum ScheduleKind;
+
+// Times are whole numbers: no rounding, no tolerance.
+TEST(StepBound, NeverExceedsTheStep) {
+  std::mt19937_64 random(1);
+  double sum = 0.0, bounds = 0.0;
+  for (int round = 0; round < 5000; ++round) {
+    bool plain = round % 2 == 0;
+    StepProblem problem = plain ? randomPipeline(random) : randomStep(random);
+    if (round % 5 == 0)
+      shareLinks(problem);
+    double step = stepSeconds(problem, scheduleOf(problem.shape)).value;
+    double bound = stepLowerBound(problem).value;
+    // Links that are shared divide, and so round.
+    EXPECT_LE(bound, step * (round % 5 == 0 ? 1.0 + 1e-12 : 1.0))
+        << "round " << round;
+    if (plain && round % 5 != 0) {
+      sum += step;
+      bounds += bound;
+    }
+  }
+  // Tight enough to be of use: compute and sends alone explain most.
+  EXPECT_GT(bounds, 0.9 * sum);
+}
+
+TEST(StepBound, IsExactForEqualStages) {
+  for (ScheduleKind kind : {gpipe, oneForwardOneBackward})
+    for (int p = 1; p <= 8; ++p)
+      for (int m = 1; m <= 20; ++m) {
+        StepProblem problem = equalStages({kind, p, 1, m}, 3.0, 5.0);
+        EXPECT_EQ(stepLowerBound(problem), simulated(problem).step);
+        EXPECT_EQ(stepLowerBound(problem).value, (m + p - 1) * 8.0);
+      }
+}
+
+TEST(StepBound, IsExactForOneMicroBatch) {
+  std::mt19937_64 random(2);
+  for (int round = 0; round < 200; ++round) {
+    StepProblem problem = randomPipeline(random);
+    problem.shape.kind = oneForwardOneBackward;
+    problem.shape.chunks = problem.shape.microBatches = 1;
+    for (StageTimes &stage : problem.stages)
+      stage.chunks.resize(1);
+    EXPECT_EQ(stepLowerBound(problem), simulated(problem).step) << round;
+  }
+}
+
+TEST(StepBound, DependsOnTheSlowestStage) {
+  // Stage 1 of 3 takes 10 + 20 against 1 + 2: 1, then 8 times 30, then 2.
+  StepProblem problem = equalStages({oneForwardOneBackward, 3, 1, 8}, 1.0, 2.0);
+  problem.stages[1].chunks[0].slices[0].forward = {10.0};
+  problem.stages[1].chunks[0].slices[0].backward = {20.0};
+  problem.stages[1].update = {7.0};
+  problem.stages[0].update = {1.0};
+  EXPECT_EQ(stepLowerBound(problem).value, 1.0 + 240.0 + 7.0);
+}
+
+} // namespace
+} // namespace mtplan::planner

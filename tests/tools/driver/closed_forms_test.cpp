@@ -1,0 +1,363 @@
+//===- closed_forms_test.cpp - Traffic and memory of whole models ---------===//
+//
+// The expected traffic and memory of published models are computed from their
+// shapes, not by the planner. docs/closed-forms.md lists the numbered features.
+//
+//===----------------------------------------------------------------------===//
+
+#include <gmock/gmock.h>
+
+#include "planner/cost/collective_cost.h"
+#include "planner/search/price/price.h"
+#include "tests/tools/planning.h"
+#include "tools/exchange/megatron.h"
+#include "tools/text/pin_text.h"
+
+namespace mtplan::tools {
+namespace {
+
+using planner::Bytes;
+using planner::LedgerEntry;
+using planner::LedgerPhase;
+using planner::PlannedCandidate;
+using planner::Recompute;
+using planner::StepKind;
+
+// GPT-2 1.2B: 40 layers of width 1536, 51200 rows, 1024 positions.
+constexpr double kLayers = 40, kHidden = 1536, kRows = 51200;
+constexpr double kWeights = 1'213'479'936;
+// A layer has 12 h^2 + 13 h parameters; this counts the ones that are not
+// biases.
+constexpr double kOfLayer = 28'331'520;
+
+PlanRequest replicated(int replicas, int zero) {
+  PlanRequest request = exampleRequest("gpt2-1.2b", 1);
+  request.gpus = request.dp = replicas;
+  request.zeroStage = {{zero}};
+  return request;
+}
+
+// Returns the bytes of the whole tensors that `kind` moves between replicas in
+// `phase`, counted each time; without the loss of 4 bytes.
+double moved(const PlanOutcome &outcome, StepKind kind, LedgerPhase phase,
+             const std::string &segment = "") {
+  double bytes = 0.0;
+  for (const LedgerEntry &entry : ledger(outcome))
+    if (entry.kind == kind && entry.phase == phase && entry.axis == 0 &&
+        entry.bytes.value > 4 && (segment.empty() || segment == entry.segment))
+      bytes += entry.bytes.value *
+               (kind == StepKind::allGather ? outcome.best()->config.dp : 1) *
+               static_cast<double>(phase == LedgerPhase::update
+                                       ? entry.perStep
+                                       : entry.perMicroBatch);
+  return bytes;
+}
+
+// F1: every gradient is reduced once per step, not once per micro-batch.
+TEST(Volumes, DataParallelReducesEveryGradientOnce) {
+  for (std::int64_t batch : {8, 64}) {
+    PlanRequest request = replicated(8, 0);
+    request.globalBatch = batch;
+    PlanOutcome outcome = planned(request);
+    EXPECT_EQ(moved(outcome, StepKind::allReduce, LedgerPhase::update),
+              2 * kWeights);
+    for (StepKind kind : {StepKind::allGather, StepKind::reduceScatter})
+      for (LedgerPhase phase :
+           {LedgerPhase::forward, LedgerPhase::backward, LedgerPhase::update})
+        EXPECT_EQ(moved(outcome, kind, phase), 0);
+  }
+}
+
+// G1, and Alpa's count: one reduce-scatter and one all-gather of all parameters
+// per step, together as much as the all-reduce above.
+TEST(Volumes, ZeroOneScattersAndGathersOnce) {
+  PlanOutcome outcome = planned(replicated(8, 1));
+  EXPECT_EQ(moved(outcome, StepKind::reduceScatter, LedgerPhase::update),
+            2 * kWeights);
+  EXPECT_EQ(moved(outcome, StepKind::allGather, LedgerPhase::update),
+            2 * kWeights);
+  EXPECT_EQ(moved(outcome, StepKind::allReduce, LedgerPhase::update), 0);
+}
+
+// G2: gradients are scattered in each micro-batch, and parameters are gathered
+// at the end.
+TEST(Volumes, ZeroTwoScattersEveryMicroBatch) {
+  PlanOutcome outcome = planned(replicated(8, 2));
+  EXPECT_EQ(moved(outcome, StepKind::reduceScatter, LedgerPhase::backward) +
+                moved(outcome, StepKind::reduceScatter, LedgerPhase::update),
+            2 * kWeights +
+                // The gradient of the tied table is computed twice.
+                2 * kRows * kHidden);
+  EXPECT_EQ(moved(outcome, StepKind::allGather, LedgerPhase::update),
+            2 * kWeights);
+}
+
+// G3: each layer and micro-batch has one gather forward, one gather backward of
+// what backward reads (the six matrices and the norms' gains, no biases), and
+// one reduce-scatter.
+TEST(Volumes, ZeroThreeGathersTwiceAndScattersOnce) {
+  PlanOutcome outcome = planned(replicated(8, 3));
+  double biases =
+      11 * kHidden; // q, k, v, proj, fc1 (4 wide), fc2 and two norms
+  EXPECT_EQ(moved(outcome, StepKind::allGather, LedgerPhase::forward, "h"),
+            kLayers * 2 * kOfLayer);
+  EXPECT_EQ(moved(outcome, StepKind::allGather, LedgerPhase::backward, "h"),
+            kLayers * 2 * (kOfLayer - biases));
+  EXPECT_EQ(moved(outcome, StepKind::reduceScatter, LedgerPhase::backward, "h"),
+            kLayers * 2 * kOfLayer);
+}
+
+// F6: with the same batch, four replicas hold a quarter of the activations
+// each.
+TEST(Volumes, ActivationsAreDividedByReplicas) {
+  PlanRequest one = replicated(1, 0), four = replicated(4, 0);
+  one.microBatch = 8;
+  four.microBatch = 2;
+  EXPECT_EQ(planned(one).best()->memory.activations.value,
+            4 * planned(four).best()->memory.activations.value);
+}
+
+// G7: a recomputed layer keeps its input, s b h values of 2 bytes.
+TEST(Volumes, RecomputedLayersKeepTheirInput) {
+  auto kept = [](std::int64_t layers) {
+    PlanRequest request = exampleRequest("gpt2-1.2b", 1);
+    request.layers = layers;
+    request.microBatch = 4;
+    request.recompute = {{Recompute::full}};
+    return planned(request).best()->memory.activations.value;
+  };
+  EXPECT_EQ(kept(40) - kept(10), 30 * 4 * 1024 * kHidden * 2);
+}
+
+// 1Y: the traffic of sequence parallelism, by segment and phase.
+struct Expected {
+  std::int64_t gathers, scatters;
+};
+Expected sent(const PlanOutcome &outcome, const std::string &segment,
+              LedgerPhase phase, double whole) {
+  int ranks = outcome.best()->config.tp;
+  Expected counted{0, 0};
+  for (const LedgerEntry &entry : ledger(outcome)) {
+    if (entry.segment != segment || entry.phase != phase)
+      continue;
+    if (entry.kind == StepKind::allGather && entry.bytes.value == whole / ranks)
+      counted.gathers += entry.perMicroBatch;
+    if (entry.kind == StepKind::reduceScatter && entry.bytes.value == whole)
+      counted.scatters += entry.perMicroBatch;
+    EXPECT_NE(entry.kind, StepKind::allToAll) << entry.cause;
+    if (entry.kind == StepKind::allReduce) {
+      EXPECT_LT(entry.bytes.value, whole / ranks) << entry.cause;
+    }
+  }
+  return counted;
+}
+
+TEST(Volumes, SequenceParallelGathersSixAndScattersFourALayer) {
+  for (int ranks : {2, 4, 8}) {
+    PlanRequest request = exampleRequest("gpt2-1.2b", ranks);
+    std::vector<std::string> errors;
+    request.pins = parsePins(
+        {"wte=vocab", "wpe=sequence", "embed.drop=sequence",
+         "h.*.ln_1=sequence", "h.*.ln_2=sequence", "h.*.attn.q=column",
+         "h.*.attn.k=column", "h.*.attn.v=column", "h.*.attn.core=head",
+         "h.*.attn.proj=row", "h.*.attn.drop=sequence", "h.*.attn.add=sequence",
+         "h.*.mlp.fc1=column", "h.*.mlp.fc2=row", "h.*.mlp.drop=sequence",
+         "h.*.mlp.add=sequence", "ln_f=sequence", "lm_head=vocab"},
+        errors);
+    ASSERT_TRUE(errors.empty());
+    // With enough memory the gathered input is kept for the weight gradients;
+    // Megatron-LM keeps the shards and gathers again.
+    PlanOutcome outcome = planned(request);
+    double whole = 1024 * kHidden * 2;
+    EXPECT_EQ(sent(outcome, "h", LedgerPhase::backward, whole).gathers, 2 * 40);
+    double saving = (2 * 40 + 1) * (whole - whole / ranks);
+    request.memory =
+        Bytes{outcome.best()->memory.total().value - 0.999 * saving};
+    outcome = planned(request);
+    auto expect = [&](const char *segment, LedgerPhase phase,
+                      std::int64_t gathers, std::int64_t scatters) {
+      Expected counted = sent(outcome, segment, phase, whole);
+      EXPECT_EQ(counted.gathers, gathers) << segment << nameOf(phase);
+      EXPECT_EQ(counted.scatters, scatters) << segment << nameOf(phase);
+    };
+    expect("embed", LedgerPhase::forward, 0, 1);
+    expect("embed", LedgerPhase::backward, 1, 0);
+    expect("h", LedgerPhase::forward, 2 * 40, 2 * 40);
+    expect("h", LedgerPhase::backward, 4 * 40, 2 * 40);
+    expect("head", LedgerPhase::forward, 1, 0);
+    expect("head", LedgerPhase::backward, 1, 1);
+  }
+}
+
+// A7: full recomputation repeats the two all-reduces of a layer, or one if it
+// stops at the last value that backward reads.
+TEST(Volumes, RecomputationRepeatsAllReduces) {
+  auto backward = [](bool early) {
+    PlanRequest request = exampleRequest("gpt2-1.2b", 8);
+    request.splits = megatronSplits();
+    request.recompute = {{Recompute::full}};
+    std::vector<std::string> errors;
+    request.software = early ? "mtplan" : "megatron-2021";
+    PlanOutcome outcome = planned(request);
+    EXPECT_EQ(outcome.problem->software.stopsRecomputeEarly, early);
+    Census census = censusOf(outcome, LedgerPhase::backward);
+    return census[{"all_reduce", 1024 * kHidden * 2}];
+  };
+  EXPECT_EQ(backward(false), (2 + 2) * 40 + 1);
+  EXPECT_EQ(backward(true), (2 + 1) * 40 + 1);
+}
+
+// H7, H8: the tied table is summed between the first and the last stage once
+// per step, V h / t values. Stages send b s h values, all of them to each
+// tensor rank.
+TEST(Volumes, StagesSendActivationsAndSumTheTiedTable) {
+  for (int ranks : {1, 2, 4}) {
+    PlanRequest request = exampleRequest("gpt2-1.2b", ranks);
+    request.splits = megatronSplits();
+    request.gpus = 2 * ranks;
+    request.pp = {{2}};
+    request.microBatch = 4;
+    PlanOutcome outcome = planned(request);
+    const PlannedCandidate &best = *outcome.best();
+    const Problem &problem = *outcome.problem;
+    planner::ModelGraph graph = planner::withBatch(problem.graph, 4);
+    planner::Setting setting =
+        planner::settingOf(problem.options, problem.machine, best.config);
+    std::vector<std::vector<planner::PhaseTimes>> times;
+    planner::PricedParts parts;
+    for (const auto &runs : best.parts) {
+      std::vector<bool> paid(graph.parameters.size(), false);
+      times.emplace_back();
+      for (const planner::SegmentPlan &run : runs)
+        times.back().push_back(
+            planner::phaseTimesOf(graph, run, setting, paid));
+    }
+    for (std::size_t part = 0; part < best.parts.size(); ++part) {
+      parts.emplace_back();
+      for (std::size_t r = 0; r < best.parts[part].size(); ++r)
+        parts.back().push_back(
+            {&best.parts[part][r], &times[part][r], best.parts[part][r].count});
+    }
+    planner::StepProblem step = planner::stepProblemOf(
+        graph, parts, setting, best.config, problem.options.overlaps);
+    Bytes table{2 * kRows * kHidden / ranks};
+    EXPECT_EQ(step.tied,
+              planner::collectiveTime(StepKind::allReduce, table,
+                                      {2, ranks, 2 * ranks}, problem.machine));
+    Bytes stream{2.0 * 4 * 1024 * kHidden};
+    planner::Seconds send =
+        planner::pointToPointTime(stream, ranks, problem.machine);
+    EXPECT_EQ(step.stages[0].chunks[0].sendForward, send);
+    EXPECT_EQ(step.stages[1].chunks[0].sendBackward, send);
+    EXPECT_EQ(step.stages[1].chunks[0].sendForward, planner::Seconds{});
+  }
+}
+
+PlanOutcome onOne(const char *model, double gib, int tp, Recompute recompute) {
+  PlanRequest request = exampleRequest(model, tp);
+  request.memory = Bytes{gib * 1024 * 1024 * 1024};
+  request.recompute = {{recompute}};
+  request.splits = megatronSplits();
+  request.hardware = "dgx-2h";
+  return plan(request);
+}
+
+// E13: of 32 GB (31.74 GiB are usable) 1.2 B takes 18.08 GiB and its
+// activations; 8.3 B takes an eighth of 124 GiB and its recomputed activations.
+TEST(Memory, OfTheTalksModels) {
+  EXPECT_NE(onOne("gpt2-1.2b", 31.74, 1, Recompute::none).best(), nullptr);
+  for (int tp : {1, 2, 4})
+    for (Recompute recompute : {Recompute::none, Recompute::full})
+      EXPECT_EQ(onOne("gpt2-8.3b", 31.74, tp, recompute).best(), nullptr);
+  PlanOutcome eight = onOne("gpt2-8.3b", 31.74, 8, Recompute::full);
+  ASSERT_NE(eight.best(), nullptr);
+  const planner::MemoryUse &memory = eight.best()->memory;
+  double state =
+      (memory.parameters + memory.gradients + memory.optimizer).value;
+  // 15.55 GiB are the state of 1,043,549,184 weights, with unsharded norms and
+  // biases.
+  EXPECT_NEAR(state / 1024 / 1024 / 1024, 15.55, 0.05);
+}
+
+// J6: 336 M weights take 5.0 GiB of state, 1.25 with the optimizer on the host.
+// On 11 GB with samples of 512 tokens, 8 samples fit with recomputation and not
+// without, 12 fit with offloading, and 24 fit only with both.
+TEST(Memory, BertOnElevenGigabytes) {
+  using planner::Offload;
+  auto of = [](std::int64_t samples, Recompute recompute,
+               Offload offload = Offload::none) {
+    PlanRequest request = exampleRequest("bert-336m", 1);
+    request.offload = {{offload}};
+    request.microBatch = request.globalBatch = samples;
+    request.memory = Bytes{11e9};
+    request.recompute = {{recompute}};
+    return plan(request);
+  };
+  PlanOutcome fits = of(8, Recompute::full);
+  ASSERT_NE(fits.best(), nullptr);
+  const planner::MemoryUse &memory = fits.best()->memory;
+  double state =
+      (memory.parameters + memory.gradients + memory.optimizer).value;
+  EXPECT_NEAR(state / 1024 / 1024 / 1024, 5.0, 0.05);
+  EXPECT_EQ(of(8, Recompute::none).best(), nullptr);
+  EXPECT_EQ(of(12, Recompute::none).best(), nullptr);
+  PlanOutcome offloaded = of(12, Recompute::none, Offload::optimizer);
+  ASSERT_NE(offloaded.best(), nullptr);
+  const planner::MemoryUse &left = offloaded.best()->memory;
+  EXPECT_EQ(left.optimizer.value, 0.0);
+  EXPECT_NEAR((left.parameters + left.gradients).value, 4 * 336e6, 4e6);
+  EXPECT_NEAR(left.host.value, 16 * 336e6, 16e6);
+  EXPECT_EQ(of(24, Recompute::none, Offload::optimizer).best(), nullptr);
+  EXPECT_EQ(of(24, Recompute::full).best(), nullptr);
+  EXPECT_NE(of(24, Recompute::full, Offload::optimizer).best(), nullptr);
+}
+
+// H2: four GPUs together hold what one large GPU holds. Each stage's memory is
+// known, and the stage with the most is named.
+TEST(Memory, OfStagesAddsUp) {
+  auto need = [](int stages) {
+    PlanRequest request = exampleRequest("gpt2-2.5b", 1);
+    request.gpus = stages;
+    request.pp = {{stages}};
+    return *planned(request).best();
+  };
+  PlannedCandidate one = need(1), four = need(4);
+  double apart = (one.memory.total() - one.memory.reserved).value;
+  double together = (four.memory.total() - four.memory.reserved).value;
+  // The first stage holds the embedding and four micro-batches of a quarter of
+  // the layers.
+  EXPECT_EQ(four.fullestStage, 0);
+  EXPECT_GT(4 * together, apart);
+  EXPECT_LT(4 * together, 1.35 * apart);
+  // 40 GB of state do not fit in 40 GB; they fit on four such GPUs.
+  auto fits = [](int stages) {
+    PlanRequest request = exampleRequest("gpt2-2.5b", 1);
+    request.hardware = "dgx-a100-40g";
+    request.memory.reset();
+    request.gpus = stages;
+    request.pp = {{stages}};
+    return plan(request).best() != nullptr;
+  };
+  EXPECT_FALSE(fits(1));
+  EXPECT_TRUE(fits(4));
+}
+
+// B5: Megatron-LM's rows for GPT-2's 50,257 and BERT's 30,522 tokens depend on
+// the tensor ranks; ours are always those of one rank.
+TEST(Vocabulary, IsPaddedAsMegatronSaysAndHereOnce) {
+  const std::pair<int, std::int64_t> kGpt2[] = {
+      {1, 50304}, {2, 50432}, {4, 50688}, {8, 51200}, {16, 51200}};
+  for (auto [ranks, rows] : kGpt2)
+    EXPECT_EQ(megatronVocabulary(50257, 128, ranks), rows) << ranks;
+  const std::pair<int, std::int64_t> kBert[] = {
+      {1, 30592}, {2, 30720}, {4, 30720}, {8, 30720}};
+  for (auto [ranks, rows] : kBert)
+    EXPECT_EQ(megatronVocabulary(30522, 128, ranks), rows) << ranks;
+  for (int ranks : {1, 2, 4})
+    EXPECT_EQ(planned(exampleRequest("bert-336m", ranks))
+                  .problem->model.paddedVocabulary,
+              30592);
+}
+
+} // namespace
+} // namespace mtplan::tools

@@ -1,0 +1,306 @@
+//===- command.cpp - The command `mtplan` ---------------------------------===//
+
+#include "tools/command/command.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "llvm/Support/raw_os_ostream.h"
+
+#include "passes/verify/prove.h"
+#include "passes/verify/resize.h"
+#include "planner/graph/op_graph_dot.h"
+#include "planner/machine/machine_json.h"
+#include "planner/machine/software_json.h"
+#include "runtime/data/named_files.h"
+#include "tools/command/fit_hardware.h"
+#include "tools/driver/constraints.h"
+#include "tools/driver/diagnostics.h"
+#include "tools/driver/executable.h"
+#include "tools/driver/objective.h"
+#include "tools/driver/pipeline.h"
+#include "tools/driver/read_flags.h"
+#include "tools/driver/remedies.h"
+#include "tools/driver/saved_plan.h"
+#include "tools/exchange/prediction.h"
+#include "tools/report/compare.h"
+#include "tools/report/explain.h"
+#include "tools/report/exported_config.h"
+#include "tools/report/infeasible.h"
+#include "tools/report/page/plan_page.h"
+#include "tools/report/report_json.h"
+#include "tools/report/screen.h"
+#include "tools/report/trace_text.h"
+#include "tools/text/text_file.h"
+
+namespace mtplan::tools {
+
+namespace {
+
+/// A line on standard error while something takes long. The destructor erases
+/// the line.
+class Progress {
+public:
+  Progress(std::ostream &stream, bool onTerminal, const char *text)
+      : err(stream), shown(onTerminal) {
+    if (shown)
+      err << text << std::flush;
+  }
+  Progress(const Progress &) = delete;
+  Progress &operator=(const Progress &) = delete;
+  ~Progress() {
+    if (shown)
+      err << "\r\033[K" << std::flush;
+  }
+
+private:
+  std::ostream &err;
+  bool shown;
+};
+
+class Command {
+public:
+  Command(Flags typed, std::ostream &o, std::ostream &e, const Terminal &t)
+      : flags(std::move(typed)), out(o), err(e), terminal(t) {
+    if (const std::string *file = flags.find("--constraints"))
+      addConstraints(*file, flags, errors);
+    request = readFlags(flags, errors);
+    checkOutputs();
+  }
+
+  int run() {
+    if (request.load.empty() && request.emit &&
+        *request.emit <= Stage::differentiated)
+      return emitUnplanned();
+    if (!flags.list("--compare").empty())
+      return compare();
+    decide();
+    if (!errors.empty())
+      return refuse();
+    const planner::PlannedCandidate *best = outcome.best();
+    if (!best)
+      return reportInfeasible();
+    if (!writeFiles(*best))
+      return refuse();
+    if (request.exportKind)
+      return exportIt();
+    if (request.emit)
+      return emit(*outcome.problem, best);
+    std::optional<passes::Proof> proof;
+    if (request.verify && !(proof = prove(*best)))
+      return refuse();
+    std::vector<std::string> why;
+    if (request.explain) {
+      Progress progress(err, terminal.progress, "explaining...");
+      why = explanationsOf(outcome);
+    }
+    if (request.json)
+      out << jsonOf(outcome, {request.timings, proof ? &*proof : nullptr,
+                              nullptr, request.explain ? &why : nullptr});
+    else
+      out << screenOf(outcome, style()) << textOf(why)
+          << (proof ? textOf(*proof) : "");
+    return proof && !proof->holds ? kNothingFits : kDone;
+  }
+
+private:
+  ScreenStyle style() const { return {terminal.colour, request.timings}; }
+
+  void checkOutputs() {
+    runtime::NamedFiles files;
+    // Standard input and presets are no files, even if a file has the same
+    // name.
+    auto read = [&](const char *by, const std::string &name,
+                    const std::vector<std::string> &presets = {}) {
+      if (name != "-" && std::ranges::find(presets, name) == presets.end())
+        files.read(by, name);
+    };
+    read("MODEL", flags.text("MODEL"));
+    read("--hardware", flags.text("--hardware"), planner::presetNames());
+    read("--software", flags.text("--software"), planner::softwareNames());
+    for (const char *flag : {"--constraints", "--import", "--load"})
+      read(flag, flags.text(flag));
+    for (const std::string &file : flags.list("--compare"))
+      read("--compare", file);
+    auto write = [&](const char *by, const std::string &file) {
+      if (const std::string why = files.write(by, file); !why.empty())
+        errors.push_back(fmt::format("{}: {} {}", by, file, why));
+    };
+    write("--dot", request.dot);
+    write("--trace", request.trace);
+    write("--report", request.report);
+    write("--save", request.save);
+    if (!request.output.empty())
+      for (const char *file : {"plan.json", kPredictionFile})
+        write("-o", request.output + '/' + file);
+  }
+
+  // Loads two saved plans and prints their differences.
+  int compare() {
+    std::vector<PlanOutcome> plans;
+    for (const std::string &file : flags.list("--compare")) {
+      Flags one;
+      one.texts["MODEL"] = flags.text("MODEL");
+      one.texts["--load"] = file;
+      plans.push_back(loadPlan(one));
+      for (const std::string &error : plans.back().errors)
+        errors.push_back(error);
+      if (plans.back().problem && !plans.back().best())
+        errors.push_back(file + ": does not fit on its machine");
+    }
+    if (!errors.empty())
+      return refuse();
+    const std::vector<std::string> &files = flags.list("--compare");
+    out << comparisonOf({files[0], &plans[0]}, {files[1], &plans[1]});
+    return kDone;
+  }
+
+  static std::string textOf(const std::vector<std::string> &why) {
+    std::string text = why.empty() ? "" : "Why\n";
+    for (const std::string &line : why)
+      text += "  " + line + '\n';
+    return text;
+  }
+
+  // Searches for a plan, or loads one.
+  void decide() {
+    Progress progress(err, terminal.progress, "searching...");
+    if (request.load.empty())
+      outcome = planFor(request, std::move(errors));
+    else if (errors.empty())
+      outcome = loadPlan(flags);
+    else
+      outcome.errors = std::move(errors);
+    errors = std::move(outcome.errors);
+  }
+
+  bool writeFiles(const planner::PlannedCandidate &best) {
+    auto write = [&](const std::string &file, auto text) {
+      return file.empty() || writeTextFile(file, text(), errors);
+    };
+    return write(request.dot, [&] { return drawing(best); }) &&
+           write(request.trace, [&] { return traceTextOf(outcome, errors); }) &&
+           write(request.report, [&] { return htmlOf(pageOf(outcome)); }) &&
+           write(request.save, [&] { return savedPlanOf(outcome); }) &&
+           (request.output.empty() ||
+            writeExecutable(*outcome.problem, best, request.output,
+                            request.emitsCuda, errors));
+  }
+
+  int refuse() {
+    if (request.json)
+      out << errorsJson(errors);
+    for (const std::string &error : errors)
+      err << "error: " << error << '\n';
+    return kBadInput;
+  }
+
+  int emitUnplanned() {
+    std::unique_ptr<Problem> problem = buildProblem(request, errors);
+    return errors.empty() ? emit(*problem, nullptr) : refuse();
+  }
+
+  int exportIt() {
+    Exported exported = exportPlan(outcome, *request.exportKind);
+    out << exported.text;
+    for (const std::string &note : exported.notes)
+      err << "note: " << note << '\n';
+    return kDone;
+  }
+
+  int emit(const Problem &problem, const planner::PlannedCandidate *best) {
+    mlir::OwningOpRef<mlir::ModuleOp> module =
+        moduleOf(problem, *request.emit, best, errors);
+    if (!module || !errors.empty())
+      return refuse();
+    llvm::raw_os_ostream stream(out);
+    module->print(stream);
+    stream << '\n';
+    return kDone;
+  }
+
+  std::optional<passes::Proof> prove(const planner::PlannedCandidate &best) {
+    Progress progress(err, terminal.progress, "proving...");
+    mlir::OwningOpRef<mlir::ModuleOp> module =
+        moduleOf(*outcome.problem, Stage::planned, &best, errors);
+    mlir::OwningOpRef<mlir::ModuleOp> model =
+        moduleOf(*outcome.problem, Stage::differentiated, nullptr, errors);
+    if (!module || !model)
+      return std::nullopt;
+    passes::resizeBatch(*model, best.config.microBatch * best.config.dp);
+    // A plan that fails to run at a small size is not proved, but its input is
+    // valid.
+    std::vector<std::string> failures;
+    CapturedDiagnostics captured(*outcome.problem->context, failures);
+    passes::ProofOptions options;
+    options.schedule = best.config.schedule;
+    if (best.config.virtualStages >
+        1) // an interleaved schedule runs in rounds of pp micro-batches
+      options.microBatches = best.config.pp;
+    passes::Proof proof = passes::prove(*model, *module, options);
+    proof.holds = proof.holds && failures.empty();
+    proof.failures.insert(proof.failures.end(), failures.begin(),
+                          failures.end());
+    return proof;
+  }
+
+  static std::string textOf(const passes::Proof &proof) {
+    if (proof.holds)
+      return fmt::format("Proof  holds: {} tensors on {} ranks, worst relative "
+                         "difference {:.1e}\n",
+                         proof.tensors, proof.ranks, proof.worstError);
+    std::string text = "Proof  FAILS\n";
+    for (const std::string &failure : proof.failures)
+      text += "  " + failure + '\n';
+    return text;
+  }
+
+  std::string drawing(const planner::PlannedCandidate &best) const {
+    std::vector<planner::DrawnSegment> segments;
+    for (const planner::SegmentPlan &plan : best.plans())
+      segments.push_back(
+          {plan.segment, plan.first, plan.count, plan.strategies});
+    return planner::dotOf(
+        planner::withBatch(outcome.problem->graph,
+                           best.config.microBatch * best.config.dp),
+        segments, planner::meshOf(best.config));
+  }
+
+  int reportInfeasible() {
+    std::vector<std::string> remedies;
+    {
+      Progress progress(err, terminal.progress,
+                        "nothing fits; trying what would...");
+      remedies = remediesOf(request, outcome);
+    }
+    if (request.json)
+      out << jsonOf(outcome, {request.timings, nullptr, &remedies});
+    else
+      out << infeasibleText(outcome, remedies, style());
+    return kNothingFits;
+  }
+
+  Flags flags;
+  std::vector<std::string> errors;
+  PlanRequest request;
+  std::ostream &out, &err;
+  Terminal terminal;
+  PlanOutcome outcome;
+};
+
+} // namespace
+
+int runCommand(const std::vector<std::string> &arguments, std::ostream &out,
+               std::ostream &err, const Terminal &terminal) {
+  if (!arguments.empty() && arguments.front() == kFitHardware)
+    return runFitHardware({arguments.begin() + 1, arguments.end()}, out, err);
+  int exitCode = kDone;
+  std::optional<Flags> flags = parseArguments(arguments, out, err, exitCode);
+  if (!flags)
+    return exitCode;
+  return Command(std::move(*flags), out, err, terminal).run();
+}
+
+} // namespace mtplan::tools

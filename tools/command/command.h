@@ -1,0 +1,33 @@
+//===- command.h - The command `mtplan` -------------------------*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_COMMAND_COMMAND_H
+#define MTPLAN_TOOLS_COMMAND_COMMAND_H
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "tools/driver/flags.h"
+#include "tools/text/exit_status.h"
+
+namespace mtplan::tools {
+
+struct Terminal {
+  bool colour = false;   ///< standard output is a terminal
+  bool progress = false; ///< standard error is one
+};
+
+/// Runs the command. Only files named on the command line are read or written.
+/// \param arguments  without the program's name
+int runCommand(const std::vector<std::string> &arguments, std::ostream &out,
+               std::ostream &err, const Terminal &terminal);
+
+/// Reads the command line. Returns nothing if --help, --version or an error
+/// ends the command; `exitCode` then holds the exit status.
+std::optional<Flags> parseArguments(const std::vector<std::string> &arguments,
+                                    std::ostream &out, std::ostream &err,
+                                    int &exitCode);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_COMMAND_COMMAND_H

@@ -1,0 +1,25 @@
+//===- fit_hardware.h - `mtplan fit-hardware` -------------------*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_COMMAND_FIT_HARDWARE_H
+#define MTPLAN_TOOLS_COMMAND_FIT_HARDWARE_H
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace mtplan::tools {
+
+/// The first argument that selects this command.
+inline constexpr const char *kFitHardware = "fit-hardware";
+
+/// Fits a machine file to a measurement file. With -o, the machine goes to that
+/// file and the report to `out`; without, the machine goes to `out` and the
+/// report to `err`.
+/// \param arguments  the arguments after kFitHardware
+/// \returns the exit status
+int runFitHardware(const std::vector<std::string> &arguments, std::ostream &out,
+                   std::ostream &err);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_COMMAND_FIT_HARDWARE_H

@@ -1,0 +1,46 @@
+//===- constraints.h - Flags in a file --------------------------*- C++ -*-===//
+//
+// A constraints file is JSON with a key per flag ("micro_batch" is
+// --micro-batch). Numbers are numbers, several values are an array, and pins
+// are an array of texts. docs/plan-files.md lists the keys.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TOOLS_DRIVER_CONSTRAINTS_H
+#define MTPLAN_TOOLS_DRIVER_CONSTRAINTS_H
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/json_text.h"
+#include "tools/driver/flags.h"
+#include "tools/driver/pipeline.h"
+
+namespace mtplan::tools {
+
+/// Adds the flags of a file to `flags`. A flag that is given in both places
+/// must have the same value. Every violation becomes an error with its JSON
+/// pointer.
+void addConstraints(const std::string &file, Flags &flags,
+                    std::vector<std::string> &errors);
+
+/// Adds the flags of an object that stands at `pointer` of the file.
+void addConstraints(const base::Json &object, const std::string &pointer,
+                    const std::string &file, Flags &flags,
+                    std::vector<std::string> &errors);
+
+/// Returns the constraints of a problem; reading them gives the same problem.
+/// \param request  the request that built the problem
+nlohmann::ordered_json constraintsOf(const PlanRequest &request,
+                                     const Problem &problem);
+
+/// Returns a constraints file that pins every operator and parameter, so that a
+/// search under it finds `plan` again.
+std::string constraintsOf(const PlanRequest &request, const Problem &problem,
+                          const planner::PlannedCandidate &plan);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_DRIVER_CONSTRAINTS_H

@@ -1,0 +1,30 @@
+//===- executable.h - From a plan to an executable plan ---------*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_DRIVER_EXECUTABLE_H
+#define MTPLAN_TOOLS_DRIVER_EXECUTABLE_H
+
+#include <optional>
+
+#include "runtime/plan/plan.h"
+#include "tools/driver/pipeline.h"
+
+namespace mtplan::tools {
+
+/// Runs the last passes and codegen. Returns nothing, with errors, if a gate
+/// rejects the module.
+std::optional<runtime::Plan>
+executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
+             std::vector<std::string> &errors);
+
+/// Creates the folder, and writes plan.json for mtrun and predicted.json, the
+/// predicted step times.
+/// \param withSource  also write the CUDA program; it is an error if a file of
+///   it exists with another content
+bool writeExecutable(const Problem &problem,
+                     const planner::PlannedCandidate &candidate,
+                     const std::string &folder, bool withSource,
+                     std::vector<std::string> &errors);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_DRIVER_EXECUTABLE_H

@@ -1,0 +1,480 @@
+//===- flags.cpp - The flags of `mtplan`, a row each ----------------------===//
+
+#include "tools/driver/flags.h"
+
+#include <nlohmann/json.hpp>
+
+#include "ir/model/fields.h"
+#include "planner/search/space/enumerate.h"
+#include "tools/driver/flag_value.h"
+
+namespace mtplan::tools {
+
+using planner::Precision;
+using planner::SearchOptions;
+using planner::Split;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::int64_t kMostGpus = std::int64_t{1} << 20;
+constexpr std::int64_t kMostPlans = 100;
+constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
+
+constexpr const char *kInput = "Input";
+constexpr const char *kParallelism = "Parallelism";
+constexpr const char *kMemory = "Memory";
+constexpr const char *kSearch = "Search";
+constexpr const char *kOutput = "Output";
+constexpr const char *kExchange = "Exchange";
+
+constexpr Split kSplits[] = {Split::column, Split::row,      Split::head,
+                             Split::vocab,  Split::sequence, Split::batch,
+                             Split::expert, Split::hidden};
+constexpr Precision kPrecisions[] = {Precision::bf16, Precision::fp16,
+                                     Precision::fp32, Precision::fp8};
+constexpr planner::ScheduleKind kSchedules[] = {
+    planner::ScheduleKind::oneForwardOneBackward,
+    planner::ScheduleKind::interleaved, planner::ScheduleKind::zeroBubble,
+    planner::ScheduleKind::gpipe};
+constexpr planner::Recompute kRecomputes[] = {planner::Recompute::none,
+                                              planner::Recompute::selective,
+                                              planner::Recompute::full};
+constexpr planner::Offload kOffloads[] = {planner::Offload::none,
+                                          planner::Offload::optimizer};
+constexpr ExportKind kExports[] = {
+    ExportKind::megatron,   ExportKind::deepspeed, ExportKind::torchtitan,
+    ExportKind::accelerate, ExportKind::tpPlan,    ExportKind::jax,
+    ExportKind::shardy,     ExportKind::dtensor,   ExportKind::meshTensorflow,
+    ExportKind::constraints};
+constexpr Objective kObjectives[] = {Objective::stepTime, Objective::memory,
+                                     Objective::gpus};
+
+/// A ZeRO stage, named by its number.
+struct ZeroStage {
+  int stage = 0;
+  operator int() const { return stage; }
+};
+const char *nameOf(ZeroStage zero) {
+  constexpr const char *kNames[] = {"0", "1", "2", "3"};
+  return kNames[zero.stage];
+}
+constexpr ZeroStage kZeroStages[] = {{0}, {1}, {2}, {3}};
+
+/// Communication that may run beside compute.
+enum class Overlapped : std::uint8_t { gather, reduce, sends, host };
+const char *nameOf(Overlapped traffic) {
+  constexpr const char *kNames[] = {"gather", "reduce", "sends", "host"};
+  return kNames[static_cast<int>(traffic)];
+}
+constexpr Overlapped kOverlapped[] = {Overlapped::gather, Overlapped::reduce,
+                                      Overlapped::sends, Overlapped::host};
+
+void readOverlap(const std::string &text, PlanRequest &request,
+                 Faults &faults) {
+  if (text == "on") {
+    request.overlaps = planner::Overlaps{};
+    return;
+  }
+  planner::Overlaps &overlaps = request.overlaps.emplace(
+      planner::Overlaps{false, false, false, false, false, false});
+  if (text == "off")
+    return;
+  for (const std::string &word : distinct(wordsOf(text)))
+    if (auto traffic =
+            namedBy(word, "traffic (or on, off)", kOverlapped, faults))
+      switch (*traffic) {
+      case Overlapped::gather:
+        overlaps.gather = true;
+        break;
+      case Overlapped::reduce:
+        overlaps.reduce = true;
+        break;
+      case Overlapped::sends:
+        overlaps.pointToPoint = true;
+        break;
+      case Overlapped::host:
+        overlaps.down = overlaps.hostUpdate = overlaps.up = true;
+        break;
+      }
+}
+
+void readStageLayers(const std::string &text, PlanRequest &request,
+                     Faults &faults) {
+  request.unevenCuts = text == "any";
+  if (!request.unevenCuts)
+    request.stageLayers = countsOf(text, ir::kMaxLayers, faults);
+}
+
+void readSplits(const std::string &text, PlanRequest &request, Faults &faults) {
+  std::vector<Split> splits;
+  Faults unknown;
+  for (const std::string &word : distinct(wordsOf(text)))
+    if (auto split = namedBy(word, "split", kSplits, unknown))
+      splits.push_back(*split);
+  // Some of the splits are not used, because errors that follow from them would
+  // only add noise.
+  if (unknown.empty())
+    request.splits = std::move(splits);
+  faults.insert(faults.end(), unknown.begin(), unknown.end());
+}
+
+void readEmit(const std::string &text, PlanRequest &request, Faults &faults) {
+  request.emitsCuda = text == "cuda";
+  if (text != "mlir" && text != "cuda")
+    faults.push_back("knows mlir and cuda, but is \"" + text + '"');
+}
+
+Json jsonOf(int value) { return value; }
+template <typename Named> Json jsonOf(Named value) { return nameOf(value); }
+
+template <typename Value> Json jsonOf(const planner::Choices<Value> &choices) {
+  if (choices.only.empty())
+    return "any";
+  if (choices.only.size() == 1)
+    return jsonOf(choices.only.front());
+  Json list = Json::array();
+  for (Value value : choices.only)
+    list.push_back(jsonOf(value));
+  return list;
+}
+
+template <typename Value> Json jsonIf(const std::optional<Value> &value) {
+  return value ? Json(*value) : Json();
+}
+
+template <auto member>
+Json chosen(const PlanRequest &, const SearchOptions &options) {
+  return jsonOf(options.*member);
+}
+
+Json overlapJson(const PlanRequest &, const SearchOptions &options) {
+  Json list = Json::array();
+  bool all = true;
+  for (auto [word, is] : {std::pair("gather", options.overlaps.gather),
+                          std::pair("reduce", options.overlaps.reduce),
+                          std::pair("sends", options.overlaps.pointToPoint),
+                          std::pair("host", options.overlaps.up)}) {
+    all = all && is;
+    if (is)
+      list.push_back(word);
+  }
+  if (list.empty())
+    return "off";
+  return all ? Json("on") : list;
+}
+
+Json stageLayersJson(const PlanRequest &, const SearchOptions &options) {
+  if (!options.layers.empty())
+    return options.layers;
+  return options.unevenCuts ? Json("any") : Json();
+}
+
+Json splitsJson(const PlanRequest &, const SearchOptions &options) {
+  Json splits = Json::array();
+  for (Split split : options.tensorSplits)
+    splits.push_back(nameOf(split));
+  return splits;
+}
+
+std::vector<FlagRow> rowsOfInput() {
+  return {
+      {kInput, "MODEL", "",
+       "Hugging Face config.json, mtplan's own JSON, or MLIR text",
+       anyText(&PlanRequest::model)},
+      {kInput, "--gpus", "N", "number of GPUs (default: one node)",
+       count(&PlanRequest::gpus, kMostGpus), kConstraint,
+       [](const PlanRequest &, const SearchOptions &options) -> Json {
+         return options.devices;
+       }},
+      {kInput, "--hardware", "NAME|FILE",
+       "machine preset or file (default: dgx-h100)",
+       anyText(&PlanRequest::hardware), kConstraint | kReplaceable,
+       [](const PlanRequest &request, const SearchOptions &) -> Json {
+         return request.hardware;
+       }},
+      {kInput, "--software", "NAME|FILE",
+       "preset or file of kernels and overlaps (default: mtplan)",
+       anyText(&PlanRequest::software), kConstraint | kReplaceable,
+       [](const PlanRequest &request, const SearchOptions &) {
+         return request.software.empty() ? Json() : Json(request.software);
+       }},
+      {kInput, "--scale-network", "FACTOR",
+       "multiply the bandwidth between nodes by this",
+       number(&PlanRequest::networkScale), kConstraint | kReplaceable,
+       [](const PlanRequest &request, const SearchOptions &) {
+         return request.networkScale == 1.0 ? Json()
+                                            : Json(request.networkScale);
+       }},
+      {kInput, "--memory-gib", "GIB",
+       "memory of a GPU, instead of the machine's",
+       number(&PlanRequest::memory, kGib), kConstraint,
+       [](const PlanRequest &request, const SearchOptions &) {
+         return request.memory ? Json(request.memory->value / kGib) : Json();
+       }},
+      {kInput, "--precision", "WORD",
+       "bf16, fp16, fp32, or fp8 for the products of layers with bf16 for the "
+       "rest (default: the machine's)",
+       word(&PlanRequest::precision, "precision", kPrecisions), kConstraint,
+       [](const PlanRequest &, const SearchOptions &options) -> Json {
+         return nameOf(options.precision);
+       }},
+      {kInput, "--seq", "N", "tokens per sample, instead of the model's",
+       count(&PlanRequest::sequence, ir::kSizeLimit - 1), kConstraint,
+       [](const PlanRequest &request, const SearchOptions &) {
+         return jsonIf(request.sequence);
+       }},
+      {kInput, "--layers", "N",
+       "number of repeated layers, instead of the model's",
+       count(&PlanRequest::layers, ir::kMaxLayers), kConstraint,
+       [](const PlanRequest &request, const SearchOptions &) {
+         return jsonIf(request.layers);
+       }},
+      {kInput, "--global-batch", "N",
+       "samples per step (default: the model file's, or 512)",
+       count(&PlanRequest::globalBatch, kMostSamples), kConstraint,
+       [](const PlanRequest &, const SearchOptions &options) -> Json {
+         return options.globalBatch;
+       }},
+      {kInput,
+       "--constraints",
+       "FILE",
+       "read flags from JSON (docs/plan-files.md)",
+       {}},
+      {kInput, "--load", "FILE",
+       "print a saved plan; with --hardware, --software or --scale-network, "
+       "price it there",
+       fileName(&PlanRequest::load)}};
+}
+
+std::vector<FlagRow> rowsOfParallelism() {
+  constexpr unsigned kBoth = kConstraint | kImported;
+  return {
+      {kParallelism, "--micro-batch", "N", "samples per micro-batch",
+       count(&PlanRequest::microBatch, kMostSamples), kConstraint,
+       [](const PlanRequest &, const SearchOptions &options) {
+         return jsonIf(options.microBatch);
+       }},
+      {kParallelism, "--tp", "N", "tensor-parallel ranks",
+       count(&PlanRequest::tp, kMostGpus), kBoth,
+       [](const PlanRequest &, const SearchOptions &options) {
+         return jsonIf(options.tp);
+       }},
+      {kParallelism, "--dp", "N", "data-parallel replicas",
+       count(&PlanRequest::dp, kMostGpus), kBoth,
+       [](const PlanRequest &, const SearchOptions &options) {
+         return jsonIf(options.dp);
+       }},
+      {kParallelism, "--pp", "N|LIST|any", "pipeline stages (default: 1)",
+       counts(&PlanRequest::pp, kMostGpus), kBoth, chosen<&SearchOptions::pp>},
+      {kParallelism, "--cp", "N|any",
+       "context-parallel ranks, which split the sequence (default: 1)",
+       counts(&PlanRequest::cp, kMostGpus), kBoth, chosen<&SearchOptions::cp>},
+      {kParallelism, "--ep", "N|any",
+       "expert-parallel ranks, replicas that share the experts (default: 1)",
+       counts(&PlanRequest::ep, kMostGpus), kBoth, chosen<&SearchOptions::ep>},
+      {kParallelism, "--schedule", "WORD|any",
+       "pipeline schedule: 1f1b (default), interleaved, zero-bubble or gpipe",
+       words(&PlanRequest::schedule, "schedule", kSchedules), kBoth,
+       chosen<&SearchOptions::schedule>},
+      {kParallelism, "--vp", "N|any",
+       "virtual stages per rank of an interleaved schedule",
+       counts(&PlanRequest::virtualStages, kMostGpus), kBoth,
+       chosen<&SearchOptions::virtualStages>},
+      {kParallelism,
+       "--stage-layers",
+       "LIST|any",
+       "layers of each virtual stage (default: evenly; any: search)",
+       {FlagKind::counts, readStageLayers},
+       kBoth,
+       stageLayersJson}};
+}
+
+std::vector<FlagRow> rowsOfMemory() {
+  constexpr unsigned kBoth = kConstraint | kImported;
+  return {
+      {kMemory, "--zero", "N|any", "ZeRO stage, 0 (default) to 3",
+       words(&PlanRequest::zeroStage, "stage", kZeroStages, FlagKind::counts),
+       kBoth, chosen<&SearchOptions::zeroStage>},
+      {kMemory, "--zero-ranks", "N|any",
+       "replicas that ZeRO shards over (default: all; any: also one node's)",
+       counts(&PlanRequest::zeroRanks, kMostGpus), kBoth,
+       [](const PlanRequest &, const SearchOptions &options) {
+         return options.zeroRanks.only == std::vector{0}
+                    ? Json()
+                    : jsonOf(options.zeroRanks);
+       }},
+      {kMemory, "--recompute", "WORD|any",
+       "recomputation in backward: none (default), selective (attention's "
+       "core) or full (whole layers)",
+       words(&PlanRequest::recompute, "kind", kRecomputes), kBoth,
+       chosen<&SearchOptions::recompute>},
+      {kMemory, "--recompute-layers", "N|any",
+       "layers per virtual stage that recompute in full (default: all)",
+       counts(&PlanRequest::recomputeLayers, kMostGpus), kBoth,
+       [](const PlanRequest &, const SearchOptions &options) {
+         return planner::isCounted(options) ? jsonOf(options.recomputeLayers)
+                                            : Json();
+       }},
+      {kMemory, "--offload", "WORD|any",
+       "none (default), or optimizer: keep and update its state on the host",
+       words(&PlanRequest::offload, "kind", kOffloads), kBoth,
+       chosen<&SearchOptions::offload>},
+      {kMemory, "--tiles", "N|LIST|any",
+       "under ZeRO 3, gather and use the largest weight in this many tiles "
+       "(default: 1)",
+       counts(&PlanRequest::tiles, kMostGpus), kBoth,
+       chosen<&SearchOptions::tiles>},
+      {kParallelism,
+       "--overlap",
+       "LIST",
+       "communication beside compute: on, off, or some of gather, reduce, "
+       "sends and host (default: the --software's, else off)",
+       {FlagKind::words, readOverlap},
+       kBoth,
+       overlapJson},
+      {kParallelism,
+       "--splits",
+       "LIST",
+       "factors that tp may split: column, row, head, vocab, sequence, batch, "
+       "expert, hidden (default: all but hidden)",
+       {FlagKind::words, readSplits},
+       kConstraint,
+       splitsJson},
+      {kParallelism,
+       "--sequence-parallel",
+       "on|off",
+       "add sequence to the splits, or remove it",
+       {FlagKind::word, {}},
+       kConstraint},
+      {kParallelism,
+       "--pin",
+       "PATTERN=VALUE",
+       "fix the layout of an operator or a parameter; may be repeated",
+       {FlagKind::list, {}}}};
+}
+
+std::vector<FlagRow> rowsOfSearch() {
+  return {
+      {kSearch, "--objective", "WORD",
+       "minimize step-time (default), memory of a GPU, or gpus, up to --gpus",
+       word(&PlanRequest::objective, "objective", kObjectives), kConstraint,
+       [](const PlanRequest &request, const SearchOptions &) {
+         return request.objective == Objective::stepTime
+                    ? Json()
+                    : Json(nameOf(request.objective));
+       }},
+      {kSearch, "--max-step-time", "SECONDS", "reject slower plans",
+       number(&PlanRequest::maxStepTime), kConstraint,
+       [](const PlanRequest &request, const SearchOptions &) {
+         return request.maxStepTime ? Json(request.maxStepTime->value) : Json();
+       }},
+      {kSearch, "--budget-seconds", "SECONDS",
+       "stop the search then, and print how far the plan may be from optimal",
+       number(&PlanRequest::budget), kConstraint,
+       [](const PlanRequest &request, const SearchOptions &) {
+         return request.budget ? Json(request.budget->value) : Json();
+       }},
+      {kSearch, "--top", "K", "number of plans to list (default: 5)",
+       count(&PlanRequest::top, kMostPlans), kConstraint,
+       [](const PlanRequest &, const SearchOptions &options) -> Json {
+         return options.top;
+       }},
+      {kSearch, "--verify", "",
+       "prove the plan: compare a small run on all ranks with one rank",
+       isGiven(&PlanRequest::verify)},
+      {kSearch, "--explain", "",
+       "name the cost or limit that decided against each other mesh",
+       isGiven(&PlanRequest::explain)}};
+}
+
+std::vector<FlagRow> rowsOfOutput() {
+  return {
+      {kOutput, "--json", "", "print JSON (docs/json-output.md)",
+       isGiven(&PlanRequest::json)},
+      {kOutput, "--timings", "", "print how long the search took",
+       isGiven(&PlanRequest::timings)},
+      {kOutput, "-o,--output", "FOLDER", "compile the plan for mtrun",
+       fileName(&PlanRequest::output)},
+      {kOutput,
+       "--emit",
+       "WORD",
+       "mlir: print IR instead of the report; cuda: with -o, also write a "
+       "stand-alone CUDA and NCCL program",
+       {FlagKind::text, readEmit}},
+      {kOutput,
+       "--stage",
+       "NAME",
+       "IR that --emit mlir prints: model, differentiated, planned (default) "
+       "or partitioned",
+       {}},
+      {kOutput, "--save", "FILE", "write the plan, for --load and --compare",
+       fileName(&PlanRequest::save)},
+      {kOutput,
+       "--compare",
+       "FILE FILE",
+       "print how two saved plans differ, and which is faster",
+       {FlagKind::pair, {}}},
+      {kOutput, "--report", "FILE", "write the plan as a web page",
+       fileName(&PlanRequest::report)},
+      {kOutput, "--trace", "FILE",
+       "write the simulated step for Perfetto or chrome://tracing",
+       fileName(&PlanRequest::trace)},
+      {kOutput, "--dot", "FILE", "write the operator graph for Graphviz",
+       fileName(&PlanRequest::dot)},
+      {kExchange, "--import", "FILE",
+       "price a Megatron-LM command line, DeepSpeed JSON or torchtitan TOML",
+       anyText(&PlanRequest::importFile)},
+      {kExchange, "--export", "WORD",
+       "print the plan as megatron, deepspeed, torchtitan, accelerate, "
+       "hf-tp-plan, jax, shardy, dtensor, mesh-tensorflow or constraints",
+       word(&PlanRequest::exportKind, "notation", kExports)}};
+}
+
+} // namespace
+
+const std::string *Flags::find(const std::string &flag) const {
+  const auto found = texts.find(flag);
+  return found != texts.end() && found->second ? &*found->second : nullptr;
+}
+
+std::string Flags::text(const std::string &flag) const {
+  const std::string *found = find(flag);
+  return found ? *found : "";
+}
+
+bool Flags::isOn(const std::string &flag) const {
+  const auto found = switches.find(flag);
+  return found != switches.end() && found->second;
+}
+
+const std::vector<std::string> &Flags::list(const std::string &flag) const {
+  static const std::vector<std::string> kNone;
+  const auto found = lists.find(flag);
+  return found != lists.end() ? found->second : kNone;
+}
+
+std::string FlagRow::shortName() const {
+  const std::string names = name;
+  return names.substr(0, names.find(','));
+}
+
+std::string FlagRow::key() const {
+  std::string key = shortName().substr(2);
+  std::ranges::replace(key, '-', '_');
+  return key;
+}
+
+const std::vector<FlagRow> &flagRows() {
+  static const std::vector<FlagRow> rows = [] {
+    std::vector<FlagRow> all;
+    for (auto part : {rowsOfInput, rowsOfParallelism, rowsOfMemory,
+                      rowsOfSearch, rowsOfOutput})
+      for (FlagRow &row : part())
+        all.push_back(std::move(row));
+    return all;
+  }();
+  return rows;
+}
+
+} // namespace mtplan::tools

@@ -1,0 +1,101 @@
+//===- flags.h - The flags of `mtplan`, a row each --------------*- C++ -*-===//
+//
+// A flag is one row of flagRows(): its heading in --help, its name, the type
+// and the phrase that --help shows, the reader that checks its text and fills a
+// member of the request, and the value that constraints files and saved plans
+// hold. The command line, constraints files and saved plans all go through the
+// same rows.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TOOLS_DRIVER_FLAGS_H
+#define MTPLAN_TOOLS_DRIVER_FLAGS_H
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "planner/search/search.h"
+#include "tools/driver/request.h"
+
+namespace mtplan::tools {
+
+/// The command line as typed, before any value is checked. The keys are short
+/// names of flags ("--tp", "-o"), or "MODEL".
+struct Flags {
+  std::map<std::string, std::optional<std::string>> texts;
+  std::map<std::string, std::vector<std::string>> lists;
+  std::map<std::string, bool> switches;
+  /// The place that gave a flag, if not the command line ("a.json: /tp").
+  std::map<std::string, std::string> places;
+
+  /// Returns the text of a flag; null if the flag was not given.
+  const std::string *find(const std::string &flag) const;
+  /// Returns the text of a flag; empty if the flag was not given.
+  std::string text(const std::string &flag) const;
+  bool isOn(const std::string &flag) const;
+  const std::vector<std::string> &list(const std::string &flag) const;
+};
+
+/// The kind of value that a flag takes. A constraints file writes each kind in
+/// its own form.
+enum class FlagKind : std::uint8_t {
+  count,  ///< a whole number
+  counts, ///< one or several whole numbers, or "any"
+  number,
+  word,
+  words,     ///< one or several words
+  text,      ///< anything; not in constraints files
+  list,      ///< may be given several times
+  pair,      ///< takes two values
+  onOrAbsent ///< takes no value
+};
+
+/// The type of a flag's value: how its text is checked and where it goes.
+struct FlagValue {
+  FlagKind kind = FlagKind::text;
+  /// Writes the value into the request; everything wrong with `text` becomes a
+  /// fault. Flags without a reader are read by read_flags.cpp.
+  std::function<void(const std::string &text, PlanRequest &request,
+                     std::vector<std::string> &faults)>
+      read;
+};
+
+/// Returns the value of a flag in files; null leaves the flag out.
+using FlagWriter = nlohmann::ordered_json (*)(
+    const PlanRequest &request, const planner::SearchOptions &options);
+
+/// The other files that can decide the value of a flag.
+enum FlagScope : unsigned {
+  kCommandOnly = 0,
+  kConstraint = 1, ///< a constraints file may have it, and a saved plan does
+  kReplaceable =
+      2,        ///< may be given beside --load, and replaces the saved value
+  kImported = 4 ///< --import decides it
+};
+
+struct FlagRow {
+  const char *group; ///< heading in --help
+  const char *name;  ///< "--tp", or "-o,--output"
+  const char *type;  ///< of the value, in --help; "" if there is none
+  const char *help;
+  FlagValue value;
+  unsigned scope = kCommandOnly;
+  FlagWriter write = nullptr;
+
+  /// "--tp", "-o": the name in messages, and the key in Flags.
+  std::string shortName() const;
+  /// "micro_batch": the key in a constraints file.
+  std::string key() const;
+};
+
+/// All flags, in the order of --help and of the keys in files.
+const std::vector<FlagRow> &flagRows();
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_DRIVER_FLAGS_H

@@ -1,0 +1,28 @@
+//===- imported_config.h - Imported configuration ---------------*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_DRIVER_IMPORTED_CONFIG_H
+#define MTPLAN_TOOLS_DRIVER_IMPORTED_CONFIG_H
+
+#include <string>
+#include <vector>
+
+#include "tools/driver/pipeline.h"
+#include "tools/exchange/trainer_config.h"
+
+namespace mtplan::tools {
+
+/// Fixes everything that a Megatron-LM command line, a DeepSpeed JSON or a
+/// torchtitan TOML states, so that this configuration is priced. The content
+/// tells the three formats apart. Contradictions to the model and options that
+/// have no price become errors.
+/// \param options  has the devices, and the global batch unless the text states
+///   it
+void applyTrainerConfig(const std::string &file, const std::string &text,
+                        const ir::LoadedModel &model,
+                        planner::SearchOptions &options,
+                        std::vector<std::string> &notes,
+                        std::vector<std::string> &errors);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_DRIVER_IMPORTED_CONFIG_H

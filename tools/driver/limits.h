@@ -1,0 +1,36 @@
+//===- limits.h - Degrees that a model and a machine allow ------*- C++ -*-===//
+//
+// Rejects numbers that do not fit together. Each message has both numbers and
+// the nearest that fit. Only fixed numbers are rejected: the search skips its
+// own choices that do not divide.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TOOLS_DRIVER_LIMITS_H
+#define MTPLAN_TOOLS_DRIVER_LIMITS_H
+
+#include <string>
+#include <vector>
+
+#include "planner/search/search.h"
+
+namespace mtplan::tools {
+
+/// Returns "1 2 4 7 14 28"; the first 24 divisors if there are more.
+std::string divisorList(std::int64_t number);
+
+/// Adds an error for every conflict among the numbers that `options` fixes.
+/// \param model  null if unknown: limits of the model are not checked
+void checkLimits(const planner::SearchOptions &options,
+                 const planner::ModelGraph *model,
+                 std::vector<std::string> &errors);
+
+/// Rejects sequence parallelism that is asked for where tp is fixed and cannot
+/// split the sequence: at tp 1, or where tp times cp does not divide it.
+void checkSequenceParallel(const planner::SearchOptions &options,
+                           std::int64_t sequence,
+                           std::vector<std::string> &errors);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_DRIVER_LIMITS_H

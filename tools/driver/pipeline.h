@@ -1,0 +1,84 @@
+//===- pipeline.h - From a request to a plan --------------------*- C++ -*-===//
+//
+// The stages run in order: machine, model, backward, pins, search. Nothing here
+// prints; all errors are collected and returned.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TOOLS_DRIVER_PIPELINE_H
+#define MTPLAN_TOOLS_DRIVER_PIPELINE_H
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/model/load.h"
+#include "planner/search/search.h"
+#include "tools/driver/request.h"
+
+namespace mtplan::tools {
+
+/// Everything that a plan is chosen from. A problem is not copied, because
+/// options point into it.
+struct Problem {
+  std::unique_ptr<mlir::MLIRContext>
+      context;           ///< declared first, to outlive the modules
+  ir::LoadedModel model; ///< one sample, forward only
+  mlir::OwningOpRef<mlir::ModuleOp> differentiated; ///< cut where pins differ
+  std::string machineText,
+      softwareText; ///< texts of the files; empty: the defaults
+  planner::Machine machine;
+  planner::Software software = planner::defaultSoftware();
+  planner::ModelGraph graph; ///< graph of `differentiated`
+  planner::Pins pins;
+  planner::SearchOptions options;
+  std::vector<std::string> notes;
+};
+
+/// Returns null on bad input; `errors` then has every violation.
+std::unique_ptr<Problem> buildProblem(const PlanRequest &request,
+                                      std::vector<std::string> &errors);
+
+/// A size that an objective tried, and why it failed.
+struct Attempt {
+  std::string what, failure;
+};
+
+struct PlanOutcome {
+  PlanRequest asked;
+  std::unique_ptr<Problem> problem; ///< null: see errors
+  planner::SearchResult result;
+  double searchSeconds = 0.0;
+  std::vector<Attempt> attempts;
+  std::string claim; ///< claim about the best plan; empty: that it is optimal
+  std::vector<std::string> errors;
+
+  const planner::PlannedCandidate *best() const {
+    return result.plans.empty() ? nullptr : &result.plans.front();
+  }
+};
+
+/// Builds the problem and, unless there are errors, searches.
+/// \param errors  errors found before
+PlanOutcome plan(const PlanRequest &request,
+                 std::vector<std::string> errors = {});
+
+/// Searches the outcome's problem; `asked` limits the step time and the search
+/// time.
+void searchProblem(PlanOutcome &outcome);
+
+/// Adds notes about the plans.
+void finishOutcome(PlanOutcome &outcome);
+
+/// Returns the problem's module after `stage`; `candidate` may be null for
+/// stages before planned. Returns null, with errors, if a gate rejects the
+/// module.
+mlir::OwningOpRef<mlir::ModuleOp>
+moduleOf(const Problem &problem, Stage stage,
+         const planner::PlannedCandidate *candidate,
+         std::vector<std::string> &errors);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_DRIVER_PIPELINE_H

@@ -1,0 +1,21 @@
+//===- repeated_work.h - Work that tensor ranks repeat ----------*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_DRIVER_REPEATED_WORK_H
+#define MTPLAN_TOOLS_DRIVER_REPEATED_WORK_H
+
+#include <string>
+
+#include "tools/driver/pipeline.h"
+
+namespace mtplan::tools {
+
+/// Returns a note if the tensor ranks repeat most products of the best plan; an
+/// empty text if they do not. The note gives the reason and what would split
+/// the work. A product is repeated only where no dimension that may be split
+/// divides, or where a pin asks for it; the mesh and the micro-batch can be the
+/// cause. The outcome must have a plan.
+std::string repeatedWorkOf(const PlanOutcome &outcome);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_DRIVER_REPEATED_WORK_H

@@ -1,0 +1,47 @@
+//===- bars.h - Stacked bars, their legend and their table ------*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_REPORT_PAGE_BARS_H
+#define MTPLAN_TOOLS_REPORT_PAGE_BARS_H
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/report/page/page.h"
+#include "tools/report/page/scale.h"
+
+namespace mtplan::tools {
+
+/// The appearance of a set of bars. `title` is its text alternative and
+/// caption.
+struct BarsLook {
+  std::string title;
+  std::string barColumn; ///< what a bar is: "stage"
+  std::string limitName; ///< "memory of one GPU"
+  const AxisUnit &unit;
+  bool hasTotals = true; ///< show totals beside the bars and in the table
+};
+
+/// Returns whether there is nothing to draw.
+bool isEmpty(const PageBars &bars);
+
+/// Returns the given total, or the sum of the known parts.
+double totalOf(const PageBar &bar);
+
+/// The limit of drawn bars; more are sampled evenly.
+inline constexpr int kMostBars = 64;
+
+/// Returns a figure: legend, drawing, and a sentence if not all bars are drawn.
+std::string barsFigure(const PageBars &bars, const BarsLook &look);
+
+/// Returns a table: a row per bar and a column per part; for a single bar, a
+/// row per part with its share and meaning.
+std::string barsTable(const PageBars &bars, const BarsLook &look);
+
+/// Returns colour swatches with names. `colours` are indices below
+/// kPageColours.
+std::string legend(const std::vector<std::pair<int, std::string>> &entries);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_REPORT_PAGE_BARS_H

@@ -1,0 +1,138 @@
+//===- page.h - Contents of the page about a plan ---------------*- C++ -*-===//
+//
+// The page is one HTML file without dependencies: no network, no fonts, only
+// its own script. This file has the page's contents as plain data, independent
+// of the drawing and of the planner.
+//
+// Any text may come from files, so it may hold any bytes, including invalid
+// UTF-8. Any number may be any value; values that are not finite are shown as
+// such and not drawn.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TOOLS_REPORT_PAGE_PAGE_H
+#define MTPLAN_TOOLS_REPORT_PAGE_PAGE_H
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace mtplan::tools {
+
+inline constexpr int kPageColours = 9;
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+/// "Step time", "12.3 s".
+struct PageFigure {
+  std::string name, value;
+};
+
+/// A part that bars are divided into.
+struct PagePart {
+  std::string name;
+  std::string meaning = {}; ///< a sentence for the table; may be empty
+  int colour = -1;          ///< 0 .. kPageColours - 1; -1: the next one
+};
+
+struct PageBar {
+  std::string name;
+  std::vector<double> parts; ///< by PageBars::parts; missing ones are 0
+  double total = kUnknown;   ///< if it is known independently of the parts
+  std::string note = {};     ///< for the column PageBars::noteName
+};
+
+/// Bars with the same parts.
+struct PageBars {
+  std::vector<PagePart> parts;
+  std::vector<PageBar> bars;
+  std::string noteName;    ///< name of a last column of the table, or empty
+  double limit = kUnknown; ///< a line to stay below
+};
+
+/// A kind of task, drawn in one colour.
+struct PageKind {
+  std::string name;
+  int colour = 0; ///< 0 .. kPageColours - 1
+};
+
+/// A task on a stream. -1: not of a single chunk, micro-batch or segment.
+struct PageTask {
+  double start = 0, finish = 0; ///< seconds
+  int kind = 0;                 ///< index into PageTimeline::kinds
+  int chunk = -1, microBatch = -1, segment = -1;
+};
+
+/// Tasks that run one after another.
+struct PageStream {
+  int stage = 0;
+  std::string name;            ///< "compute", "gather"
+  bool isCompute = false;      ///< drawn larger
+  std::vector<PageTask> tasks; ///< by start
+};
+
+struct PageTimeline {
+  double end = 0; ///< seconds
+  int stages = 0;
+  std::vector<PageKind> kinds;
+  std::vector<PageStream> streams; ///< by stage
+};
+
+/// Equal collectives of one axis and phase.
+struct PageTraffic {
+  std::string axis, phase, kind; ///< "tp", "forward", "all_reduce"
+  /// Summed over one rank of every stage, per step.
+  std::int64_t count = 0;
+  double bytes = 0;   ///< sent
+  double seconds = 0; ///< hidden or exposed
+};
+
+/// The chosen plan or an alternative.
+struct PageAlternative {
+  std::string name;   ///< "dp 2 x tp 8, micro-batch 4 x 64, ZeRO 1"
+  double seconds = 0; ///< step time
+  double bytes = 0;   ///< on the device with the most
+  bool isChosen = false;
+  std::string slowdown; ///< "+3.1 %", "+1.0 to +2.4 %"; empty for the chosen
+  std::string reason;   ///< why it lost
+};
+
+/// A mesh without a plan.
+struct PageRejection {
+  std::string name, reason;
+};
+
+/// A table without a drawing.
+struct PageTable {
+  std::string title, text;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+struct Page {
+  std::string title;          ///< title of the window
+  std::string model, machine; ///< one line each
+  std::string plan;           ///< one sentence
+  std::vector<PageFigure> figures;
+  std::vector<std::string> notes;
+  PageBars step;   ///< seconds by class, one bar
+  PageBars stages; ///< seconds, a bar per stage
+  PageTimeline timeline;
+  PageBars memory; ///< bytes, a bar per stage
+  std::vector<PageTraffic> traffic;
+  std::vector<PageAlternative> alternatives; ///< including the chosen plan
+  double memoryLimit = kUnknown;             ///< bytes, per device
+  std::vector<PageRejection> rejections;
+  std::string searched; ///< "Optimal over 120 candidates, ..."
+  std::vector<PageTable> tables;
+  std::string made; ///< the last line: program and inputs
+};
+
+/// Returns the file. The same page gives the same bytes. The file stays below
+/// about a megabyte: further items are merged, listed or counted, and the page
+/// says which.
+std::string htmlOf(const Page &page);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_REPORT_PAGE_PAGE_H

@@ -1,0 +1,318 @@
+//===- report_json.cpp - The report as JSON -------------------------------===//
+
+#include "tools/report/report_json.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tools/driver/rejections.h"
+#include "tools/report/sends.h"
+#include "tools/report/validated_terms.h"
+
+namespace mtplan::tools {
+
+using Json = nlohmann::ordered_json;
+using planner::PlannedCandidate;
+
+namespace {
+
+template <typename Value> Json orNull(const std::optional<Value> &value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json modelJson(const ir::LoadedModel &model) {
+  return {{"name", model.name},
+          {"family", model.family},
+          {"parameters", model.parameters},
+          {"padding_parameters", model.paddingParameters},
+          {"layers", model.layers},
+          {"sequence", model.sequence},
+          {"hidden", orNull(model.hidden)},
+          {"heads", orNull(model.heads)},
+          {"kv_heads", orNull(model.kvHeads)},
+          {"vocabulary", orNull(model.vocabulary)},
+          {"padded_vocabulary", orNull(model.paddedVocabulary)}};
+}
+
+Json hardwareJson(const Problem &problem) {
+  const planner::Device &device = problem.machine.device;
+  auto peak = device.peak(problem.options.precision);
+  return {{"name", problem.machine.name},
+          {"gpus", problem.options.devices},
+          {"nodes", nodesOf(problem)},
+          {"device", device.name},
+          {"memory_bytes", device.memory.value},
+          {"precision", nameOf(problem.options.precision)},
+          {"peak_flops", peak ? Json(peak->value) : Json(nullptr)}};
+}
+
+Json memoryJson(const planner::MemoryUse &memory) {
+  return {{"parameters", memory.parameters.value},
+          {"gradients", memory.gradients.value},
+          {"optimizer", memory.optimizer.value},
+          {"activations", memory.activations.value},
+          {"workspace", memory.workspace.value},
+          {"spare", memory.spare.value},
+          {"reserved", memory.reserved.value},
+          {"total", memory.total().value},
+          {"limit", memory.limit.value}};
+}
+
+// Writes the host memory per GPU: its share of the node's.
+Json hostJson(const planner::MemoryUse &memory) {
+  return {{"optimizer", memory.host.value},
+          {"limit", memory.hostLimit.value > 0 ? Json(memory.hostLimit.value)
+                                               : Json(nullptr)}};
+}
+
+Json breakdownJson(const planner::StepTime &time) {
+  return {{"compute", time.compute.value},
+          {"recompute", 0.0},
+          {"tensor_communication", time.tensor.value},
+          {"context_communication", time.context.value},
+          {"expert_communication", time.exchange.value},
+          {"data_communication", time.data.value},
+          {"pipeline", time.pipeline.value},
+          {"host", time.host.value},
+          {"local_copies", time.local.value},
+          {"update", time.update.value}};
+}
+
+Json howJson(const planner::Parallelism &config) {
+  return {{"dp", config.dp},
+          {"tp", config.tp},
+          {"pp", config.pp},
+          {"cp", config.cp},
+          {"ep", config.ep},
+          {"virtual_stages", config.virtualStages},
+          {"schedule", nameOf(config.schedule)},
+          {"layers", config.layers},
+          {"zero", config.zeroStage},
+          {"zero_ranks", config.zeroRanks},
+          {"recompute", nameOf(config.recompute)},
+          {"offload", nameOf(config.offload)},
+          {"tiles", config.tiles},
+          {"micro_batch", config.microBatch},
+          {"micro_batches", config.microBatches()}};
+}
+
+Json planJson(const Problem &problem, const PlannedCandidate &plan,
+              const PlanFacts &facts) {
+  Json ops = Json::array(), parameters = Json::array();
+  for (const RunFact &run : facts.runs) {
+    for (const OpFact &op : run.ops)
+      ops.push_back(
+          {{"segment", run.segment},
+           {"first", run.first},
+           {"copies", run.copies},
+           {"label", op.label},
+           {"kind", op.kind},
+           {"phase",
+            op.phase == planner::Phase::forward ? "forward" : "backward"},
+           {"strategy", op.strategy},
+           {"local_shape", op.shape},
+           {"layout", op.layout}});
+    for (const ParameterFact &parameter : run.parameters)
+      parameters.push_back(
+          {{"segment", run.segment},
+           {"first", run.first},
+           {"copies", run.copies},
+           {"label", parameter.label},
+           {"local_shape", parameter.shape},
+           {"layout", parameter.layout},
+           {"reduce_once_per_step", parameter.reduceOncePerStep}});
+  }
+  Json json = howJson(plan.config);
+  json["global_batch"] = problem.options.globalBatch;
+  json["sequence_parallel"] = facts.sequenceParallel;
+  json["ops"] = std::move(ops);
+  json["parameters"] = std::move(parameters);
+  return json;
+}
+
+Json predictionJson(const PlannedCandidate &plan, const PlanFacts &facts) {
+  return {{"step_time_s", plan.time.step.value},
+          {"tokens_per_s", facts.tokensPerSecond},
+          {"model_tflops_per_gpu", facts.modelRate.value / 1e12},
+          {"mfu", facts.mfu},
+          {"memory_bytes", memoryJson(plan.memory)},
+          {"host_memory_bytes", hostJson(plan.memory)},
+          {"breakdown_s", breakdownJson(plan.time)}};
+}
+
+Json sendsJson(const Problem &problem, const PlannedCandidate &plan,
+               const PlanFacts &facts) {
+  Json list = Json::array();
+  for (const Send &send : sendsOf(problem, facts, plan))
+    list.push_back({{"kind", "send"},
+                    {"axis", "pp"},
+                    {"bytes", send.bytes.value},
+                    {"count_per_step", plan.config.microBatches()},
+                    {"phase", nameOf(send.phase)},
+                    {"cause", fmt::format("part {} to {}", send.from, send.to)},
+                    {"segment", send.segment},
+                    {"count_per_micro_batch", 1},
+                    {"time_s", send.time.value}});
+  return list;
+}
+
+Json unvalidatedJson(const Unvalidated &found) {
+  Json terms = Json::array();
+  for (const UnvalidatedTerm &term : found.terms)
+    terms.push_back({{"term", term.name},
+                     {"instead", term.without},
+                     {"step_time_s", term.step.value}});
+  return {{"terms", std::move(terms)}, {"step_time_s", found.step.value}};
+}
+
+Json collectivesJson(const PlanFacts &facts) {
+  Json list = Json::array();
+  for (const planner::LedgerEntry &entry : facts.collectives)
+    list.push_back(
+        {{"kind", nameOf(entry.kind)},
+         {"axis",
+          facts.setting.mesh.axes[static_cast<std::size_t>(entry.axis)].name},
+         {"bytes", entry.bytes.value},
+         {"count_per_step", entry.perStep},
+         {"phase", nameOf(entry.phase)},
+         {"cause", entry.cause},
+         {"segment", entry.segment},
+         {"count_per_micro_batch", entry.perMicroBatch},
+         {"time_s", entry.time.value}});
+  return list;
+}
+
+Json searchJson(const PlanOutcome &outcome, bool timings) {
+  Json rejections = Json::array();
+  for (const RejectedMesh &mesh : rejectedMeshes(outcome)) {
+    const planner::Rejection &rejection = *mesh.nearest;
+    const planner::Parallelism &config = rejection.config;
+    Json entry = {{"dp", config.dp},
+                  {"tp", config.tp},
+                  {"pp", config.pp},
+                  {"cp", config.cp},
+                  {"candidates", mesh.candidates},
+                  {"micro_batch", config.microBatch > 0
+                                      ? Json(config.microBatch)
+                                      : Json(nullptr)},
+                  {"reason", nameOf(rejection.reason)}};
+    if (rejection.reason == planner::Rejection::Reason::bound ||
+        rejection.reason == planner::Rejection::Reason::budget)
+      entry["at_least_s"] = rejection.bound.value;
+    if (rejection.reason == planner::Rejection::Reason::memory ||
+        rejection.reason == planner::Rejection::Reason::host)
+      entry["needs_bytes"] = rejection.needed.value;
+    entry["detail"] = reasonText(mesh, outcome);
+    rejections.push_back(std::move(entry));
+  }
+  return {{"candidates", outcome.result.candidates},
+          {"pruned", outcome.result.pruned},
+          {"solved", outcome.result.solved},
+          {"refused", outcome.result.refused},
+          {"unreached", outcome.result.unreached},
+          {"time_s", timings ? Json(outcome.searchSeconds) : Json(nullptr)},
+          {"optimal", outcome.result.optimal},
+          {"lower_bound_s", std::isfinite(outcome.result.lowerBound.value)
+                                ? Json(outcome.result.lowerBound.value)
+                                : Json(nullptr)},
+          {"rejections", std::move(rejections)}};
+}
+
+Json alternativeJson(const PlannedCandidate &plan,
+                     const PlannedCandidate &best) {
+  Json json = howJson(plan.config);
+  json["step_time_s"] = plan.time.step.value;
+  json["at_least_s"] = plan.lowerBound.value;
+  json["slower_by"] = plan.time.step / best.time.step - 1;
+  json["why"] = reasonAgainst(plan, best);
+  json["optimal"] = plan.optimal;
+  json["memory_bytes"] = memoryJson(plan.memory);
+  json["host_memory_bytes"] = hostJson(plan.memory);
+  json["breakdown_s"] = breakdownJson(plan.time);
+  return json;
+}
+
+Json alternativesJson(const PlanOutcome &outcome) {
+  Json list = Json::array();
+  const std::vector<PlannedCandidate> &plans = outcome.result.plans;
+  for (std::size_t i = 1; i < plans.size(); ++i)
+    list.push_back(alternativeJson(plans[i], plans[0]));
+  return list;
+}
+
+Json proofJson(const passes::Proof &proof) {
+  return {{"holds", proof.holds},
+          {"ranks", proof.ranks},
+          {"tensors", proof.tensors},
+          // The value is null for infinity, which JSON does not have.
+          {"worst_error", std::isfinite(proof.worstError)
+                              ? Json(proof.worstError)
+                              : Json(nullptr)},
+          {"worst", proof.worst},
+          {"failures", proof.failures}};
+}
+
+// Names from files may be invalid UTF-8; invalid bytes become U+FFFD.
+std::string print(const Json &json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+} // namespace
+
+std::string jsonOf(const PlanOutcome &outcome, const JsonStyle &style) {
+  const Problem &problem = *outcome.problem;
+  Json report = {{"mtplan", 1},
+                 {"model", modelJson(problem.model)},
+                 {"hardware", hardwareJson(problem)},
+                 {"plan", nullptr},
+                 {"prediction", nullptr},
+                 {"collectives", Json::array()},
+                 {"search", searchJson(outcome, style.timings)},
+                 {"alternatives", alternativesJson(outcome)},
+                 {"notes", problem.notes}};
+  if (const PlannedCandidate *best = outcome.best()) {
+    PlanFacts facts = factsOf(problem, *best);
+    report["plan"] = planJson(problem, *best, facts);
+    report["prediction"] = predictionJson(*best, facts);
+    const planner::Device &device = problem.machine.device;
+    report["prediction"]["margins_bytes"] = {
+        {"context", device.reservedContext.value},
+        {"buffers", device.reservedBuffers.value},
+        {"slack",
+         (device.reserved - device.reservedContext - device.reservedBuffers)
+             .value}};
+    report["prediction"]["unvalidated"] =
+        unvalidatedJson(unvalidatedOf(problem, *best));
+    report["collectives"] = collectivesJson(facts);
+    for (Json &send : sendsJson(problem, *best, facts))
+      report["collectives"].push_back(std::move(send));
+  } else if (const auto &nearest = outcome.result.nearest) {
+    report["nearest"] = howJson(nearest->config);
+    report["nearest"]["memory_bytes"] = memoryJson(nearest->memory);
+    report["nearest"]["host_memory_bytes"] = hostJson(nearest->memory);
+  }
+  if (!outcome.attempts.empty() ||
+      outcome.asked.objective != Objective::stepTime) {
+    Json &objective = report["objective"];
+    objective["least"] = nameOf(outcome.asked.objective);
+    objective["tried"] = Json::array();
+    for (const Attempt &attempt : outcome.attempts)
+      objective["tried"].push_back(
+          {{"what", attempt.what}, {"failure", attempt.failure}});
+  }
+  if (style.why)
+    report["why"] = *style.why;
+  if (style.remedies)
+    report["remedies"] = *style.remedies;
+  if (style.proof)
+    report["proof"] = proofJson(*style.proof);
+  return print(report);
+}
+
+std::string errorsJson(const std::vector<std::string> &errors) {
+  return print({{"mtplan", 1}, {"errors", errors}});
+}
+
+} // namespace mtplan::tools

@@ -1,0 +1,53 @@
+//===- parse_error.cpp - Errors of a command line -------------------------===//
+
+#include "tools/text/parse_error.h"
+
+#include <ostream>
+
+#include <CLI/CLI.hpp>
+
+#include "tools/text/exit_status.h"
+#include "tools/text/nearest_option.h"
+
+namespace mtplan::tools {
+
+namespace {
+
+int sayUnknown(const CLI::App &app, const std::string &takes,
+               const std::string &why, std::ostream &err) {
+  for (const std::string &typed : app.remaining())
+    err << "error: " << typed
+        << (typed.starts_with("-")
+                ? ": no such flag; nearest is " + nearestOption(app, typed)
+                : ": is not expected; " + takes +
+                      ", and a flag takes one value")
+        << '\n';
+  if (!why.empty())
+    err << "error: " << why << '\n';
+  err << app.get_name() << " --help lists the flags\n";
+  return kBadInput;
+}
+
+} // namespace
+
+// CLI11 may be built without run-time type information, so each catch names the
+// exact type that is thrown.
+bool parseOrSay(CLI::App &app, const std::vector<std::string> &arguments,
+                const std::string &takes, std::ostream &out, std::ostream &err,
+                int &exitCode) {
+  try {
+    // CLI11 expects the arguments in reverse order.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    return true;
+  } catch (const CLI::Success &success) {
+    app.exit(success, out, err);
+    exitCode = kDone;
+  } catch (const CLI::ExtrasError &) {
+    exitCode = sayUnknown(app, takes, "", err);
+  } catch (const CLI::ParseError &error) {
+    exitCode = sayUnknown(app, takes, error.what(), err);
+  }
+  return false;
+}
+
+} // namespace mtplan::tools

@@ -1,0 +1,121 @@
+//===- pin_text.cpp - Pins as they are typed ------------------------------===//
+
+#include "tools/text/pin_text.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/nearest_word.h"
+
+namespace mtplan::tools {
+
+using planner::PinText;
+using planner::Split;
+
+namespace {
+
+std::string quoted(const PinText &pin) { return "pin \"" + pin.text + '"'; }
+
+std::string trimmed(const std::string &text) {
+  std::size_t first = text.find_first_not_of(" \t");
+  if (first == text.npos)
+    return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+// Returns all values that a pin on an operator can have.
+const std::vector<std::string> &allWords() {
+  static const std::vector<std::string> words = [] {
+    std::vector<std::string> names;
+    for (int split = 0; split <= static_cast<int>(Split::hidden); ++split)
+      names.emplace_back(nameOf(static_cast<Split>(split)));
+    names.emplace_back("replicated");
+    names.emplace_back("partial");
+    return names;
+  }();
+  return words;
+}
+
+// Returns "column, row and replicated", for messages.
+std::string knownWords() {
+  std::string text;
+  for (std::size_t i = 0; i < allWords().size(); ++i)
+    text += (i == 0                       ? ""
+             : i + 1 == allWords().size() ? " and "
+                                          : ", ") +
+            allWords()[i];
+  return text;
+}
+
+// Reads the inside of "[tp,-]".
+bool parseEntries(const std::string &inner, PinText &pin,
+                  std::vector<std::string> &errors) {
+  std::size_t start = 0;
+  while (start <= inner.size()) {
+    std::size_t end = std::min(inner.find(',', start), inner.size());
+    std::string entry = trimmed(inner.substr(start, end - start));
+    if (entry != "tp" && entry != "-") {
+      errors.push_back(quoted(pin) + ": entry " +
+                       std::to_string(pin.entries.size() + 1) + " is \"" +
+                       entry + "\"; each is \"tp\" or \"-\"");
+      return false;
+    }
+    pin.entries.push_back(entry == "tp" ? entry : std::string());
+    start = end + 1;
+  }
+  if (std::ranges::count(pin.entries, "tp") > 1) {
+    errors.push_back(quoted(pin) + ": tp can split one dimension, not " +
+                     std::to_string(std::ranges::count(pin.entries, "tp")));
+    return false;
+  }
+  return true;
+}
+
+std::optional<PinText> parsePin(const std::string &text,
+                                std::vector<std::string> &errors) {
+  PinText pin{text, {}, {}, {}};
+  std::size_t equals = text.find('=');
+  if (equals == text.npos) {
+    errors.push_back(quoted(pin) + ": has no \"=\"; write PATTERN=VALUE, as in "
+                                   "h.*.mlp.fc1=column");
+    return std::nullopt;
+  }
+  pin.pattern = trimmed(text.substr(0, equals));
+  std::string value = trimmed(text.substr(equals + 1));
+  if (pin.pattern.empty() || value.empty()) {
+    errors.push_back(quoted(pin) + ": has nothing " +
+                     (pin.pattern.empty() ? "before" : "after") + " \"=\"");
+    return std::nullopt;
+  }
+  if (value.front() == '[') {
+    if (value.back() != ']' || value.size() < 2) {
+      errors.push_back(quoted(pin) + ": \"[\" is not closed");
+      return std::nullopt;
+    }
+    if (!parseEntries(value.substr(1, value.size() - 2), pin, errors))
+      return std::nullopt;
+    return pin;
+  }
+  if (std::ranges::find(allWords(), value) == allWords().end()) {
+    errors.push_back(
+        quoted(pin) + ": unknown value \"" + value + "\"; did you mean \"" +
+        std::string(base::nearestTo(value, allWords())) +
+        "\"? known: " + knownWords() + ", or a layout such as [tp,-]");
+    return std::nullopt;
+  }
+  pin.word = value;
+  return pin;
+}
+
+} // namespace
+
+std::vector<PinText> parsePins(const std::vector<std::string> &texts,
+                               std::vector<std::string> &errors) {
+  std::vector<PinText> pins;
+  for (const std::string &text : texts)
+    if (std::optional<PinText> pin = parsePin(text, errors))
+      pins.push_back(std::move(*pin));
+  return pins;
+}
+
+} // namespace mtplan::tools

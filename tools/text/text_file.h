@@ -1,0 +1,28 @@
+//===- text_file.h - Files named on the command line ------------*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_TEXT_TEXT_FILE_H
+#define MTPLAN_TOOLS_TEXT_TEXT_FILE_H
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mtplan::tools {
+
+/// Reads a whole file. Returns nothing, with an error, if it is missing, a
+/// directory, unreadable or above 256 MiB.
+std::optional<std::string> readTextFile(const std::string &path,
+                                        std::vector<std::string> &errors);
+
+/// Returns false, with an error, if the file cannot be written.
+bool writeTextFile(const std::string &path, const std::string &text,
+                   std::vector<std::string> &errors);
+
+/// Adds each line of `text` to the errors. The file's name precedes it, without
+/// a blank where the line starts with a JSON pointer or a position.
+void addLines(const std::string &text, const std::string &file,
+              std::vector<std::string> &errors);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_TEXT_TEXT_FILE_H

@@ -1,0 +1,49 @@
+//===- collective_rows.h - Measured and predicted collectives ---*- C++ -*-===//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TOOLS_VALIDATE_COLLECTIVE_ROWS_H
+#define MTPLAN_TOOLS_VALIDATE_COLLECTIVE_ROWS_H
+
+#include <string>
+#include <vector>
+
+namespace mtplan::tools {
+
+/// One measured all-reduce.
+struct CollectiveRow {
+  int line = 0; ///< line of the table, from 1
+  std::string source, hardware;
+  int gpus = 0;
+  double bytes = 0;     ///< payload of one rank
+  double measured = 0;  ///< seconds
+  double predicted = 0; ///< seconds; 0 if no machine describes the hardware
+  double error() const; ///< predicted / measured - 1
+};
+
+/// The machine file or preset that describes a table's hardware. If there is
+/// none, `machine` is empty and `reason` says why.
+struct MachineOf {
+  std::string hardware, machine, reason;
+};
+
+/// Reads comma-separated text with the columns "hardware", "machine" and
+/// "reason". Fields may be quoted.
+/// \throws std::runtime_error naming a missing column
+std::vector<MachineOf> readMachineMap(const std::string &text);
+
+/// Reads the all_reduce rows of a table from `least` to `most` bytes that have
+/// the number of GPUs and the time (column time_us, or busbw_GBps, the bus
+/// bandwidth of nccl-tests), and predicts each. A row of unknown hardware is an
+/// error.
+/// \throws std::runtime_error
+std::vector<CollectiveRow> readRows(const std::string &table,
+                                    const std::vector<MachineOf> &machines,
+                                    double least, double most);
+
+/// Returns the median of the absolute errors of predicted rows, the upper one
+/// of two. There must be a predicted row.
+double medianError(const std::vector<CollectiveRow> &rows);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_VALIDATE_COLLECTIVE_ROWS_H
