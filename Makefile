@@ -20,7 +20,7 @@ demo: packages ## plan GPT-2 8.3B for eight GPUs, train a tiny GPT-2
 
 test: setup ## build and run every test but the heavy ones
 	@scripts/build.sh release
-	@scripts/run_tests.sh build/release --label-exclude heavy
+	@scripts/run_tests.py build/release --label-exclude heavy
 
 test-all: setup ## also the heavy tests, sanitizers and FUZZ_SECONDS of fuzzing
 	@scripts/test_all.sh

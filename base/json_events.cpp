@@ -15,10 +15,10 @@ namespace mtplan::base {
 namespace {
 
 constexpr std::size_t kLongestShown = 80;
-constexpr std::size_t kFirstShown = 4; // and the last, of a path
+constexpr std::size_t kFirstShown = 4; // names of a path, before the last
 
-// Returns the library's sentence without its number and its idea of the place.
-// It is cut, because it quotes what was read last, which may be the whole file.
+// Returns the library's sentence without its number and its position. It is
+// cut, because it quotes the last token, which may be the whole file.
 std::string reasonOf(std::string what) {
   if (const std::size_t end = what.find("] "); end != std::string::npos)
     what.erase(0, end + 2);
@@ -31,7 +31,7 @@ std::string reasonOf(std::string what) {
   return "not JSON: " + what;
 }
 
-// Returns the word around the byte `at` and where it begins: the parser stops
+// Returns the word around the byte `at` and where it begins. The parser stops
 // at the second letter of NaN.
 std::pair<std::size_t, std::string_view> wordAt(std::string_view text,
                                                 std::size_t at) {
@@ -101,7 +101,8 @@ private:
   std::set<std::string> many; // used once `few` is full
 };
 
-// Hands what the parser finds to `events` once it is known to be allowed.
+// Passes the parser's findings on to `events` once they are known to be
+// allowed.
 class Watch final : public nlohmann::json_sax<Json> {
 public:
   Watch(std::string_view theText, std::size_t theMostDepth,
@@ -186,7 +187,7 @@ private:
   const std::size_t mostDepth;
   JsonEvents &events;
   JsonPath path;
-  std::vector<Keys> keys; // of each level; those beyond the path are spare
+  std::vector<Keys> keys; // by level; those beyond the path are spare
 };
 
 } // namespace

@@ -1,9 +1,9 @@
 //===- json_events.h - JSON text, event by event ----------------*- C++ -*-===//
 //
 // A file that names 100,000 tensors is read as events, without a tree. The
-// reader rejects what is no JSON, and beside it a key that is given twice,
-// nesting beyond a limit, text that is not UTF-8, and a zero byte, at which
-// other parsers stop.
+// reader rejects text that is not JSON. It also rejects a key that is given
+// twice, nesting beyond a limit, text that is not UTF-8, and a zero byte, at
+// which other parsers stop.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,15 +41,16 @@ struct JsonLevel {
 /// The open containers, the outermost first.
 using JsonPath = std::vector<JsonLevel>;
 
-/// Receives what the reader meets. The path leads to it: for a container that
-/// opens or closes, the path does not hold the container itself.
+/// Receives the values that the reader finds, each with the path that leads to
+/// it. For a container that opens or closes, the path does not hold the
+/// container itself.
 class JsonEvents {
 public:
   virtual ~JsonEvents() = default;
   virtual void scalar(const JsonPath &path, const JsonScalar &value) = 0;
   virtual void open(const JsonPath &path, bool isArray) = 0;
   virtual void close(const JsonPath &path, bool isArray) = 0;
-  /// Throws a JsonError that names the key, unless it is overridden.
+  /// Throws a JsonError that names the key unless a subclass overrides it.
   virtual void repeatedKey(const JsonPath &path);
 };
 
@@ -61,7 +62,7 @@ public:
   const std::size_t offset;
 };
 
-/// Reads the whole of `text`. What `events` throws passes through.
+/// Reads the whole of `text`. An exception of `events` passes through.
 /// \param mostDepth  arrays and objects within each other
 /// \throws JsonTextFault
 void readJsonEvents(std::string_view text, std::size_t mostDepth,

@@ -3,26 +3,13 @@
 #include "base/json_fields.h"
 
 #include <algorithm>
-#include <sstream>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_pointer.h"
-#include "base/json_value.h"
+#include "base/json_text.h"
 
 namespace mtplan::base {
-
-namespace {
-
-// Writes a number as a person would: 80, 0.5, 1e+06.
-std::string written(double value) {
-  std::ostringstream text;
-  text << value;
-  return text.str();
-}
-
-} // namespace
 
 std::string joinLines(const JsonErrors &errors) {
   std::string lines;

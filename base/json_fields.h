@@ -1,9 +1,9 @@
 //===- json_fields.h - Reads an object and reports all faults ---*- C++ -*-===//
 //
-// A reader for files that people write: it does not stop at the first fault.
-// Every method returns a usable value and notes what is wrong, each note one
-// sentence that starts with the JSON pointer of the value. A key that no method
-// asked for is a fault. A reader that stops is in json_node.h.
+// This reader is for files that people write, and does not stop at the first
+// fault. Every method returns a usable value and notes what is wrong, each note
+// one sentence that starts with the JSON pointer of the value. A key that no
+// method asked for is a fault. json_node.h has a reader that stops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,12 +33,12 @@ struct NumberRange {
   bool above = false;
 };
 
-/// Returns `value` if it is a number in `range`; else notes the fault.
+/// Returns `value` if it is a number in `range`, and otherwise notes the fault.
 std::optional<double> readNumber(const Json &value, const std::string &pointer,
                                  const NumberRange &range, JsonErrors &errors);
 
-/// Returns `value` if it is a whole number from `least` to `most`; else notes
-/// the fault.
+/// Returns `value` if it is a whole number from `least` to `most`, and
+/// otherwise notes the fault.
 std::optional<std::int64_t> readInteger(const Json &value,
                                         const std::string &pointer,
                                         std::int64_t least, std::int64_t most,

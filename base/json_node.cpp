@@ -7,8 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_pointer.h"
-#include "base/json_value.h"
+#include "base/json_text.h"
 
 namespace mtplan::base {
 

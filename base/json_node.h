@@ -1,9 +1,9 @@
 //===- json_node.h - Reads a JSON value up to its first fault ---*- C++ -*-===//
 //
-// A reader that throws at the first fault. It knows the fault's JSON pointer
-// without making a text of it for every value that is right, so that files of
-// megabytes are read quickly. A reader that reports all faults of a file a
-// person writes is in json_fields.h.
+// This reader throws at the first fault. It knows the fault's JSON pointer
+// without writing the pointer of every correct value, so that files of
+// megabytes are read quickly. json_fields.h has a reader that reports all
+// faults of a file that a person writes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,8 @@
 namespace mtplan::base {
 
 /// One value and its place. A node refers to the value and to its parent's
-/// node, which both outlive it. All methods that read throw JsonError if the
-/// value is something else.
+/// node, which both outlive it. Reading methods throw JsonError if the value is
+/// of another kind.
 class JsonNode {
 public:
   explicit JsonNode(const Json &root) : json(&root) {}
@@ -38,7 +38,7 @@ public:
   [[noreturn]] void mustBe(const std::string &kind) const;
 
   std::int64_t integer(std::int64_t least, std::int64_t most) const;
-  /// An integer that an int holds too.
+  /// Returns an integer that fits in an int.
   int count(std::int64_t least, std::int64_t most) const;
   double number() const;
   bool boolean() const;
@@ -47,10 +47,10 @@ public:
   std::size_t oneOf(std::span<const std::string_view> words) const;
   /// Returns the number of elements of an array.
   std::size_t size() const;
-  /// Returns an element; size() has been asked.
+  /// Returns an element of an array; `place` is below size().
   JsonNode at(std::size_t place) const;
 
-  /// Returns what `read` makes of every element.
+  /// Applies `read` to every element and returns the results.
   template <typename Read> auto list(Read read) const {
     std::vector<decltype(read(*this))> made;
     const std::size_t elements = size();
@@ -62,7 +62,7 @@ public:
 
 private:
   const Json *json;
-  const JsonNode *parent = nullptr; ///< none of the root
+  const JsonNode *parent = nullptr; ///< null for the root
   std::string_view key;             ///< of an object's member
   std::size_t index = 0;            ///< of an array's element, if no key
 };

@@ -1,20 +1,22 @@
-//===- json_text.cpp - Text that claims to be JSON ------------------------===//
+//===- json_text.cpp - JSON text, values and pointers ---------------------===//
 
 #include "base/json_text.h"
 
 #include <algorithm>
+#include <sstream>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "base/json_events.h"
-#include "base/json_pointer.h"
+#include "base/json_fields.h"
+#include "base/nearest_word.h"
 
 namespace mtplan::base {
 
 namespace {
 
-// Keys given twice that are reported one by one.
+// So many keys that are given twice are reported one by one.
 constexpr std::size_t kMostRepeats = 100;
 
 // Returns "line:column" of a byte, both counted from 1.
@@ -90,7 +92,8 @@ private:
       throw JsonError(pointerOf(path), "an object has at most " +
                                            std::to_string(mostMembers) +
                                            " members");
-    // The key is new or the text is rejected in the end, so no search for it.
+    // The key is new, or the text is rejected in the end, so that it need not
+    // be searched for.
     auto &members = parent.get_ref<Json::object_t &>();
     members.emplace_back(path.back().key, std::move(value));
     return &members.back().second;
@@ -114,10 +117,72 @@ Json parseJson(std::string_view text, const JsonLimits &limits) {
   }
   if (builder.repeated.empty())
     return std::move(builder.root);
-  std::string lines;
-  for (const std::string &line : builder.repeated)
-    lines += (lines.empty() ? "" : "\n") + line;
-  throw JsonError(lines);
+  throw JsonError(joinLines(builder.repeated));
+}
+
+//===----------------------------------------------------------------------===//
+// Questions about one value
+//===----------------------------------------------------------------------===//
+
+std::string written(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+std::string described(const Json &value) {
+  if (value.is_object())
+    return "an object";
+  if (value.is_array())
+    return "an array";
+  const std::string text =
+      value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  constexpr std::size_t kLongest = 60;
+  return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
+}
+
+std::optional<std::int64_t> wholeNumber(const Json &value, std::int64_t least,
+                                        std::int64_t most) {
+  // The library keeps numbers above the largest signed one as unsigned.
+  const bool isSigned =
+      value.is_number_integer() &&
+      (!value.is_number_unsigned() ||
+       value.get<std::uint64_t>() <= std::uint64_t{INT64_MAX});
+  if (!isSigned)
+    return std::nullopt;
+  const auto number = value.get<std::int64_t>();
+  if (number < least || number > most)
+    return std::nullopt;
+  return number;
+}
+
+std::string mustBe(std::string_view kind, const Json &value) {
+  return "must be " + std::string(kind) + ", got " + described(value);
+}
+
+std::string mustBeWholeNumber(std::int64_t least, std::int64_t most,
+                              const Json &value) {
+  return mustBe("a whole number from " + std::to_string(least) + " to " +
+                    std::to_string(most),
+                value);
+}
+
+std::string mustBeOneOf(std::span<const std::string_view> words,
+                        const Json &value) {
+  std::string list;
+  for (const std::string_view word : words)
+    ((list += list.empty() ? "one of \"" : ", \"") += word) += '"';
+  std::string fault = mustBe(list, value);
+  if (value.is_string())
+    ((fault += "; the nearest is \"") +=
+     nearestTo(value.get_ref<const std::string &>(), words)) += '"';
+  return fault;
+}
+
+std::string unknownKey(std::string_view key,
+                       std::span<const std::string_view> known) {
+  return "unknown key; the nearest valid key is \"" +
+         std::string(nearestTo(key, known)) + '"';
 }
 
 } // namespace mtplan::base

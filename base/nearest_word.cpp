@@ -10,7 +10,8 @@ namespace mtplan::base {
 
 namespace {
 
-// Cost of reading `a` for `b`: 2 for another letter, 1 for another case.
+// Returns the cost of reading `a` for `b`: 2 for another letter, 1 for another
+// case.
 std::size_t letterDistance(char a, char b) {
   if (a == b)
     return 0;
@@ -37,10 +38,10 @@ std::size_t editDistance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// Orders candidates by how far they are from `word`. The prefix counts first,
-// because who types the beginning of a long name means that name. Only the
-// beginning of a very long word is compared: the distance is quadratic, and
-// such a word is near nothing.
+// Orders candidates by how far they are from `word`. A common prefix counts
+// first, because a person who types the beginning of a long name means that
+// name. Only the beginning of a very long word is compared, because the cost is
+// quadratic and such a word is near nothing.
 auto distanceTo(std::string_view word) {
   constexpr std::size_t kLongest = 64;
   return [word = word.substr(0, kLongest)](std::string_view candidate) {

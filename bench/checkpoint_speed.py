@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""How long checkpoints keep training, and how fast they are written.
+"""Measures how long checkpoints hold up training, and how fast they are written.
 
   python3 bench/checkpoint_speed.py [--ranks 1,2,4] [--pairs 5] [--folder FOLDER]
 
 Compiles GPT-2 124M (1.4 GiB of state in fp32) for 1, 2 and 4 ranks and trains
-it on synthetic data with a save every two steps. Of each run it takes how long
-training waited for the saves beside it, and how fast the last one, with nothing
-beside it, was written; the latter is held against the mean of `dd conv=fsync`
-of as many random bytes to the same disk just before and just after the run.
-Then it kills a run after a save and takes the time from the kill to the end of
-the first new step.
+it on synthetic data with a save every two steps. For each run it measures how
+long training waited for the saves beside it, and how fast the last one, with
+nothing beside it, was written. That rate is compared with the mean of `dd
+conv=fsync` of as many random bytes to the same disk just before and just after
+the run. Then it kills a run after a save and measures the time from the kill to
+the end of the first new step.
 
-Memory that a process has just given back is written to several times as fast,
-on machines that themselves get theirs from a host: so each dd waits a little
-after what went before, as the last save of a run does.
+On virtual machines, memory that a process has just given back is several times
+as fast to write. Therefore each dd waits a little after the run before it, as
+the last save of a run does.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def removed(folder):
 
 
 def saves(folder, ranks):
-    """(GiB, seconds, seconds that training waited) of each save of a run."""
+    """Returns (GiB, seconds, seconds that training waited) of each save of a run."""
     removed(folder)
     out = subprocess.run(command(folder, ranks, 7), check=True,
                          capture_output=True, text=True).stdout
@@ -85,7 +85,7 @@ def saves(folder, ranks):
 
 
 def restart(folder, ranks):
-    """Seconds from a kill to the end of the first step of the next run."""
+    """Returns seconds from a kill to the end of the next run's first step."""
     removed(folder)
     run = subprocess.Popen(command(folder, ranks, 1000), stdout=subprocess.PIPE,
                            text=True)

@@ -3,12 +3,12 @@
 
     bench/compare_torch.py build/release/bin --torch-python python3 > table.md
 
-For each case both train a few steps, one program after the other, as often as
---pairs says; tokens/s of a run are by the median of its steps but the first,
-and the table has the medians over runs. A run in which other programs took
-more than --quiet of the cores is made again, up to --attempts times, and the
-worst share that was accepted is printed. mtrun on two ranks of one thread
-each is compared with mtrun on one rank of two.
+For each case both train a few steps, one program after the other, --pairs
+times. tokens/s of a run follow from the median of its steps but the first, and
+the table has medians over runs. A run in which other programs took more than
+--quiet of the cores is repeated, up to --attempts times, and the worst share
+that was accepted is printed. mtrun on two ranks of one thread each is compared
+with mtrun on one rank of two.
 """
 
 import argparse
@@ -29,7 +29,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def busy_seconds():
-    """Of all cores, by all programs; stolen time counts."""
+    """Returns the busy seconds of all cores and programs, with stolen time."""
     fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     ticks = [int(field) for field in fields]
     # user nice system idle iowait irq softirq steal
@@ -38,7 +38,7 @@ def busy_seconds():
 
 @contextlib.contextmanager
 def alone(path, patience):
-    """Holds a file's lock, where there is one and it comes in time."""
+    """Holds the lock of the file, if one is given, unless it takes too long."""
     if not path:
         yield
         return
@@ -62,7 +62,7 @@ class Runner:
         self.again = 0
 
     def run(self, command, variables=None):
-        """Output and peak bytes of a run that others left alone."""
+        """Returns output and peak bytes of a run that others did not disturb."""
         best = None
         for attempt in range(self.flags.attempts):
             with alone(self.flags.lock, self.flags.patience):
@@ -132,7 +132,7 @@ def median(runs, name):
 
 
 def without_dropout(config, folder):
-    """The model with its rates set to 0; None if they are."""
+    """Returns the model with its dropout rates set to 0; None if they are 0."""
     words = json.loads(pathlib.Path(config).read_text())
     rates = {name: 0.0 for name in words if name.endswith(("pdrop", "dropout")) and words[name]}
     if not rates:
@@ -144,7 +144,7 @@ def without_dropout(config, folder):
 
 
 def peaks(flags, runner):
-    """The best rate at which oneDNN multiplies two matrices, by precision."""
+    """Returns oneDNN's best rate for a product of two matrices, by precision."""
     found = {}
     for precision, name in ("fp32", "f32"), ("bf16", "bf16"):
         text, _ = runner.run(

@@ -5,10 +5,11 @@
     bench/gpu_acceptance.py --part conformance --part parity --prepared DIR --results OUT
     bench/gpu_acceptance.py --report --results OUT > bench/results/2026-12-01-gpu.md
 
-The first compiles what is trained and needs mtplan, the second runs where the
-GPU is and needs the packages of `make package`, each part for --seconds at most.
-A part leaves OUT/<part>.json, whatever fails in it and whoever ends it, and the
-report has a verdict on every line of every part: docs/gpu-acceptance.md.
+The first command compiles the plans and needs mtplan. The second runs where the
+GPU is and needs the packages of `make package`; each part takes --seconds at
+most. A part leaves OUT/<part>.json even if something in it fails or it is
+ended, and the report has a verdict on every line of every part
+(docs/gpu-acceptance.md).
 """
 
 import argparse
@@ -24,8 +25,8 @@ sys.path.insert(0, str(ROOT / "bench"))
 
 # pylint: disable=wrong-import-position
 from acceptance import cases, lines, numbers, speed
+from acceptance.lines import Record
 from acceptance.machine import Failure, Machine, device_facts
-from acceptance.record import Record
 
 PARTS = {**numbers.PARTS, **{f"speed-{name}": held for name, held in speed.LINES.items()},
          "calibrate": speed.CALIBRATE, "predict": speed.PREDICT}
@@ -92,7 +93,7 @@ def parsed():
 
 def main():
     start = time.monotonic()
-    # As an exception, for which everything that was started is ended.
+    # An exception ends everything that was started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     flags = parsed()
     if flags.prepare:

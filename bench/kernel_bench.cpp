@@ -1,9 +1,10 @@
-//===- kernel_bench.cpp - What the CPU's kernels take -----------*- C++ -*-===//
+//===- kernel_bench.cpp - What the CPU's kernels take ---------------------===//
 //
-// Kernels of a training step of GPT-2 124M, four samples of 256 tokens:
-// products and attention in FLOP/s, the former beside oneDNN's own matmul of
-// the same size, the rest in bytes/s of what it has to read and write. On one
-// thread, by the time that it had a core; with OMP_NUM_THREADS on as many.
+// Runs kernels of a training step of GPT-2 124M with four samples of 256
+// tokens. Products and attention are in FLOP/s, products beside oneDNN's own
+// matmul of the same size. All others are in bytes/s of what they have to read
+// and write. There is one thread, or OMP_NUM_THREADS, and the time is processor
+// time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,8 +50,8 @@ std::vector<std::byte> filled(const TensorView &view) {
   return bytes;
 }
 
-/// Runs a kernel over and over. \param readsResults  what it writes it reads,
-/// too
+/// Runs a kernel over and over.
+/// \param readsResults  whether the kernel also reads what it writes
 void runKernel(benchmark::State &state, const KernelSpec &spec,
                bool readsResults = false) {
   const std::unique_ptr<Backend> backend = makeCpuBackend(kThreads);
@@ -95,62 +96,58 @@ struct Sizes {
   std::int64_t in, out;
 };
 
+/// Returns a tensor with a row of `width` for each token.
+TensorView rows(ElementType type, std::int64_t width) {
+  return of(type, {kBatch, kSequence, width});
+}
+
+void product(benchmark::State &state, const char *label, const char *equation,
+             std::vector<TensorView> inputs, TensorView result) {
+  runKernel(state, {.kernel = "einsum",
+                    .label = label,
+                    .settings = {{"equation", std::string(equation)}},
+                    .inputs = std::move(inputs),
+                    .outputs = {std::move(result)}});
+}
+
 void forward(benchmark::State &state, ElementType type, Sizes sizes) {
-  runKernel(state,
-            {.kernel = "einsum",
-             .label = "fc",
-             .settings = {{"equation", std::string("bsi,io->bso")}},
-             .inputs = {of(type, {kBatch, kSequence, sizes.in}),
-                        of(type, {sizes.in, sizes.out}), of(type, {sizes.out})},
-             .outputs = {of(type, {kBatch, kSequence, sizes.out})}});
+  product(state, "fc", "bsi,io->bso",
+          {rows(type, sizes.in), of(type, {sizes.in, sizes.out}),
+           of(type, {sizes.out})},
+          rows(type, sizes.out));
 }
 
 void inputGradient(benchmark::State &state, ElementType type, Sizes sizes) {
-  runKernel(state, {.kernel = "einsum",
-                    .label = "fc.dx",
-                    .settings = {{"equation", std::string("bso,io->bsi")}},
-                    .inputs = {of(type, {kBatch, kSequence, sizes.out}),
-                               of(type, {sizes.in, sizes.out})},
-                    .outputs = {of(type, {kBatch, kSequence, sizes.in})}});
+  product(state, "fc.dx", "bso,io->bsi",
+          {rows(type, sizes.out), of(type, {sizes.in, sizes.out})},
+          rows(type, sizes.in));
 }
 
 void weightGradient(benchmark::State &state, ElementType type, Sizes sizes) {
-  runKernel(state, {.kernel = "einsum",
-                    .label = "fc.dw",
-                    .settings = {{"equation", std::string("bsi,bso->io")}},
-                    .inputs = {of(type, {kBatch, kSequence, sizes.in}),
-                               of(type, {kBatch, kSequence, sizes.out})},
-                    .outputs = {of(kF32, {sizes.in, sizes.out})}});
+  product(state, "fc.dw", "bsi,bso->io",
+          {rows(type, sizes.in), rows(type, sizes.out)},
+          of(kF32, {sizes.in, sizes.out}));
 }
 
 void head(benchmark::State &state, ElementType type) {
-  runKernel(state, {.kernel = "einsum",
-                    .label = "lm_head",
-                    .settings = {{"equation", std::string("bsh,vh->bsv")}},
-                    .inputs = {of(type, {kBatch, kSequence, kHidden}),
-                               of(type, {kWords, kHidden})},
-                    .outputs = {of(type, {kBatch, kSequence, kWords})}});
+  product(state, "lm_head", "bsh,vh->bsv",
+          {rows(type, kHidden), of(type, {kWords, kHidden})},
+          rows(type, kWords));
 }
 
 void headGradient(benchmark::State &state, ElementType type) {
-  runKernel(state, {.kernel = "einsum",
-                    .label = "lm_head.dx",
-                    .settings = {{"equation", std::string("bsv,vh->bsh")}},
-                    .inputs = {of(type, {kBatch, kSequence, kWords}),
-                               of(type, {kWords, kHidden})},
-                    .outputs = {of(type, {kBatch, kSequence, kHidden})}});
+  product(state, "lm_head.dx", "bsv,vh->bsh",
+          {rows(type, kWords), of(type, {kWords, kHidden})},
+          rows(type, kHidden));
 }
 
 void tableGradient(benchmark::State &state, ElementType type) {
-  runKernel(state, {.kernel = "einsum",
-                    .label = "lm_head.dw",
-                    .settings = {{"equation", std::string("bsv,bsh->vh")}},
-                    .inputs = {of(type, {kBatch, kSequence, kWords}),
-                               of(type, {kBatch, kSequence, kHidden})},
-                    .outputs = {of(kF32, {kWords, kHidden})}});
+  product(state, "lm_head.dw", "bsv,bsh->vh",
+          {rows(type, kWords), rows(type, kHidden)},
+          of(kF32, {kWords, kHidden}));
 }
 
-/// oneDNN alone: all rows at once, weights in the order it likes best.
+/// Runs oneDNN alone on all rows at once, with weights in its preferred order.
 void bare(benchmark::State &state, dnnl::memory::data_type type, Sizes sizes) {
   omp_set_num_threads(kThreads);
   using Memory = dnnl::memory;
@@ -205,8 +202,7 @@ BENCHMARK_CAPTURE(tableGradient, bf16, kBf16);
 //===----------------------------------------------------------------------===//
 
 KernelSpec attentionSpec(ElementType type, bool backward, double rate) {
-  const TensorView x = of(type, {kBatch, kSequence, kHidden}),
-                   lse = of(kF32, {kBatch, kSequence, kHidden / 64});
+  const TensorView x = rows(type, kHidden), lse = rows(kF32, kHidden / 64);
   KernelSpec spec{.kernel = backward ? "attention_grad" : "attention",
                   .label = "attn.core",
                   .settings = {{"head_dim", std::int64_t{64}},
@@ -238,23 +234,22 @@ BENCHMARK_CAPTURE(attentionGrad, f32_dropout, kF32, 0.1);
 BENCHMARK_CAPTURE(attentionGrad, bf16, kBf16, 0.0);
 
 void layerNorm(benchmark::State &state, ElementType type) {
-  const TensorView x = of(type, {kBatch, kSequence, kHidden}),
-                   gamma = of(type, {kHidden});
+  const TensorView x = rows(type, kHidden), gamma = of(type, {kHidden});
   runKernel(state, {"layer_norm", "ln", {}, {x, gamma, gamma}, {x}});
 }
 void layerNormGrad(benchmark::State &state, ElementType type) {
-  const TensorView x = of(type, {kBatch, kSequence, kHidden}),
-                   gamma = of(type, {kHidden}), sum = of(kF32, {kHidden});
+  const TensorView x = rows(type, kHidden), gamma = of(type, {kHidden}),
+                   sum = of(kF32, {kHidden});
   runKernel(state, {"layer_norm_grad", "ln", {}, {x, gamma, x}, {x, sum, sum}});
 }
 void gelu(benchmark::State &state, ElementType type) {
-  const TensorView x = of(type, {kBatch, kSequence, 4 * kHidden});
+  const TensorView x = rows(type, 4 * kHidden);
   runKernel(
       state,
       {"activation", "act", {{"kind", std::string("gelu_tanh")}}, {x}, {x}});
 }
 void geluGrad(benchmark::State &state, ElementType type) {
-  const TensorView x = of(type, {kBatch, kSequence, 4 * kHidden});
+  const TensorView x = rows(type, 4 * kHidden);
   runKernel(state, {"activation_grad",
                     "act",
                     {{"kind", std::string("gelu_tanh")}},
@@ -262,7 +257,7 @@ void geluGrad(benchmark::State &state, ElementType type) {
                     {x}});
 }
 void dropout(benchmark::State &state, ElementType type) {
-  const TensorView x = of(type, {kBatch, kSequence, kHidden});
+  const TensorView x = rows(type, kHidden);
   runKernel(state, {"dropout",
                     "drop",
                     {{"rate", 0.1}, {"mask", std::string("drop")}},
@@ -270,7 +265,7 @@ void dropout(benchmark::State &state, ElementType type) {
                     {x}});
 }
 void sumExp(benchmark::State &state, ElementType type) {
-  const TensorView logits = of(type, {kBatch, kSequence, kWords}),
+  const TensorView logits = rows(type, kWords),
                    tokens = of(kF32, {kBatch, kSequence});
   runKernel(state, {"vocab_sum_exp",
                     "loss.sum_exp",
@@ -279,7 +274,7 @@ void sumExp(benchmark::State &state, ElementType type) {
                     {tokens}});
 }
 void lossGrad(benchmark::State &state, ElementType type) {
-  const TensorView logits = of(type, {kBatch, kSequence, kWords}),
+  const TensorView logits = rows(type, kWords),
                    tokens = of(kF32, {kBatch, kSequence});
   runKernel(state, {"cross_entropy_grad",
                     "loss",
@@ -289,12 +284,12 @@ void lossGrad(benchmark::State &state, ElementType type) {
                     {logits}});
 }
 void embeddingGrad(benchmark::State &state, ElementType type) {
-  runKernel(state, {"embedding_grad",
-                    "wte",
-                    {},
-                    {of(ElementType::i32, {kBatch, kSequence}),
-                     of(type, {kBatch, kSequence, kHidden})},
-                    {of(kF32, {kWords, kHidden})}});
+  runKernel(state,
+            {"embedding_grad",
+             "wte",
+             {},
+             {of(ElementType::i32, {kBatch, kSequence}), rows(type, kHidden)},
+             {of(kF32, {kWords, kHidden})}});
 }
 void adamw(benchmark::State &state, ElementType type) {
   const TensorView state32 = of(kF32, {kWords, kHidden});

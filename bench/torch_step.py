@@ -8,9 +8,10 @@ gradients' norm), eager or with --compile, and trains it on random tokens, on
 CPU cores or (--device cuda) a GPU. Prints one JSON object: seconds of every
 step, tokens/s by their median, peak memory (of a GPU: what PyTorch reserved).
 
---precision bf16 is one of three: `autocast` (f32 weights, autocast; what
-people do), `plain` (everything in bf16, moments too: less is kept than mtrun
-keeps) and `master` (bf16 weights, AdamW on an f32 copy, as mtrun has it).
+--bf16 selects one of three ways of --precision bf16: `autocast` (f32 weights
+under autocast, the usual way), `plain` (everything in bf16, moments too, which
+keeps less than mtrun) and `master` (bf16 weights, AdamW on an f32 copy, as in
+mtrun).
 """
 
 import argparse
@@ -129,7 +130,7 @@ class Model(nn.Module):
 
 
 def step_of(model, weights, masters, update, context):
-    """A function that trains on one batch and returns its loss."""
+    """Returns a function that trains on one batch and returns its loss."""
     def step(ids, targets):
         with context:
             loss = model(ids, targets)

@@ -2,7 +2,6 @@
 
 #include "codegen/executable_plan.h"
 
-#include "codegen/overlapped_reduces.h"
 #include "codegen/stage_writer.h"
 #include "codegen/waits.h"
 
@@ -34,8 +33,7 @@ void readExtents(ModuleOp module, const ir::MeshView &mesh,
 } // namespace
 
 FailureOr<runtime::Plan> executablePlanOf(ModuleOp placed,
-                                          const std::string &model,
-                                          bool overlapsReduces) {
+                                          const std::string &model) {
   auto tasks = placed->getAttrOfType<ArrayAttr>(ir::kTasksAttrName);
   auto microBatches =
       placed->getAttrOfType<IntegerAttr>(ir::kMicroBatchesAttrName);
@@ -63,16 +61,16 @@ FailureOr<runtime::Plan> executablePlanOf(ModuleOp placed,
     for (auto one : placed.getOps<ir::UpdateOp>())
       if (static_cast<int64_t>(one.getStage().value_or(0)) == stage)
         update = one;
-    StageWriter writer(names, stage);
-    if (failed(writer.run(
-            llvm::cast<DenseI64ArrayAttr>(tasks[static_cast<unsigned>(stage)]),
-            segments, update)))
+    FailureOr<runtime::Stage> written =
+        StageWriter(names, stage)
+            .write(llvm::cast<DenseI64ArrayAttr>(
+                       tasks[static_cast<unsigned>(stage)]),
+                   segments, update);
+    if (failed(written))
       return failure();
-    plan.stages.push_back(std::move(writer.stage));
+    plan.stages.push_back(std::move(*written));
   }
   names.writeStreams();
-  if (overlapsReduces)
-    overlapReduces(plan);
   writeWaits(plan);
   return plan;
 }

@@ -19,11 +19,8 @@ namespace mtplan::codegen {
 
 /// Fails with a diagnostic if an operation has no place or no stream, or if no
 /// instruction can stand for it.
-/// \param overlapsReduces  whether gradients are reduced beside the backward
-/// (overlapped_reduces.h)
 mlir::FailureOr<runtime::Plan> executablePlanOf(mlir::ModuleOp placed,
-                                                const std::string &model,
-                                                bool overlapsReduces = false);
+                                                const std::string &model);
 
 } // namespace mtplan::codegen
 

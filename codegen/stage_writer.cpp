@@ -3,218 +3,60 @@
 #include "codegen/stage_writer.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
+
+#include "llvm/ADT/MapVector.h"
 
 #include "ir/decisions.h"
-#include "runtime/plan/buffer_end.h"
+#include "runtime/plan/plan_queries.h"
 
 using namespace mlir;
 
 namespace mtplan::codegen {
 
-using runtime::Buffer, runtime::ElementType, runtime::MemoryClass,
-    runtime::Tensor;
+using runtime::Parameter, runtime::Tensor;
 
 namespace {
 
-MemoryClass classOf(StringRef arena) {
-  return llvm::StringSwitch<MemoryClass>(arena)
-      .Case("parameters", MemoryClass::parameters)
-      .Case("optimizer", MemoryClass::optimizer)
-      .Case("gradients", MemoryClass::gradients)
-      .Case("activations", MemoryClass::activations)
-      .Case("host", MemoryClass::host)
-      .Default(MemoryClass::workspace);
+ArrayRef<int64_t> copiesOf(Operation *op) {
+  return op->getAttrOfType<DenseI64ArrayAttr>(ir::kCopiesAttrName);
 }
 
-ElementType elementOf(Type type) {
-  return type.isF64()    ? ElementType::f64
-         : type.isF32()  ? ElementType::f32
-         : type.isF16()  ? ElementType::f16
-         : type.isBF16() ? ElementType::bf16
-                         : ElementType::i32;
+// Whether an instruction prepares an update: it takes a shard of a weight, or
+// copies a gradient to the host.
+bool preparesUpdate(const runtime::Stage &stage,
+                    const runtime::Instruction &instruction) {
+  const auto *call = std::get_if<runtime::KernelCall>(&instruction.what);
+  return (call && call->kernel == "piece") ||
+         runtime::sideOf(stage, instruction) == runtime::Side::down;
 }
 
 } // namespace
 
-PlanNames::PlanNames(ModuleOp theModule, runtime::Plan &thePlan)
-    : module(theModule),
-      mesh(module->getAttrOfType<ir::MeshAttr>(ir::kMeshAttrName)),
-      plan(thePlan) {}
-
-int PlanNames::groupOver(StringRef axis, ArrayRef<int64_t> among) {
-  std::string name = axis.str();
-  for (int64_t place : among)
-    name += " " + std::to_string(place);
-  auto [found, isNew] =
-      groups.try_emplace(name, static_cast<int>(plan.groups.size()));
-  if (!isNew)
-    return found->second;
-  runtime::Group group{name, {}};
-  int along = mesh.axis(axis);
-  for (int64_t rank = 0; rank < mesh.ranks(); ++rank) {
-    if (mesh.coordinate(rank, along) != 0)
-      continue;
-    std::vector<int> members;
-    for (int64_t member : mesh.group(rank, along))
-      if (among.empty() ||
-          llvm::is_contained(among, mesh.coordinate(member, along)))
-        members.push_back(static_cast<int>(member));
-    group.communicators.push_back(std::move(members));
-  }
-  plan.groups.push_back(std::move(group));
-  return found->second;
-}
-
-int PlanNames::channelOf(StringRef label) {
-  return channels.try_emplace(label.str(), static_cast<int>(channels.size()))
-      .first->second;
-}
-
-int PlanNames::streamOf(StringRef name) {
-  const auto *found = llvm::find(ir::kStreams, std::string_view(name));
-  return static_cast<int>(std::distance(ir::kStreams.begin(), found));
-}
-
-void PlanNames::writeStreams() {
-  std::array<bool, ir::kStreams.size()> isUsed{true}; // "compute" always is
-  const auto forEach = [&](auto act) {
-    for (runtime::Stage &stage : plan.stages)
-      for (runtime::Program &program : stage.programs)
-        for (runtime::Instruction &instruction : program.instructions)
-          act(instruction.stream);
-  };
-  forEach([&](int stream) { isUsed[static_cast<std::size_t>(stream)] = true; });
-  std::array<int, ir::kStreams.size()> numbers{};
-  for (std::size_t stream = 0; stream < numbers.size(); ++stream) {
-    numbers[stream] = static_cast<int>(plan.streams.size());
-    if (isUsed[stream])
-      plan.streams.emplace_back(ir::kStreams[stream]);
-  }
-  forEach(
-      [&](int &stream) { stream = numbers[static_cast<std::size_t>(stream)]; });
-}
-
-int StageWriter::arenaOf(StringRef name) {
-  auto [found, isNew] =
-      arenas.try_emplace(name.str(), static_cast<int>(stage.arenas.size()));
-  if (isNew)
-    stage.arenas.push_back({classOf(name), 0});
-  return found->second;
-}
-
-int StageWriter::bufferOf(ir::PlaceAttr place, const std::string &name) {
-  int arena = arenaOf(place.getArena());
-  auto [found, isNew] = buffers.try_emplace(
-      {arena, place.getOffset(), place.getSize(), place.getEntries(),
-       place.getEntryStride(), place.getSlots(), place.getSlotStride()},
-      static_cast<int>(stage.buffers.size()));
-  if (!isNew)
-    return found->second;
-  Buffer buffer;
-  buffer.name = name;
-  buffer.arena = arena;
-  buffer.offset = place.getOffset();
-  buffer.size = place.getSize();
-  buffer.entries = static_cast<int>(place.getEntries());
-  buffer.entryStride = place.getEntryStride();
-  buffer.slots = static_cast<int>(place.getSlots());
-  buffer.slotStride = place.getSlotStride();
-  int64_t end = runtime::endOf(buffer);
-  int64_t &size = stage.arenas[static_cast<std::size_t>(arena)].size;
-  constexpr int64_t kAlign = runtime::kAlignment;
-  size = std::max(size, (end + kAlign - 1) / kAlign * kAlign);
-  stage.buffers.push_back(std::move(buffer));
-  return found->second;
-}
-
-Tensor StageWriter::tensorAt(ir::PlaceAttr place, Type type,
-                             const std::string &name, Split split) {
-  Tensor tensor;
-  tensor.buffer = bufferOf(place, name);
-  tensor.entry = static_cast<int>(place.getEntry());
-  tensor.entryStep = static_cast<int>(place.getStep());
-  tensor.type = elementOf(place.getType());
-  tensor.shape = llvm::cast<RankedTensorType>(type).getShape().vec();
-  if (llvm::any_of(split, [](const auto &axes) { return !axes.empty(); }))
-    tensor.split = std::move(split);
-  return tensor;
-}
-
-FailureOr<ir::PlaceAttr> StageWriter::placeOf(Value value) {
-  Operation *owner = value.getDefiningOp();
-  std::size_t index = 0;
-  if (auto argument = llvm::dyn_cast<BlockArgument>(value)) {
-    owner = argument.getOwner()->getParentOp();
-    index = argument.getArgNumber();
-  } else {
-    index = llvm::cast<OpResult>(value).getResultNumber();
-  }
-  auto places = owner->getAttrOfType<ArrayAttr>(ir::kPlacesAttrName);
-  if (!places || index >= places.size())
-    return owner->emitOpError("has no place for value ") << index;
-  return llvm::cast<ir::PlaceAttr>(places[index]);
-}
-
-LogicalResult StageWriter::addTensors(ValueRange values,
-                                      const std::vector<Split> &splits,
-                                      const std::string &name,
-                                      std::vector<Tensor> &tensors) {
-  for (auto [i, value] : llvm::enumerate(values)) {
-    FailureOr<ir::PlaceAttr> place = placeOf(value);
-    if (failed(place))
+LogicalResult StageWriter::writeBlock(Block &block,
+                                      std::vector<Written> &program) {
+  for (Operation &op : block)
+    if (failed(instructions.write(&op, program)))
       return failure();
-    std::string bufferName = name;
-    if (auto read = value.getDefiningOp<ir::ParameterOp>())
-      bufferName = read.getLabel().str();
-    tensors.push_back(tensorAt(*place, value.getType(), bufferName,
-                               i < splits.size() ? splits[i] : Split()));
-  }
   return success();
 }
 
-StageWriter::Split StageWriter::splitBy(ir::LayoutAttr layout) const {
-  Split split;
-  if (!layout)
-    return split;
-  for (ArrayAttr dim : layout.getDims()) {
-    std::vector<int> &axes = split.emplace_back();
-    for (auto axis : dim.getAsRange<StringAttr>())
-      axes.push_back(names.mesh.axis(axis.getValue()));
-  }
-  return split;
+int StageWriter::addProgram(const std::string &name,
+                            std::vector<Written> written, int64_t firstCopy) {
+  if (written.empty())
+    return -1;
+  stage.programs.push_back(programOf(name, std::move(written)));
+  stage.programs.back().firstCopy = static_cast<int>(firstCopy);
+  return static_cast<int>(stage.programs.size()) - 1;
 }
 
-LogicalResult StageWriter::run(ArrayRef<int64_t> tasks,
-                               const std::vector<ir::SegmentOp> &segments,
-                               ir::UpdateOp update) {
-  int stages = names.mesh.axis(ir::kStageAxis);
-  for (int64_t rank = 0; rank < names.mesh.ranks(); ++rank)
-    if (stages < 0 || names.mesh.coordinate(rank, stages) == number)
-      stage.ranks.push_back(static_cast<int>(rank));
-  std::map<Operation *, std::pair<int, int>> programs; // forward and backward
-  for (ir::SegmentOp segment : segments) {
-    segment.walk([&](ir::ParameterOp read) {
-      reads[read.getLabel().str()].push_back(read);
-    });
-    std::string name = segment.getSymName().str();
-    auto first = static_cast<int64_t>(segment.getFirst());
-    FailureOr<int> forward =
-        addProgram(name + ".forward", segment.getBlock(), first);
-    FailureOr<int> backward = -1;
-    if (ir::BackwardOp half = segment.getBackward())
-      backward = addProgram(name + ".backward", half.getBlock(), first);
-    if (failed(forward) || failed(backward))
-      return failure();
-    programs[segment] = {*forward, *backward};
-  }
+void StageWriter::addSchedule(ArrayRef<int64_t> tasks,
+                              const std::vector<ir::SegmentOp> &segments) {
   for (; tasks.size() >= 3; tasks = tasks.drop_front(3)) {
     auto visit = [&](ir::SegmentOp segment) {
       if (static_cast<int64_t>(segment.getChunk().value_or(0)) != tasks[1])
         return;
       auto count = static_cast<int>(segment.getRepeat());
-      auto [forward, backward] = programs[segment];
+      auto [forward, backward] = programs.at(segment.getSymName().str());
       auto microBatch = static_cast<int>(tasks[2]);
       if (tasks[0] == 0 && forward >= 0)
         stage.schedule.push_back({forward, microBatch, 0, 1, count});
@@ -226,7 +68,178 @@ LogicalResult StageWriter::run(ArrayRef<int64_t> tasks,
     else
       llvm::for_each(llvm::reverse(segments), visit);
   }
-  return writeUpdate(update);
+}
+
+// The entries of a parameter count from the first copy that is meant, not from
+// the segment's first.
+Tensor StageWriter::fromCopy(Tensor tensor, int64_t first) const {
+  const runtime::Buffer &buffer =
+      stage.buffers[static_cast<std::size_t>(tensor.buffer)];
+  tensor.entry = (tensor.entry + static_cast<int>(first) * tensor.entryStep) %
+                 buffer.entries;
+  return tensor;
+}
+
+LogicalResult StageWriter::addParameter(ir::AdamwOp op) {
+  auto state = op->getAttrOfType<ArrayAttr>(ir::kStateAttrName);
+  std::string label = op.getLabel().str();
+  int64_t first = copiesOf(op)[0];
+  ir::ParameterOp read = instructions.readOf(op);
+  if (!read)
+    return op->emitOpError("updates a parameter that its stage does not read");
+  Split stored = tensors.splitBy(read.getLayout().value_or(ir::LayoutAttr()));
+  Split owned = op.getLayout() ? tensors.splitBy(*op.getLayout()) : stored;
+  auto tensor = [&](std::size_t i, Type type, const char *end, Split split) {
+    return fromCopy(tensors.tensorAt(llvm::cast<ir::PlaceAttr>(state[i]), type,
+                                     label + end, std::move(split)),
+                    first);
+  };
+  Type piece = op.getGradient().getType();
+  Parameter parameter;
+  parameter.label = label;
+  parameter.init = read.getInit().str();
+  if (op.getLabel().contains('*'))
+    parameter.firstCopy = static_cast<int>(
+        read->getParentOfType<ir::SegmentOp>().getFirst() + first);
+  if (std::optional<ArrayRef<int64_t>> unpadded = read.getUnpadded())
+    parameter.unpadded.assign(unpadded->begin(), unpadded->end());
+  parameter.copies = static_cast<int>(copiesOf(op)[1]);
+  parameter.value = tensor(0, read.getType(), "", stored);
+  parameter.firstMoment = tensor(1, piece, ".exp_avg", owned);
+  parameter.secondMoment = tensor(2, piece, ".exp_avg_sq", owned);
+  if (state.size() > 3)
+    parameter.master = tensor(3, piece, ".master", owned);
+  FailureOr<ir::PlaceAttr> gradient = placeOf(op.getGradient());
+  if (failed(gradient))
+    return failure();
+  parameter.gradient = fromCopy(
+      tensors.tensorAt(*gradient, piece, label + ".grad", owned), first);
+  const std::vector<runtime::Axis> &mesh = names.plan.mesh;
+  for (std::size_t axis = 0; axis < mesh.size(); ++axis) {
+    auto one = static_cast<int>(axis);
+    bool splits = llvm::any_of(
+        owned, [&](const auto &axes) { return llvm::is_contained(axes, one); });
+    if (!splits && mesh[axis].size > 1 && mesh[axis].name != ir::kStageAxis)
+      parameter.alike.push_back(one);
+  }
+  for (auto update : names.module.getOps<ir::UpdateOp>()) {
+    if (static_cast<int64_t>(update.getStage().value_or(0)) >= number)
+      break;
+    if (!op.getLabel().contains('*'))
+      for (auto other : update.getBody().front().getOps<ir::AdamwOp>())
+        parameter.countedElsewhere |= other.getLabel() == op.getLabel();
+  }
+  stage.parameters.push_back(std::move(parameter));
+  return success();
+}
+
+// Writes the work on gradients, or on weights if `applies`. Reductions that
+// overlap the backward go to the backward program of their segment.
+FailureOr<std::vector<StageWriter::UpdatePart>>
+StageWriter::partsOf(ir::UpdateOp update, bool applies) {
+  struct Halves {
+    std::vector<Written> first, then;
+    ArrayRef<int64_t> copies;
+  };
+  llvm::MapVector<Attribute, Halves> programsOfUpdate;
+  for (Operation &op : update.getBody().front()) {
+    if (ir::isUpdated(&op) != applies)
+      continue;
+    ArrayRef<int64_t> copies = copiesOf(&op);
+    Attribute program = op.getAttr(ir::kUpdateProgramAttrName);
+    if (copies.size() != 2 || !program)
+      return op.emitOpError("has no '") << ir::kCopiesAttrName << "' or '"
+                                        << ir::kUpdateProgramAttrName << "'";
+    std::vector<Written> written;
+    if (failed(instructions.write(&op, written)))
+      return failure();
+    if (auto beside = op.getAttrOfType<StringAttr>(ir::kOverlappedAttrName)) {
+      llvm::move(written,
+                 std::back_inserter(directions[beside.str()].backward));
+      continue;
+    }
+    if (written.empty())
+      continue;
+    Halves &halves = programsOfUpdate[program];
+    halves.copies = copies;
+    for (Written &one : written)
+      (preparesUpdate(stage, one.instruction) ? halves.first : halves.then)
+          .push_back(std::move(one));
+  }
+  std::vector<UpdatePart> parts;
+  for (auto &[key, halves] : programsOfUpdate) {
+    llvm::move(halves.then, std::back_inserter(halves.first));
+    parts.push_back({std::move(halves.first),
+                     static_cast<int>(halves.copies[0]),
+                     static_cast<int>(halves.copies[1])});
+  }
+  return parts;
+}
+
+void StageWriter::addUpdate(std::vector<UpdatePart> parts, bool applies) {
+  std::vector<runtime::ScheduleEntry> &entries =
+      applies ? stage.apply : stage.reduce;
+  for (UpdatePart &part : parts) {
+    const std::string name = std::string("update.") +
+                             (applies ? "apply." : "reduce.") +
+                             std::to_string(entries.size());
+    // A kept shard may lie where the gradient of the next copy was, so that the
+    // last copy comes first.
+    const bool turns = !applies && part.copies > 1;
+    entries.push_back(
+        {static_cast<int>(stage.programs.size()), 0,
+         turns ? part.firstCopy + part.copies - 1 : part.firstCopy,
+         turns ? -1 : 1, part.copies});
+    stage.programs.push_back(programOf(name, std::move(part.instructions),
+                                       applies ? part.copies : 1));
+  }
+}
+
+FailureOr<runtime::Stage>
+StageWriter::write(ArrayRef<int64_t> tasks,
+                   const std::vector<ir::SegmentOp> &segments,
+                   ir::UpdateOp update) {
+  int stages = names.mesh.axis(ir::kStageAxis);
+  for (int64_t rank = 0; rank < names.mesh.ranks(); ++rank)
+    if (stages < 0 || names.mesh.coordinate(rank, stages) == number)
+      stage.ranks.push_back(static_cast<int>(rank));
+  for (ir::SegmentOp segment : segments) {
+    segment.walk([&](ir::ParameterOp read) {
+      reads[read.getLabel().str()].push_back(read);
+    });
+    Directions &both = directions[segment.getSymName().str()];
+    ir::BackwardOp backward = segment.getBackward();
+    if (failed(writeBlock(segment.getBlock(), both.forward)) ||
+        (backward && failed(writeBlock(backward.getBlock(), both.backward))))
+      return failure();
+  }
+  FailureOr<std::vector<UpdatePart>> reduces = std::vector<UpdatePart>(),
+                                     applies = std::vector<UpdatePart>();
+  if (update) {
+    reduces = partsOf(update, false);
+    if (failed(reduces))
+      return failure();
+    applies = partsOf(update, true);
+    if (failed(applies))
+      return failure();
+  }
+  for (ir::SegmentOp segment : segments) {
+    const std::string name = segment.getSymName().str();
+    Directions &both = directions[name];
+    const auto first = static_cast<int64_t>(segment.getFirst());
+    const int forward =
+        addProgram(name + ".forward", std::move(both.forward), first);
+    programs[name] = {forward, addProgram(name + ".backward",
+                                          std::move(both.backward), first)};
+  }
+  addSchedule(tasks, segments);
+  addUpdate(std::move(*reduces), false);
+  addUpdate(std::move(*applies), true);
+  if (update)
+    for (auto op : update.getBody().front().getOps<ir::AdamwOp>())
+      if (failed(addParameter(op)))
+        return failure();
+  return std::move(stage);
 }
 
 } // namespace mtplan::codegen

@@ -5,100 +5,63 @@
 
 #include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
-#include "ir/interpret/mesh_view.h"
-#include "ir/mtp.h"
-#include "runtime/plan/plan.h"
+#include "codegen/instruction_writer.h"
 
 namespace mtplan::codegen {
-
-/// Holds what all stages of a plan share while it is written.
-class PlanNames {
-public:
-  PlanNames(mlir::ModuleOp theModule, runtime::Plan &thePlan);
-
-  /// Returns the number of the group of all ranks that differ only along
-  /// `axis`, or only of those at the places in `among`.
-  int groupOver(llvm::StringRef axis, llvm::ArrayRef<std::int64_t> among);
-  int channelOf(llvm::StringRef label);
-  /// Returns the number of a stream among ir::kStreams.
-  int streamOf(llvm::StringRef name);
-  /// Writes Plan::streams, those that are used, and renumbers the streams of
-  /// all instructions accordingly.
-  void writeStreams();
-
-  mlir::ModuleOp module;
-  ir::MeshView mesh;
-  runtime::Plan &plan;
-
-private:
-  std::map<std::string, int> groups, channels;
-};
 
 class StageWriter {
 public:
   StageWriter(PlanNames &planNames, std::int64_t stageNumber)
-      : names(planNames), number(stageNumber) {}
+      : names(planNames), number(stageNumber), tensors(names.mesh, stage),
+        instructions(names, stage, tensors, reads) {}
+  StageWriter(const StageWriter &) = delete;
+  StageWriter &operator=(const StageWriter &) = delete;
 
+  /// Writes a stage's programs, schedule and parameters. Fails with a
+  /// diagnostic if an operation cannot be translated.
   /// \param tasks     of the stage, as in kTasksAttrName
   /// \param segments  that the stage holds, in module order
-  mlir::LogicalResult run(llvm::ArrayRef<std::int64_t> tasks,
-                          const std::vector<ir::SegmentOp> &segments,
-                          ir::UpdateOp update);
-
-  runtime::Stage stage;
+  mlir::FailureOr<runtime::Stage>
+  write(llvm::ArrayRef<std::int64_t> tasks,
+        const std::vector<ir::SegmentOp> &segments, ir::UpdateOp update);
 
 private:
-  using Split = std::vector<std::vector<int>>;
+  /// The instructions of a segment's two directions.
+  struct Directions {
+    std::vector<Written> forward, backward;
+  };
+  /// A program of the update.
+  struct UpdatePart {
+    std::vector<Written> instructions;
+    int firstCopy = 0, copies = 1;
+  };
 
-  // stage_writer.cpp defines the tensors.
-  int arenaOf(llvm::StringRef name);
-  int bufferOf(ir::PlaceAttr place, const std::string &name);
-  runtime::Tensor tensorAt(ir::PlaceAttr place, mlir::Type type,
-                           const std::string &name, Split split = {});
-  mlir::FailureOr<ir::PlaceAttr> placeOf(mlir::Value value);
-  mlir::LogicalResult addTensors(mlir::ValueRange values,
-                                 const std::vector<Split> &splits,
-                                 const std::string &name,
-                                 std::vector<runtime::Tensor> &tensors);
-  Split splitBy(ir::LayoutAttr layout) const;
-
-  // instructions.cpp defines the instructions.
-  mlir::LogicalResult write(mlir::Operation *op, runtime::Program &program);
-  mlir::LogicalResult writeAlone(mlir::Operation *op,
-                                 runtime::Program &program);
-  mlir::LogicalResult writeKernel(mlir::Operation *op,
-                                  runtime::Instruction &instruction);
-  bool writeCollective(mlir::Operation *op, runtime::Instruction &instruction);
-  mlir::LogicalResult writeAccumulated(ir::AccumulatedOp op,
-                                       runtime::Program &program);
-  mlir::LogicalResult writeAccumulate(ir::AccumulateOp op,
-                                      runtime::Program &program);
-  mlir::LogicalResult writeAdamw(ir::AdamwOp op, runtime::Program &program);
-  mlir::FailureOr<int> addProgram(const std::string &name, mlir::Block &block,
-                                  std::int64_t firstCopy);
-
-  // update_writer.cpp defines the update.
-  mlir::LogicalResult writeUpdate(ir::UpdateOp update);
-  ir::ParameterOp readOf(ir::AdamwOp op);
-  runtime::Tensor fromCopy(runtime::Tensor tensor, std::int64_t first) const;
+  mlir::LogicalResult writeBlock(mlir::Block &block,
+                                 std::vector<Written> &program);
+  int addProgram(const std::string &name, std::vector<Written> written,
+                 std::int64_t firstCopy);
+  void addSchedule(llvm::ArrayRef<std::int64_t> tasks,
+                   const std::vector<ir::SegmentOp> &segments);
+  mlir::FailureOr<std::vector<UpdatePart>> partsOf(ir::UpdateOp update,
+                                                   bool applies);
+  void addUpdate(std::vector<UpdatePart> parts, bool applies);
   mlir::LogicalResult addParameter(ir::AdamwOp op);
+  runtime::Tensor fromCopy(runtime::Tensor tensor, std::int64_t first) const;
 
   PlanNames &names;
   std::int64_t number;
-  std::map<std::string, int> arenas;
-  std::map<std::tuple<int, std::int64_t, std::int64_t, std::int64_t,
-                      std::int64_t, std::int64_t, std::int64_t>,
-           int>
-      buffers;
+  runtime::Stage stage;
   /// Reads of parameters, by label.
   std::map<std::string, std::vector<ir::ParameterOp>> reads;
+  StageTensors tensors;
+  InstructionWriter instructions;
+  /// By the name of the segment.
+  std::map<std::string, Directions> directions;
+  /// The forward and the backward program by segment, or -1.
+  std::map<std::string, std::pair<int, int>> programs;
 };
-
-/// Returns the settings that the attributes of an operator give a kernel.
-std::vector<runtime::Setting> settingsOf(mlir::Operation *op);
 
 } // namespace mtplan::codegen
 

@@ -3,26 +3,123 @@
 #include "codegen/waits.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
-#include "codegen/memory_overlaps.h"
+#include "runtime/plan/plan_queries.h"
+#include "runtime/plan/program_runs.h"
 
 namespace mtplan::codegen {
 
-using runtime::Instruction, runtime::Plan, runtime::Program, runtime::Stage;
+using runtime::Buffer, runtime::indexed, runtime::Instruction, runtime::Plan,
+    runtime::Program, runtime::ScheduleEntry, runtime::Stage, runtime::Tensor;
 
 namespace {
+
+/// Compares the bytes that instructions of one program of a stage read and
+/// write.
+class MemoryOverlaps {
+public:
+  /// The stage, with its schedule, must outlive the object.
+  MemoryOverlaps(const Stage &theStage, int program);
+
+  /// Whether one writes what the other reads or writes, in some run.
+  bool overlap(const Instruction &a, const Instruction &b) const;
+  /// Whether two tensors share bytes in some run. O(runs).
+  bool overlap(const Tensor &a, const Tensor &b) const;
+
+private:
+  bool overlap(const std::vector<Tensor> &some,
+               const std::vector<Tensor> &others) const;
+  std::int64_t startOf(const Tensor &tensor, int copy, int microBatch) const;
+
+  const Stage &stage;
+  std::vector<const ScheduleEntry *> runs;
+};
+
+bool isOnePiece(const Buffer &buffer) {
+  return buffer.entries == 1 && buffer.slots == 1;
+}
+
+MemoryOverlaps::MemoryOverlaps(const Stage &theStage, int program)
+    : stage(theStage) {
+  for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
+    for (const ScheduleEntry &entry : *entries)
+      if (entry.program == program)
+        runs.push_back(&entry);
+}
+
+bool MemoryOverlaps::overlap(const Instruction &a, const Instruction &b) const {
+  return overlap(a.outputs, b.outputs) || overlap(a.outputs, b.inputs) ||
+         overlap(a.inputs, b.outputs);
+}
+
+bool MemoryOverlaps::overlap(const std::vector<Tensor> &some,
+                             const std::vector<Tensor> &others) const {
+  return std::ranges::any_of(some, [&](const Tensor &a) {
+    return std::ranges::any_of(others,
+                               [&](const Tensor &b) { return overlap(a, b); });
+  });
+}
+
+bool MemoryOverlaps::overlap(const Tensor &a, const Tensor &b) const {
+  const Buffer &first = stage.buffers[indexed(a.buffer)],
+               &second = stage.buffers[indexed(b.buffer)];
+  if (first.arena != second.arena || first.offset >= endOf(second) ||
+      second.offset >= endOf(first))
+    return false;
+  if (isOnePiece(first) && isOnePiece(second))
+    return true;
+  for (const ScheduleEntry *run : runs)
+    for (int i = 0; i < run->count; ++i) {
+      const int copy = run->first + i * run->step;
+      const std::int64_t one = startOf(a, copy, run->microBatch),
+                         other = startOf(b, copy, run->microBatch);
+      if (one < other + second.size && other < one + first.size)
+        return true;
+    }
+  return false;
+}
+
+std::int64_t MemoryOverlaps::startOf(const Tensor &tensor, int copy,
+                                     int microBatch) const {
+  const Buffer &buffer = stage.buffers[indexed(tensor.buffer)];
+  const std::int64_t entry =
+      tensor.entry + std::int64_t{copy} * tensor.entryStep;
+  return buffer.offset + entry % buffer.entries * buffer.entryStride +
+         microBatch % buffer.slots * buffer.slotStride;
+}
 
 /// By stream, the last instruction of the stream that has ended before another
 /// instruction begins, or -1.
 using Ended = std::vector<int>;
 
+/// Returns, by instruction, one past the last of its launch if the launch is of
+/// consecutive instructions and begins with it, or one past itself.
+std::vector<std::size_t> endsOfLaunches(const Program &program) {
+  std::vector<std::size_t> ends(program.instructions.size());
+  std::iota(ends.begin(), ends.end(), 1);
+  for (const runtime::Batch &batch : program.batches)
+    if (runtime::isConsecutive(batch))
+      ends[indexed(batch.instructions.front())] =
+          indexed(batch.instructions.back()) + 1;
+  return ends;
+}
+
 void writeWaits(Program &program, std::size_t streams,
                 const MemoryOverlaps &overlaps) {
+  const std::vector<std::size_t> ends = endsOfLaunches(program);
   std::vector<Ended> before; // by instruction
   std::vector<std::vector<int>> queues(streams);
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {
     Instruction &late = program.instructions[i];
+    // The first of a launch waits for what any of the launch has to follow.
+    const auto follows = [&](const Instruction &early) {
+      for (std::size_t one = i; one < ends[i]; ++one)
+        if (overlaps.overlap(early, program.instructions[one]))
+          return true;
+      return false;
+    };
     Ended ended(streams, -1);
     std::vector<int> &own = queues[indexed(late.stream)];
     if (!own.empty()) {
@@ -36,7 +133,7 @@ void writeWaits(Program &program, std::size_t streams,
       const std::vector<int> &queue = queues[stream];
       for (auto early = queue.rbegin();
            early != queue.rend() && *early > ended[stream]; ++early)
-        if (overlaps.overlap(program.instructions[indexed(*early)], late)) {
+        if (follows(program.instructions[indexed(*early)])) {
           needed.push_back(*early);
           break;
         }

@@ -8,25 +8,27 @@ include "compute_ops.td"
 def Mtp_AttentionOp : Mtp_ComputeOpBase<"attention"> {
   let summary = "Softmax attention of all heads, the scores never stored";
   let description = [{
-    Queries are `[b, s, heads * head_dim]`, keys and values
-    `[b, s, kv_heads * head_dim]`; heads are counted from the shapes, and
-    consecutive heads share a key/value head. Scores are scaled by `scale`,
-    masked to the past if `causal`, and their softmax dropped out with `rate`
+    Queries are `[b, s, heads * head_dim]`, keys and values are
+    `[b, s, kv_heads * head_dim]`. The shapes give the number of heads, and
+    consecutive heads share a key/value head. Scores are scaled by `scale` and
+    masked to the past if `causal`. Dropout with `rate` applies to their softmax
     (see `mtp.dropout` for `mask`; the element index runs over
     [b, heads, query, key], in groups of 32 keys: runtime/random/draws.h). `lse`
     is the log of each row's sum of exponentials.
 
-    `bias`, if given, is a table [distances, heads] of what is added to a score
-    by how far its key is from its query (Raffel et al. 2020, section 2.1): near
-    ones have a row each, farther ones share rows that grow with the logarithm
-    of the distance up to `max_distance`. Without `causal` the first half of the
-    rows is for keys up to the query's position, the second for those after it.
+    `bias`, if given, is a table [distances, heads] of numbers that are added to
+    the scores by the distance of key and query (Raffel et al. 2020, section
+    2.1). Each short distance has a row. Longer ones share rows whose number
+    grows with the logarithm of the distance up to `max_distance`. Without
+    `causal`, the first half of the rows is for keys up to the query's position
+    and the second half for keys after it.
 
-    `softcap`, if given, bounds the scaled scores before they are masked: a score x
-    becomes softcap * tanh(x / softcap), as in Gemma 2.
+    `softcap`, if given, bounds the scaled scores before they are masked: a
+    score x becomes softcap * tanh(x / softcap), as in Gemma 2.
 
-    Splits: samples, key/value heads, query positions (keys and values then
-    whole; positions are global, so the causal mask is too).
+    Samples, key/value heads and query positions can be split. Keys and values
+    are replicated over ranks that split query positions. Positions are global,
+    so the causal mask is, too.
 
     Constraints:
     - three dimensions each; keys and values have one type; same samples;
@@ -46,19 +48,16 @@ def Mtp_AttentionOp : Mtp_ComputeOpBase<"attention"> {
                        OptionalAttr<I64Attr>:$max_distance,
                        OptionalAttr<Mtp_PositiveF64>:$softcap);
   let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$lse);
-  let assemblyFormat = [{
-    $label `(` $query `,` $key `,` $value (`,` $bias^)? `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$query `,` $key `,` $value (`,` $bias^)?";
 }
 
-def Mtp_AttentionGradOp : Mtp_ComputeOpBase<"attention_grad"> {
-  let summary = "Gradients of attention; the scores are made anew";
+def Mtp_AttentionGradOp : Mtp_GradientOpBase<"attention_grad"> {
+  let summary = "Gradients of attention; the scores are recomputed";
   let description = [{
-    From queries, keys, values, the output, its `lse` and its gradient (Dao et
-    al. 2022, algorithm 4). With query positions split, the gradients of keys
-    and values are partial; that of the bias, if there is one, with samples
-    split as well.
+    Computes the gradients from queries, keys, values, the output, its `lse` and
+    its gradient (Dao et al. 2022, algorithm 4). If query positions are split,
+    the gradients of keys and values are partial. The gradient of the bias, if
+    there is one, is partial also if samples are split.
 
     Constraints:
     - as for `mtp.attention`; the gradient has the type of the queries, and the
@@ -78,20 +77,19 @@ def Mtp_AttentionGradOp : Mtp_ComputeOpBase<"attention_grad"> {
                       AnyRankedTensor:$key_gradient,
                       AnyRankedTensor:$value_gradient,
                       Optional<AnyRankedTensor>:$bias_gradient);
-  let assemblyFormat = [{
-    $label `(` $query `,` $key `,` $value `,` $output `,` $lse `,` $gradient
-    (`,` $bias^)? `)` attr-dict `:` functional-type(operands, results)
-  }];
+  let inputs = "$query `,` $key `,` $value `,` $output `,` $lse `,` "
+               "$gradient (`,` $bias^)?";
 }
 
 def Mtp_RopeOp : Mtp_ComputeOpBase<"rope", [SameOperandsAndResultType]> {
   let costClass = "rope";
   let summary = "Rotates pairs of features by the position";
   let description = [{
-    The first `rotary_dim` features of every head of `head_dim` are taken in
-    pairs and rotated by position * theta^(-2i/rotary_dim) (Su et al. 2021):
-    pairs (2i, 2i + 1) if `interleaved` (GPT-J), else (i, i + rotary_dim/2)
-    (GPT-NeoX, Llama). `inverse` rotates back: the gradient. Linear.
+    Rotates the first `rotary_dim` features of every head of `head_dim`, in
+    pairs, by position * theta^(-2i/rotary_dim) (Su et al. 2021). The pairs are
+    (2i, 2i + 1) if `interleaved` (GPT-J), otherwise (i, i + rotary_dim/2)
+    (GPT-NeoX, Llama). `inverse` rotates back, which is the gradient. The
+    operator is linear.
 
     Constraints:
     - three dimensions, the last a multiple of `head_dim`;
@@ -100,10 +98,7 @@ def Mtp_RopeOp : Mtp_ComputeOpBase<"rope", [SameOperandsAndResultType]> {
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        I64Attr:$head_dim, I64Attr:$rotary_dim, F64Attr:$theta,
                        UnitAttr:$interleaved, UnitAttr:$inverse);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $input `)` attr-dict `:` type($result)
-  }];
+  let types = "type($result)";
 }
 
 #endif // MTPLAN_IR_ATTENTION_OPS

@@ -1,10 +1,8 @@
-//===- collective_ops.td - Where layouts meet -----------------------------===//
+//===- collective_ops.td - Communication between ranks --------------------===//
 //
-// `mtp.reshard` says that a value is wanted in another layout; the collectives
-// say what every rank passes and receives to bring that about. All are over one
-// mesh axis: the group of a rank is the ranks that differ from it only there.
-// Stages of a pipeline (pipeline_ops.td) are such an axis as well, but each of
-// them runs a program of its own.
+// `mtp.reshard` says that a value is wanted in another layout. Collectives say
+// what every rank passes and receives to change the layout. Each is over one
+// mesh axis: a rank's group is the ranks that differ from it only along it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,13 +11,13 @@
 
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
-include "mtp_attrs.td"
+include "mtp_dialect.td"
 
 def Mtp_ReshardOp : Mtp_Op<"reshard", [Pure, SameOperandsAndResultType]> {
   let summary = "Turns one layout of a value into another";
   let description = [{
-    Logically the identity. `cause` names the operator or parameter whose value
-    it is and the one that wants it otherwise.
+    The operator is logically the identity. `cause` names the operator or
+    parameter that makes the value and the one that needs it in another layout.
 
     Example:
 
@@ -53,9 +51,9 @@ def Mtp_AllReduceOp
     : Mtp_CollectiveOp<"all_reduce", [SameOperandsAndResultType]> {
   let summary = "Every rank receives the sum, or maximum, over its group";
   let description = [{
-    NCCL's AllReduce. In-place is allowed. With `among` only the ranks at these
-    coordinates of the axis take part: the stages of a pipeline that hold a tied
-    parameter sum its gradient so.
+    This is NCCL's AllReduce. In-place is allowed. With `among` only the ranks
+    at these coordinates of the axis take part. The stages of a pipeline that
+    hold a tied parameter sum its gradient in this way.
 
     Example:
 
@@ -85,7 +83,7 @@ def Mtp_AllReduceOp
 def Mtp_AllGatherOp : Mtp_CollectiveOp<"all_gather"> {
   let summary = "Every rank receives the pieces of its group, in rank order";
   let description = [{
-    NCCL's AllGather along `dim`.
+    This is NCCL's AllGather along `dim`.
 
     Constraints:
     - the mesh has the axis;
@@ -104,7 +102,7 @@ def Mtp_AllGatherOp : Mtp_CollectiveOp<"all_gather"> {
 def Mtp_ReduceScatterOp : Mtp_CollectiveOp<"reduce_scatter"> {
   let summary = "Every rank receives its piece of the sum over its group";
   let description = [{
-    NCCL's ReduceScatter along `dim`.
+    This is NCCL's ReduceScatter along `dim`.
 
     Constraints:
     - the mesh has the axis;
@@ -160,8 +158,8 @@ def Mtp_SliceOp : Mtp_CollectiveOp<"slice"> {
 def Mtp_MaskOp : Mtp_CollectiveOp<"mask", [SameOperandsAndResultType]> {
   let summary = "The first rank of the group keeps the value, others have zeros";
   let description = [{
-    Makes a whole value partial, so that it is added once to a partial sum: a
-    bias under a split contraction. Nothing is sent.
+    Makes a replicated value partial, so that it is added once to a partial sum.
+    A bias under a split contraction is an example. Nothing is sent.
 
     Constraints:
     - the mesh has the axis.
@@ -170,6 +168,73 @@ def Mtp_MaskOp : Mtp_CollectiveOp<"mask", [SameOperandsAndResultType]> {
   let assemblyFormat = [{
     $input `over` $axis `cause` $cause attr-dict `:` type($result)
   }];
+}
+
+//===----------------------------------------------------------------------===//
+// Between stages of a pipeline
+//
+// The stages are the ranks of mesh axis "pp". The ranks of one stage run one
+// program in lock step, and other stages run other programs. A value that
+// crosses stages is sent by each rank of one to its counterpart in the other.
+//===----------------------------------------------------------------------===//
+
+def Mtp_SendOp : Mtp_Op<"send", []> {
+  let summary = "Sends each rank's piece to its peer in another stage";
+  let description = [{
+    A rank sends to the rank that differs from it only along "pp", where that
+    rank has coordinate `to`. `label` names the message, which the one
+    `mtp.receive` with that label takes, once per micro-batch. Messages of one
+    direction, forward or backward, from one stage to another are received in
+    the order in which they are sent.
+
+    A send is buffered and does not wait for its receive. Schedules rely on this
+    where two stages send to each other before either receives. A backend whose
+    send may block until the receive is posted, such as `ncclSend`, has to post
+    it on a stream of its own, or group it with the receives that it could keep
+    waiting. The value has to stay in memory until the send has completed.
+
+    Example: chunk 0 of the model sends its only value and receives its
+    gradient.
+
+    ```mlir
+    mtp.segment @send_0 chunk 0 (%x : tensor<2x64x32xbf16>) {
+      mtp.send "carried_1.0", %x to 1 : tensor<2x64x32xbf16>
+      mtp.backward () {
+        %dx = mtp.receive "carried_1.0.grad" from 1 : tensor<2x64x32xbf16>
+        mtp.yield %dx : tensor<2x64x32xbf16>
+      }
+      mtp.yield
+    }
+    ```
+
+    Constraints:
+    - the segment around it has a chunk, and the mesh an axis "pp";
+    - `to` is a coordinate of that axis, and not the segment's own.
+  }];
+  let arguments = (ins StrAttr:$label, AnyRankedTensor:$value, I64Attr:$to);
+  let assemblyFormat = "$label `,` $value `to` $to attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
+def Mtp_ReceiveOp : Mtp_Op<"receive", []> {
+  let summary = "Receives each rank's piece from its peer in another stage";
+  let description = [{
+    Waits until the message of `mtp.send` is there.
+
+    Example:
+
+    ```mlir
+    %x = mtp.receive "carried_1.0" from 0 : tensor<2x64x32xbf16>
+    ```
+
+    Constraints:
+    - the segment around it has a chunk, and the mesh an axis "pp";
+    - `from` is a coordinate of that axis, and not the segment's own.
+  }];
+  let arguments = (ins StrAttr:$label, I64Attr:$from);
+  let results = (outs AnyRankedTensor:$value);
+  let assemblyFormat = "$label `from` $from attr-dict `:` type($value)";
+  let hasVerifier = 1;
 }
 
 #endif // MTPLAN_IR_COLLECTIVE_OPS

@@ -10,6 +10,7 @@
 #define MTPLAN_IR_DECISIONS_H
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 #include "ir/mtp.h"
@@ -29,27 +30,46 @@ inline bool isFusedAs(mlir::Operation *op, llvm::StringRef kind) {
   return fused && fused.getValue() == kind;
 }
 
-/// The operation that `op` runs in one instruction with, or `op` itself.
+/// Returns the operation that `op` runs in one instruction with, or `op` itself.
 inline mlir::Operation *fusionHeadOf(mlir::Operation *op) {
   while (isFused(op) && op->getPrevNode())
     op = op->getPrevNode();
   return op;
 }
 
-/// The epilogue of `op`, or null.
+/// Returns the epilogue of `op`, or null.
 inline mlir::Operation *epilogueOf(mlir::Operation *op) {
   mlir::Operation *next = op->getNextNode();
   return next && isFusedAs(next, kEpilogue) ? next : nullptr;
 }
 
-/// Of mtp.accumulate: the micro-batch in which it stores its term instead of
+/// On mtp.accumulate: the micro-batch in which it stores its term instead of
 /// adding it, and, where only one copy of its segment does so, that copy's
 /// number in the model.
 inline constexpr llvm::StringLiteral kFirstTermAttrName = "mtp.first_term";
 
-/// Of mtp.accumulate, a unit: its segment has a sum of its own for a weight
-/// that other segments use, too.
+/// A unit on mtp.accumulate: its segment has a sum of its own for a weight that
+/// other segments use, too.
 inline constexpr llvm::StringLiteral kOwnSumAttrName = "mtp.own_sum";
+
+/// A number: operations of one program with the same number, and the operations
+/// that are fused with them, are one launch: a batched product, a group of
+/// collectives, or a multi-tensor update.
+inline constexpr llvm::StringLiteral kBatchAttrName = "mtp.batch";
+
+/// Returns the number of the launch that `op` belongs to, or -1.
+inline std::int64_t batchOf(mlir::Operation *op) {
+  auto batch = op->getAttrOfType<mlir::IntegerAttr>(kBatchAttrName);
+  return batch ? batch.getInt() : -1;
+}
+
+/// A string on a reduction of mtp.update: the segment in whose backward program
+/// of the last micro-batch it runs. Later runs do not wait for it.
+inline constexpr llvm::StringLiteral kOverlappedAttrName = "mtp.overlapped";
+
+inline bool isOverlapped(mlir::Operation *op) {
+  return op->hasAttr(kOverlappedAttrName);
+}
 
 /// A string: the stream that the operation runs on.
 inline constexpr llvm::StringLiteral kStreamAttrName = "mtp.stream";

@@ -9,10 +9,6 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return llvm::cast<RankedTensorType>(value.getType()).getShape();
-}
-
 DimClasses::DimClasses(ModuleOp module) {
   visit(module);
   visitBoundaries(module);
@@ -147,27 +143,21 @@ void DimClasses::visitCompute(ComputeOp op) {
 //===----------------------------------------------------------------------===//
 
 void DimClasses::visitBoundaries(ModuleOp module) {
+  auto uniteAll = [&](ValueRange one, ValueRange other) {
+    for (auto [a, b] : llvm::zip(one, other))
+      uniteValues(a, b);
+  };
   SegmentOp previous;
   for (auto segment : module.getOps<SegmentOp>()) {
+    ValueRange arguments = segment.getBlock().getArguments();
+    ValueRange yielded = segment.getYield().getValues();
     if (previous)
-      for (auto [value, argument] :
-           llvm::zip(previous.getYield().getValues(),
-                     segment.getBlock().getArguments()))
-        uniteValues(value, argument);
+      uniteAll(previous.getYield().getValues(), arguments);
     if (segment.getRepeat() > 1)
-      for (auto [value, argument] :
-           llvm::zip(segment.getYield().getValues(),
-                     segment.getBlock().getArguments()))
-        uniteValues(value, argument);
+      uniteAll(yielded, arguments);
     if (BackwardOp backward = segment.getBackward()) {
-      for (auto [value, gradient] :
-           llvm::zip(segment.getYield().getValues(),
-                     backward.getBlock().getArguments()))
-        uniteValues(value, gradient);
-      for (auto [argument, gradient] :
-           llvm::zip(segment.getBlock().getArguments(),
-                     backward.getYield().getValues()))
-        uniteValues(argument, gradient);
+      uniteAll(yielded, backward.getBlock().getArguments());
+      uniteAll(arguments, backward.getYield().getValues());
     }
     previous = segment;
   }

@@ -2,8 +2,8 @@
 //
 // Two dimensions are equivalent if a factor of some operator runs along both,
 // if a value crosses a segment boundary, or if they belong to one parameter.
-// The inputs declare what a dimension means (samples, positions); these classes
-// make it known everywhere else.
+// The inputs declare which dimensions count samples and positions, and these
+// classes carry that to every other tensor.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,9 +23,9 @@ struct DimClass {
   bool sequence = false; ///< counts positions
   bool whole = false;    ///< some norm or softmax reads all of it
   bool experts = false;  ///< counts experts
-  bool places = false;   ///< an expert's capacity
-  /// A major or only factor of a dimension that divides, or a dimension of a
-  /// parameter.
+  bool places = false;   ///< counts the capacity of an expert
+  /// Whether it is the major or only factor of a dimension that divides, or a
+  /// dimension of a parameter.
   bool splittable = false;
   /// Factor classes, major first, whose sizes multiply to this one's; empty if
   /// the class is no product.

@@ -8,11 +8,11 @@ include "compute_ops.td"
 def Mtp_EinsumOp : Mtp_ComputeOpBase<"einsum"> {
   let summary = "Multiplies two tensors over named indices, adding a bias";
   let description = [{
-    `equation` names the dimensions, one letter each, as in
-    `"bsi,io->bso"`: letters missing from the result are summed over. `bias`, if
-    given, runs along the last dimension of the result. `row` and `column` are
-    the letters that the field calls the input and output features of the
-    weight; `v` is the vocabulary and `e` are experts.
+    `equation` names the dimensions, one letter each, as in `"bsi,io->bso"`.
+    Letters missing from the result are summed over. `bias`, if given, runs
+    along the last dimension of the result. `row` and `column` are the letters
+    of the input and output features of the weight, `v` is the vocabulary, and
+    `e` are experts.
 
     Example:
 
@@ -33,35 +33,30 @@ def Mtp_EinsumOp : Mtp_ComputeOpBase<"einsum"> {
                        Optional<AnyRankedTensor>:$bias,
                        DefaultValuedStrAttr<StrAttr, "i">:$row,
                        DefaultValuedStrAttr<StrAttr, "o">:$column);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label $equation `(` $lhs `,` $rhs (`,` $bias^)? `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let head = "$label $equation";
+  let inputs = "$lhs `,` $rhs (`,` $bias^)?";
 }
 
-def Mtp_SumOp : Mtp_ComputeOpBase<"sum"> {
+def Mtp_SumOp : Mtp_NoGradientOpBase<"sum",
+    "\"there is no operator that broadcasts it back\""> {
   let costClass = "biasGradient";
   let summary = "Sums a tensor down to its trailing dimensions";
   let description = [{
     Keeps the last dimensions, as many as the result has, and sums over the
-    others. The gradient of a bias.
+    others. The gradient of a bias is such a sum.
 
     Constraints:
     - the result's shape is a suffix of the operand's.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $input `)` attr-dict `:` functional-type(operands, results)
-  }];
 }
 
 def Mtp_EmbeddingOp : Mtp_ComputeOpBase<"embedding"> {
   let summary = "Looks rows of a table up by integer ids";
   let description = [{
     `result[b, s, :] = table[ids[b, s], :]`. A rank that holds a slice of the
-    rows gives zeros for ids outside it, so the split of the rows leaves a sum.
+    rows gives zeros for ids outside it, so splitting the rows makes the result
+    partial.
 
     Constraints:
     - ids are integers; the table has two dimensions;
@@ -69,14 +64,10 @@ def Mtp_EmbeddingOp : Mtp_ComputeOpBase<"embedding"> {
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$ids,
                        AnyRankedTensor:$table);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $ids `,` $table `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$ids `,` $table";
 }
 
-def Mtp_EmbeddingGradOp : Mtp_ComputeOpBase<"embedding_grad"> {
+def Mtp_EmbeddingGradOp : Mtp_GradientOpBase<"embedding_grad"> {
   let summary = "Adds rows of a gradient up by integer ids";
   let description = [{
     `result[v, :]` is the sum of `gradient[b, s, :]` over the positions whose id
@@ -88,18 +79,14 @@ def Mtp_EmbeddingGradOp : Mtp_ComputeOpBase<"embedding_grad"> {
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$ids,
                        AnyRankedTensor:$gradient);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $ids `,` $gradient `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$ids `,` $gradient";
 }
 
 def Mtp_PositionEmbeddingOp : Mtp_ComputeOpBase<"position_embedding"> {
   let summary = "Adds a learned vector per position";
   let description = [{
     `result[b, s, :] = input[b, s, :] + table[s, :]`. The table may have more
-    rows than there are positions; positions can be split only if it has not.
+    rows than there are positions, in which case positions cannot be split.
 
     Constraints:
     - the input has three dimensions and the result its type;
@@ -108,18 +95,14 @@ def Mtp_PositionEmbeddingOp : Mtp_ComputeOpBase<"position_embedding"> {
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        AnyRankedTensor:$table);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $input `,` $table `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$input `,` $table";
 }
 
 def Mtp_PositionEmbeddingGradOp
-    : Mtp_ComputeOpBase<"position_embedding_grad"> {
+    : Mtp_GradientOpBase<"position_embedding_grad"> {
   let summary = "Sums a gradient over the samples, per position";
   let description = [{
-    `result[s, :]` is the sum of `gradient[b, s, :]` over b, zero beyond the
+    `result[s, :]` is the sum of `gradient[b, s, :]` over b, and zero beyond the
     last position.
 
     Constraints:
@@ -127,10 +110,7 @@ def Mtp_PositionEmbeddingGradOp
       as positions, and the width of the gradient.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$gradient);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $gradient `)` attr-dict `:` functional-type(operands, results)
-  }];
+  let inputs = "$gradient";
 }
 
 #endif // MTPLAN_IR_LINEAR_OPS

@@ -1,10 +1,10 @@
 //===- loss_ops.td - Cross entropy in three small reductions --------------===//
 //
-// Softmax cross entropy over a vocabulary that may be split: maximum, sum of
-// exponentials and the target's logit are one number per token each, so a split
-// vocabulary costs three reductions of that size and no copy of the logits
-// (Shoeybi et al. 2019, section 3). Classes from `classes` on are padding and
-// take no part; tokens whose target is negative do not count.
+// Softmax cross entropy over a vocabulary that may be split. The maximum, the
+// sum of exponentials and the target's logit are one number per token each, so
+// a split vocabulary costs three reductions of that size and no copy of the
+// logits (Shoeybi et al. 2019, section 3). Classes from `classes` on are
+// padding and take no part. Tokens whose target is negative do not count.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,10 @@
 
 include "compute_ops.td"
 
-def Mtp_VocabMaxOp : Mtp_ComputeOpBase<"vocab_max"> {
+class Mtp_LossPartOp<string mnemonic> : Mtp_NoGradientOpBase<mnemonic,
+    "\"is differentiated only as a part of mtp.token_loss\"">;
+
+def Mtp_VocabMaxOp : Mtp_LossPartOp<"vocab_max"> {
   let costClass = "logitsRead";
   let summary = "Largest logit of each token";
   let description = [{
@@ -23,13 +26,10 @@ def Mtp_VocabMaxOp : Mtp_ComputeOpBase<"vocab_max"> {
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$logits,
                        I64Attr:$classes);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $logits `)` attr-dict `:` functional-type(operands, results)
-  }];
+  let inputs = "$logits";
 }
 
-def Mtp_VocabSumExpOp : Mtp_ComputeOpBase<"vocab_sum_exp"> {
+def Mtp_VocabSumExpOp : Mtp_LossPartOp<"vocab_sum_exp"> {
   let costClass = "logitsRead";
   let summary = "Sum over the classes of exp(logit - maximum)";
   let description = [{
@@ -39,14 +39,10 @@ def Mtp_VocabSumExpOp : Mtp_ComputeOpBase<"vocab_sum_exp"> {
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$logits,
                        AnyRankedTensor:$maximum, I64Attr:$classes);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $logits `,` $maximum `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$logits `,` $maximum";
 }
 
-def Mtp_VocabPickOp : Mtp_ComputeOpBase<"vocab_pick"> {
+def Mtp_VocabPickOp : Mtp_LossPartOp<"vocab_pick"> {
   let summary = "Logit of each token's target; zero if it has none here";
   let description = [{
     Constraints:
@@ -54,18 +50,14 @@ def Mtp_VocabPickOp : Mtp_ComputeOpBase<"vocab_pick"> {
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$logits,
                        AnyRankedTensor:$targets);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $logits `,` $targets `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$logits `,` $targets";
 }
 
 def Mtp_TokenLossOp : Mtp_ComputeOpBase<"token_loss"> {
   let summary = "Cross entropy summed over tokens, over the step's token count";
   let description = [{
-    `sum(log(sum_exp) + maximum - picked) / count` over the tokens with a
-    target. The three are read whole: they are what the reductions are for.
+    The loss is `sum(log(sum_exp) + maximum - picked) / count` over the tokens
+    with a target. It reads the three reduced over the vocabulary.
 
     Constraints:
     - maximum, sum_exp, picked and targets have one shape; count and the result
@@ -74,19 +66,16 @@ def Mtp_TokenLossOp : Mtp_ComputeOpBase<"token_loss"> {
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$maximum,
                        AnyRankedTensor:$sum_exp, AnyRankedTensor:$picked,
                        AnyRankedTensor:$targets, AnyRankedTensor:$count);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $maximum `,` $sum_exp `,` $picked `,` $targets `,` $count `)`
-    attr-dict `:` functional-type(operands, results)
-  }];
+  let inputs = "$maximum `,` $sum_exp `,` $picked `,` $targets `,` $count";
 }
 
-def Mtp_CrossEntropyGradOp : Mtp_ComputeOpBase<"cross_entropy_grad"> {
+def Mtp_CrossEntropyGradOp : Mtp_GradientOpBase<"cross_entropy_grad"> {
   let costClass = "logitsGradient";
   let summary = "Gradient of the cross entropy with respect to the logits";
   let description = [{
-    `(exp(logit - maximum) / sum_exp - [class is target]) / count` where the
-    token has a target, else zero; zero for padding classes.
+    The gradient is `(exp(logit - maximum) / sum_exp - [class is target]) /
+    count` for tokens with a target. It is zero for other tokens and for padding
+    classes.
 
     Constraints:
     - the result has the logits' shape; maximum, sum_exp and targets that
@@ -96,11 +85,7 @@ def Mtp_CrossEntropyGradOp : Mtp_ComputeOpBase<"cross_entropy_grad"> {
                        AnyRankedTensor:$maximum, AnyRankedTensor:$sum_exp,
                        AnyRankedTensor:$targets, AnyRankedTensor:$count,
                        I64Attr:$classes);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $logits `,` $maximum `,` $sum_exp `,` $targets `,` $count `)`
-    attr-dict `:` functional-type(operands, results)
-  }];
+  let inputs = "$logits `,` $maximum `,` $sum_exp `,` $targets `,` $count";
 }
 
 #endif // MTPLAN_IR_LOSS_OPS

@@ -1,18 +1,17 @@
 //===- moe_ops.td - Mixture of experts ------------------------------------===//
 //
 // Every token goes to the `top_k` experts with the largest logits (Shazeer et
-// al. 2017). Shapes stay static: an expert has `c` places per sample, filled in
-// a fixed order, and tokens that find none left are dropped (Lepikhin et al.
-// 2020, samples being the groups). No sample's places depend on another's
-// tokens, so that samples split freely.
+// al. 2017). Shapes are static: an expert has a capacity of `c` places per
+// sample, which are filled in a fixed order, and tokens beyond it are dropped
+// (Lepikhin et al. 2020, with samples as groups). The places of a sample do not
+// depend on the tokens of another, so samples can be split.
 //
-// Which token stands where is one tensor, the slots [b, s, e]: the place of a
-// token in the queue of an expert, or -1 where it does not go there. A place of
-// `c` or more is none. That tensor and the gates beside it are cut along e with
-// the experts, so that expert parallelism needs no operator of its own: a
-// dispatch split over e makes its slice, a combine split over e a term of the
-// sum, and samples split on one side and experts on the other are an
-// all-to-all.
+// The tensor of slots [b, s, e] holds the place of each token in the queue of
+// each expert, -1 for experts that the token does not go to. A slot of `c` or
+// more is beyond the capacity. Slots and gates are split along e with the
+// experts, so expert parallelism needs no operator of its own: a dispatch split
+// over e makes a slice, a combine split over e makes a term of the sum, and
+// samples split on one side with experts on the other make an all-to-all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,9 +23,9 @@ include "compute_ops.td"
 def Mtp_MoeGateOp : Mtp_ComputeOpBase<"moe_gate", [SameOperandsAndResultType]> {
   let summary = "Share of each expert in a token's result; zero if not chosen";
   let description = [{
-    Softmax over the experts, of which the `top_k` largest stay; with
-    `normalise` they are divided by their sum (Mixtral). Of equal logits the
-    first is chosen. Experts cannot be split, samples and positions can.
+    Keeps the `top_k` largest values of a softmax over the experts. With
+    `normalise` they are divided by their sum (Mixtral). The first of equal
+    logits is chosen. Samples and positions can be split, experts cannot.
 
     Example:
 
@@ -40,17 +39,15 @@ def Mtp_MoeGateOp : Mtp_ComputeOpBase<"moe_gate", [SameOperandsAndResultType]> {
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$logits,
                        I64Attr:$top_k, UnitAttr:$normalise);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $logits `)` attr-dict `:` type($result)
-  }];
+  let inputs = "$logits";
+  let types = "type($result)";
 }
 
 def Mtp_MoeGateGradOp
-    : Mtp_ComputeOpBase<"moe_gate_grad", [SameOperandsAndResultType]> {
+    : Mtp_GradientOpBase<"moe_gate_grad", [SameOperandsAndResultType]> {
   let summary = "Gradient of the gates with respect to the logits";
   let description = [{
-    The choice is made anew and taken as constant.
+    The choice is recomputed and taken as constant.
 
     Constraints:
     - three dimensions: samples, positions, experts;
@@ -59,19 +56,17 @@ def Mtp_MoeGateGradOp
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$logits,
                        AnyRankedTensor:$gradient, I64Attr:$top_k,
                        UnitAttr:$normalise);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $logits `,` $gradient `)` attr-dict `:` type($result)
-  }];
+  let inputs = "$logits `,` $gradient";
+  let types = "type($result)";
 }
 
 def Mtp_MoeSlotsOp : Mtp_ComputeOpBase<"moe_slots"> {
   let summary = "Place of each token in the queue of each expert, or -1";
   let description = [{
-    Within a sample: all first choices come before all second ones, and equal
-    choices in the order of positions. So neither positions nor experts can be
-    split. There is no end to a queue here; where it is cut, the number of
-    places of `mtp.moe_dispatch` says.
+    Within a sample, all first choices come before all second ones, and equal
+    choices follow the order of positions. Therefore neither positions nor
+    experts can be split. The queue has no end here. The number of places of
+    `mtp.moe_dispatch` cuts it.
 
     Constraints:
     - three dimensions: samples, positions, experts;
@@ -79,18 +74,15 @@ def Mtp_MoeSlotsOp : Mtp_ComputeOpBase<"moe_slots"> {
     - the result has the logits' shape and is of integers.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$logits, I64Attr:$top_k);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $logits `)` attr-dict `:` functional-type(operands, results)
-  }];
+  let inputs = "$logits";
 }
 
 def Mtp_MoeDispatchOp : Mtp_ComputeOpBase<"moe_dispatch"> {
   let summary = "Copies tokens to the places they have at experts";
   let description = [{
-    `result[e, b, slots[b, s, e], :] = input[b, s, :]`; places nobody has are
-    zero. Linear in the input. Positions split leave a sum, for a place has one
-    token.
+    `result[e, b, slots[b, s, e], :] = input[b, s, :]`, and places without a
+    token are zero. The operator is linear in the input. Splitting positions
+    makes the result partial, because each place has one token.
 
     Constraints:
     - the input has three dimensions;
@@ -99,15 +91,11 @@ def Mtp_MoeDispatchOp : Mtp_ComputeOpBase<"moe_dispatch"> {
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        AnyRankedTensor:$slots);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $input `,` $slots `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$input `,` $slots";
 }
 
-def Mtp_MoeDispatchGradOp : Mtp_ComputeOpBase<"moe_dispatch_grad"> {
-  let summary = "Sums for each token what its places hold";
+def Mtp_MoeDispatchGradOp : Mtp_GradientOpBase<"moe_dispatch_grad"> {
+  let summary = "Sums the places of each token";
   let description = [{
     `result[b, s, :]` is the sum over the experts of
     `gradient[e, b, slots[b, s, e], :]`.
@@ -119,19 +107,15 @@ def Mtp_MoeDispatchGradOp : Mtp_ComputeOpBase<"moe_dispatch_grad"> {
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$slots,
                        AnyRankedTensor:$gradient);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $slots `,` $gradient `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$slots `,` $gradient";
 }
 
 def Mtp_MoeCombineOp : Mtp_ComputeOpBase<"moe_combine"> {
   let summary = "Adds the experts' results up, each by its gate";
   let description = [{
-    `result[b, s, :]` is the sum over the experts of
-    `gates[b, s, e] * input[e, b, slots[b, s, e], :]`; what was dropped adds
-    nothing. Experts split leave a sum.
+    `result[b, s, :]` is the sum over the experts of `gates[b, s, e] * input[e,
+    b, slots[b, s, e], :]`. Dropped tokens add nothing. Splitting experts makes
+    the result partial.
 
     Constraints:
     - the result has three dimensions;
@@ -141,18 +125,14 @@ def Mtp_MoeCombineOp : Mtp_ComputeOpBase<"moe_combine"> {
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        AnyRankedTensor:$gates, AnyRankedTensor:$slots);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $input `,` $gates `,` $slots `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$input `,` $gates `,` $slots";
 }
 
-def Mtp_MoeCombineGradOp : Mtp_ComputeOpBase<"moe_combine_grad"> {
+def Mtp_MoeCombineGradOp : Mtp_GradientOpBase<"moe_combine_grad"> {
   let summary = "Gradients of the experts' results and of the gates";
   let description = [{
-    The gradient of the experts' results lacks positions, that of the gates
-    features: splits of those leave sums.
+    The gradient of the experts' results is partial if positions are split, and
+    the gradient of the gates is partial if features are split.
 
     Constraints:
     - the gradient has three dimensions;
@@ -166,20 +146,18 @@ def Mtp_MoeCombineGradOp : Mtp_ComputeOpBase<"moe_combine_grad"> {
                        AnyRankedTensor:$gradient);
   let results = (outs AnyRankedTensor:$input_gradient,
                       AnyRankedTensor:$gates_gradient);
-  let assemblyFormat = [{
-    $label `(` $input `,` $gates `,` $slots `,` $gradient `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$input `,` $gates `,` $slots `,` $gradient";
 }
 
 def Mtp_BalanceLossOp : Mtp_ComputeOpBase<"balance_loss"> {
   let summary = "Auxiliary loss that is least if experts are chosen evenly";
   let description = [{
-    Of one sample: `coefficient` times the number of experts times the sum over
-    experts of (times it was chosen / positions) * (mean probability), as in
-    Fedus et al. 2021, equation 4, for one choice. Samples are weighted by their
-    share in `count`, the tokens of the step. It is added to the step's loss: it
-    may only be accumulated, and its gradient is 1. Dropped tokens count.
+    The loss of one sample is `coefficient` times the number of experts times
+    the sum over experts of (times it was chosen / positions) * (mean
+    probability), as in Fedus et al. 2021, equation 4, for one choice. Samples
+    are weighted by their share in `count`, the tokens of the step. The loss is
+    added to the step's loss, so it may only be accumulated, and its gradient is
+    1. Dropped tokens count.
 
     Constraints:
     - three dimensions: samples, positions, experts;
@@ -189,17 +167,14 @@ def Mtp_BalanceLossOp : Mtp_ComputeOpBase<"balance_loss"> {
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$logits,
                        AnyRankedTensor:$count, I64Attr:$top_k,
                        F64Attr:$coefficient);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $logits `,` $count `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$logits `,` $count";
 }
 
-def Mtp_BalanceLossGradOp : Mtp_ComputeOpBase<"balance_loss_grad"> {
+def Mtp_BalanceLossGradOp : Mtp_GradientOpBase<"balance_loss_grad"> {
   let summary = "Gradient of the auxiliary loss with respect to the logits";
   let description = [{
-    How often an expert is chosen has no slope; its probabilities do.
+    The number of times that an expert is chosen is constant, and only its
+    probabilities have a gradient.
 
     Constraints:
     - three dimensions: samples, positions, experts;
@@ -210,11 +185,7 @@ def Mtp_BalanceLossGradOp : Mtp_ComputeOpBase<"balance_loss_grad"> {
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$logits,
                        AnyRankedTensor:$count, I64Attr:$top_k,
                        F64Attr:$coefficient);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $logits `,` $count `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$logits `,` $count";
 }
 
 #endif // MTPLAN_IR_MOE_OPS

@@ -18,16 +18,11 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
-#include "ir/cost_class.h"
-#include "ir/factor_rule.h"
-#include "ir/gradient.h"
+#include "ir/compute_op.h"
 
 namespace mtplan::ir {
 class BackwardOp;
 class YieldOp;
-
-/// Counts the bytes of all tensor operands and results, each value once.
-std::int64_t bytesOfUses(mlir::Operation *op);
 
 /// Names of the module's attributes.
 inline constexpr llvm::StringLiteral kMeshAttrName = "mtp.mesh";
@@ -57,6 +52,11 @@ inline constexpr llvm::StringLiteral kStateAttrName = "mtp.state";
 /// The layers for which an operation of the update runs: the first, counted
 /// from the first layer of the segment, and how many.
 inline constexpr llvm::StringLiteral kCopiesAttrName = "mtp.copies";
+/// The program of a placed update that an operation belongs to, counted apart
+/// before and after the norm of the gradients. A program updates the same
+/// copies of all its parameters, and its tensors are adjacent in memory.
+inline constexpr llvm::StringLiteral kUpdateProgramAttrName =
+    "mtp.update_program";
 } // namespace mtplan::ir
 
 #include "ir/mtp_dialect.h.inc"
@@ -68,5 +68,16 @@ inline constexpr llvm::StringLiteral kCopiesAttrName = "mtp.copies";
 
 #define GET_OP_CLASSES
 #include "ir/mtp_ops.h.inc"
+
+namespace mtplan::ir {
+
+/// Returns the mtp.adamw whose result an operation of an update works on, which
+/// may be the operation itself, or null if it works on gradients.
+AdamwOp updatedBy(mlir::Operation *op);
+
+/// Returns whether an operation of an update works on updated parameters.
+inline bool isUpdated(mlir::Operation *op) { return updatedBy(op) != nullptr; }
+
+} // namespace mtplan::ir
 
 #endif // MTPLAN_IR_MTP_H

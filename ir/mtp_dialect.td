@@ -1,20 +1,21 @@
-//===- mtp_dialect.td - The dialect and its base classes ------------------===//
+//===- mtp_dialect.td - The dialect, its base classes and attributes ------===//
 //
-// ir/ answers: what is a training step? Read in this order: mtp_attrs.td
-// (meshes, layouts, strategies), structure_ops.td (segments, parameters),
-// the operators by family, collective_ops.td.
+// ir/ answers: what is a training step? Read in this order: this file (meshes,
+// layouts, strategies), structure_ops.td (segments, parameters), the operators
+// by family, collective_ops.td.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_IR_MTP_DIALECT
 #define MTPLAN_IR_MTP_DIALECT
 
+include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/OpBase.td"
 
 def Mtp_Dialect : Dialect {
   let name = "mtp";
   let cppNamespace = "::mtplan::ir";
-  let summary = "Transformer training steps and how they lie over a mesh";
+  let summary = "Transformer training steps and their layouts over a mesh";
   let description = [{
     A module holds a chain of `mtp.segment`s in forward order and at most one
     `mtp.update`. It is rewritten stage by stage:
@@ -26,15 +27,11 @@ def Mtp_Dialect : Dialect {
     | planned | a strategy on every operator, `mtp.reshard` where layouts differ, the mesh |
     | partitioned | local shapes and explicit collectives: the program of one rank |
 
-    The upstream `mesh` dialect was considered: its collectives would serve, its
-    sharding propagation does not cover partial values, and the dialect is
-    renamed after MLIR 19. Owning a handful of collectives is the smaller risk.
+    The upstream `mesh` dialect was considered. Its collectives would serve, but
+    its sharding propagation does not cover partial values, and the dialect is
+    renamed after MLIR 19. A handful of own collectives is the smaller risk.
   }];
   let useDefaultAttributePrinterParser = 1;
-  let extraClassDeclaration = [{
-    /// In mtp_attrs.cpp, where their storage is defined.
-    void registerAttributes();
-  }];
 }
 
 class Mtp_Op<string mnemonic, list<Trait> traits = []>
@@ -43,6 +40,129 @@ class Mtp_Op<string mnemonic, list<Trait> traits = []>
 class Mtp_Attr<string name, string attrMnemonic, list<Trait> traits = []>
     : AttrDef<Mtp_Dialect, name, traits> {
   let mnemonic = attrMnemonic;
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+def Mtp_MeshAttr : Mtp_Attr<"Mesh", "mesh"> {
+  let summary = "Named axes over ranks, the innermost last";
+  let description = [{
+    The module attribute `mtp.mesh` names the axes of the machine and their
+    sizes. The last axis is innermost: its ranks are neighbours on the fastest
+    link. Rank numbers count the last axis fastest.
+
+    Example: 16 ranks, two data-parallel replicas of eight.
+
+    ```mlir
+    module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 8>} {}
+    ```
+
+    Constraints:
+    - every size is at least 1;
+    - there are fewer than 2^31 ranks;
+    - no axis is named twice.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$names,
+                        ArrayRefParameter<"int64_t">:$sizes);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Number of ranks along `axis`, or 0 if the mesh has no such axis.
+    int64_t sizeOf(::llvm::StringRef axis) const;
+    /// Product of all sizes.
+    int64_t ranks() const;
+  }];
+}
+
+def Mtp_LayoutAttr : Mtp_Attr<"Layout", "layout"> {
+  let summary = "How one tensor lies over the axes of the mesh";
+  let description = [{
+    There is one entry per dimension with the axes that split it, major axis
+    first. An empty list replicates the dimension. `partial` names the axes over
+    which every rank holds only a term of the value: the value is the sum (or,
+    with `max`, the maximum) over those ranks.
+
+    Example:
+
+    ```mlir
+    // Rows split over dp; every rank of tp holds an addend.
+    #mtp.layout<[["dp"], []], partial = ["tp"]>
+    ```
+
+    Constraints:
+    - every entry is a list of axis names;
+    - an axis appears at most once over all dimensions and `partial` together;
+    - `max` appears only with a `partial` that is not empty.
+
+    That the entries fit a tensor and its mesh is checked by the op that carries
+    the layout.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::ArrayAttr">:$dims,
+                        ArrayRefParameter<"::mlir::StringAttr">:$partial,
+                        "bool":$max);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Mtp_StrategyAttr : Mtp_Attr<"Strategy", "strategy"> {
+  let summary = "One operator's assignment of mesh axes to factors";
+  let description = [{
+    Names the factor that each axis splits. An axis that is not named replicates
+    the work. `+N` instead of a factor lets partial values of linear group N
+    pass through unreduced.
+
+    Example: samples over dp, output features over tp (the column split).
+
+    ```mlir
+    #mtp.strategy<"dp" = "b", "tp" = "o">
+    ```
+
+    Constraints:
+    - no axis is named twice.
+
+    That the factors are the operator's is checked by the layout gate.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axes,
+                        ArrayRefParameter<"::mlir::StringAttr">:$factors);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Factor given to `axis`, "+N" for a linear group, or "" if none.
+    ::llvm::StringRef factorOf(::llvm::StringRef axis) const;
+  }];
+}
+
+def Mtp_PlaceAttr : Mtp_Attr<"Place", "place"> {
+  let summary = "Where in a rank's memory a tensor lies";
+  let description = [{
+    A place is a region of an arena, an array by layer of a segment and by
+    micro-batch in flight. The bytes of layer c, counted from the segment's
+    first, and of micro-batch m start at `offset + ((entry + c * step) %
+    entries) * entry_stride + (m % slots) * slot_stride`. `type` is that of the
+    elements, which may be wider than the tensor's, as in sums of gradients.
+
+    Example: 12 layers save activations of two micro-batches in flight.
+
+    ```mlir
+    #mtp.place<arena = "activations", offset = 0, size = 8192, entries = 12,
+               entry_stride = 8192, slots = 2, slot_stride = 98304, entry = 0,
+               step = 1, type = bf16>
+    ```
+
+    Constraints:
+    - `size`, `entries` and `slots` are at least 1, offset and strides at least
+      0;
+    - entries do not overlap, nor do slots.
+  }];
+  let parameters = (ins StringRefParameter<"name of the arena">:$arena,
+                        "int64_t":$offset, "int64_t":$size, "int64_t":$entries,
+                        "int64_t":$entry_stride, "int64_t":$slots,
+                        "int64_t":$slot_stride, "int64_t":$entry,
+                        "int64_t":$step, "::mlir::Type":$type);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
 }
 
 #endif // MTPLAN_IR_MTP_DIALECT

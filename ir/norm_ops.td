@@ -18,19 +18,15 @@ def Mtp_LayerNormOp : Mtp_ComputeOpBase<"layer_norm"> {
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        AnyRankedTensor:$gamma, AnyRankedTensor:$beta,
                        DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $input `,` $gamma `,` $beta `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$input `,` $gamma `,` $beta";
 }
 
-def Mtp_LayerNormGradOp : Mtp_ComputeOpBase<"layer_norm_grad"> {
+def Mtp_LayerNormGradOp : Mtp_GradientOpBase<"layer_norm_grad"> {
   let costClass = "layerNorm";
-  let summary = "Gradients of a layer norm; mean and variance are made anew";
+  let summary = "Gradients of a layer norm; mean and variance are recomputed";
   let description = [{
-    Statistics of a row come from the row that is in registers anyway, so none
-    are saved.
+    The statistics of a row are recomputed from the row, which is in registers
+    anyway, so none are saved.
 
     Constraints:
     - `gamma` has one dimension, of the size of the input's last;
@@ -43,17 +39,15 @@ def Mtp_LayerNormGradOp : Mtp_ComputeOpBase<"layer_norm_grad"> {
   let results = (outs AnyRankedTensor:$input_gradient,
                       AnyRankedTensor:$gamma_gradient,
                       AnyRankedTensor:$beta_gradient);
-  let assemblyFormat = [{
-    $label `(` $input `,` $gamma `,` $gradient `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$input `,` $gamma `,` $gradient";
 }
 
 def Mtp_RmsNormOp : Mtp_ComputeOpBase<"rms_norm"> {
   let costClass = "rmsNorm";
   let summary = "Divides rows by their root mean square and scales";
   let description = [{
-    Over the last dimension, which cannot be split (Zhang and Sennrich 2019).
+    The norm is over the last dimension, which cannot be split (Zhang and
+    Sennrich 2019).
 
     Constraints:
     - `gamma` has one dimension, of the size of the input's last;
@@ -62,14 +56,10 @@ def Mtp_RmsNormOp : Mtp_ComputeOpBase<"rms_norm"> {
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        AnyRankedTensor:$gamma,
                        DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $input `,` $gamma `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$input `,` $gamma";
 }
 
-def Mtp_RmsNormGradOp : Mtp_ComputeOpBase<"rms_norm_grad"> {
+def Mtp_RmsNormGradOp : Mtp_GradientOpBase<"rms_norm_grad"> {
   let costClass = "rmsNorm";
   let summary = "Gradients of an RMS norm";
   let description = [{
@@ -82,10 +72,7 @@ def Mtp_RmsNormGradOp : Mtp_ComputeOpBase<"rms_norm_grad"> {
                        DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
   let results = (outs AnyRankedTensor:$input_gradient,
                       AnyRankedTensor:$gamma_gradient);
-  let assemblyFormat = [{
-    $label `(` $input `,` $gamma `,` $gradient `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$input `,` $gamma `,` $gradient";
 }
 
 def Mtp_SoftmaxOp : Mtp_ComputeOpBase<"softmax", [SameOperandsAndResultType]> {
@@ -94,22 +81,17 @@ def Mtp_SoftmaxOp : Mtp_ComputeOpBase<"softmax", [SameOperandsAndResultType]> {
     Over the last dimension, which cannot be split.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $input `)` attr-dict `:` type($result)
-  }];
+  let types = "type($result)";
   let hasVerifier = 0;
 }
 
 def Mtp_SoftmaxGradOp
-    : Mtp_ComputeOpBase<"softmax_grad", [SameOperandsAndResultType]> {
+    : Mtp_GradientOpBase<"softmax_grad", [SameOperandsAndResultType]> {
   let summary = "Gradient of a softmax, from its output";
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$output,
                        AnyRankedTensor:$gradient);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $output `,` $gradient `)` attr-dict `:` type($result)
-  }];
+  let inputs = "$output `,` $gradient";
+  let types = "type($result)";
   let hasVerifier = 0;
 }
 

@@ -1,7 +1,7 @@
 //===- pointwise_ops.td - Element by element ------------------------------===//
 //
-// Each definition holds all that the compiler knows of its operator: shapes, the
-// factor rule, floating-point operations, the cost class and the gradient.
+// Each definition holds everything that the compiler knows about its operator:
+// shapes, factor rule, floating-point operations, cost class and gradient.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,14 +11,15 @@
 include "mlir/IR/EnumAttr.td"
 include "compute_ops.td"
 
-// An operator that goes element by element. All operands and results have one
-// shape, and every dimension may be split. `flops` is the work of an element: 1
-// for each arithmetic step and 8 for a transcendental function, the order of a
-// polynomial that gives single precision. `linear` lists groups of operands in
-// which the operator is jointly linear (FactorRule::linearGroups).
+// The base of operators that work element by element. All operands and results
+// have one shape, and every dimension may be split. `flops` is the work of an
+// element: 1 for each arithmetic step and 8 for a transcendental function, the
+// order of a polynomial that gives single precision. `linear` lists groups of
+// operands in which the operator is jointly linear (FactorRule::linearGroups).
 class Mtp_PointwiseOp<string mnemonic, int flops, string linear>
     : Mtp_ComputeOpBase<mnemonic, [SameOperandsAndResultType]> {
   let hasVerifier = 0;
+  let types = "type($result)";
   // The body of buildGradient. The operators of a backward half keep this one.
   code gradient = [{
       return refuseGradient(*this, gradients, kSecondOrder);
@@ -39,25 +40,21 @@ class Mtp_PointwiseOp<string mnemonic, int flops, string linear>
 }
 
 class Mtp_UnaryOp<string mnemonic, int flops, string linear>
-    : Mtp_PointwiseOp<mnemonic, flops, linear> {
-  let results = (outs AnyRankedTensor:$result);
-}
+    : Mtp_PointwiseOp<mnemonic, flops, linear>;
 
 class Mtp_BinaryOp<string mnemonic, int flops, string linear>
     : Mtp_PointwiseOp<mnemonic, flops, linear> {
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$lhs,
                        AnyRankedTensor:$rhs);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $lhs `,` $rhs `)` attr-dict `:` type($result)
-  }];
+  let inputs = "$lhs `,` $rhs";
 }
 
 def Mtp_AddOp : Mtp_BinaryOp<"add", 1, "{{0, 1}}"> {
   let summary = "Adds two tensors of one shape";
   let description = [{
-    The residual connection, and the sum of gradients of a value used twice.
-    Linear in both operands together: two partial values give a partial sum.
+    The operator is the residual connection, and the sum of gradients of a value
+    that is used twice. It is linear in both operands together: two partial
+    values give a partial sum.
   }];
   let costClass = "residual";
   let gradient = [{
@@ -97,7 +94,7 @@ def Mtp_ScaleOp : Mtp_UnaryOp<"scale", 1, "{{0}}"> {
     $label `(` $input `)` `by` $factor attr-dict `:` type($result)
   }];
   let gradient = [{
-      return addInputGradient(*this, gradients, ".dx",
+      return addGradientOf(getInput(), *this, gradients, ".dx",
           [&](::llvm::StringRef label, ::mlir::Value above) {
             return gradients.builder.create<ScaleOp>(getLoc(), label, above,
                                                      getFactor());
@@ -118,14 +115,11 @@ def Mtp_DropoutOp : Mtp_UnaryOp<"dropout", 2, "{{0}}"> {
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input, F64Attr:$rate,
                        StrAttr:$mask);
-  let assemblyFormat = [{
-    $label `(` $input `)` attr-dict `:` type($result)
-  }];
   let hasVerifier = 1;
   let costClass = "dropout";
-  // The mask is drawn by name, so the backward operator drops the same elements.
+  // Masks are drawn by name, so the backward operator drops the same elements.
   let gradient = [{
-      return addInputGradient(*this, gradients, ".dx",
+      return addGradientOf(getInput(), *this, gradients, ".dx",
           [&](::llvm::StringRef label, ::mlir::Value above) {
             return gradients.builder.create<DropoutOp>(getLoc(), label, above,
                                                        getRate(), getMask());
@@ -156,12 +150,10 @@ def Mtp_ActivationOp : Mtp_UnaryOp<"activation", 8, "{}"> {
   }];
   let arguments = (ins StrAttr:$label, Mtp_Activation:$kind,
                        AnyRankedTensor:$input);
-  let assemblyFormat = [{
-    $label $kind `(` $input `)` attr-dict `:` type($result)
-  }];
+  let head = "$label $kind";
   let costClass = "activation";
   let gradient = [{
-      return addInputGradient(*this, gradients, ".grad",
+      return addGradientOf(getInput(), *this, gradients, ".grad",
           [&](::llvm::StringRef label, ::mlir::Value above) {
             return gradients.builder.create<ActivationGradOp>(
                 getLoc(), label, getKind(), getInput(), above);
@@ -172,13 +164,13 @@ def Mtp_ActivationOp : Mtp_UnaryOp<"activation", 8, "{}"> {
 def Mtp_ActivationGradOp : Mtp_UnaryOp<"activation_grad", 12, "{{1}}"> {
   let summary = "Gradient of a nonlinearity, from its input";
   let description = [{
-    Linear in `gradient`: with `input` whole, a partial gradient stays partial.
+    The operator is linear in `gradient`, so that a partial gradient stays
+    partial if `input` is replicated.
   }];
   let arguments = (ins StrAttr:$label, Mtp_Activation:$kind,
                        AnyRankedTensor:$input, AnyRankedTensor:$gradient);
-  let assemblyFormat = [{
-    $label $kind `(` $input `,` $gradient `)` attr-dict `:` type($result)
-  }];
+  let head = "$label $kind";
+  let inputs = "$input `,` $gradient";
   let costClass = "activation";
 }
 
@@ -186,9 +178,7 @@ def Mtp_SwigluOp : Mtp_BinaryOp<"swiglu", 10, "{{1}}"> {
   let summary = "silu(gate) times up";
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$gate,
                        AnyRankedTensor:$up);
-  let assemblyFormat = [{
-    $label `(` $gate `,` $up `)` attr-dict `:` type($result)
-  }];
+  let inputs = "$gate `,` $up";
   let costClass = "gated";
   let gradient = [{
       ::mlir::Value above = gradients.gradientOf(getResult());
@@ -210,30 +200,25 @@ def Mtp_SwigluGradOp : Mtp_PointwiseOp<"swiglu_grad", 16, "{{2}}"> {
                        AnyRankedTensor:$up, AnyRankedTensor:$gradient);
   let results = (outs AnyRankedTensor:$gate_gradient,
                       AnyRankedTensor:$up_gradient);
-  let assemblyFormat = [{
-    $label `(` $gate `,` $up `,` $gradient `)` attr-dict `:`
-    type($gate_gradient)
-  }];
+  let inputs = "$gate `,` $up `,` $gradient";
+  let types = "type($gate_gradient)";
   let costClass = "gated";
 }
 
 def Mtp_LogitSoftcapOp : Mtp_UnaryOp<"logit_softcap", 10, "{}"> {
   let summary = "Bounds numbers smoothly: cap times tanh(input / cap)";
   let description = [{
-    Keeps numbers between -`cap` and `cap`, and small ones as they are (Gemma Team
-    2024, section 2). Attention caps its scores by itself: see `softcap` there.
+    Keeps numbers between -`cap` and `cap`, and small ones as they are (Gemma
+    Team 2024, section 2). `mtp.attention` caps its scores itself (`softcap`).
 
     Constraints:
     - `cap` is above 0.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        Mtp_PositiveF64:$cap);
-  let assemblyFormat = [{
-    $label `(` $input `)` attr-dict `:` type($result)
-  }];
   let costClass = "activation";
   let gradient = [{
-      return addInputGradient(*this, gradients, ".grad",
+      return addGradientOf(getInput(), *this, gradients, ".grad",
           [&](::llvm::StringRef label, ::mlir::Value above) {
             return gradients.builder.create<LogitSoftcapGradOp>(
                 getLoc(), label, getResult(), above, getCap());
@@ -244,17 +229,15 @@ def Mtp_LogitSoftcapOp : Mtp_UnaryOp<"logit_softcap", 10, "{}"> {
 def Mtp_LogitSoftcapGradOp : Mtp_UnaryOp<"logit_softcap_grad", 4, "{{1}}"> {
   let summary = "Gradient of a soft cap, from its result";
   let description = [{
-    The slope at an element is 1 - (output / cap)^2, so that the input need not be
-    kept.
+    The slope at an element is 1 - (output / cap)^2, so that the input need not
+    be kept.
 
     Constraints:
     - `cap` is above 0.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$output,
                        AnyRankedTensor:$gradient, Mtp_PositiveF64:$cap);
-  let assemblyFormat = [{
-    $label `(` $output `,` $gradient `)` attr-dict `:` type($result)
-  }];
+  let inputs = "$output `,` $gradient";
   let costClass = "activation";
 }
 

@@ -1,9 +1,8 @@
 //===- position_ops.td - The first position, and nothing ------------------===//
 //
-// A classifier puts a learned vector before the pieces of an image and reads
-// its answer there (Dosovitskiy et al. 2021). The data has a place for it, so
-// that lengths stay what they are: the vector takes the first position, and no
-// tensor is longer by one than another.
+// A classifier puts a learned vector before the patches of an image and reads
+// its output there (Dosovitskiy et al. 2021). The first position of the data is
+// reserved for the vector, so that all tensors have the same length.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +14,8 @@ include "compute_ops.td"
 def Mtp_PutFirstOp : Mtp_ComputeOpBase<"put_first"> {
   let summary = "Replaces the first position by a vector";
   let description = [{
-    `result[b, 0, :] = vector`, and all other positions are the input's. Linear
-    in both operands together.
+    `result[b, 0, :] = vector`, and all other positions are the input's. The
+    operator is linear in both operands together.
 
     Constraints:
     - the input has three dimensions and the result its type;
@@ -24,18 +23,14 @@ def Mtp_PutFirstOp : Mtp_ComputeOpBase<"put_first"> {
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input,
                        AnyRankedTensor:$vector);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $input `,` $vector `)` attr-dict `:`
-    functional-type(operands, results)
-  }];
+  let inputs = "$input `,` $vector";
 }
 
-def Mtp_PutFirstGradOp : Mtp_ComputeOpBase<"put_first_grad"> {
-  let summary = "Takes a gradient apart: the first position, and the others";
+def Mtp_PutFirstGradOp : Mtp_GradientOpBase<"put_first_grad"> {
+  let summary = "Splits a gradient into the first position and the others";
   let description = [{
-    The gradient of the input is zero at the first position; that of the vector
-    is the sum over the samples of what stands there.
+    The gradient of the input is zero at the first position. The gradient of the
+    vector is the sum over the samples of the gradient at the first position.
 
     Constraints:
     - the gradient has three dimensions; the results have its type and that of
@@ -44,47 +39,37 @@ def Mtp_PutFirstGradOp : Mtp_ComputeOpBase<"put_first_grad"> {
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$gradient);
   let results = (outs AnyRankedTensor:$input_gradient,
                       AnyRankedTensor:$vector_gradient);
-  let assemblyFormat = [{
-    $label `(` $gradient `)` attr-dict `:` functional-type(operands, results)
-  }];
+  let inputs = "$gradient";
 }
 
 def Mtp_TakeFirstOp : Mtp_ComputeOpBase<"take_first"> {
   let summary = "Keeps the first position of every sample";
   let description = [{
-    `result[b, :] = input[b, 0, :]`. Positions split leave a sum, for one rank
-    has the first.
+    `result[b, :] = input[b, 0, :]`. Splitting positions makes the result
+    partial, because one rank has the first position.
 
     Constraints:
     - the input has three dimensions, the result the first and last of them.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$input);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $input `)` attr-dict `:` functional-type(operands, results)
-  }];
 }
 
-def Mtp_TakeFirstGradOp : Mtp_ComputeOpBase<"take_first_grad"> {
+def Mtp_TakeFirstGradOp : Mtp_GradientOpBase<"take_first_grad"> {
   let summary = "Puts a gradient at the first position, zero elsewhere";
   let description = [{
     Constraints:
     - the result has three dimensions, the gradient the first and last of them.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$gradient);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $label `(` $gradient `)` attr-dict `:` functional-type(operands, results)
-  }];
+  let inputs = "$gradient";
 }
 
 def Mtp_ZerosOp : Mtp_ComputeOpBase<"zeros"> {
-  let summary = "Zeros: the gradient of what is handed on but not read";
+  let summary = "Makes zeros, the gradient of a value that is never read";
   let description = [{
     Every rank makes the piece it needs.
   }];
   let arguments = (ins StrAttr:$label);
-  let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$label attr-dict `:` type($result)";
   let hasVerifier = 0;
 }

@@ -5,19 +5,20 @@
 
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
-include "mtp_attrs.td"
+include "mtp_dialect.td"
 
 def Mtp_SegmentOp : Mtp_Op<"segment", [Symbol, SingleBlock]> {
   let summary = "Holds one link of the chain, repeated in place";
   let description = [{
-    The unit of repetition, of recompute and of pipeline cuts. The block's
-    arguments are what the previous segment carries over; `mtp.yield` hands on
-    to the next. `repeat` equal copies follow each other, the first of them
-    numbered `first`; a `*` in a name inside stands for that number. The
-    backward half, once built, is the last operation but one. `chunk` is the
-    part of a pipeline it belongs to: part k is held by the ranks whose
-    coordinate on axis "pp" is k modulo the number of stages, so that with more
-    parts than stages every stage holds several (virtual stages).
+    A segment is the unit of repetition, of recomputation and of pipeline cuts.
+    The block's arguments are the values that the previous segment yields, and
+    `mtp.yield` passes values on to the next. `repeat` equal layers follow each
+    other, the first of them numbered `first`; a `*` in a name inside stands for
+    that number. The backward half, once built, is the last operation but one.
+    `chunk` is the chunk of the pipeline that the segment belongs to: chunk k is
+    on the ranks whose coordinate on axis "pp" is k modulo the number of stages,
+    so that with more chunks than stages every stage has several (virtual
+    stages).
 
     Example:
 
@@ -59,16 +60,17 @@ def Mtp_BackwardOp : Mtp_Op<"backward",
     [SingleBlock, HasParent<"SegmentOp">]> {
   let summary = "Holds the backward half of a segment";
   let description = [{
-    The block's arguments are the gradients of what the segment yields; its
-    `mtp.yield` hands on the gradients of the segment's arguments. Values of the
-    forward half that are used in here are the segment's saved activations.
+    The block's arguments are the gradients of the values that the segment
+    yields, and its `mtp.yield` passes on the gradients of the segment's
+    arguments. Values of the forward half that are used here are the segment's
+    saved activations.
 
     Constraints:
     - the arguments have the types the segment yields;
     - it yields the types of the segment's arguments.
 
-    In a partitioned module a gradient may be split otherwise than its value;
-    there the types are those of the neighbouring backward halves.
+    In a partitioned module a gradient may be split in another way than its
+    value. There the types are those of the neighbouring backward halves.
   }];
   let arguments = (ins OptionalAttr<TypedArrayAttrBase<Mtp_LayoutAttr,
                          "layouts of the arguments">>:$layouts);
@@ -83,7 +85,7 @@ def Mtp_BackwardOp : Mtp_Op<"backward",
 
 def Mtp_YieldOp : Mtp_Op<"yield",
     [Terminator, ParentOneOf<["SegmentOp", "BackwardOp"]>]> {
-  let summary = "Hands values to the neighbouring segment";
+  let summary = "Passes values on to the neighbouring segment";
   let arguments = (ins Variadic<AnyRankedTensor>:$values,
                        OptionalAttr<TypedArrayAttrBase<Mtp_LayoutAttr,
                          "layouts of the values">>:$layouts);
@@ -92,12 +94,12 @@ def Mtp_YieldOp : Mtp_Op<"yield",
 }
 
 def Mtp_UpdateOp : Mtp_Op<"update", [SingleBlock, NoTerminator]> {
-  let summary = "Holds what happens once per step, after all micro-batches";
+  let summary = "Holds what runs once per step, after all micro-batches";
   let description = [{
-    Reads accumulated gradients and updates parameters. `mtp.adamw` in place,
-    `mtp.store` and `mtp.result` end its chains; it has no terminator. Once a
-    step is split over the stages of a pipeline, each stage has its own, `on` its
-    number.
+    Reads accumulated gradients and updates parameters. Its chains end in
+    `mtp.adamw` in place, `mtp.store` or `mtp.result`, and it has no terminator.
+    Once a step is split over the stages of a pipeline, each stage has an update
+    of its own, `on` its number.
 
     Constraints:
     - a module has at most one, or one per stage;
@@ -113,14 +115,15 @@ def Mtp_UpdateOp : Mtp_Op<"update", [SingleBlock, NoTerminator]> {
 def Mtp_ParameterOp : Mtp_Op<"parameter", [Pure]> {
   let summary = "Reads a parameter";
   let description = [{
-    `label` is the parameter's global name; a `*` stands for the number of the
-    copy. The same label in two segments is one parameter used twice (tied
-    embeddings). `layout` is how it is stored, once planned. `unpadded` are the
-    extents without what is there only so that they can be split, and belongs
-    to no model: rows of tokens that do not exist. It counts whole dimensions
-    also where the type is of a piece; absent, nothing is padding.
+    `label` is the parameter's global name, in which a `*` stands for the number
+    of the layer. The same label in two segments is one parameter used twice
+    (tied embeddings). `layout` is the layout in which it is stored, once
+    planned. `unpadded` are the extents without padding, which exists only so
+    that a dimension can be split, such as rows of tokens that do not exist.
+    They are those of global dimensions also where the type is that of a piece.
+    Without `unpadded`, nothing is padding.
 
-    Example: 47 rows more than there are tokens.
+    Example: the table has 47 rows more than there are tokens.
 
     ```mlir
     %table = mtp.parameter "wte.weight" {unpadded = array<i64: 50257, 768>} : tensor<50304x768xbf16>
@@ -148,9 +151,9 @@ def Mtp_InputOp : Mtp_Op<"input", [Pure]> {
   let summary = "Reads one micro-batch of training data";
   let description = [{
     Integers are drawn below `limit`. `dims` says what each dimension counts:
-    `batch`, `sequence` or `other`; every other tensor's samples and positions
-    are recognised from here. The input called `count` is the number of target
-    tokens of the whole step, the same number on every rank.
+    `batch`, `sequence` or `other`. The samples and positions of all other
+    tensors are derived from it. The input called `count` is the number of
+    target tokens of the whole step, the same number on every rank.
 
     Example:
 
@@ -174,8 +177,8 @@ def Mtp_InputOp : Mtp_Op<"input", [Pure]> {
 def Mtp_AccumulateOp : Mtp_Op<"accumulate", []> {
   let summary = "Adds one micro-batch's term to an accumulator";
   let description = [{
-    `label` is a parameter (its gradient) or a reported scalar such as `loss`.
-    `layout` is how the accumulator lies over the mesh, once planned; over axes
+    `label` is a parameter, whose gradient this is, or a reported scalar such as
+    `loss`. `layout` is the layout of the accumulator, once planned. Over axes
     in which it is partial the terms are summed once per step, not here.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$value,
@@ -186,8 +189,8 @@ def Mtp_AccumulateOp : Mtp_Op<"accumulate", []> {
 def Mtp_AccumulatedOp : Mtp_Op<"accumulated", [HasParent<"UpdateOp">]> {
   let summary = "Reads an accumulator after the last micro-batch";
   let description = [{
-    `copies` is the first copy and the number of copies meant by the `*` of the
-    label; absent, all of them.
+    `copies` is the first layer and the number of layers that the `*` of the
+    label stands for. Without it, these are all layers.
   }];
   let arguments = (ins StrAttr:$label, OptionalAttr<Mtp_LayoutAttr>:$layout,
                        OptionalAttr<DenseI64ArrayAttr>:$copies);
@@ -198,12 +201,13 @@ def Mtp_AccumulatedOp : Mtp_Op<"accumulated", [HasParent<"UpdateOp">]> {
 def Mtp_AdamwOp : Mtp_Op<"adamw", [HasParent<"UpdateOp">]> {
   let summary = "Updates a parameter with its gradient";
   let description = [{
-    AdamW with decoupled weight decay (Loshchilov and Hutter 2019), decay only
-    where `decay` is set: not on vectors. The state (master copy, two moments)
-    lies as the parameter does, which is updated in place; or, if the state is
-    split further (ZeRO 1 and 2), by `layout`: then the updated piece is the
-    result, and `mtp.store` takes the whole once it is put together. `copies` as
-    in `mtp.accumulated`.
+    This is AdamW with decoupled weight decay (Loshchilov and Hutter 2019).
+    Decay applies only where `decay` is set, which it is not for vectors. The
+    state (master weights, two moments) has the layout of the parameter, which
+    is updated in place. If the state is sharded further (ZeRO 1 and 2), it has
+    the layout `layout`. Then the updated piece is the result, and `mtp.store`
+    takes the parameter once it is gathered. `copies` is that of
+    `mtp.accumulated`.
 
     Example: every rank of dp updates half of a weight, and all get both halves.
 
@@ -237,7 +241,7 @@ def Mtp_AdamwOp : Mtp_Op<"adamw", [HasParent<"UpdateOp">]> {
 def Mtp_StoreOp : Mtp_Op<"store", [HasParent<"UpdateOp">]> {
   let summary = "Replaces a parameter by its updated value";
   let description = [{
-    `copies` as in `mtp.accumulated`.
+    `copies` is that of `mtp.accumulated`.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$value,
                        OptionalAttr<DenseI64ArrayAttr>:$copies);
@@ -247,7 +251,8 @@ def Mtp_StoreOp : Mtp_Op<"store", [HasParent<"UpdateOp">]> {
 def Mtp_ResultOp : Mtp_Op<"result", [HasParent<"UpdateOp">]> {
   let summary = "Reports a scalar of the step";
   let description = [{
-    With a `*` in `label` one scalar per copy; `copies` as in `mtp.accumulated`.
+    With a `*` in `label` there is one scalar per layer, and `copies` is that of
+    `mtp.accumulated`.
   }];
   let arguments = (ins StrAttr:$label, AnyRankedTensor:$value,
                        OptionalAttr<DenseI64ArrayAttr>:$copies);

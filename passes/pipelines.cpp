@@ -14,14 +14,21 @@ void buildPlacement(mlir::OpPassManager &manager,
   manager.addPass(createBeginSumsPass(sums));
   manager.addPass(createFuseEpiloguesPass());
   manager.addPass(createFuseBiasGradientsPass());
+  manager.addPass(createBatchProductsPass());
   manager.addPass(createVerifyFusedPass());
+  if (options.overlapsReductions)
+    manager.addPass(createOverlapReductionsPass());
+  OrderUpdatePassOptions order;
+  order.offloads = options.offloads;
+  manager.addPass(createOrderUpdatePass(order));
   AssignStreamsPassOptions streams;
   streams.offloads = options.offloads;
   manager.addPass(createAssignStreamsPass(streams));
+  manager.addPass(createGroupCollectivesPass());
+  manager.addPass(createBatchUpdatesPass());
   manager.addPass(createVerifyStreamsPass());
   PlaceMemoryPassOptions places;
   places.gradientBytes = options.gradientBytes;
-  places.scattersEarly = options.scattersEarly;
   places.offloads = options.offloads;
   manager.addPass(createPlaceMemoryPass(places));
 }

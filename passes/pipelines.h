@@ -11,11 +11,11 @@ struct PlacementOptions {
   /// Bytes of an accumulator's element where the gradient's is narrower, or 0
   /// for the gradient's own.
   int gradientBytes = 0;
-  /// Of a weight that several segments of a stage use, those that do not repeat
-  /// have sums of gradients of their own.
+  /// If several segments of a stage use a weight, those that do not repeat have
+  /// sums of gradients of their own.
   bool sumsPerUse = false;
-  /// ZeRO 1 scatters gradients beside the backward.
-  bool scattersEarly = false;
+  /// Gradients are reduced beside the backward.
+  bool overlapsReductions = false;
   /// The host holds the optimizer's state and updates it.
   bool offloads = false;
 };

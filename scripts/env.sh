@@ -1,7 +1,7 @@
 # . env.sh: puts mtplan's programs in PATH and the folders of NVIDIA's libraries
 # in LD_LIBRARY_PATH, those of $CUDA_HOME or /usr/local/cuda and of the wheels
-# that python3 has. Of each library the first that is found counts; a folder
-# that is in LD_LIBRARY_PATH already comes before all of them.
+# that python3 has. The first copy of a library that is found counts; folders
+# that are in LD_LIBRARY_PATH already come first.
 #
 # shellcheck shell=sh disable=SC3028
 _mtplan_add() {
@@ -11,7 +11,7 @@ _mtplan_add() {
   esac
 }
 
-# Folders of wheels: nvidia/*/lib below each place where python3 looks.
+# Prints the folders of wheels, nvidia/*/lib below each folder of sys.path.
 _mtplan_wheels() {
   command -v python3 >/dev/null || return 0
   python3 - <<'PYTHON' 2>/dev/null

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds what goes into packages (cmake/package.cmake), with device code for all
+# Builds the contents of packages (cmake/package.cmake), with device code for all
 # architectures, and writes the archives to build/. A warning names each GPU suite
 # that is missing: both need CUDA, and cudnn_tests needs cuDNN.
 set -euo pipefail

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """pasted.py <folder of binaries> [--update]: runs every command shown in the
-READMEs and holds what is pasted below it to what it prints now.
+READMEs and compares the output pasted below it with what it prints now.
 
-A shown command starts with `$ `; its output follows to the end of the block or
-the next command. A line `…` stands for any number of lines, ` …` at the end of
-a line for the rest of it. --update rewrites the lines that differ, each with
+A shown command starts with `$ `, and its output follows to the end of the block
+or the next command. A line `…` stands for any number of lines, and ` …` at the
+end of a line for the rest of it. --update replaces each line that differs by
 the printed line that is most like it.
 """
 
@@ -22,8 +22,8 @@ PAGES = ["README.md", "examples/README.md", "docs/measurements-format.md",
 
 
 def printed(command, binaries, scratch):
-    """What the command prints; files it writes go to the scratch folder, where
-    later commands find them."""
+    """Returns the lines that the command prints. Files it writes go to the
+    scratch folder, where later commands find them."""
     path = f"{pathlib.Path(binaries).resolve()}:{os.environ['PATH']}"
     run = subprocess.run(["bash", "-c", command], cwd=scratch, text=True,
                          env={**os.environ, "PATH": path}, check=False,
@@ -39,7 +39,7 @@ def matches(wanted, line):
 
 
 def mended(wanted, lines):
-    """The pasted lines as they should be."""
+    """Returns the pasted lines as they should be."""
     if "…" not in wanted:
         if len(wanted) == len(lines) and all(map(matches, wanted, lines)):
             return wanted
@@ -66,7 +66,7 @@ def mended(wanted, lines):
 
 
 def page_mended(page, binaries, scratch):
-    """The page as it should be."""
+    """Returns the page as it should be."""
     def block(match):
         out = []
         parts = re.split(r"^\$ ", match.group(1), flags=re.MULTILINE)

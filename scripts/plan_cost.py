@@ -3,8 +3,8 @@
 against the number of GPUs and of layers, everything open.
 
 Draws docs/planning-cost.svg and writes docs/planning-cost.md from
-bench/results/plan-cost.csv. With --measure, runs BIN/mtplan first and writes
-that file anew; with --check, says whether the two are what the file says.
+bench/results/plan-cost.csv. --measure runs BIN/mtplan first and rewrites that
+file; --check fails if the drawing or the page differs from the file.
 """
 
 import argparse
@@ -27,8 +27,8 @@ COMMAND = "scripts/plan_cost.py --measure build/release/bin"
 OPEN = ["--pp", "any", "--cp", "any", "--vp", "any", "--zero", "any",
         "--schedule", "any", "--recompute", "any", "--overlap", "on"]
 
-# Model, machine, samples a step, and the sweep: from the least GPUs that the
-# model fits on, or layers of its shape on so many GPUs.
+# Model, machine, samples a step. One sweep starts at the fewest GPUs that the
+# model fits on; the other varies the layers of its shape on a fixed number.
 MODELS = [("llama-3-8b", "dgx-h100", 2048), ("gpt3-175b", "dgx-a100-80g", 1536),
           ("llama-3-405b", "dgx-h100", 2048)]
 LEAST_GPUS = {"llama-3-8b": 8, "gpt3-175b": 64, "llama-3-405b": 256}
@@ -42,7 +42,7 @@ COLUMNS = ["sweep", "model", "machine", "gpus", "layers", "samples",
 
 
 def run_once(arguments):
-    """Wall and processor seconds, peak bytes and the printed report."""
+    """Returns wall and processor seconds, peak KiB and the printed report."""
     with tempfile.TemporaryFile() as out:
         start = time.perf_counter()
         child = subprocess.Popen(arguments, stdout=out)
@@ -57,7 +57,7 @@ def run_once(arguments):
 
 
 def measure(binaries, repeat):
-    """One row for each point: the fastest of `repeat` runs."""
+    """Writes one row for each point: the fastest of `repeat` runs."""
     points = [("GPUs", *model, gpus, None) for model in MODELS
               for gpus in GPUS if gpus >= LEAST_GPUS[model[0]]]
     points += [("layers", *model, LAYERS_ON[model[0]], layers)
@@ -87,7 +87,7 @@ def measure(binaries, repeat):
         writer.writerows(rows)
 
 
-# -- The drawing: two panels with logarithmic axes.
+# The drawing has two panels with logarithmic axes.
 
 SIDE, HIGH, LEFT, TOP, BETWEEN = 400, 360, 64, 40, 76
 COLOURS = {"llama-3-8b": "#1f5fa8", "gpt3-175b": "#d95f02",
@@ -153,8 +153,6 @@ def drawing(rows):
                     f"step; right: its shape on {LAYERS_ON[model]} GPUs</text>")
     return "\n".join(text + ["</svg>", ""])
 
-
-# -- The page.
 
 def table(rows, sweep, key):
     text = [f"| model | {sweep} | {'layers' if key == 'gpus' else 'GPUs'} | "

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# project_files.sh [pattern...]: the project's files that match, one a line:
-# what git tracks or would track, else (an unpacked archive) what is not a build.
+# project_files.sh [pattern...]: prints the project's files that match, one a
+# line. These are the files that git tracks or would track or, in an unpacked
+# archive, all files outside build folders.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

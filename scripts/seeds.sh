@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# seeds.sh <fuzz target> <build folder>: prints the folders that the target starts
-# from, one a line: its named inputs, those that the build unpacked from its
+# seeds.sh <fuzz target> <build folder>: prints the folders of a fuzzer's initial
+# inputs, one a line: its named inputs, those that the build unpacked from its
 # archive, and the examples that are inputs of the same kind.
 set -euo pipefail
 root=$(realpath "$(dirname "$0")/..")

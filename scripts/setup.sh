@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what mtplan needs from Debian 12 and is not there yet. Asks nothing,
-# prints nothing when nothing is missing, and may be run any number of times.
+# Installs the packages of Debian 12 that mtplan needs and that are missing. Asks
+# nothing, prints nothing when nothing is missing, and may run any number of
+# times.
 set -euo pipefail
 
 packages=(
@@ -17,14 +18,14 @@ packages=(
   clang clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev libomp-14-dev
 )
 
-# Names of the packages above that are not installed, one a line.
+# Prints the packages above that are not installed, one a line.
 missingPackages() {
   local name installed
   if ! command -v dpkg-query >/dev/null; then
     printf '%s\n' "${packages[@]}"
     return
   fi
-  # dpkg-query fails when it knows nothing of a name; that is the question.
+  # dpkg-query fails for names that it does not know.
   installed=$(dpkg-query --show --showformat='${db:Status-Status} ${Package}\n' \
     "${packages[@]}" 2>/dev/null | sed -n 's/^installed //p') || true
   for name in "${packages[@]}"; do
@@ -55,7 +56,7 @@ fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# One apt-get step, its output shown only if it fails.
+# Runs one apt-get step, whose output is shown only if it fails.
 quietly() {
   "${asRoot[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
     -o DPkg::Lock::Timeout=300 "$@" >"$log" 2>&1 </dev/null || {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Where CUDA and cuDNN are installed: fetches the headers of cuDNN's C++ frontend
-# to .deps/, unless the compiler has them. Without them all builds as well, and
-# attention on GPUs is by mtplan's own kernels.
+# Fetches the headers of cuDNN's C++ frontend to .deps/ where CUDA and cuDNN are
+# installed and the compiler lacks them. Without them everything builds, but
+# attention on GPUs uses mtplan's own kernels.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

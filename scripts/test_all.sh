@@ -16,7 +16,7 @@ part() {
 }
 
 inBuild() {
-  scripts/build.sh "$1" && scripts/run_tests.sh "build/$1" "${@:2}"
+  scripts/build.sh "$1" && scripts/run_tests.py "build/$1" "${@:2}"
 }
 
 part 'release, heavy tests included' inBuild package

@@ -48,8 +48,8 @@ int run(const std::string &table, const std::string &map, bool each) {
       mtplan::tools::readRows(readFile(table), machines, kMiB, 1024 * kMiB);
   if (each)
     for (const CollectiveRow &row : rows)
-      std::printf("line %4d  %4d GPUs  %8.1f MiB  measured %9.1f us  "
-                  "predicted %9.1f us  %+6.1f%%\n",
+      std::printf("line %4d  %4d GPUs  %8.1f MiB  measured %9.1f us  predicted "
+                  "%9.1f us  %+6.1f%%\n",
                   row.line, row.gpus, row.bytes / kMiB, row.measured * 1e6,
                   row.predicted * 1e6, 100 * row.error());
   std::printf(" rows    median  source, hardware\n");
@@ -85,9 +85,9 @@ int run(const std::string &table, const std::string &map, bool each) {
 int main(int argc, char **argv) {
   bool each = argc == 4 && std::string(argv[3]) == "--rows";
   if (argc != 3 && !each) {
-    std::fputs("usage: collective_fit <collectives.csv> <machines.csv> "
-               "[--rows]\n",
-               stderr);
+    std::fputs(
+        "usage: collective_fit <collectives.csv> <machines.csv> [--rows]\n",
+        stderr);
     return 2;
   }
   try {

@@ -3,7 +3,7 @@
 #include <exception>
 #include <iostream>
 
-#include "tools/command/command.h"
+#include "tools/text/command_line.h"
 #include "tools/validate/validate_command.h"
 
 int main(int argc, char **argv) {

@@ -1,4 +1,5 @@
-"""The plans that parts need: compiled where mtplan is, run where a GPU is."""
+"""The plans that parts need. They are compiled where mtplan is and run where a
+GPU is."""
 
 import dataclasses
 import json
@@ -12,7 +13,7 @@ LAYOUTS = {"one": [], "tp4": ["--tp", "4"], "pp2tp2": ["--pp", "2", "--tp", "2"]
            "zero3": ["--dp", "4", "--zero", "3"]}
 SUITES = ("cuda_tests", "cudnn_tests")
 SPEED = ("gpt2", "gpt2-no-dropout", "llama")
-# Efficiencies of 1 and no overheads: what a device's peaks allow.
+# Efficiencies of 1 and no overheads give the roofline of a device's peaks.
 IDEAL = {"bandwidth_efficiency": 1.0, "elementwise_efficiency": 1.0, "gemm_efficiency": 1.0,
          "gemm_efficiency_fp8": 1.0, "attention_efficiency": 1.0, "unaligned_64_rate": 1.0,
          "unaligned_8_rate": 1.0, "batched_rate": 1.0, "launch_us": 0.0, "wave_us": 0.0}
@@ -29,7 +30,7 @@ class Case:
 
 
 def model_of(family, scale):
-    """A model that CPU ranks train within a minute."""
+    """Returns a model that CPU ranks train within a minute."""
     if scale == "tiny":
         return f"tiny-{family}", ()
     return {"gpt2": ("gpt2-124m", ("--layers", "4")), "bert": ("bert-336m", ("--layers", "4")),
@@ -66,7 +67,7 @@ def cases(scale):
 
 
 def check_suites(binaries):
-    """A build without cuDNN is a whole one, but what GPUs are asked needs it."""
+    """Fails unless the build has the suites for GPUs, which need cuDNN."""
     missing = [suite for suite in SUITES if not (binaries / suite).exists()]
     if missing:
         raise Failure(
@@ -86,7 +87,7 @@ def mtplan(binaries, case, model, hardware, *more):
 
 
 def ideal(hardware):
-    """A machine file whose device is as fast as its peaks."""
+    """Returns a machine file whose device is as fast as its peaks."""
     machine = json.loads(hardware.read_text(encoding="utf-8"))
     device = machine["device"]
     device.pop("kernels", None)
@@ -101,7 +102,7 @@ def ideal(hardware):
 
 
 def ideal_software(software):
-    """A software file whose attention runs at its device's peak."""
+    """Returns a software file whose attention runs at its device's peak."""
     words = json.loads(software.read_text(encoding="utf-8"))
     for rates in words["attention"]["rates"]:
         for way in "forward", "backward":

@@ -1,13 +1,19 @@
-"""What is to hold, what was measured, and the verdict on it.
+"""Lines with bounds, the record of what a part measured, and the verdicts.
 
-A verdict is made in one place, from a number that a part has written: without
-a number a line was not run, and without a GPU and models of full size the run
+A verdict is made in one place, from a number that a part has written. Without
+a number the line was not run, and without a GPU and models of full size the run
 was a rehearsal, which meets nothing.
 """
 
+import contextlib
 import dataclasses
+import datetime
 import json
 import math
+import os
+import time
+
+from .machine import NoTime
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,14 +34,65 @@ def number(value):
     return f"{value:.4g}"
 
 
+class Record:
+    """The results of a part, written at every begin and end of an attempt.
+
+    A part that is cut off therefore leaves what it had measured.
+    """
+
+    def __init__(self, part, flags, device, start):
+        self.start = start
+        self.path = flags.results / f"{part}.json"
+        self.words = {
+            "part": part,
+            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+            "backend": flags.backend, "scale": flags.scale, "device": device,
+            "own": flags.mtrun is None,  # not an emulator's
+            "unfinished": [],  # attempts that were begun, the outer ones first
+            "lines": {}, "tables": [], "failures": [], "facts": {}}
+
+    def measure(self, line, measured, note=""):
+        self.words["lines"][line] = {"measured": measured, "note": note}
+
+    def table(self, title, head, rows):
+        if rows:
+            self.words["tables"].append({"title": title, "head": head, "rows": rows})
+
+    @contextlib.contextmanager
+    def attempt(self, what):
+        """Notes a failure of what runs inside, and lets the rest go on."""
+        print(f"  {what}", flush=True)
+        self.words["unfinished"].append(what)
+        self.write()
+        try:
+            yield
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            why = ("not run for want of time" if isinstance(error, NoTime)
+                   else type(error).__name__)
+            message = f"{what}: {why}: {error}"
+            self.words["failures"].append(message)
+            print(f"    failed: {message}", flush=True)
+        except BaseException:
+            self.write()
+            raise
+        self.words["unfinished"].pop()
+        self.write()
+
+    def write(self):
+        self.words["seconds"] = time.monotonic() - self.start
+        new = self.path.with_suffix(".json.new")
+        new.write_text(json.dumps(self.words, indent=1) + "\n", encoding="utf-8")
+        os.replace(new, self.path)
+
+
 def counts(record):
-    """Whether a part's numbers are mtrun's own, on a GPU, at full size."""
+    """Returns whether a part's numbers are mtrun's, on a GPU, at full size."""
     return (record.get("backend") == "cuda" and record.get("scale") == "full"
             and record.get("own") is True and bool(record.get("device", {}).get("name")))
 
 
 def verdict(line, record):
-    """Of a line, given its part's record (None: the part was not run)."""
+    """Judges a line by its part's record, None if the part was not run."""
     result = (record or {}).get("lines", {}).get(line.name)
     measured = result and result.get("measured")
     if isinstance(measured, bool) or not isinstance(measured, (int, float)):
@@ -58,7 +115,7 @@ def cell(text):
 
 
 def shortened(text, most=600):
-    """Begin and end, where what a command said last is."""
+    """Keeps the begin and the end, which has the last output of a command."""
     text = cell(text)
     return text if len(text) <= most else f"{text[:most // 4]} … {text[-3 * most // 4:]}"
 
@@ -69,7 +126,7 @@ def table(head, rows):
 
 
 def report(date, parts, folder):
-    """Markdown of all parts: dict of name to lines, in order."""
+    """Writes Markdown of all `parts`, a dict of name to lines, in order."""
     records = {part: load(folder / f"{part}.json") for part in parts}
     known = [record for record in records.values() if record]
     devices = sorted({json.dumps(record["device"], sort_keys=True) for record in known})

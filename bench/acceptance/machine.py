@@ -1,4 +1,4 @@
-"""Commands of a part, within its time, and what they say."""
+"""Runs the commands of a part within its time, and reads their output."""
 
 import contextlib
 import json
@@ -15,20 +15,20 @@ import time
 
 MIB = 2**20
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-TAIL = 2000  # characters of what a command said that a failure has
-GRACE = 2  # seconds in which what is told to end may write what it holds back
+TAIL = 2000  # characters of a command's output that a failure quotes
+GRACE = 2  # seconds in which a process that is told to end may flush its output
 
 
 class Failure(Exception):
-    """A command that did not do what it was to do."""
+    """A command failed, or did something else than it should."""
 
 
 class NoTime(Failure):
-    """What was not begun, or not brought to its end, in its part's time."""
+    """The time of a part ended before a command was started or had ended."""
 
 
 def device_facts(torch_python):
-    """Name, driver and versions; empty strings where nobody says."""
+    """Returns name, driver and versions; a string is empty where it is unknown."""
     facts = {"name": "", "driver": "", "nvcc": "", "torch": ""}
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         said = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,power.limit",
@@ -51,14 +51,15 @@ def device_facts(torch_python):
 
 
 def last_object(said):
-    """The last line that is a JSON object: warnings may come after it."""
+    """Reads the last line that is a JSON object; warnings may come after it."""
     return json.loads([line for line in said.splitlines() if line.startswith("{")][-1])
 
 
 def end_group(process):
     """Ends a process and those that it started.
 
-    They are a group, but of this session: who ends the session ends them too.
+    They are a process group of this session, so that ending the session ends
+    them too.
     """
     for number in signal.SIGTERM, signal.SIGKILL:
         with contextlib.suppress(ProcessLookupError):
@@ -76,7 +77,7 @@ class DeviceMemory:
 
     def __enter__(self):
         if shutil.which("nvidia-smi"):
-            # Into a pipe a program of C says nothing until it has said 4 KiB.
+            # The C library buffers 4 KiB before it writes them to a pipe.
             by_line = ["stdbuf", "-oL"] if shutil.which("stdbuf") else []
             self.process = subprocess.Popen(
                 [*by_line, "nvidia-smi", "--query-gpu=memory.used",
@@ -108,7 +109,7 @@ class DeviceMemory:
 
 
 class Command:
-    """A program that was started, and until when it may run."""
+    """A program that was started, and the time until which it may run."""
 
     def __init__(self, words, to, end, **more):
         self.words, self.to, self.until = words, to, end
@@ -130,7 +131,7 @@ class Command:
             end_group(self.process)
 
     def end(self, status=0):
-        """Waits for its end and has what it said on both streams."""
+        """Waits for its end and returns its output on both streams."""
         words = " ".join(self.words)
         try:
             got = self.process.wait(max(0.0, self.until - time.monotonic()))
@@ -147,7 +148,7 @@ class Command:
 
 
 class Machine:
-    """Where parts run: programs, prepared plans, and the time that is left."""
+    """The programs and prepared plans of a part, and the time that it has left."""
 
     def __init__(self, flags, start):
         self.flags = flags
@@ -160,7 +161,7 @@ class Machine:
         self.started = []
 
     def stop(self):
-        """Ends what still runs."""
+        """Ends the commands that still run."""
         for command in self.started:
             command.stop()
 
@@ -183,7 +184,7 @@ class Machine:
     def start(self, *command, to=None, share=1.0, **more):
         """Starts a program that may take this share of the time that is left.
 
-        What it says is added to the file `to`, also when nobody comes to read it.
+        Its output is appended to the file `to`, also when nobody reads it.
         """
         words = list(map(str, command))
         if self.left() <= 0:
@@ -194,11 +195,11 @@ class Machine:
         return self.started[-1]
 
     def run(self, *command, status=0, **more):
-        """What it says on both streams. `status` None: any."""
+        """Returns its output on both streams. With `status` None any is accepted."""
         return self.start(*command, **more).end(status)
 
     def training(self, case, steps, *more, backend=None):
-        """Starts to train a prepared plan: who calls what it returns waits."""
+        """Starts to train a prepared plan, and returns a function that waits for it."""
         metrics = self.folder / f"metrics-{len(self.started)}.jsonl"
         command = self.start(
             self.mtrun(), self.prepared / case, "--steps", steps,
@@ -224,7 +225,7 @@ class Machine:
         return trained
 
     def together(self, *trainings):
-        """What several trainings gave; where one fails the others are ended."""
+        """Waits for several trainings; if one fails the others are ended."""
         try:
             return [trained() for trained in trainings]
         finally:
@@ -245,7 +246,7 @@ class Trained:
         return statistics.median(values)
 
     def classes(self):
-        """Seconds of a step by class, as the table at the end has them."""
+        """Returns seconds of a step by class, from the table at the end."""
         rows = re.findall(r"^  (\S.*?)  +([0-9.]+) (ns|us|ms|s) +[0-9.]+ %", self.said, re.M)
         found = {name: float(value) * SECONDS[unit] for name, value, unit in rows}
         if "step" not in found:

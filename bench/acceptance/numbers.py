@@ -11,10 +11,12 @@ from .machine import TAIL, Failure, NoTime
 
 STEPS = 10
 GRADIENTS, BF16_LOSS, ROUNDING, ROUNDING_16 = 1e-5, 0.02, 1e-5, 1e-3
-RATE = 1e-4  # of BERT; AdamW makes of rounding where a gradient is 0 a step of it
-LEAST = 1e-3  # a tensor's gradients count as this share of the largest at least
-# What a vendor's kernels do inside is the vendor's: of races and barriers only ours
-# are asked. initcheck has to see who writes, and memcheck what we hand to others.
+# BERT's learning rate. Where a gradient is 0, AdamW turns rounding into a step
+# of this size.
+RATE = 1e-4
+LEAST = 1e-3  # lower bound of a tensor's gradients, as a share of the largest
+# Races and barriers are checked in our own kernels only. initcheck has to see
+# every write, and memcheck sees what we pass to kernels of others.
 OURS = ("--kernel-name", "kns=mtplan")
 TOOLS = {"memcheck": (), "synccheck": OURS, "initcheck": (), "racecheck": OURS}
 SANITIZED = "*Conformance.AgreesWithTheReference/*"  # every kernel, and no more
@@ -37,7 +39,7 @@ SANITIZER = [Line(f"{what}: errors", 0) for what in
 
 
 def differences(text):
-    """What `mtrun ckpt diff` found: dict of tensor to (difference, largest)."""
+    """Reads the output of `mtrun ckpt diff`: tensor to (difference, largest)."""
     counted = re.search(r"^(\d+) tensors in both, (?:(\d+) differences?|all equal)$", text, re.M)
     if not counted or int(counted.group(1)) == 0:
         raise Failure(f"these are not two checkpoints that were compared: {text[-500:]}")
@@ -51,7 +53,7 @@ def differences(text):
 
 
 def worst_gradient(found):
-    """Of the first moments, which after a step are a tenth of its gradients."""
+    """Returns the worst difference of first moments, a tenth of the gradients."""
     moments = {name: pair for name, pair in found.items() if name.endswith(".first_moment")}
     floor = LEAST * max((largest for _, largest in moments.values()), default=0.0)
     return max(((by / max(largest, floor), name) for name, (by, largest) in moments.items()),
@@ -59,7 +61,7 @@ def worst_gradient(found):
 
 
 def outcome(words, status, said):
-    """Of one case, as GoogleTest reports it, and the first that it said of it."""
+    """Returns the result of one case of GoogleTest, and its first message."""
     if words is None:
         return f"status {status}, no report", shortened(said[-TAIL:])
     tests = [test for suite in words["testsuites"] for test in suite["testsuite"]
@@ -76,7 +78,7 @@ def outcome(words, status, said):
 
 
 def passed(said):
-    """Whether a suite ran something, all of it, and it passed."""
+    """Returns whether a suite ran at least one case, skipped none and passed."""
     return re.search(r"^\[  PASSED  \] [1-9]", said, re.M) and "[  SKIPPED ]" not in said
 
 
@@ -85,9 +87,10 @@ def relative(losses, expected):
 
 
 def developing(folder):
-    """CMake's options and the environment in which wheels of NVIDIA will do.
+    """Returns CMake's options and the environment that make NVIDIA's wheels do.
 
-    They name libraries by their versions alone, and have headers beside them.
+    The wheels have libraries with a version in the name only, and headers
+    beside them.
     """
     (folder / "lib").mkdir(parents=True, exist_ok=True)
     headers = []
@@ -104,7 +107,7 @@ def developing(folder):
 
 
 class Numbers:
-    """The parts, as methods that fill a record."""
+    """Each method is a part, and fills the record."""
 
     def __init__(self, machine, record):
         self.machine, self.record = machine, record
@@ -113,7 +116,7 @@ class Numbers:
         return self.machine.folder / name
 
     def gradients(self, case, steps, keep, **more):
-        """Starts a run whose checkpoint tells of its gradients."""
+        """Starts a run whose checkpoint reveals its gradients."""
         return self.machine.training(case, steps, "--clip", 0, "--lr", RATE, "--checkpoint",
                                      self.kept(keep), **more)
 
@@ -130,7 +133,7 @@ class Numbers:
                 self.suite(suite)
 
     def suite(self, suite):
-        """Each case by itself: what ends one of them leaves the others."""
+        """Runs each case by itself, so that a crash ends only one."""
         program, kept = self.machine.program(suite), self.kept(f"{suite}.json")
         output = self.machine.flags.results / f"{suite}.txt"
         output.unlink(missing_ok=True)
@@ -205,7 +208,7 @@ class Numbers:
                                     f"losses that differ among them: {unlike}")
 
     def emitted(self):
-        """All are compiled at once: a compiler is busy with each for most of a minute."""
+        """Compiles all programs at once, because each takes most of a minute."""
         builds, prepared = {}, self.machine.prepared
         options, variables = developing(self.kept("developing"))
         for name in EMITTED:
@@ -245,7 +248,7 @@ class Numbers:
             with self.record.attempt(what):
                 output = self.machine.flags.results / f"{what.replace(', ', '-')}.txt"
                 output.unlink(missing_ok=True)
-                # A slow tool leaves the others their time.
+                # A slow tool may not use up the time of the others.
                 said = self.machine.run("compute-sanitizer", "--tool", tool, "--error-exitcode",
                                         "99", *only, *command, status=None, to=output,
                                         share=1 / (len(runs) - index))

@@ -1,4 +1,4 @@
-"""Parts that ask how fast a GPU trains, and whether the planner knew."""
+"""Parts that ask how fast a GPU trains, and how well that was predicted."""
 
 import json
 import statistics
@@ -22,13 +22,13 @@ FIRST = 3  # steps that do not count: allocation, capture, first launch
 
 
 class Speed:
-    """The parts, as methods that fill a record."""
+    """Each method is a part, and fills the record."""
 
     def __init__(self, machine, record):
         self.machine, self.record = machine, record
 
     def torch(self, name, way):
-        """A run of bench/torch_step.py, as its JSON."""
+        """Runs bench/torch_step.py and returns its JSON."""
         flags = self.machine.flags
         batch, sequence = (8, 32) if flags.scale == "tiny" else (8, 1024)
         said = self.machine.run(
@@ -39,7 +39,7 @@ class Speed:
         return last_object(said)
 
     def model(self, name):
-        """mtrun and PyTorch on the same step, in turns."""
+        """Runs mtrun and PyTorch on the same step, in turns."""
         case, ours, theirs = f"speed-{name}", [], {}
         for pair in range(self.machine.flags.pairs):
             with self.record.attempt(f"mtrun, {pair + 1}"):
@@ -102,7 +102,7 @@ class Speed:
                           [row for row in rows if row[-1]])
         for line, word in (("tokens/s beside PyTorch eager", "eager"),
                            ("tokens/s beside torch.compile", "compiled")):
-            # The faster of the ways that did run, so all of them have to.
+            # The fastest way counts, so all of them must have run.
             wanted = [way for way in self.machine.flags.torch_ways if way.startswith(word)]
             if not rates or not wanted or any(way not in theirs for way in wanted):
                 continue
@@ -130,7 +130,7 @@ class Speed:
                               [[line.strip()] for line in figures.splitlines()])
 
     def predict(self):
-        """Needs mtplan and what calibrate and the parts of speed left; no GPU."""
+        """Predicts the parts of speed by the file of calibrate; needs no GPU."""
         flags = self.machine.flags
         found = {case.name: case for case in cases.cases(flags.scale)}
         calibrated = load(flags.results / "calibrate.json")
@@ -159,7 +159,7 @@ class Speed:
                                     100 * abs(step / measured - 1),
                                     f"{1e3 * step:.4g} against {1e3 * measured:.4g} ms")
                 rows.append([name, "step", f"{1e3 * step:.2f} ms", f"{1e3 * measured:.2f} ms"])
-                # What is set aside in case of others, and left over, is no prediction.
+                # Memory set aside for others, and spare memory, are no prediction.
                 kept = said["memory_bytes"]
                 planned = kept["total"] - kept["spare"] - said["margins_bytes"]["slack"]
                 used = run["facts"]["device_bytes"]
@@ -173,7 +173,7 @@ class Speed:
 
 
 def spread(values):
-    """Median, least and most; of nothing, nothing."""
+    """Returns median, least and most, or zeros for no values."""
     return [statistics.median(values), min(values), max(values)] if values else [0.0] * 3
 
 

@@ -10,7 +10,7 @@
 #include "codegen/source/schedule_lines.h"
 #include "codegen/source/stage_names.h"
 #include "codegen/source/stage_source.h"
-#include "runtime/plan/index.h"
+#include "runtime/plan/plan_queries.h"
 
 namespace mtplan::codegen {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "codegen/source/text.h"
-#include "runtime/plan/index.h"
+#include "runtime/plan/plan_queries.h"
 
 namespace mtplan::codegen {
 

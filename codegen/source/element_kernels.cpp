@@ -1,8 +1,8 @@
 //===- element_kernels.cpp - By element, by row, by parameter -------------===//
 
 #include "codegen/source/kernel_writer.h"
-#include "runtime/backend/activation.h"
 #include "runtime/backend/followed.h"
+#include "runtime/backend/signature.h"
 #include "runtime/backend/strided_source.h"
 
 namespace mtplan::codegen {

@@ -3,7 +3,6 @@
 #ifndef MTPLAN_CODEGEN_SOURCE_KERNEL_LINES_H
 #define MTPLAN_CODEGEN_SOURCE_KERNEL_LINES_H
 
-#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -42,10 +41,8 @@ void writeKernel(const runtime::Instruction &instruction,
 
 /// Products of one program that are one batched product.
 struct ProductBatch {
-  std::vector<std::size_t> instructions; ///< in the order of their memory
-  runtime::EvenRuns runs;                ///< bytes from one to the next
-
-  std::size_t earliest() const { return std::ranges::min(instructions); }
+  std::vector<int> instructions; ///< as in runtime::Batch
+  runtime::EvenRuns runs;        ///< bytes from one to the next
 };
 
 /// Whether a program has them as one call: a sum beside a batched product would

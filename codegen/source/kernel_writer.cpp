@@ -4,7 +4,7 @@
 
 #include "codegen/source/cuda_source.h"
 #include "runtime/backend/followed.h"
-#include "runtime/plan/first_term.h"
+#include "runtime/plan/kernel_settings.h"
 
 namespace mtplan::codegen {
 

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "codegen/source/kernel_lines.h"
-#include "runtime/backend/made_kernel.h"
+#include "runtime/backend/kernel.h"
 #include "runtime/backend/signature.h"
 
 namespace mtplan::codegen {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "codegen/source/schedule_lines.h"
-#include "runtime/plan/index.h"
+#include "runtime/plan/plan_queries.h"
 
 namespace mtplan::codegen {
 

@@ -6,11 +6,9 @@
 #include <utility>
 
 #include "codegen/source/kernel_writer.h"
+#include "runtime/backend/einsum.h"
 #include "runtime/backend/followed.h"
-#include "runtime/backend/followed_product.h"
-#include "runtime/backend/letter_loops.h"
-#include "runtime/backend/matrix_calls.h"
-#include "runtime/plan/index.h"
+#include "runtime/plan/plan_queries.h"
 
 namespace mtplan::codegen {
 
@@ -377,7 +375,8 @@ KernelSpec specOf(const Instruction &instruction) {
 std::optional<FollowedProduct> wholeOf(const Program &program,
                                        const ProductBatch &batch) {
   return FollowedProduct::of(
-      specOf(program.instructions[batch.instructions.front()]), batch.runs);
+      specOf(program.instructions[indexed(batch.instructions.front())]),
+      batch.runs);
 }
 
 } // namespace
@@ -389,9 +388,10 @@ bool isOneCall(const Program &program, const ProductBatch &batch) {
 
 void writeBatchedProduct(const Program &program, const ProductBatch &batch,
                          const StageNames &names, Text &text, Needs &needs) {
-  const KernelWriter to =
-      writerOf(program, batch.instructions.front(), names, text, needs);
-  const Instruction &next = program.instructions[batch.instructions[1]];
+  const KernelWriter to = writerOf(program, indexed(batch.instructions.front()),
+                                   names, text, needs);
+  const Instruction &next =
+      program.instructions[indexed(batch.instructions[1])];
   const FollowedProduct whole = *wholeOf(program, batch);
   const MatrixShape &shape = whole.shape;
   MatrixText sizes = ShapeText(to, whole.lhs).of(shape);

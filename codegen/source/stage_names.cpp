@@ -6,8 +6,7 @@
 #include <cstdlib>
 
 #include "codegen/source/text.h"
-#include "runtime/plan/buffer_end.h"
-#include "runtime/plan/index.h"
+#include "runtime/plan/plan_queries.h"
 #include "runtime/plan/plan_words.h"
 
 namespace mtplan::codegen {

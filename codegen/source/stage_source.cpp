@@ -5,18 +5,16 @@
 #include <algorithm>
 #include <optional>
 
-#include "codegen/source/collective_causes.h"
 #include "codegen/source/cuda_source.h"
 #include "codegen/source/kernel_lines.h"
 #include "codegen/source/parameter_lines.h"
 #include "codegen/source/schedule_lines.h"
 #include "codegen/source/stream_lines.h"
 #include "codegen/source/update_lines.h"
-#include "runtime/plan/index.h"
-#include "runtime/plan/joint_collectives.h"
-#include "runtime/plan/joint_products.h"
+#include "runtime/plan/kernel_settings.h"
+#include "runtime/plan/plan_queries.h"
 #include "runtime/plan/plan_words.h"
-#include "runtime/plan/then_setting.h"
+#include "runtime/plan/program_runs.h"
 
 namespace mtplan::codegen {
 
@@ -50,8 +48,7 @@ public:
               const SharedNames &theShared, StageTexts &theTexts)
       : plan(thePlan), number(static_cast<int>(theStage)),
         stage(plan.stages[theStage]), shared(theShared), texts(theTexts),
-        text(texts.step), names(plan, theStage, shared.dimensions),
-        joints(jointCollectives(plan, stage)) {
+        text(texts.step), names(plan, theStage, shared.dimensions) {
     addBatches();
     std::set<std::string> taken = {
         "buf",    "initialise", "gradients", "wideGradients",
@@ -85,15 +82,31 @@ public:
 
 private:
   void addBatches() {
-    for (const JointProducts &one : jointProducts(stage)) {
-      const Program &program = stage.programs[indexed(one.program)];
-      const ProductBatch batch{
-          one.instructions,
-          {static_cast<std::int64_t>(one.instructions.size()), one.inputs,
-           one.outputs}};
-      if (isOneCall(program, batch))
-        batches.emplace_back(&program, batch);
-    }
+    for (std::size_t p = 0; p < stage.programs.size(); ++p)
+      for (const Batch &one : stage.programs[p].batches) {
+        const Program &program = stage.programs[p];
+        const auto *call = std::get_if<KernelCall>(
+            &program.instructions[indexed(one.instructions.front())].what);
+        if (!call || call->kernel != "einsum")
+          continue;
+        const BatchSteps steps = stepsOf(stage, static_cast<int>(p), one);
+        const ProductBatch batch{
+            one.instructions,
+            {static_cast<std::int64_t>(one.instructions.size()), steps.inputs,
+             steps.outputs}};
+        if (isOneCall(program, batch))
+          batches.emplace_back(&program, batch);
+      }
+  }
+
+  /// Returns one past the collectives that are one launch with instruction i,
+  /// if the launch begins there; else i + 1.
+  static std::size_t endOfGroup(const Program &program, std::size_t i) {
+    for (const Batch &batch : program.batches)
+      if (indexed(batch.instructions.front()) == i &&
+          std::holds_alternative<Collective>(program.instructions[i].what))
+        return indexed(batch.instructions.back()) + 1;
+    return i + 1;
   }
 
   /// Returns the first tensor of each buffer, whose shape says what it holds.
@@ -168,7 +181,7 @@ private:
         order.before(i);
         updates->writeLaunch(which, i, text, needs.files);
       } else {
-        end = endOfGroup(joints, which, i);
+        end = endOfGroup(program, i);
         writeInstructions(program, i, end, order);
       }
       for (; i < end; ++i)
@@ -202,7 +215,7 @@ private:
         order.before(i);
       if (!batch)
         writeInstruction(program, instruction, order.runOf(i));
-      else if (i == batch->earliest())
+      else if (i == indexed(batch->instructions.front()))
         writeBatchedProduct(program, *batch, names, text, needs);
     }
     if (isGroup)
@@ -213,21 +226,24 @@ private:
   const ProductBatch *batchOf(const Program &program, std::size_t i) const {
     for (const auto &[its, batch] : batches)
       if (its == &program &&
-          std::ranges::find(batch.instructions, i) != batch.instructions.end())
+          std::ranges::find(batch.instructions, static_cast<int>(i)) !=
+              batch.instructions.end())
         return &batch;
     return nullptr;
   }
 
   void writeBatchTitle(const Program &program, const ProductBatch &batch,
                        std::size_t i) {
-    if (i != batch.earliest()) {
+    const std::size_t first = indexed(batch.instructions.front());
+    if (i != first) {
       text.comment(program.instructions[i].label + ": done with " +
-                   program.instructions[batch.earliest()].label + ".");
+                   program.instructions[first].label + ".");
       return;
     }
     std::string labels;
-    for (const std::size_t one : batch.instructions)
-      labels += (labels.empty() ? "" : ", ") + program.instructions[one].label;
+    for (const int one : batch.instructions)
+      labels += (labels.empty() ? "" : ", ") +
+                program.instructions[indexed(one)].label;
     text.comment(labels + ", as one batched product: " +
                  titleOf(program, program.instructions[i]));
   }
@@ -453,7 +469,6 @@ private:
   const StageNames names;
   std::vector<std::string> functions; ///< by program
   std::optional<UpdateLines> updates; ///< of the functions
-  const std::vector<JointCollectives> joints;
   std::vector<std::pair<const Program *, ProductBatch>> batches;
   std::set<std::string> overlapped; ///< streams that the schedule's end joins
 };

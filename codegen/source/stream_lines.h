@@ -8,6 +8,7 @@
 
 #include "codegen/source/stage_names.h"
 #include "codegen/source/text.h"
+#include "runtime/plan/plan.h"
 
 namespace mtplan::codegen {
 
@@ -47,6 +48,12 @@ private:
   std::vector<std::string> joined; ///< of those, when the run ends
   std::vector<std::string> events; ///< by instruction; "": nobody waits
 };
+
+/// "each rank has a term of the sum in h.*.attn.proj (einsum)"
+/// \param instruction  of the program, whose call it is
+std::string causeOf(const runtime::Collective &call,
+                    const runtime::Program &program,
+                    const runtime::Instruction &instruction);
 
 } // namespace mtplan::codegen
 

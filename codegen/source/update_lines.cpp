@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "codegen/source/schedule_lines.h"
-#include "runtime/backend/made_kernel.h"
-#include "runtime/plan/index.h"
+#include "runtime/backend/kernel.h"
+#include "runtime/plan/plan_queries.h"
 
 namespace mtplan::codegen {
 
@@ -26,45 +26,49 @@ UpdateLines::UpdateLines(const Plan &thePlan, const Stage &theStage,
                          const std::vector<std::string> &functions,
                          std::set<std::string> &taken)
     : plan(thePlan), stage(theStage), names(theNames) {
-  for (const JointUpdates &found : jointUpdates(stage)) {
-    const int program = stage.apply[found.entry].program;
-    const auto &all = stage.programs[indexed(program)].instructions;
-    const Instruction &first = all[found.first];
-    // For other kernels there is none over many tensors, nor on other streams.
-    if (std::get<KernelCall>(first.what).kernel != "adamw" ||
-        first.stream != 0 ||
-        std::any_of(all.begin() + static_cast<std::ptrdiff_t>(found.first),
-                    all.begin() + static_cast<std::ptrdiff_t>(found.end),
-                    [&](const Instruction &one) {
-                      return isDouble(one) != isDouble(first);
-                    }))
-      continue;
-    joints.push_back(
-        {found,
-         identifierFor(functions[indexed(program)] + "_parameters", taken),
-         isDouble(first)});
+  for (std::size_t e = 0; e < stage.apply.size(); ++e) {
+    const std::size_t program = indexed(stage.apply[e].program);
+    const auto &all = stage.programs[program].instructions;
+    for (const Batch &batch : stage.programs[program].batches) {
+      const std::size_t begin = indexed(batch.instructions.front()),
+                        end = indexed(batch.instructions.back()) + 1;
+      const auto *call = std::get_if<KernelCall>(&all[begin].what);
+      // Other kernels cannot take many tensors, and other streams are not
+      // supported.
+      if (!call || call->kernel != "adamw" || all[begin].stream != 0 ||
+          std::any_of(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                      all.begin() + static_cast<std::ptrdiff_t>(end),
+                      [&](const Instruction &one) {
+                        return isDouble(one) != isDouble(all[begin]);
+                      }))
+        continue;
+      launches.push_back(
+          {e, begin, end, batch.ofAllCopies,
+           identifierFor(functions[program] + "_parameters", taken),
+           isDouble(all[begin])});
+    }
   }
 }
 
 std::vector<ScheduleEntry> UpdateLines::schedule() const {
   std::vector<ScheduleEntry> entries = stage.apply;
-  for (const Joint &joint : joints)
-    if (joint.ofAllCopies)
-      entries[joint.entry].count = 1;
+  for (const Launch &launch : launches)
+    if (launch.ofAllCopies)
+      entries[launch.entry].count = 1;
   return entries;
 }
 
 void UpdateLines::writeLists(int program, Text &text) const {
-  for (const Joint &joint : joints) {
-    if (stage.apply[joint.entry].program != program)
+  for (const Launch &launch : launches) {
+    if (stage.apply[launch.entry].program != program)
       continue;
     text.line();
     text.comment("Lists the parameters of a layer that one launch updates: "
                  "gradient, weight, master, moments, elements, and whether "
                  "weight decay is for it.");
-    text.open("inline void " + joint.list +
+    text.open("inline void " + launch.list +
               "(const Run &now, std::vector<Updated> &all) {");
-    for (std::size_t i = joint.first; i < joint.end; ++i) {
+    for (std::size_t i = launch.first; i < launch.end; ++i) {
       const Instruction &one = stage.programs[indexed(program)].instructions[i];
       text.comment(one.label + ": " + names.shape(one.inputs[0]));
       KernelSpec spec{"adamw", one.label, {}, {}, {}};
@@ -81,50 +85,50 @@ void UpdateLines::writeLists(int program, Text &text) const {
   }
 }
 
-const UpdateLines::Joint *UpdateLines::jointAt(int program,
-                                               std::size_t i) const {
-  const auto found = std::ranges::find_if(joints, [&](const Joint &one) {
+const UpdateLines::Launch *UpdateLines::launchAt(int program,
+                                                 std::size_t i) const {
+  const auto found = std::ranges::find_if(launches, [&](const Launch &one) {
     return stage.apply[one.entry].program == program && one.first == i;
   });
-  return found == joints.end() ? nullptr : &*found;
+  return found == launches.end() ? nullptr : &*found;
 }
 
 std::size_t UpdateLines::endOfLaunch(int program, std::size_t i) const {
-  const Joint *joint = jointAt(program, i);
-  return joint ? joint->end : i + 1;
+  const Launch *launch = launchAt(program, i);
+  return launch ? launch->end : i + 1;
 }
 
 void UpdateLines::writeLaunch(int program, std::size_t i, Text &text,
                               std::set<std::string> &needed) const {
-  const Joint *joint = jointAt(program, i);
+  const Launch *launch = launchAt(program, i);
   needed.insert("runtime/cuda/device/adamw.cuh");
-  const ScheduleEntry &entry = stage.apply[joint->entry];
-  const std::size_t each = joint->end - joint->first;
-  const bool several = joint->ofAllCopies && entry.count > 1;
+  const ScheduleEntry &entry = stage.apply[launch->entry];
+  const std::size_t each = launch->end - launch->first;
+  const bool several = launch->ofAllCopies && entry.count > 1;
   text.comment(
       several
           ? "One launch updates " + std::to_string(each) + " parameters of " +
                 layersText(plan, entry.count) + " layers."
           : "One launch updates " + std::to_string(each) + " parameters.");
-  if (!joint->ofAllCopies)
+  if (!launch->ofAllCopies)
     text.open("{");
   text.open("const auto list = [&](std::vector<Updated> &all) {");
   if (several) {
     text.open("for (int i = 0; i < " + layersText(plan, entry.count) +
               "; ++i)");
-    text.line(joint->list + "({now.rank, now.layer + i" +
+    text.line(launch->list + "({now.rank, now.layer + i" +
               (entry.step == 1 ? "" : " * " + std::to_string(entry.step)) +
               ", now.microBatch}, all);");
     text.leave();
   } else {
-    text.line(joint->list + "(now, all);");
+    text.line(launch->list + "(now, all);");
   }
   text.close("};");
-  text.call(joint->isDouble ? "adamw<double>" : "adamw<float>",
+  text.call(launch->isDouble ? "adamw<double>" : "adamw<float>",
             {"now.stream()",
-             "dealt<Updated>(now, " + quoted(joint->list) + ", list)",
+             "dealt<Updated>(now, " + quoted(launch->list) + ", list)",
              "now.rank.numbers"});
-  if (!joint->ofAllCopies)
+  if (!launch->ofAllCopies)
     text.close();
 }
 

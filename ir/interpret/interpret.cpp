@@ -2,44 +2,48 @@
 
 #include "ir/interpret/interpret.h"
 
+#include <algorithm>
+#include <cmath>
 #include <deque>
+#include <limits>
 #include <set>
 
 #include "mlir/IR/Verifier.h"
 
 #include "ir/interpret/stage_run.h"
 
+using namespace mlir;
+
 namespace mtplan::ir {
 namespace {
 
-bool isStatic(mlir::Type type) {
-  auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);
+bool isStatic(Type type) {
+  auto tensor = llvm::dyn_cast<RankedTensorType>(type);
   return !tensor || (tensor.hasStaticShape() && tensor.getNumElements() > 0);
 }
 
 /// One run of one module.
 class Machine {
 public:
-  Machine(mlir::ModuleOp theModule, const RunOptions &runOptions)
+  Machine(ModuleOp theModule, const RunOptions &runOptions)
       : module(theModule), options(runOptions),
         partitioned(module->hasAttr(kPartitionedAttrName)),
         meshAttr(partitioned ? module->getAttrOfType<MeshAttr>(kMeshAttrName)
                              : MeshAttr()),
         mesh(meshAttr) {}
 
-  mlir::FailureOr<RunResult> run();
+  FailureOr<RunResult> run();
 
 private:
-  mlir::LogicalResult checkModule();
-  mlir::LogicalResult dealOut();
-  mlir::LogicalResult setOrder();
-  mlir::LogicalResult checkOrder(std::int64_t stage) const;
-  mlir::LogicalResult runStages(std::deque<StageRun> &stages);
-  mlir::LogicalResult reportDeadlock(const std::deque<StageRun> &stages);
-  mlir::LogicalResult merge(TensorTable &all, TensorTable &&part,
-                            std::int64_t stage);
+  LogicalResult checkModule();
+  LogicalResult assignStages();
+  LogicalResult setOrder();
+  LogicalResult checkOrder(std::int64_t stage) const;
+  LogicalResult runStages(std::deque<StageRun> &stages);
+  LogicalResult reportDeadlock(const std::deque<StageRun> &stages);
+  LogicalResult merge(TensorTable &all, TensorTable &&part, std::int64_t stage);
 
-  mlir::ModuleOp module;
+  ModuleOp module;
   const RunOptions &options;
   const bool partitioned;
   const MeshAttr meshAttr;
@@ -48,32 +52,32 @@ private:
   std::vector<StageProgram> programs; ///< by stage
 };
 
-mlir::LogicalResult Machine::checkModule() {
-  if (mlir::failed(mlir::verify(module)))
-    return mlir::failure();
+LogicalResult Machine::checkModule() {
+  if (failed(verify(module)))
+    return failure();
   if (partitioned && !meshAttr)
     return module.emitError("partitioned, but without '")
            << kMeshAttrName << "'";
-  const auto shapes = module.walk([](mlir::Operation *op) {
+  const auto shapes = module.walk([](Operation *op) {
     if (llvm::all_of(op->getResultTypes(), isStatic))
-      return mlir::WalkResult::advance();
+      return WalkResult::advance();
     op->emitOpError("makes a tensor of unknown or no size");
-    return mlir::WalkResult::interrupt();
+    return WalkResult::interrupt();
   });
-  return mlir::failure(shapes.wasInterrupted());
+  return failure(shapes.wasInterrupted());
 }
 
 //===----------------------------------------------------------------------===//
 // The program of every stage
 //===----------------------------------------------------------------------===//
 
-mlir::LogicalResult Machine::dealOut() {
+LogicalResult Machine::assignStages() {
   for (auto segment : module.getOps<SegmentOp>()) {
     staged |= meshAttr && segment.getStage().has_value();
     differentiated |= !!segment.getBackward();
   }
   programs.resize(staged ? mesh.sizeOf(mesh.axis(kStageAxis)) : 1);
-  for (mlir::Operation &op : *module.getBody()) {
+  for (Operation &op : *module.getBody()) {
     if (auto segment = llvm::dyn_cast<SegmentOp>(op)) {
       if (staged && !segment.getStage())
         return segment.emitOpError("has no chunk, unlike others of its module");
@@ -90,7 +94,7 @@ mlir::LogicalResult Machine::dealOut() {
   return setOrder();
 }
 
-mlir::LogicalResult Machine::setOrder() {
+LogicalResult Machine::setOrder() {
   for (auto [stage, program] : llvm::enumerate(programs)) {
     std::vector<std::int64_t> chunks;
     for (SegmentOp segment : program.segments) {
@@ -108,15 +112,15 @@ mlir::LogicalResult Machine::setOrder() {
     }
     if (options.order.empty())
       continue;
-    if (mlir::failed(checkOrder(static_cast<std::int64_t>(stage))))
-      return mlir::failure();
+    if (failed(checkOrder(static_cast<std::int64_t>(stage))))
+      return failure();
     program.tasks = options.order[stage];
   }
-  return mlir::success();
+  return success();
 }
 
 // Checks that the given order is a permutation of the stage's tasks.
-mlir::LogicalResult Machine::checkOrder(std::int64_t stage) const {
+LogicalResult Machine::checkOrder(std::int64_t stage) const {
   if (options.order.size() != programs.size())
     return module->emitError("has ")
            << programs.size() << " stages, but tasks are ordered for "
@@ -125,7 +129,7 @@ mlir::LogicalResult Machine::checkOrder(std::int64_t stage) const {
                                   programs[stage].tasks.end()),
       given(options.order[stage].begin(), options.order[stage].end());
   if (wanted == given)
-    return mlir::success();
+    return success();
   return module->emitError("stage ")
          << stage << " has " << wanted.size()
          << " tasks, of which its order of " << given.size() << " is none";
@@ -135,12 +139,11 @@ mlir::LogicalResult Machine::checkOrder(std::int64_t stage) const {
 // All stages in turn, each until it waits
 //===----------------------------------------------------------------------===//
 
-mlir::LogicalResult
-Machine::reportDeadlock(const std::deque<StageRun> &stages) {
+LogicalResult Machine::reportDeadlock(const std::deque<StageRun> &stages) {
   for (const auto &[number, stage] : llvm::enumerate(stages)) {
     if (stage.isDone())
       continue;
-    mlir::InFlightDiagnostic diagnostic =
+    InFlightDiagnostic diagnostic =
         stage.waitingAt()->emitOpError("waits for ever: ") << stage.waitText();
     for (const auto &[other, another] : llvm::enumerate(stages))
       if (other != number)
@@ -150,17 +153,17 @@ Machine::reportDeadlock(const std::deque<StageRun> &stages) {
             << another.waitText();
     return diagnostic;
   }
-  return mlir::success();
+  return success();
 }
 
-mlir::LogicalResult Machine::runStages(std::deque<StageRun> &stages) {
+LogicalResult Machine::runStages(std::deque<StageRun> &stages) {
   bool moved = true;
   while (moved) {
     moved = false;
     for (StageRun &stage : stages) {
       auto ran = stage.run();
-      if (mlir::failed(ran))
-        return mlir::failure();
+      if (failed(ran))
+        return failure();
       moved |= *ran;
     }
   }
@@ -168,11 +171,11 @@ mlir::LogicalResult Machine::runStages(std::deque<StageRun> &stages) {
 }
 
 // Inserts the pieces that the ranks of one stage hold into those of all ranks.
-mlir::LogicalResult Machine::merge(TensorTable &all, TensorTable &&part,
-                                   std::int64_t stage) {
+LogicalResult Machine::merge(TensorTable &all, TensorTable &&part,
+                             std::int64_t stage) {
   if (!staged) {
     all = std::move(part);
-    return mlir::success();
+    return success();
   }
   const int axis = mesh.axis(kStageAxis);
   for (auto &[key, tensor] : part) {
@@ -190,12 +193,12 @@ mlir::LogicalResult Machine::merge(TensorTable &all, TensorTable &&part,
       if (mesh.coordinate(rank, axis) == stage)
         whole.ranks[rank] = std::move(tensor.ranks[place++]);
   }
-  return mlir::success();
+  return success();
 }
 
-mlir::FailureOr<RunResult> Machine::run() {
-  if (mlir::failed(checkModule()) || mlir::failed(dealOut()))
-    return mlir::failure();
+FailureOr<RunResult> Machine::run() {
+  if (failed(checkModule()) || failed(assignStages()))
+    return failure();
   const auto count = static_cast<std::int64_t>(programs.size());
   SharedRun shared{options,
                    staged ? mesh.without(kStageAxis) : mesh,
@@ -206,13 +209,11 @@ mlir::FailureOr<RunResult> Machine::run() {
   // The stages hold references to themselves, which a deque keeps valid.
   std::deque<StageRun> stages;
   for (std::int64_t stage = 0; stage < count; ++stage)
-    if (mlir::failed(
-            stages.emplace_back(shared, stage, std::move(programs[stage]))
-                .prepare(module)))
-      return mlir::failure();
-  if (mlir::failed(runStages(stages)) ||
-      mlir::failed(shared.mail.expectEmpty()))
-    return mlir::failure();
+    if (failed(stages.emplace_back(shared, stage, std::move(programs[stage]))
+                   .prepare(module)))
+      return failure();
+  if (failed(runStages(stages)) || failed(shared.mail.expectEmpty()))
+    return failure();
   if (options.perturbation && llvm::none_of(stages, [](const StageRun &stage) {
         return stage.state.wasPerturbed();
       }))
@@ -227,12 +228,10 @@ mlir::FailureOr<RunResult> Machine::run() {
   for (std::int64_t stage = 0; stage < count; ++stage) {
     RunResult part;
     stages[stage].state.handOver(part, updated);
-    if (mlir::failed(
-            merge(result.parameters, std::move(part.parameters), stage)) ||
-        mlir::failed(
-            merge(result.gradients, std::move(part.gradients), stage)) ||
-        mlir::failed(merge(result.results, std::move(part.results), stage)))
-      return mlir::failure();
+    if (failed(merge(result.parameters, std::move(part.parameters), stage)) ||
+        failed(merge(result.gradients, std::move(part.gradients), stage)) ||
+        failed(merge(result.results, std::move(part.results), stage)))
+      return failure();
   }
   return result;
 }
@@ -246,9 +245,124 @@ std::string TensorKey::name() const {
   return text;
 }
 
-mlir::FailureOr<RunResult> interpret(mlir::ModuleOp module,
-                                     const RunOptions &options) {
+FailureOr<RunResult> interpret(ModuleOp module, const RunOptions &options) {
   return Machine(module, options).run();
+}
+
+//===----------------------------------------------------------------------===//
+// Comparison of two runs
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kFloor = 1e-5;
+
+double largestIn(const HostTensor &tensor) {
+  double largest = 0.0;
+  for (double x : tensor.data)
+    largest = std::max(largest, std::abs(x));
+  return largest;
+}
+
+double largestIn(const TensorTable &table) {
+  double largest = 0.0;
+  for (const auto &[key, tensor] : table)
+    for (const HostTensor &piece : tensor.ranks)
+      largest = std::max(largest, largestIn(piece));
+  return largest;
+}
+
+/// Returns the piece that `rank` would hold if the tensor were not partial.
+HostTensor reduced(const DistributedTensor &tensor, const MeshView &mesh,
+                   std::int64_t rank) {
+  std::vector<std::int64_t> members{rank};
+  const bool max = tensor.layout && tensor.layout.getMax();
+  if (tensor.layout)
+    for (StringAttr name : tensor.layout.getPartial()) {
+      std::vector<std::int64_t> more;
+      for (std::int64_t member : members)
+        for (std::int64_t other :
+             mesh.group(member, mesh.axis(name.getValue())))
+          more.push_back(other);
+      members = std::move(more);
+    }
+  HostTensor total = tensor.ranks[members.front()];
+  for (std::size_t i = 1; i < members.size(); ++i)
+    reduceInto(total, tensor.ranks[members[i]], max);
+  return total;
+}
+
+/// Returns the largest difference between a piece and its slice of `logical`.
+double differenceOf(const HostTensor &logical, const HostTensor &piece,
+                    const std::vector<Span> &spans) {
+  if (logical.shape.size() != piece.shape.size())
+    return kInfinity;
+  for (std::size_t d = 0; d < spans.size(); ++d)
+    if (spans[d].global != logical.shape[d])
+      return kInfinity;
+  double worst = 0.0;
+  forEachIndex(piece.shape, [&](std::size_t i, const auto &index) {
+    const double difference =
+        std::abs(piece.data[i] - logical.data[globalIndex(spans, index)]);
+    worst = std::isnan(difference) ? kInfinity : std::max(worst, difference);
+  });
+  return worst;
+}
+
+/// Compares two tables of tensors, and notes in `found` what differs most.
+void compareTables(const TensorTable &logical, const TensorTable &partitioned,
+                   const MeshView &mesh, StringRef kind, Comparison &found) {
+  auto note = [&](double error, const TensorKey &key, std::int64_t rank) {
+    if (error <= found.worst)
+      return;
+    // The quotient is NaN where the logical tensor itself is infinite.
+    found.worst = std::isnan(error) ? kInfinity : error;
+    found.kind = kind.str();
+    found.name = key.name();
+    found.rank = rank;
+  };
+  const double floor = kFloor * largestIn(logical);
+  std::set<TensorKey> keys;
+  for (const TensorTable *table : {&logical, &partitioned})
+    for (const auto &[key, tensor] : *table)
+      keys.insert(key);
+
+  for (const TensorKey &key : keys) {
+    ++found.tensors;
+    const auto whole = logical.find(key), split = partitioned.find(key);
+    if (whole == logical.end() || split == partitioned.end()) {
+      note(kInfinity, key, 0);
+      continue;
+    }
+    const HostTensor &expected = whole->second.ranks.front();
+    const DistributedTensor &tensor = split->second;
+    const double norm = std::max(largestIn(expected), floor);
+    for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank) {
+      if (!tensor.holds(rank))
+        continue;
+      const HostTensor piece = reduced(tensor, mesh, rank);
+      const double difference = differenceOf(
+          expected, piece, mesh.piecesOf(tensor.layout, rank, piece.shape));
+      // All tensors of a kind may be zero. Then any difference counts as
+      // infinite.
+      note(difference == 0.0 ? 0.0 : difference / norm, key, rank);
+    }
+  }
+}
+
+} // namespace
+
+Comparison compareRuns(const RunResult &logical, const RunResult &partitioned) {
+  const MeshView mesh(partitioned.mesh);
+  Comparison found;
+  auto compare = [&](TensorTable RunResult::*table, StringRef kind) {
+    compareTables(logical.*table, partitioned.*table, mesh, kind, found);
+  };
+  compare(&RunResult::results, "result");
+  compare(&RunResult::gradients, "gradient");
+  compare(&RunResult::parameters, "parameter");
+  return found;
 }
 
 } // namespace mtplan::ir

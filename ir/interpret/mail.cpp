@@ -6,7 +6,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 
-#include "ir/interpret/collectives.h"
+using namespace mlir;
 
 namespace mtplan::ir {
 
@@ -19,9 +19,9 @@ void Mail::send(Phase phase, std::int64_t from, Message message) {
   channels[{phase, from, to}].push_back(std::move(message));
 }
 
-mlir::FailureOr<std::optional<Message>> Mail::receive(Phase phase, ReceiveOp op,
-                                                      std::int64_t to,
-                                                      std::int64_t microBatch) {
+FailureOr<std::optional<Message>> Mail::receive(Phase phase, ReceiveOp op,
+                                                std::int64_t to,
+                                                std::int64_t microBatch) {
   const auto from = static_cast<std::int64_t>(op.getFrom());
   std::deque<Message> &channel = channels[{phase, from, to}];
   if (channel.empty())
@@ -29,9 +29,9 @@ mlir::FailureOr<std::optional<Message>> Mail::receive(Phase phase, ReceiveOp op,
   Message oldest = channel.front();
   if (oldest.op.getLabel() != op.getLabel() ||
       oldest.microBatch != microBatch) {
-    mlir::InFlightDiagnostic diagnostic =
-        op.emitOpError("expects ") << op.getLabelAttr() << " of micro-batch "
-                                   << microBatch << " from stage " << from;
+    InFlightDiagnostic diagnostic = op.emitOpError("expects ")
+                                    << op.getLabelAttr() << " of micro-batch "
+                                    << microBatch << " from stage " << from;
     diagnostic.attachNote(oldest.op.getLoc())
         << "but " << oldest.op.getLabelAttr() << " of micro-batch "
         << oldest.microBatch << " comes first";
@@ -41,7 +41,7 @@ mlir::FailureOr<std::optional<Message>> Mail::receive(Phase phase, ReceiveOp op,
   return std::optional<Message>(std::move(oldest));
 }
 
-mlir::LogicalResult Mail::expectEmpty() const {
+LogicalResult Mail::expectEmpty() const {
   for (const auto &[channel, messages] : channels)
     if (!messages.empty()) {
       const Message &lost = messages.front();
@@ -50,7 +50,7 @@ mlir::LogicalResult Mail::expectEmpty() const {
              << op.getLabelAttr() << " of micro-batch " << lost.microBatch
              << " to stage " << op.getTo() << ", which never receives it";
     }
-  return mlir::success();
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -65,21 +65,21 @@ std::vector<std::int64_t> Mail::groupOf(AllReduceOp op) const {
   return all;
 }
 
-mlir::FailureOr<std::optional<std::vector<HostTensor>>>
+FailureOr<std::optional<std::vector<HostTensor>>>
 Mail::join(AllReduceOp op, std::int64_t stage, const RankValues &value) {
   const Group group = groupOf(op);
   if (!llvm::is_contained(group, stage))
     return op.emitOpError("runs on stage ")
            << stage << ", which is not among those that it sums over";
-  std::vector<Meeting> &all = meetings[group];
-  std::size_t &next = attended[{group, stage}];
+  std::vector<GroupSum> &all = sums[group];
+  std::size_t &next = finished[{group, stage}];
   if (next == all.size())
     all.push_back({op, {}});
-  Meeting &meeting = all[next];
-  AllReduceOp first = meeting.first;
+  GroupSum &current = all[next];
+  AllReduceOp first = current.first;
   if (first.getCause() != op.getCause() || first.getMax() != op.getMax() ||
       first.getType() != op.getType()) {
-    mlir::InFlightDiagnostic diagnostic =
+    InFlightDiagnostic diagnostic =
         op.emitOpError("is the next of stage ")
         << stage << ", for " << op.getCauseAttr()
         << ", but another stage of its group is at one for "
@@ -87,12 +87,12 @@ Mail::join(AllReduceOp op, std::int64_t stage, const RankValues &value) {
     diagnostic.attachNote(first.getLoc()) << "which is here";
     return diagnostic;
   }
-  meeting.passed.try_emplace(stage, value);
-  if (meeting.passed.size() < group.size())
+  current.passed.try_emplace(stage, value);
+  if (current.passed.size() < group.size())
     return std::optional<std::vector<HostTensor>>();
   ++next;
-  std::vector<HostTensor> sum = *meeting.passed.begin()->second;
-  for (const auto &[member, values] : llvm::drop_begin(meeting.passed))
+  std::vector<HostTensor> sum = *current.passed.begin()->second;
+  for (const auto &[member, values] : llvm::drop_begin(current.passed))
     for (auto [total, term] : llvm::zip_equal(sum, *values))
       reduceInto(total, term, op.getMax());
   return std::optional<std::vector<HostTensor>>(std::move(sum));
@@ -102,9 +102,9 @@ std::vector<std::int64_t> Mail::missingAt(AllReduceOp op,
                                           std::int64_t stage) const {
   std::vector<std::int64_t> missing;
   const Group group = groupOf(op);
-  const auto all = meetings.find(group);
-  const auto next = attended.find({group, stage});
-  if (all == meetings.end() || next == attended.end() ||
+  const auto all = sums.find(group);
+  const auto next = finished.find({group, stage});
+  if (all == sums.end() || next == finished.end() ||
       next->second >= all->second.size())
     return missing;
   for (std::int64_t member : group)

@@ -25,7 +25,7 @@ struct Message {
 };
 
 /// One sum over a group, with the values that its members have contributed.
-struct Meeting {
+struct GroupSum {
   AllReduceOp first; ///< operator that arrived first
   std::map<std::int64_t, RankValues> passed;
 };
@@ -61,9 +61,9 @@ private:
 
   std::int64_t stages;
   std::map<Channel, std::deque<Message>> channels;
-  std::map<Group, std::vector<Meeting>> meetings;
+  std::map<Group, std::vector<GroupSum>> sums;
   /// The number of sums of a group that a stage has finished.
-  std::map<std::pair<Group, std::int64_t>, std::size_t> attended;
+  std::map<std::pair<Group, std::int64_t>, std::size_t> finished;
 };
 
 } // namespace mtplan::ir

@@ -1,10 +1,80 @@
-//===- placement.cpp - Where a rank stands in an operator -----------------===//
+//===- placement.cpp - Kernels and the pieces that ranks hold -------------===//
 
 #include "ir/interpret/placement.h"
 
 #include "llvm/ADT/STLExtras.h"
 
+using namespace mlir;
+
 namespace mtplan::ir {
+
+using runtime::reference::Attributes;
+
+namespace {
+
+/// Returns the attributes that are numbers, flags or words. Kernels need no
+/// layouts or strategies.
+Attributes attributesOf(Operation *op) {
+  Attributes attributes;
+  for (NamedAttribute named : op->getAttrDictionary()) {
+    const std::string name = named.getName().str();
+    const Attribute value = named.getValue();
+    if (auto text = llvm::dyn_cast<StringAttr>(value))
+      attributes.set(name, text.str());
+    else if (auto flag = llvm::dyn_cast<BoolAttr>(value))
+      attributes.set(name, std::int64_t{flag.getValue()});
+    else if (auto number = llvm::dyn_cast<FloatAttr>(value))
+      attributes.set(name, number.getValueAsDouble());
+    else if (auto kind = llvm::dyn_cast<ActivationAttr>(value);
+             kind && name == "kind") // any 32-bit integer is such an attribute
+      attributes.set(name, stringifyEnum(kind.getValue()).str());
+    else if (auto integer = llvm::dyn_cast<IntegerAttr>(value))
+      attributes.set(name, integer.getInt());
+    else if (llvm::isa<UnitAttr>(value))
+      attributes.set(name, std::int64_t{1});
+  }
+  return attributes;
+}
+
+} // namespace
+
+runtime::reference::Kernel kernelOf(Operation *op) {
+  const auto &kernels = runtime::reference::kernels();
+  const auto found = kernels.find(op->getName().stripDialect().str());
+  return llvm::isa<ComputeOp>(op) && found != kernels.end() ? found->second
+                                                            : nullptr;
+}
+
+KernelCall callOf(Operation *op, llvm::ArrayRef<const HostTensor *> operands) {
+  KernelCall call;
+  call.attributes = attributesOf(op);
+  for (const HostTensor *operand : operands) {
+    call.inShapes.push_back({operand->shape, {}});
+    call.in.emplace_back(operand->data);
+  }
+  for (Type type : op->getResultTypes()) {
+    std::vector<std::int64_t> shape =
+        llvm::cast<RankedTensorType>(type).getShape().vec();
+    call.out.emplace_back(HostTensor::countOf(shape), 0.0);
+    call.outShapes.push_back({std::move(shape), {}});
+  }
+  return call;
+}
+
+std::vector<HostTensor> takeResults(KernelCall &call) {
+  std::vector<HostTensor> results;
+  for (std::size_t i = 0; i < call.out.size(); ++i) {
+    HostTensor &result = results.emplace_back();
+    result.shape = call.outShapes[i].sizes;
+    result.data = std::move(call.out[i]);
+  }
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Placement
+//===----------------------------------------------------------------------===//
+
 namespace {
 
 using AxesOfFactor = std::vector<llvm::SmallVector<int, 2>>;
@@ -19,7 +89,7 @@ std::vector<llvm::SmallVector<int, 2>> axesOfDims(const TensorFactors &dims,
   return result;
 }
 
-// Leaves tensors whole if `axes` is empty.
+// Splits no tensor if `axes` is empty.
 void placeTensors(std::vector<runtime::reference::LocalShape> &tensors,
                   const Placement::TensorAxes &axes, const MeshView &mesh,
                   std::int64_t rank) {
@@ -38,13 +108,13 @@ bool ranksMatch(const llvm::SmallVectorImpl<TensorFactors> &tensors,
          llvm::all_of(llvm::zip_equal(tensors, types), [](auto pair) {
            auto [dims, type] = pair;
            return static_cast<std::int64_t>(dims.size()) ==
-                  llvm::cast<mlir::RankedTensorType>(type).getRank();
+                  llvm::cast<RankedTensorType>(type).getRank();
          });
 }
 
 } // namespace
 
-mlir::FailureOr<Placement> Placement::of(ComputeOp op, const MeshView &mesh) {
+FailureOr<Placement> Placement::of(ComputeOp op, const MeshView &mesh) {
   auto strategy = op->getAttrOfType<StrategyAttr>(kStrategyAttrName);
   if (!strategy)
     return op->emitOpError("of a partitioned module has no '")

@@ -1,7 +1,8 @@
-//===- placement.h - Where a rank stands in an operator ---------*- C++ -*-===//
+//===- placement.h - Kernels and the pieces that ranks hold -----*- C++ -*-===//
 //
-// Tells which mesh axes split each dimension of an operator's operands and
-// results, by its strategy and its factor rule. Kernels then need no factor
+// The interpreter runs an operator as a call of its reference kernel. The
+// placement tells which mesh axes split each dimension of the operator's
+// tensors, by its strategy and its factor rule, so that kernels need no factor
 // names.
 //
 //===----------------------------------------------------------------------===//
@@ -9,13 +10,30 @@
 #ifndef MTPLAN_IR_INTERPRET_PLACEMENT_H
 #define MTPLAN_IR_INTERPRET_PLACEMENT_H
 
-#include "ir/interpret/kernel_call.h"
+#include <vector>
+
+#include "ir/interpret/ranks.h"
+#include "runtime/reference/kernels.h"
 
 namespace mtplan::ir {
 
+using KernelCall = runtime::reference::Call;
+
+/// Returns the reference kernel of an operator, or null if it has none.
+runtime::reference::Kernel kernelOf(mlir::Operation *op);
+
+/// Returns a call with the operator's attributes, these operands, and results
+/// of zeros. No tensor is split. The operands must outlive the call.
+KernelCall callOf(mlir::Operation *op,
+                  llvm::ArrayRef<const HostTensor *> operands);
+
+/// Moves the results of a call that has run out of it.
+std::vector<HostTensor> takeResults(KernelCall &call);
+
+/// The axes that split the operands and results of an operator.
 class Placement {
 public:
-  /// Leaves every tensor whole.
+  /// Splits no tensor.
   Placement() = default;
   /// Fails, with a diagnostic, if the strategy names an axis that the mesh
   /// lacks, or the rule does not fit the operator.
@@ -24,8 +42,8 @@ public:
   /// Sets which pieces of the tensors of `call` the rank holds.
   void place(KernelCall &call, const MeshView &mesh, std::int64_t rank) const;
 
-  /// The axes that split each dimension of each tensor, major axis first. If
-  /// empty, every tensor is whole.
+  /// The axes that split each dimension of each tensor, major axis first. Empty
+  /// means that no tensor is split.
   using TensorAxes = std::vector<std::vector<llvm::SmallVector<int, 2>>>;
   const TensorAxes &operandAxes() const { return operands; }
   const TensorAxes &resultAxes() const { return results; }

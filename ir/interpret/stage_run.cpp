@@ -2,6 +2,10 @@
 
 #include "ir/interpret/stage_run.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
 namespace mtplan::ir {
 
 StageRun::StageRun(SharedRun &sharedRun, std::int64_t stageNumber,
@@ -23,13 +27,12 @@ StageRun::StageRun(SharedRun &sharedRun, std::int64_t stageNumber,
     startUpdate();
 }
 
-mlir::FailureOr<bool> StageRun::run() {
+FailureOr<bool> StageRun::run() {
   bool moved = false;
   while (!isDone()) {
     waiting = nullptr;
-    if (mlir::failed(task < program.tasks.size() ? advanceTask()
-                                                 : advanceUpdate()))
-      return mlir::failure();
+    if (failed(task < program.tasks.size() ? advanceTask() : advanceUpdate()))
+      return failure();
     if (waiting)
       return moved;
     moved = true;
@@ -64,21 +67,20 @@ const StageRun::Visit &StageRun::current() {
   return phase == Phase::forward ? all[visit] : all[all.size() - 1 - visit];
 }
 
-mlir::LogicalResult StageRun::bind(mlir::Operation *owner, mlir::Block &block,
-                                   Frame &frame) {
+LogicalResult StageRun::bind(Operation *owner, Block &block, Frame &frame) {
   if (block.getNumArguments() != carried.size())
     return owner->emitOpError("takes ")
            << block.getNumArguments() << " values, but its neighbour hands on "
            << carried.size();
   for (auto [argument, value] : llvm::zip_equal(block.getArguments(), carried))
-    if (mlir::failed(define(argument, value, frame)))
-      return mlir::failure();
-  return mlir::success();
+    if (failed(define(argument, value, frame)))
+      return failure();
+  return success();
 }
 
 // Binds the values that the neighbour passes on, before a block's first
 // operator.
-mlir::LogicalResult StageRun::enter() {
+LogicalResult StageRun::enter() {
   const StageTask &now = program.tasks[task];
   phase = now.phase;
   moment.microBatch = now.microBatch;
@@ -105,7 +107,7 @@ mlir::LogicalResult StageRun::enter() {
 void StageRun::leave(YieldOp yield) {
   auto frame = frames.find({moment.microBatch, &current()});
   carried.clear();
-  for (mlir::Value value : yield.getValues())
+  for (Value value : yield.getValues())
     carried.push_back(frame->second.at(value));
   if (phase == Phase::backward || !shared.differentiated)
     frames.erase(frame);
@@ -124,25 +126,25 @@ void StageRun::nextTask() {
 void StageRun::startUpdate() {
   if (!program.update)
     return;
-  mlir::Block &block = program.update.getBody().front();
+  Block &block = program.update.getBody().front();
   phase = Phase::update;
   moment.microBatch = 0;
   op = block.empty() ? nullptr : &block.front();
 }
 
-mlir::LogicalResult StageRun::advanceTask() {
+LogicalResult StageRun::advanceTask() {
   if (!op)
     return enter();
   if (auto yield = llvm::dyn_cast<YieldOp>(op)) {
     leave(yield);
-    return mlir::success();
+    return success();
   }
   if (!llvm::isa<BackwardOp>(op) &&
-      mlir::failed(execute(op, frames[{moment.microBatch, &current()}])))
-    return mlir::failure();
+      failed(execute(op, frames[{moment.microBatch, &current()}])))
+    return failure();
   if (!waiting)
     op = op->getNextNode();
-  return mlir::success();
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -150,7 +152,7 @@ mlir::LogicalResult StageRun::advanceTask() {
 //===----------------------------------------------------------------------===//
 
 // Leaves `copies` empty for an operator that belongs to no copy.
-mlir::LogicalResult StageRun::findCopies() {
+LogicalResult StageRun::findCopies() {
   copies.emplace();
   if (auto sum = llvm::dyn_cast<AccumulatedOp>(op);
       sum && sum.getLabel().contains('*')) {
@@ -161,19 +163,19 @@ mlir::LogicalResult StageRun::findCopies() {
       });
     if (copies->empty())
       return sum.emitOpError("reads what nothing was added to");
-    return mlir::success();
+    return success();
   }
   for (auto &[copy, frame] : byCopy)
     if (llvm::any_of(op->getOperands(), [&values = frame](auto operand) {
           return values.contains(operand);
         }))
       copies->push_back(copy);
-  return mlir::success();
+  return success();
 }
 
-mlir::LogicalResult StageRun::executeInUpdate(std::int64_t copy) {
+LogicalResult StageRun::executeInUpdate(std::int64_t copy) {
   Frame &frame = byCopy[copy];
-  for (mlir::Value operand : op->getOperands()) {
+  for (Value operand : op->getOperands()) {
     if (frame.contains(operand))
       continue;
     auto found = common.find(operand);
@@ -185,25 +187,184 @@ mlir::LogicalResult StageRun::executeInUpdate(std::int64_t copy) {
   return execute(op, frame);
 }
 
-mlir::LogicalResult StageRun::advanceUpdate() {
-  if (!copies && mlir::failed(findCopies()))
-    return mlir::failure();
+LogicalResult StageRun::advanceUpdate() {
+  if (!copies && failed(findCopies()))
+    return failure();
   if (copies->empty()) {
     moment.copy = 0;
-    if (mlir::failed(execute(op, common)))
-      return mlir::failure();
+    if (failed(execute(op, common)))
+      return failure();
   }
   while (!copies->empty() && !waiting) {
-    if (mlir::failed(executeInUpdate(copies->front())))
-      return mlir::failure();
+    if (failed(executeInUpdate(copies->front())))
+      return failure();
     if (!waiting)
       copies->erase(copies->begin());
   }
   if (waiting)
-    return mlir::success();
+    return success();
   copies.reset();
   op = op->getNextNode();
-  return mlir::success();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// One operator on all ranks
+//===----------------------------------------------------------------------===//
+
+LogicalResult StageRun::define(Value result, const FailureOr<RankValues> &value,
+                               Frame &frame) {
+  if (failed(value))
+    return failure();
+  auto type = llvm::cast<RankedTensorType>(result.getType());
+  if (type.getShape() != llvm::ArrayRef((**value).front().shape))
+    return emitError(result.getLoc(), "a value has another shape than ")
+           << type;
+  frame[result] = *value;
+  return success();
+}
+
+RankValues StageRun::seen(Operation *ran, llvm::StringRef axis,
+                          const std::vector<HostTensor> &passed,
+                          std::vector<HostTensor> received) {
+  if (shared.options.afterCollective)
+    shared.options.afterCollective(ran, passed, received);
+  ++shared
+        .collectives[{phase, ran->getName().stripDialect().str(), axis.str()}];
+  return share(std::move(received));
+}
+
+FailureOr<RankValues> StageRun::executeCollective(Operation *ran,
+                                                  const RankValues &input) {
+  if (!shared.partitioned)
+    return ran->emitOpError("in a module without '")
+           << kPartitionedAttrName << "'";
+  auto results = runCollective(ran, *input, shared.mesh);
+  if (failed(results))
+    return failure();
+  return seen(ran, axisOfCollective(ran).getValue(), *input,
+              std::move(*results));
+}
+
+LogicalResult StageRun::send(SendOp ran, const RankValues &value) {
+  if (shared.stages == 1)
+    return ran.emitOpError("in a step that is not split over stages");
+  shared.mail.send(phase, stage, {ran, moment.microBatch, value});
+  ++shared.collectives[{phase, "send", kStageAxis.str()}];
+  return success();
+}
+
+LogicalResult StageRun::receive(ReceiveOp ran, Frame &frame) {
+  if (shared.stages == 1)
+    return ran.emitOpError("in a step that is not split over stages");
+  auto message = shared.mail.receive(phase, ran, stage, moment.microBatch);
+  if (failed(message))
+    return failure();
+  if (!*message) {
+    waiting = ran;
+    return success();
+  }
+  const std::vector<HostTensor> &passed = *(*message)->values;
+  return define(ran.getValue(), seen(ran, kStageAxis, passed, passed), frame);
+}
+
+LogicalResult StageRun::sumOverStages(AllReduceOp ran, Frame &frame) {
+  const RankValues own = frame.at(ran.getInput());
+  auto sum = shared.mail.join(ran, stage, own);
+  if (failed(sum))
+    return failure();
+  if (!*sum) {
+    waiting = ran;
+    return success();
+  }
+  return define(ran.getResult(), seen(ran, kStageAxis, *own, std::move(**sum)),
+                frame);
+}
+
+FailureOr<const Placement *> StageRun::placementOf(Operation *ran) {
+  auto [entry, isNew] = placements.try_emplace(ran);
+  if (isNew && shared.partitioned) {
+    auto placement = Placement::of(llvm::cast<ComputeOp>(ran), shared.mesh);
+    if (failed(placement))
+      return failure();
+    entry->second = std::move(*placement);
+  }
+  return &entry->second;
+}
+
+LogicalResult StageRun::executeKernel(Operation *ran, Frame &frame) {
+  const runtime::reference::Kernel kernel = kernelOf(ran);
+  if (!kernel)
+    return ran->emitOpError("cannot be interpreted");
+  auto placement = placementOf(ran);
+  if (failed(placement))
+    return failure();
+  std::vector<std::vector<HostTensor>> results(ran->getNumResults());
+  for (std::int64_t rank = 0; rank < shared.mesh.ranks(); ++rank) {
+    llvm::SmallVector<const HostTensor *> operands;
+    for (Value operand : ran->getOperands())
+      operands.push_back(&(*frame.at(operand))[rank]);
+    KernelCall call = callOf(ran, operands);
+    call.moment = moment;
+    (*placement)->place(call, shared.mesh, rank);
+    kernel(call);
+    for (auto [all, one] : llvm::zip_equal(results, takeResults(call)))
+      all.push_back(std::move(one));
+  }
+  for (auto [result, values] : llvm::zip_equal(ran->getResults(), results))
+    frame[result] = share(std::move(values));
+  return success();
+}
+
+LogicalResult StageRun::execute(Operation *ran, Frame &frame) {
+  const auto input = [&]() -> const RankValues & {
+    return frame.at(ran->getOperand(0));
+  };
+  return llvm::TypeSwitch<Operation *, LogicalResult>(ran)
+      .Case([&](ParameterOp parameter) {
+        return define(parameter.getValue(),
+                      state.readParameter(parameter, moment.copy), frame);
+      })
+      .Case([&](InputOp data) {
+        return define(data.getValue(), state.readInput(data, moment.microBatch),
+                      frame);
+      })
+      .Case([&](AccumulateOp sum) {
+        return state.accumulate(sum, moment.copy, input());
+      })
+      .Case([&](AccumulatedOp sum) {
+        return define(sum.getValue(), state.readAccumulated(sum, moment.copy),
+                      frame);
+      })
+      .Case([&](AdamwOp adamw) -> LogicalResult {
+        if (!adamw.getUpdated())
+          return state.update(adamw, moment.copy, input());
+        return define(adamw.getUpdated(),
+                      state.updateOwned(adamw, moment.copy, input()), frame);
+      })
+      .Case([&](StoreOp store) {
+        return state.store(store, moment.copy, input());
+      })
+      .Case([&](ResultOp result) {
+        state.report(result, moment.copy, input());
+        return success();
+      })
+      .Case([&](ReshardOp reshard) -> LogicalResult {
+        if (shared.partitioned)
+          return reshard.emitOpError("in a partitioned module");
+        return define(reshard.getResult(), input(), frame);
+      })
+      .Case([&](SendOp out) { return send(out, input()); })
+      .Case([&](ReceiveOp in) { return receive(in, frame); })
+      .Default([&](Operation *other) {
+        auto sum = llvm::dyn_cast<AllReduceOp>(other);
+        if (sum && shared.stages > 1 && sum.getAxis() == kStageAxis)
+          return sumOverStages(sum, frame);
+        if (axisOfCollective(other))
+          return define(other->getResult(0), executeCollective(other, input()),
+                        frame);
+        return executeKernel(other, frame);
+      });
 }
 
 } // namespace mtplan::ir

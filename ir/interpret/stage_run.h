@@ -1,9 +1,9 @@
 //===- stage_run.h - One stage's ranks, in lock step ------------*- C++ -*-===//
 //
 // Interprets the ranks of one stage: its tasks, each a forward or backward run
-// of a part of the model for one micro-batch, and then the update. The run
-// stops where it has to wait for another stage, and goes on when asked again.
-// Without a pipeline one stage has the whole model.
+// through one chunk of the model for one micro-batch, and then the update. The
+// run stops where it has to wait for another stage, and goes on when asked
+// again. Without a pipeline, one stage has the whole model.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,8 +63,8 @@ private:
   };
   using FrameKey = std::pair<std::int64_t, const Visit *>; ///< by micro-batch
 
-  // Tasks and the update are in stage_run.cpp. They run one operator at a time,
-  // and `op` stays the same while it waits.
+  // Tasks and the update run one operator at a time, and `op` stays the same
+  // while it waits.
   std::vector<Visit> &visits() { return chunks[program.tasks[task].chunk]; }
   const Visit &current();
   mlir::LogicalResult enter();
@@ -78,7 +78,7 @@ private:
   mlir::LogicalResult findCopies();
   mlir::LogicalResult executeInUpdate(std::int64_t copy);
 
-  // The execution of one operator is in stage_execute.cpp.
+  // The execution of one operator on all ranks.
   mlir::LogicalResult execute(mlir::Operation *ran, Frame &frame);
   mlir::LogicalResult send(SendOp ran, const RankValues &value);
   mlir::LogicalResult receive(ReceiveOp ran, Frame &frame);

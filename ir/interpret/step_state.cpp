@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/interpret/collectives.h"
 #include "runtime/random/draws.h"
+
+using namespace mlir;
 
 namespace mtplan::ir {
 
@@ -15,12 +16,8 @@ using runtime::initialValue, runtime::kCountLabel, runtime::kTargetsLabel,
 
 namespace {
 
-std::vector<std::int64_t> shapeOf(mlir::Type type) {
-  return llvm::cast<mlir::RankedTensorType>(type).getShape().vec();
-}
-
-RankValues share(std::vector<HostTensor> values) {
-  return std::make_shared<const std::vector<HostTensor>>(std::move(values));
+std::vector<std::int64_t> shapeOf(Type type) {
+  return llvm::cast<RankedTensorType>(type).getShape().vec();
 }
 
 std::int64_t elementsOf(const std::vector<Span> &spans) {
@@ -33,7 +30,7 @@ std::int64_t elementsOf(const std::vector<Span> &spans) {
 /// Returns the function from elements to values of one micro-batch's input.
 /// The input "count" has none. Drawn samples follow each other over all
 /// micro-batches and steps, so that their sizes change no sample.
-/// \param elements  of the micro-batch's whole input
+/// \param elements  of the micro-batch's global input
 std::function<double(std::int64_t)> valuesOf(InputOp op,
                                              const RunOptions &options,
                                              std::int64_t microBatch,
@@ -61,15 +58,15 @@ std::function<double(std::int64_t)> valuesOf(InputOp op,
   };
 }
 
-} // namespace
-
-TensorKey keyOf(llvm::StringRef label, std::int64_t copy) {
+/// Returns the key of a label. `copy` counts only where the label has a `*`.
+TensorKey keyOf(StringRef label, std::int64_t copy) {
   return {label.str(), label.contains('*') ? copy : 0};
 }
 
-mlir::FailureOr<LayoutAttr> StepState::layoutOf(mlir::Operation *op,
-                                                LayoutAttr layout,
-                                                std::size_t tensorRank) const {
+} // namespace
+
+FailureOr<LayoutAttr> StepState::layoutOf(Operation *op, LayoutAttr layout,
+                                          std::size_t tensorRank) const {
   if (!distributed)
     return LayoutAttr();
   if (!mesh.fits(layout, tensorRank))
@@ -81,23 +78,23 @@ mlir::FailureOr<LayoutAttr> StepState::layoutOf(mlir::Operation *op,
 // Data
 //===----------------------------------------------------------------------===//
 
-mlir::LogicalResult StepState::prepare(mlir::ModuleOp module) {
+LogicalResult StepState::prepare(ModuleOp module) {
   InputOp targets;
   module.walk([&](InputOp op) {
     if (op.getLabel() != kTargetsLabel)
-      return mlir::WalkResult::advance();
+      return WalkResult::advance();
     targets = op;
-    return mlir::WalkResult::interrupt();
+    return WalkResult::interrupt();
   });
   if (!targets)
-    return mlir::success();
+    return success();
   if (!targets.getLimit())
     return targets.emitOpError("has no limit to draw targets below");
-  if (mlir::failed(layoutOf(targets, targets.getLayoutAttr(),
-                            targets.getType().getRank())))
-    return mlir::failure();
+  if (failed(layoutOf(targets, targets.getLayoutAttr(),
+                      targets.getType().getRank())))
+    return failure();
   targetCount = countTargets(targets);
-  return mlir::success();
+  return success();
 }
 
 double StepState::countTargets(InputOp targets) const {
@@ -116,17 +113,17 @@ double StepState::countTargets(InputOp targets) const {
   return std::max(count, 1.0);
 }
 
-mlir::FailureOr<RankValues> StepState::readInput(InputOp op,
-                                                 std::int64_t microBatch) {
+FailureOr<RankValues> StepState::readInput(InputOp op,
+                                           std::int64_t microBatch) {
   const auto layout = layoutOf(op, op.getLayoutAttr(), op.getType().getRank());
-  if (mlir::failed(layout))
-    return mlir::failure();
+  if (failed(layout))
+    return failure();
   const bool count = op.getLabel() == kCountLabel;
   if (count && targetCount == 0.0)
     return op.emitOpError("counts the targets of a module without '")
            << kTargetsLabel << "'";
   if (!count && !op.getLimit() &&
-      !llvm::isa<mlir::FloatType>(op.getType().getElementType()))
+      !llvm::isa<FloatType>(op.getType().getElementType()))
     return op.emitOpError("has no limit to draw integers below");
 
   const auto valueAt =
@@ -168,11 +165,11 @@ HostTensor StepState::initialPiece(const TensorKey &key,
   return piece;
 }
 
-mlir::FailureOr<RankValues> StepState::readParameter(ParameterOp op,
-                                                     std::int64_t copy) {
+FailureOr<RankValues> StepState::readParameter(ParameterOp op,
+                                               std::int64_t copy) {
   const auto layout = layoutOf(op, op.getLayoutAttr(), op.getType().getRank());
-  if (mlir::failed(layout))
-    return mlir::failure();
+  if (failed(layout))
+    return failure();
   const TensorKey key = keyOf(op.getLabel(), copy);
   auto [entry, isNew] = parameters.try_emplace(key);
   DistributedTensor &parameter = entry->second;
@@ -206,8 +203,8 @@ static void updatePiece(HostTensor &parameter, const HostTensor &gradient,
   }
 }
 
-mlir::FailureOr<DistributedTensor *>
-StepState::parameterOf(mlir::Operation *op, const TensorKey &key) {
+FailureOr<DistributedTensor *> StepState::parameterOf(Operation *op,
+                                                      const TensorKey &key) {
   auto found = parameters.find(key);
   if (found == parameters.end())
     return op->emitOpError("updates '")
@@ -215,20 +212,20 @@ StepState::parameterOf(mlir::Operation *op, const TensorKey &key) {
   return &found->second;
 }
 
-mlir::LogicalResult StepState::noteGradient(AdamwOp op, const TensorKey &key,
-                                            LayoutAttr layout,
-                                            const RankValues &gradient) {
+LogicalResult StepState::noteGradient(AdamwOp op, const TensorKey &key,
+                                      LayoutAttr layout,
+                                      const RankValues &gradient) {
   if (gradients.emplace(key, DistributedTensor{layout, *gradient}).second)
-    return mlir::success();
+    return success();
   return op.emitOpError("updates '") << key.name() << "' once more";
 }
 
-mlir::LogicalResult StepState::update(AdamwOp op, std::int64_t copy,
-                                      const RankValues &gradient) {
+LogicalResult StepState::update(AdamwOp op, std::int64_t copy,
+                                const RankValues &gradient) {
   const TensorKey key = keyOf(op.getLabel(), copy);
   const auto parameter = parameterOf(op, key);
-  if (mlir::failed(parameter))
-    return mlir::failure();
+  if (failed(parameter))
+    return failure();
   std::vector<HostTensor> &pieces = (*parameter)->ranks;
   if (pieces.front().shape != gradient->front().shape)
     return op.emitOpError("updates '")
@@ -238,53 +235,52 @@ mlir::LogicalResult StepState::update(AdamwOp op, std::int64_t copy,
   return noteGradient(op, key, (*parameter)->layout, gradient);
 }
 
-mlir::FailureOr<RankValues> StepState::updateOwned(AdamwOp op,
-                                                   std::int64_t copy,
-                                                   const RankValues &gradient) {
+FailureOr<RankValues> StepState::updateOwned(AdamwOp op, std::int64_t copy,
+                                             const RankValues &gradient) {
   const TensorKey key = keyOf(op.getLabel(), copy);
   const auto &shape = gradient->front().shape;
   const auto layout = layoutOf(op, op.getLayoutAttr(), shape.size());
-  if (mlir::failed(layout) || mlir::failed(parameterOf(op, key)))
-    return mlir::failure();
+  if (failed(layout) || failed(parameterOf(op, key)))
+    return failure();
   // The master copy belongs to this rank since the first step.
   std::vector<HostTensor> pieces;
   for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank) {
     pieces.push_back(initialPiece(key, shape, *layout, rank));
     updatePiece(pieces.back(), (*gradient)[rank], options.adam, op.getDecay());
   }
-  if (mlir::failed(noteGradient(op, key, *layout, gradient)))
-    return mlir::failure();
+  if (failed(noteGradient(op, key, *layout, gradient)))
+    return failure();
   return share(std::move(pieces));
 }
 
-mlir::LogicalResult StepState::store(StoreOp op, std::int64_t copy,
-                                     const RankValues &value) {
+LogicalResult StepState::store(StoreOp op, std::int64_t copy,
+                               const RankValues &value) {
   const TensorKey key = keyOf(op.getLabel(), copy);
   const auto parameter = parameterOf(op, key);
-  if (mlir::failed(parameter))
-    return mlir::failure();
+  if (failed(parameter))
+    return failure();
   if ((*parameter)->ranks.front().shape != value->front().shape)
     return op.emitOpError("replaces '")
            << key.name() << "' by a value of another shape";
   (*parameter)->ranks = *value;
-  return mlir::success();
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
 // Accumulators and results
 //===----------------------------------------------------------------------===//
 
-mlir::LogicalResult StepState::accumulate(AccumulateOp op, std::int64_t copy,
-                                          const RankValues &term) {
+LogicalResult StepState::accumulate(AccumulateOp op, std::int64_t copy,
+                                    const RankValues &term) {
   const TensorKey key = keyOf(op.getLabel(), copy);
   const auto layout =
       layoutOf(op, op.getLayoutAttr(), term->front().shape.size());
-  if (mlir::failed(layout))
-    return mlir::failure();
+  if (failed(layout))
+    return failure();
   auto [entry, isNew] =
       accumulators.try_emplace(key, DistributedTensor{*layout, *term});
   if (isNew)
-    return mlir::success();
+    return success();
   DistributedTensor &total = entry->second;
   if (total.layout != *layout ||
       total.ranks.front().shape != term->front().shape)
@@ -292,11 +288,11 @@ mlir::LogicalResult StepState::accumulate(AccumulateOp op, std::int64_t copy,
            << key.name() << "' otherwise than another term of it";
   for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank)
     reduceInto(total.ranks[rank], (*term)[rank], /*max=*/false);
-  return mlir::success();
+  return success();
 }
 
-mlir::FailureOr<RankValues> StepState::readAccumulated(AccumulatedOp op,
-                                                       std::int64_t copy) {
+FailureOr<RankValues> StepState::readAccumulated(AccumulatedOp op,
+                                                 std::int64_t copy) {
   auto found = accumulators.find(keyOf(op.getLabel(), copy));
   if (found == accumulators.end())
     return op.emitOpError("reads what nothing was added to");

@@ -1,6 +1,6 @@
 //===- step_state.h - What outlives a micro-batch ---------------*- C++ -*-===//
 //
-// Parameters, accumulators and data: the state behind the structure operators.
+// The state behind the structure operators: parameters, accumulators and data.
 //
 //===----------------------------------------------------------------------===//
 
@@ -8,13 +8,12 @@
 #define MTPLAN_IR_INTERPRET_STEP_STATE_H
 
 #include "ir/interpret/interpret.h"
-#include "ir/interpret/mesh_view.h"
 
 namespace mtplan::ir {
 
 class StepState {
 public:
-  /// Ignores layouts unless `distributed`: every tensor is whole.
+  /// Ignores layouts unless `distributed`, so that no tensor is split.
   StepState(const RunOptions &runOptions, const MeshView &meshView,
             bool isDistributed)
       : options(runOptions), mesh(meshView), distributed(isDistributed) {}
@@ -68,9 +67,6 @@ private:
   TensorTable parameters, accumulators, gradients, results;
   std::map<std::string, std::string, std::less<>> inits; ///< by label
 };
-
-/// Returns the key of a label. `copy` counts only where the label has a `*`.
-TensorKey keyOf(llvm::StringRef label, std::int64_t copy);
 
 } // namespace mtplan::ir
 

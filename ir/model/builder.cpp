@@ -1,4 +1,4 @@
-//===- builder.cpp - Builds a model from operators --------------*- C++ -*-===//
+//===- builder.cpp - Builds a model from operators ------------------------===//
 
 #include "ir/model/builder.h"
 
@@ -19,18 +19,14 @@ Shape withWidth(Value value, std::int64_t width) {
 
 } // namespace
 
-llvm::ArrayRef<std::int64_t> shapeOf(Value value) {
-  return llvm::cast<RankedTensorType>(value.getType()).getShape();
-}
-
-ModelBuilder::ModelBuilder(MLIRContext &context, llvm::StringRef fileName,
+ModelBuilder::ModelBuilder(MLIRContext &context, StringRef fileName,
                            Type activationType)
     : ops(&context), location(FileLineColLoc::get(&context, fileName, 0, 0)),
       element(activationType), module(ModuleOp::create(location)) {
   ops.setInsertionPointToEnd(module->getBody());
 }
 
-ValueRange ModelBuilder::beginSegment(llvm::StringRef name, std::int64_t repeat,
+ValueRange ModelBuilder::beginSegment(StringRef name, std::int64_t repeat,
                                       std::int64_t first) {
   ops.setInsertionPointToEnd(module->getBody());
   auto segment = ops.create<SegmentOp>(location, name, repeat, first,
@@ -52,7 +48,7 @@ void ModelBuilder::endChain(Value loss) {
   endSegment({});
 }
 
-Value ModelBuilder::tokens(llvm::StringRef label, std::int64_t sequence,
+Value ModelBuilder::tokens(StringRef label, std::int64_t sequence,
                            std::int64_t limit) {
   auto type = RankedTensorType::get({1, sequence}, ops.getI32Type());
   return ops.create<InputOp>(location, type, label,
@@ -60,7 +56,7 @@ Value ModelBuilder::tokens(llvm::StringRef label, std::int64_t sequence,
                              ops.getI64IntegerAttr(limit), LayoutAttr());
 }
 
-Value ModelBuilder::features(llvm::StringRef label, std::int64_t sequence,
+Value ModelBuilder::features(StringRef label, std::int64_t sequence,
                              std::int64_t width) {
   return ops.create<InputOp>(
       location, tensor({1, sequence, width}), label,
@@ -68,10 +64,8 @@ Value ModelBuilder::features(llvm::StringRef label, std::int64_t sequence,
       LayoutAttr());
 }
 
-Value ModelBuilder::parameter(const llvm::Twine &label,
-                              llvm::ArrayRef<std::int64_t> shape,
-                              llvm::StringRef init,
-                              llvm::ArrayRef<std::int64_t> unpadded) {
+Value ModelBuilder::parameter(const Twine &label, ArrayRef<std::int64_t> shape,
+                              StringRef init, ArrayRef<std::int64_t> unpadded) {
   return ops.create<ParameterOp>(location, tensor(shape), label.str(), init,
                                  LayoutAttr(),
                                  unpadded.empty() || unpadded == shape
@@ -79,8 +73,8 @@ Value ModelBuilder::parameter(const llvm::Twine &label,
                                      : ops.getDenseI64ArrayAttr(unpadded));
 }
 
-Value ModelBuilder::embedding(llvm::StringRef label, Value ids, Padded rows,
-                              std::int64_t width, llvm::StringRef table) {
+Value ModelBuilder::embedding(StringRef label, Value ids, Padded rows,
+                              std::int64_t width, StringRef table) {
   Value weight = parameter(table.empty() ? label + ".weight" : Twine(table),
                            {rows.stored, width}, "normal", {rows.used, width});
   Shape shape(shapeOf(ids));
@@ -88,17 +82,15 @@ Value ModelBuilder::embedding(llvm::StringRef label, Value ids, Padded rows,
   return ops.create<EmbeddingOp>(location, tensor(shape), label, ids, weight);
 }
 
-Value ModelBuilder::positions(llvm::StringRef label, Value input,
-                              std::int64_t rows) {
+Value ModelBuilder::positions(StringRef label, Value input, std::int64_t rows) {
   Value table =
       parameter(label + ".weight", {rows, shapeOf(input).back()}, "normal");
   return ops.create<PositionEmbeddingOp>(location, input.getType(), label,
                                          input, table);
 }
 
-Value ModelBuilder::linear(llvm::StringRef label, Value input,
-                           std::int64_t width, bool bias,
-                           llvm::StringRef init) {
+Value ModelBuilder::linear(StringRef label, Value input, std::int64_t width,
+                           bool bias, StringRef init) {
   Value weight =
       parameter(label + ".weight", {shapeOf(input).back(), width}, init);
   Value addend = bias ? parameter(label + ".bias", {width}, "zeros") : Value();
@@ -106,9 +98,8 @@ Value ModelBuilder::linear(llvm::StringRef label, Value input,
                               "bsi,io->bso", input, weight, addend);
 }
 
-Value ModelBuilder::logits(llvm::StringRef label, Value input,
-                           Padded vocabulary, llvm::StringRef table,
-                           bool bias) {
+Value ModelBuilder::logits(StringRef label, Value input, Padded vocabulary,
+                           StringRef table, bool bias) {
   std::int64_t width = shapeOf(input).back();
   bool tied = !table.empty();
   Value weight = tied ? parameter(table, {vocabulary.stored, width}, "normal",
@@ -125,8 +116,7 @@ Value ModelBuilder::logits(llvm::StringRef label, Value input,
       addend);
 }
 
-Value ModelBuilder::layerNorm(llvm::StringRef label, Value input,
-                              double epsilon) {
+Value ModelBuilder::layerNorm(StringRef label, Value input, double epsilon) {
   std::int64_t width = shapeOf(input).back();
   Value gamma = parameter(label + ".weight", {width}, "ones");
   Value beta = parameter(label + ".bias", {width}, "zeros");
@@ -135,39 +125,37 @@ Value ModelBuilder::layerNorm(llvm::StringRef label, Value input,
                                  ops.getF64FloatAttr(epsilon));
 }
 
-Value ModelBuilder::rmsNorm(llvm::StringRef label, Value input,
-                            double epsilon) {
+Value ModelBuilder::rmsNorm(StringRef label, Value input, double epsilon) {
   Value gamma = parameter(label + ".weight", {shapeOf(input).back()}, "ones");
   return ops.create<RmsNormOp>(location, input.getType(),
                                ops.getStringAttr(label), input, gamma,
                                ops.getF64FloatAttr(epsilon));
 }
 
-Value ModelBuilder::activation(llvm::StringRef label, Activation kind,
-                               Value input) {
+Value ModelBuilder::activation(StringRef label, Activation kind, Value input) {
   return ops.create<ActivationOp>(location, input.getType(), label, kind,
                                   input);
 }
 
-Value ModelBuilder::swiglu(llvm::StringRef label, Value gate, Value up) {
+Value ModelBuilder::swiglu(StringRef label, Value gate, Value up) {
   return ops.create<SwigluOp>(location, gate.getType(), label, gate, up);
 }
 
-Value ModelBuilder::add(llvm::StringRef label, Value lhs, Value rhs) {
+Value ModelBuilder::add(StringRef label, Value lhs, Value rhs) {
   return ops.create<AddOp>(location, lhs.getType(), label, lhs, rhs);
 }
 
-Value ModelBuilder::mul(llvm::StringRef label, Value lhs, Value rhs) {
+Value ModelBuilder::mul(StringRef label, Value lhs, Value rhs) {
   return ops.create<MulOp>(location, lhs.getType(), label, lhs, rhs);
 }
 
-Value ModelBuilder::scale(llvm::StringRef label, Value input, double factor) {
+Value ModelBuilder::scale(StringRef label, Value input, double factor) {
   return ops.create<ScaleOp>(location, input.getType(),
                              ops.getStringAttr(label), input,
                              ops.getF64FloatAttr(factor));
 }
 
-Value ModelBuilder::softcap(llvm::StringRef label, Value input, double cap) {
+Value ModelBuilder::softcap(StringRef label, Value input, double cap) {
   if (cap == 0.0)
     return input;
   return ops.create<LogitSoftcapOp>(location, input.getType(),
@@ -175,20 +163,20 @@ Value ModelBuilder::softcap(llvm::StringRef label, Value input, double cap) {
                                     ops.getF64FloatAttr(cap));
 }
 
-Value ModelBuilder::putFirst(llvm::StringRef label, Value input) {
+Value ModelBuilder::putFirst(StringRef label, Value input) {
   Value vector =
       parameter(label + ".weight", {shapeOf(input).back()}, "normal");
   return ops.create<PutFirstOp>(location, input.getType(), label, input,
                                 vector);
 }
 
-Value ModelBuilder::takeFirst(llvm::StringRef label, Value input) {
+Value ModelBuilder::takeFirst(StringRef label, Value input) {
   ArrayRef<std::int64_t> shape = shapeOf(input);
   return ops.create<TakeFirstOp>(location, tensor({shape[0], shape[2]}), label,
                                  input);
 }
 
-Value ModelBuilder::dropout(llvm::StringRef label, Value input, double rate) {
+Value ModelBuilder::dropout(StringRef label, Value input, double rate) {
   if (rate == 0.0)
     return input;
   return ops.create<DropoutOp>(
@@ -196,16 +184,16 @@ Value ModelBuilder::dropout(llvm::StringRef label, Value input, double rate) {
       ops.getF64FloatAttr(rate), ops.getStringAttr(label));
 }
 
-Value ModelBuilder::rope(llvm::StringRef label, Value input,
-                         std::int64_t headDim, std::int64_t rotaryDim,
-                         double theta, bool interleaved) {
+Value ModelBuilder::rope(StringRef label, Value input, std::int64_t headDim,
+                         std::int64_t rotaryDim, double theta,
+                         bool interleaved) {
   return ops.create<RopeOp>(
       location, input.getType(), ops.getStringAttr(label), input,
       ops.getI64IntegerAttr(headDim), ops.getI64IntegerAttr(rotaryDim),
       ops.getF64FloatAttr(theta), interleaved ? ops.getUnitAttr() : UnitAttr());
 }
 
-Value ModelBuilder::attention(llvm::StringRef label, Value query, Value key,
+Value ModelBuilder::attention(StringRef label, Value query, Value key,
                               Value value, std::int64_t headDim, bool causal,
                               double scale, double rate, Value bias,
                               std::int64_t maxDistance, double softcap) {
@@ -253,6 +241,76 @@ Value ModelBuilder::loss(Value logits, std::int64_t classes) {
       ops.create<VocabPickOp>(location, perToken, "loss.pick", logits, targets);
   return ops.create<TokenLossOp>(location, scalar, "loss", maximum, sumExp,
                                  picked, targets, tokensOfStep);
+}
+
+//===----------------------------------------------------------------------===//
+// Mixtures of experts
+//===----------------------------------------------------------------------===//
+
+Value ModelBuilder::router(StringRef label, Value input, std::int64_t experts) {
+  ArrayRef<std::int64_t> shape = shapeOf(input);
+  Value weight = parameter(label + ".weight", {shape[2], experts}, "normal");
+  return ops.create<EinsumOp>(location, tensor({shape[0], shape[1], experts}),
+                              label, "bsi,ie->bse", input, weight, Value());
+}
+
+Value ModelBuilder::moeGate(StringRef label, Value logits, std::int64_t topK,
+                            bool normalise) {
+  return ops.create<MoeGateOp>(
+      location, logits.getType(), ops.getStringAttr(label), logits,
+      ops.getI64IntegerAttr(topK), normalise ? ops.getUnitAttr() : UnitAttr());
+}
+
+Value ModelBuilder::moeSlots(StringRef label, Value logits, std::int64_t topK) {
+  auto type = RankedTensorType::get(shapeOf(logits), ops.getI32Type());
+  return ops.create<MoeSlotsOp>(location, type, label, logits, topK);
+}
+
+Value ModelBuilder::moeDispatch(StringRef label, Value input, Value slots,
+                                std::int64_t places) {
+  ArrayRef<std::int64_t> shape = shapeOf(input);
+  return ops.create<MoeDispatchOp>(
+      location, tensor({shapeOf(slots)[2], shape[0], places, shape[2]}), label,
+      input, slots);
+}
+
+Value ModelBuilder::expertLinear(StringRef label, Value input,
+                                 std::int64_t width, StringRef init) {
+  ArrayRef<std::int64_t> shape = shapeOf(input);
+  Value weight =
+      parameter(label + ".weight", {shape[0], shape[3], width}, init);
+  return ops.create<EinsumOp>(location,
+                              tensor({shape[0], shape[1], shape[2], width}),
+                              label, "ebci,eio->ebco", input, weight, Value());
+}
+
+Value ModelBuilder::moeCombine(StringRef label, Value input, Value gates,
+                               Value slots) {
+  ArrayRef<std::int64_t> tokens = shapeOf(slots);
+  return ops.create<MoeCombineOp>(
+      location, tensor({tokens[0], tokens[1], shapeOf(input)[3]}), label, input,
+      gates, slots);
+}
+
+void ModelBuilder::balanceLoss(StringRef label, Value logits, std::int64_t topK,
+                               double coefficient) {
+  Value loss = ops.create<BalanceLossOp>(
+      location, RankedTensorType::get({}, ops.getF32Type()),
+      ops.getStringAttr(label), logits, count(), ops.getI64IntegerAttr(topK),
+      ops.getF64FloatAttr(coefficient));
+  ops.create<AccumulateOp>(location, label, loss, LayoutAttr());
+}
+
+Value ModelBuilder::tokenGate(StringRef label, Value input, Value value) {
+  ArrayRef<std::int64_t> shape = shapeOf(input);
+  Value weight = parameter(label + ".weight", {shape[2]}, "normal");
+  Value logit = ops.create<EinsumOp>(location, tensor(shape.drop_back()), label,
+                                     "bsi,i->bs", input, weight, Value());
+  Value share =
+      activation((label + ".sigmoid").str(), Activation::Sigmoid, logit);
+  return ops.create<EinsumOp>(location, value.getType(),
+                              (label + ".scale").str(), "bs,bsh->bsh", share,
+                              value, Value());
 }
 
 } // namespace mtplan::ir

@@ -3,7 +3,6 @@
 // A thin layer over OpBuilder. Shapes follow from the operands, and parameters
 // are named after the operator that uses them (`label`.weight, `label`.bias).
 // Activations are [batch, sequence, features], weights are [in, out].
-// moe_builder.cpp holds the experts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +28,10 @@ struct Padded {
 
 class ModelBuilder {
 public:
-  ModelBuilder(mlir::MLIRContext &context, llvm::StringRef fileName,
+  using StringRef = llvm::StringRef;
+  using Value = mlir::Value;
+
+  ModelBuilder(mlir::MLIRContext &context, StringRef fileName,
                mlir::Type activationType);
 
   mlir::OpBuilder ops;
@@ -38,103 +40,87 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> module;
 
   /// Starts a segment; its arguments are what the previous one yielded.
-  mlir::ValueRange beginSegment(llvm::StringRef name, std::int64_t repeat = 1,
+  mlir::ValueRange beginSegment(StringRef name, std::int64_t repeat = 1,
                                 std::int64_t first = 0);
   /// Ends the segment, which yields `values`.
   void endSegment(mlir::ValueRange values);
   /// Ends the last segment: reports `loss` and yields nothing.
-  void endChain(mlir::Value loss);
+  void endChain(Value loss);
 
   mlir::RankedTensorType tensor(llvm::ArrayRef<std::int64_t> shape) const {
     return mlir::RankedTensorType::get(shape, element);
   }
   /// Adds an input [batch, sequence] of token numbers below `limit`.
-  mlir::Value tokens(llvm::StringRef label, std::int64_t sequence,
-                     std::int64_t limit);
+  Value tokens(StringRef label, std::int64_t sequence, std::int64_t limit);
   /// Adds an input [batch, sequence, width] of numbers.
-  mlir::Value features(llvm::StringRef label, std::int64_t sequence,
-                       std::int64_t width);
+  Value features(StringRef label, std::int64_t sequence, std::int64_t width);
+  /// Adds a parameter.
   /// \param unpadded  the shape without padding; empty if there is none
-  mlir::Value parameter(const llvm::Twine &label,
-                        llvm::ArrayRef<std::int64_t> shape,
-                        llvm::StringRef init,
-                        llvm::ArrayRef<std::int64_t> unpadded = {});
+  Value parameter(const llvm::Twine &label, llvm::ArrayRef<std::int64_t> shape,
+                  StringRef init, llvm::ArrayRef<std::int64_t> unpadded = {});
 
   /// Looks up rows of `table` or, without one, of `label`.weight [rows, width].
-  mlir::Value embedding(llvm::StringRef label, mlir::Value ids, Padded rows,
-                        std::int64_t width, llvm::StringRef table = "");
-  mlir::Value positions(llvm::StringRef label, mlir::Value input,
-                        std::int64_t rows);
+  Value embedding(StringRef label, Value ids, Padded rows, std::int64_t width,
+                  StringRef table = "");
+  Value positions(StringRef label, Value input, std::int64_t rows);
   /// Multiplies the input by `label`.weight and adds `label`.bias if `bias`.
-  mlir::Value linear(llvm::StringRef label, mlir::Value input,
-                     std::int64_t width, bool bias,
-                     llvm::StringRef init = "normal");
+  Value linear(StringRef label, Value input, std::int64_t width, bool bias,
+               StringRef init = "normal");
   /// Computes logits: the input times the transposed table `weight`
   /// [vocabulary, in] or, without one, times `label`.weight [in, vocabulary].
-  mlir::Value logits(llvm::StringRef label, mlir::Value input,
-                     Padded vocabulary, llvm::StringRef table, bool bias);
-  mlir::Value layerNorm(llvm::StringRef label, mlir::Value input,
-                        double epsilon);
-  mlir::Value rmsNorm(llvm::StringRef label, mlir::Value input, double epsilon);
-  mlir::Value activation(llvm::StringRef label, Activation kind,
-                         mlir::Value input);
-  mlir::Value swiglu(llvm::StringRef label, mlir::Value gate, mlir::Value up);
-  mlir::Value add(llvm::StringRef label, mlir::Value lhs, mlir::Value rhs);
-  mlir::Value mul(llvm::StringRef label, mlir::Value lhs, mlir::Value rhs);
-  mlir::Value scale(llvm::StringRef label, mlir::Value input, double factor);
+  Value logits(StringRef label, Value input, Padded vocabulary, StringRef table,
+               bool bias);
+  Value layerNorm(StringRef label, Value input, double epsilon);
+  Value rmsNorm(StringRef label, Value input, double epsilon);
+  Value activation(StringRef label, Activation kind, Value input);
+  Value swiglu(StringRef label, Value gate, Value up);
+  Value add(StringRef label, Value lhs, Value rhs);
+  Value mul(StringRef label, Value lhs, Value rhs);
+  Value scale(StringRef label, Value input, double factor);
   /// Puts `label`.weight at the first position and `input` at the others.
-  mlir::Value putFirst(llvm::StringRef label, mlir::Value input);
-  /// `input` itself if `cap` is 0.
-  mlir::Value softcap(llvm::StringRef label, mlir::Value input, double cap);
+  Value putFirst(StringRef label, Value input);
+  /// Returns `input` itself if `cap` is 0.
+  Value softcap(StringRef label, Value input, double cap);
   /// Returns the first position: [batch, features].
-  mlir::Value takeFirst(llvm::StringRef label, mlir::Value input);
+  Value takeFirst(StringRef label, Value input);
   /// Returns `input` itself if `rate` is 0.
-  mlir::Value dropout(llvm::StringRef label, mlir::Value input, double rate);
-  mlir::Value rope(llvm::StringRef label, mlir::Value input,
-                   std::int64_t headDim, std::int64_t rotaryDim, double theta,
-                   bool interleaved);
-  mlir::Value attention(llvm::StringRef label, mlir::Value query,
-                        mlir::Value key, mlir::Value value,
-                        std::int64_t headDim, bool causal, double scale,
-                        double rate, mlir::Value bias = {},
-                        std::int64_t maxDistance = 0, double softcap = 0.0);
+  Value dropout(StringRef label, Value input, double rate);
+  Value rope(StringRef label, Value input, std::int64_t headDim,
+             std::int64_t rotaryDim, double theta, bool interleaved);
+  Value attention(StringRef label, Value query, Value key, Value value,
+                  std::int64_t headDim, bool causal, double scale, double rate,
+                  Value bias = {}, std::int64_t maxDistance = 0,
+                  double softcap = 0.0);
   /// Computes a token's logits for each of `experts`: the input times
   /// `label`.weight.
-  mlir::Value router(llvm::StringRef label, mlir::Value input,
-                     std::int64_t experts);
-  mlir::Value moeGate(llvm::StringRef label, mlir::Value logits,
-                      std::int64_t topK, bool normalise);
-  mlir::Value moeSlots(llvm::StringRef label, mlir::Value logits,
-                       std::int64_t topK);
+  Value router(StringRef label, Value input, std::int64_t experts);
+  Value moeGate(StringRef label, Value logits, std::int64_t topK,
+                bool normalise);
+  Value moeSlots(StringRef label, Value logits, std::int64_t topK);
   /// Moves tokens to the `places` slots of each expert: [experts, batch,
   /// places, ...].
-  mlir::Value moeDispatch(llvm::StringRef label, mlir::Value input,
-                          mlir::Value slots, std::int64_t places);
+  Value moeDispatch(StringRef label, Value input, Value slots,
+                    std::int64_t places);
   /// Multiplies each expert's input by its matrix in `label`.weight.
-  mlir::Value expertLinear(llvm::StringRef label, mlir::Value input,
-                           std::int64_t width, llvm::StringRef init = "normal");
-  mlir::Value moeCombine(llvm::StringRef label, mlir::Value input,
-                         mlir::Value gates, mlir::Value slots);
+  Value expertLinear(StringRef label, Value input, std::int64_t width,
+                     StringRef init = "normal");
+  Value moeCombine(StringRef label, Value input, Value gates, Value slots);
   /// Reports the loss under its own label and adds it to the step's loss.
-  void balanceLoss(llvm::StringRef label, mlir::Value logits, std::int64_t topK,
+  void balanceLoss(StringRef label, Value logits, std::int64_t topK,
                    double coefficient);
   /// Multiplies `value` by one number per token, sigmoid(input times the vector
   /// `label`.weight).
-  mlir::Value tokenGate(llvm::StringRef label, mlir::Value input,
-                        mlir::Value value);
+  Value tokenGate(StringRef label, Value input, Value value);
   /// Computes the cross entropy of `logits`, the mean over the step's targets:
   /// one per token, or one per sample.
-  mlir::Value loss(mlir::Value logits, std::int64_t classes);
+  Value loss(Value logits, std::int64_t classes);
 
 private:
   llvm::SmallVector<mlir::Type> carried;
 
   /// Returns the number of target tokens of the step.
-  mlir::Value count();
+  Value count();
 };
-
-/// Returns the sizes of a ranked tensor.
-llvm::ArrayRef<std::int64_t> shapeOf(mlir::Value value);
 
 } // namespace mtplan::ir
 

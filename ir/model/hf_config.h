@@ -35,6 +35,13 @@ public:
   void readBlockSizes(const char *hiddenKey, const char *headsKey,
                       const char *layersKey, const char *kvKey = "",
                       const char *widthKey = "");
+  /// Reads block sizes and the width inside the MLP under the names that most
+  /// families use.
+  void readUsualSizes(const char *kvKey = "") {
+    readBlockSizes("hidden_size", "num_attention_heads", "num_hidden_layers",
+                   kvKey);
+    readInner("intermediate_size", /*required=*/true);
+  }
   /// Reads the width inside the MLP; four times hidden if absent and not
   /// `required`.
   void readInner(const char *key, bool required);
@@ -72,7 +79,7 @@ private:
                    std::int64_t whole);
 };
 
-// The families, each in a file of its own.
+// The readers of the families.
 void readGpt2(HfConfig &config);
 void readGptj(HfConfig &config);
 void readGptNeox(HfConfig &config);

@@ -55,6 +55,9 @@ std::optional<LoadedModel> loadModel(mlir::MLIRContext &context,
                                      const ShapeOverrides &overrides,
                                      std::vector<std::string> &errors);
 
+/// Returns whether `text` starts as a module does and JSON cannot.
+bool looksLikeMlir(llvm::StringRef text);
+
 } // namespace mtplan::ir
 
 #endif // MTPLAN_IR_MODEL_LOAD_H

@@ -1,4 +1,4 @@
-//===- module_facts.cpp - Checks a module of any source ---------*- C++ -*-===//
+//===- module_facts.cpp - Checks a module of any source -------------------===//
 
 #include "ir/model/module_facts.h"
 

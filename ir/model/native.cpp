@@ -1,4 +1,4 @@
-//===- native.cpp - Reads mtplan's own model format -------------*- C++ -*-===//
+//===- native.cpp - Reads mtplan's own model format -----------------------===//
 //
 // Reads the chain of segments. An operand that could not be made silences
 // errors of its readers, so that one mistake gives one line.
@@ -86,11 +86,8 @@ OwningOpRef<ModuleOp> NativeReader::read(std::int64_t &layers) {
                                std::to_string(repeating) + " have");
   for (std::size_t i = 0; i < segments->items.size(); ++i) {
     std::string pointer = root.at("segments") + '/' + std::to_string(i);
-    if (segments->items[i].kind != JsonValue::Kind::object) {
-      findings.error(pointer, "must be an object, but is " +
-                                  segments->items[i].describe());
+    if (!findings.expectObject(segments->items[i], pointer))
       continue;
-    }
     Fields fields(segments->items[i], pointer, findings);
     readSegment(fields, i + 1 == segments->items.size());
   }
@@ -165,11 +162,8 @@ void NativeReader::readOperators(Fields &fields, bool repeats) {
   }
   for (std::size_t i = 0; i < operators->items.size(); ++i) {
     std::string pointer = fields.at("operators") + '/' + std::to_string(i);
-    if (operators->items[i].kind != JsonValue::Kind::object) {
-      findings.error(pointer, "must be an object, but is " +
-                                  operators->items[i].describe());
+    if (!findings.expectObject(operators->items[i], pointer))
       continue;
-    }
     Fields opFields(operators->items[i], pointer, findings);
     readOperator(opFields, repeats);
   }
@@ -211,11 +205,8 @@ NamedValue NativeReader::make(Fields &fields, NativeOperator &op) {
 
   static const JsonValue kNone;
   const JsonValue *given = fields.value("attributes");
-  if (given && given->kind != JsonValue::Kind::object) {
-    fields.error("attributes",
-                 "must be an object, but is " + given->describe());
+  if (given && !findings.expectObject(*given, fields.at("attributes")))
     return {};
-  }
   Fields attributes(given ? *given : kNone, fields.at("attributes"), findings);
   if (op.name == "einsum") {
     std::string equation = fields.name("equation");

@@ -1,4 +1,4 @@
-//===- native_einsum.cpp - Equations over named dimensions ------*- C++ -*-===//
+//===- native_einsum.cpp - Equations over named dimensions ----------------===//
 //
 // A file may use any letters. Those of the dialect are fixed, because rules and
 // people derive roles from them: b for samples, s for positions, v for
@@ -18,10 +18,10 @@ namespace mtplan::ir {
 
 namespace {
 
-using Dims = std::vector<const NamedDim *>;
-
 struct Equation {
   std::string lhs, rhs, result;
+
+  std::string letters() const { return lhs + rhs + result; }
 };
 
 // Splits "bsi,io->bso"; returns none if the text does not have that form.
@@ -33,11 +33,9 @@ std::optional<Equation> split(std::string text) {
   Equation equation = {text.substr(0, comma),
                        text.substr(comma + 1, arrow - comma - 1),
                        text.substr(arrow + 2)};
-  for (const std::string *term :
-       {&equation.lhs, &equation.rhs, &equation.result})
-    for (char c : *term)
-      if (!std::isalpha(static_cast<unsigned char>(c)))
-        return std::nullopt;
+  for (char c : equation.letters())
+    if (!std::isalpha(static_cast<unsigned char>(c)))
+      return std::nullopt;
   return equation;
 }
 
@@ -45,44 +43,27 @@ bool has(const std::string &letters, char letter) {
   return letters.find(letter) != letters.npos;
 }
 
-// Checks the letters of an equation against the operands, and assigns a
-// dimension to each letter.
-class LetterTable {
-public:
-  LetterTable(const NativeOperator &nativeOp, const Equation &parts,
-              Findings &allFindings)
-      : op(nativeOp), equation(parts), findings(allFindings) {}
+using Letters = std::map<char, const NamedDim *>;
 
-  std::map<char, const NamedDim *> dims;
-
-  bool check() {
-    const std::size_t before = findings.errors.size();
-    bindTerm(equation.lhs, 0);
-    bindTerm(equation.rhs, 1);
-    for (const std::string *term :
-         {&equation.lhs, &equation.rhs, &equation.result})
-      checkTerm(*term);
-    if (op.operands.size() == 3 && findings.errors.size() == before)
-      checkBias();
-    return findings.errors.size() == before;
-  }
-
-private:
-  const NativeOperator &op;
-  const Equation &equation;
-  Findings &findings;
-
-  void fail(const std::string &what) {
+// Checks the letters of an equation against the operands, and returns the
+// dimension of each letter, or none after an error.
+std::optional<Letters> readLetters(const NativeOperator &op,
+                                   const Equation &equation,
+                                   Findings &findings) {
+  const std::size_t before = findings.errors.size();
+  auto fail = [&](const std::string &what) {
     findings.error(op.pointer + "/equation", what);
-  }
-
-  void bindTerm(const std::string &letters, std::size_t operand) {
-    const Dims &found = op.operands[operand].dims;
+  };
+  Letters dims;
+  for (std::size_t operand : {0, 1}) {
+    const std::string &letters = operand == 0 ? equation.lhs : equation.rhs;
+    const NamedDims &found = op.operands[operand].dims;
+    const std::string &name = op.operandNames[operand];
     if (found.size() != letters.size()) {
       fail('"' + letters + "\" names " + std::to_string(letters.size()) +
-           " dimensions, but \"" + op.operandNames[operand] + "\" has " +
+           " dimensions, but \"" + name + "\" has " +
            std::to_string(found.size()) + ": " + dimNames(found));
-      return;
+      continue;
     }
     for (std::size_t i = 0; i < letters.size(); ++i) {
       auto [entry, isNew] = dims.emplace(letters[i], found[i]);
@@ -90,32 +71,26 @@ private:
         fail(std::string("letter '") + letters[i] + "' is " +
              entry->second->name + " (" + std::to_string(entry->second->size) +
              ") in one operand and " + found[i]->name + " (" +
-             std::to_string(found[i]->size) + ") in \"" +
-             op.operandNames[operand] + '"');
+             std::to_string(found[i]->size) + ") in \"" + name + '"');
     }
   }
-
-  void checkTerm(const std::string &letters) {
-    for (std::size_t i = 0; i < letters.size(); ++i) {
-      char letter = letters[i];
-      if (letters.find(letter) != i) {
-        fail(("letter '" + llvm::Twine(letter)).str() + "' occurs twice in \"" +
-             letters + '"');
-        continue;
-      }
+  for (const std::string *term :
+       {&equation.lhs, &equation.rhs, &equation.result})
+    for (std::size_t i = 0; i < term->size(); ++i) {
+      char letter = (*term)[i];
+      std::string subject = "letter '";
+      (subject += letter) += "' occurs ";
       int terms = (has(equation.lhs, letter) ? 1 : 0) +
                   (has(equation.rhs, letter) ? 1 : 0) +
                   (has(equation.result, letter) ? 1 : 0);
-      if (terms < 2)
-        fail(("letter '" + llvm::Twine(letter)).str() +
-             "' occurs in 1 of the three "
-             "terms, but at least 2 are needed");
+      if (term->find(letter) != i)
+        fail(subject + "twice in \"" + *term + '"');
+      else if (terms < 2)
+        fail(subject + "in 1 of the three terms, but at least 2 are needed");
     }
-  }
-
-  void checkBias() {
-    const Dims &bias = op.operands[2].dims;
-    Dims needed;
+  if (op.operands.size() == 3 && findings.errors.size() == before) {
+    const NamedDims &bias = op.operands[2].dims;
+    NamedDims needed;
     if (!equation.result.empty())
       needed.push_back(dims[equation.result.back()]);
     if (bias != needed || needed.empty())
@@ -124,18 +99,20 @@ private:
                          dimNames(bias) + ", but needs the result's last, " +
                          dimNames(needed));
   }
-};
+  if (findings.errors.size() != before)
+    return std::nullopt;
+  return dims;
+}
 
 // Renames letters to those of the dialect.
 class Renaming {
 public:
-  Renaming(const Equation &parts, const LetterTable &letterTable,
-           const NativeOperator &op)
-      : equation(parts), table(letterTable) {
+  Renaming(const Equation &parts, const Letters &dims, const NativeOperator &op)
+      : equation(parts) {
     // Samples, positions, vocabulary and experts come first: their letters are
     // fixed.
-    for (char letter : equation.lhs + equation.rhs + equation.result)
-      switch (table.dims.at(letter)->role) {
+    for (char letter : equation.letters())
+      switch (dims.at(letter)->role) {
       case DimRole::batch:
         claim(letter, 'b');
         break;
@@ -155,7 +132,7 @@ public:
       nameFeatures(equation.rhs, equation.lhs);
     else if (op.operands[0].parameter)
       nameFeatures(equation.lhs, equation.rhs);
-    for (char letter : equation.lhs + equation.rhs + equation.result)
+    for (char letter : equation.letters())
       if (!names.count(letter))
         claim(letter, freeLetter(letter));
   }
@@ -167,7 +144,6 @@ public:
 
 private:
   const Equation &equation;
-  const LetterTable &table;
   std::map<char, char> names;
 
   bool isTaken(char name) const {
@@ -234,18 +210,18 @@ NamedValue makeEinsum(ModelBuilder &builder, const NativeOperator &op,
                        " given, but einsum takes 2, or 3 with a bias");
   if (findings.errors.size() != before)
     return {};
-  LetterTable table(op, *parsed, findings);
-  if (!table.check())
+  std::optional<Letters> dims = readLetters(op, *parsed, findings);
+  if (!dims)
     return {};
 
   NamedValue result;
   for (char letter : parsed->result)
-    result.dims.push_back(table.dims.at(letter));
+    result.dims.push_back(dims->at(letter));
   auto element = llvm::cast<RankedTensorType>(op.operands[0].value.getType())
                      .getElementType();
   result.value = builder.ops.create<EinsumOp>(
       builder.location, typeOf(result.dims, element), op.label,
-      Renaming(*parsed, table, op).text(), op.operands[0].value,
+      Renaming(*parsed, *dims, op).text(), op.operands[0].value,
       op.operands[1].value,
       op.operands.size() == 3 ? op.operands[2].value : Value());
   return result;

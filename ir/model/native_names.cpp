@@ -1,4 +1,4 @@
-//===- native_names.cpp - Declarations of a native model --------*- C++ -*-===//
+//===- native_names.cpp - Declarations of a native model ------------------===//
 
 #include "ir/model/native_names.h"
 
@@ -6,7 +6,7 @@
 
 #include "mlir/IR/Builders.h"
 
-#include "base/json_pointer.h"
+#include "base/json_text.h"
 #include "ir/model/module_facts.h"
 
 namespace mtplan::ir {
@@ -17,20 +17,9 @@ namespace {
 const std::vector<JsonMember> &membersOf(Fields &root, const char *key) {
   static const std::vector<JsonMember> kNone;
   const JsonValue *value = root.value(key, /*required=*/true);
-  if (!value)
-    return kNone;
-  if (value->kind == JsonValue::Kind::object)
-    return value->members;
-  root.error(key, "must be an object, but is " + value->describe());
-  return kNone;
-}
-
-bool isObject(const JsonValue &value, const std::string &pointer,
-              Findings &findings) {
-  if (value.kind == JsonValue::Kind::object)
-    return true;
-  findings.error(pointer, "must be an object, but is " + value.describe());
-  return false;
+  return value && root.findings.expectObject(*value, root.at(key))
+             ? value->members
+             : kNone;
 }
 
 const std::vector<std::string> kRoles = {"batch", "sequence", "vocab", "expert",
@@ -64,7 +53,7 @@ NativeNames::NativeNames(mlir::MLIRContext &context, Fields &root,
       declared.element = element;
       if (name.empty())
         findings.error(pointer, "the name is empty");
-      declared.valid = isObject(value, pointer, findings);
+      declared.valid = findings.expectObject(value, pointer);
       if (declared.valid) {
         Fields fields(value, pointer, findings);
         if (auto named = readDims(fields, "dims"))
@@ -89,7 +78,7 @@ void NativeNames::readDimensions(Fields &root,
     std::string pointer = base::childPointer(root.at("dimensions"), name);
     NamedDim &dim = dims[name];
     dim.name = name;
-    if (!isObject(value, pointer, findings))
+    if (!findings.expectObject(value, pointer))
       continue;
     Fields fields(value, pointer, findings);
     std::string role = fields.text("role", "feature");
@@ -200,10 +189,10 @@ void NativeNames::refuseUnused() const {
       findings.error(declared.pointer, "is not read by any operator");
 }
 
-std::optional<std::vector<const NamedDim *>>
-NativeNames::readDims(Fields &fields, std::string_view key) {
+std::optional<NamedDims> NativeNames::readDims(Fields &fields,
+                                               std::string_view key) {
   const std::size_t before = findings.errors.size();
-  std::vector<const NamedDim *> found;
+  NamedDims found;
   std::vector<std::string> known = dimNames();
   std::vector<std::string> names = fields.texts(key, /*required=*/true);
   for (std::size_t i = 0; i < names.size(); ++i) {

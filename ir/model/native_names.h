@@ -17,13 +17,7 @@
 
 namespace mtplan::ir {
 
-enum class DimRole : std::uint8_t {
-  batch,
-  sequence,
-  vocabulary,
-  expert,
-  feature
-};
+enum class DimRole { batch, sequence, vocabulary, expert, feature };
 
 /// A named dimension; equal names are the same object.
 struct NamedDim {
@@ -33,12 +27,14 @@ struct NamedDim {
   DimRole role = DimRole::feature;
 };
 
+using NamedDims = std::vector<const NamedDim *>;
+
 /// A tensor that no operator makes: an input or a parameter.
 struct Declaration {
   std::string name, pointer;
   bool parameter = false;
   bool valid = true; ///< all its dimensions are known
-  std::vector<const NamedDim *> dims;
+  NamedDims dims;
   mlir::Type element;
   std::string init = "normal";       ///< of parameters
   std::optional<std::int64_t> limit; ///< of integer inputs
@@ -60,8 +56,7 @@ public:
 
   /// Returns the dimensions with these names; none, after an error, if one is
   /// unknown.
-  std::optional<std::vector<const NamedDim *>> readDims(Fields &fields,
-                                                        std::string_view key);
+  std::optional<NamedDims> readDims(Fields &fields, std::string_view key);
 
   std::int64_t sequence = 1;
   std::optional<std::int64_t> globalBatch;

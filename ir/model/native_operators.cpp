@@ -1,4 +1,4 @@
-//===- native_operators.cpp - Makes operators by name -----------*- C++ -*-===//
+//===- native_operators.cpp - Makes operators by name ---------------------===//
 
 #include "ir/model/native_operators.h"
 
@@ -9,15 +9,14 @@ using namespace mlir;
 
 namespace mtplan::ir {
 
-std::string dimNames(const std::vector<const NamedDim *> &dims) {
+std::string dimNames(const NamedDims &dims) {
   std::string text = "[";
   for (const NamedDim *dim : dims)
     text += (text.size() > 1 ? ", " : "") + dim->name;
   return text + ']';
 }
 
-RankedTensorType typeOf(const std::vector<const NamedDim *> &dims,
-                        Type element) {
+RankedTensorType typeOf(const NamedDims &dims, Type element) {
   SmallVector<std::int64_t, 4> shape;
   for (const NamedDim *dim : dims)
     shape.push_back(dim->size);
@@ -25,8 +24,6 @@ RankedTensorType typeOf(const std::vector<const NamedDim *> &dims,
 }
 
 namespace {
-
-using Dims = std::vector<const NamedDim *>;
 
 std::vector<std::string> wordsOf(const char *pattern) {
   std::istringstream stream(pattern);
@@ -37,7 +34,7 @@ std::vector<std::string> wordsOf(const char *pattern) {
 }
 
 // The dimensions that the words of an operator's patterns stand for so far.
-using Bindings = std::map<std::string, Dims>;
+using Bindings = std::map<std::string, NamedDims>;
 
 // Matches one operand with its pattern. Returns an error, or an empty text.
 std::string bind(const OperandRule &rule, const NamedValue &operand,
@@ -64,7 +61,7 @@ std::string bind(const OperandRule &rule, const NamedValue &operand,
   for (const std::string &word : words) {
     auto length = static_cast<std::ptrdiff_t>(
         word == "..." ? operand.dims.size() - letters : 1);
-    Dims dims(next, next + length);
+    NamedDims dims(next, next + length);
     next += length;
     auto [entry, isNew] = bound.emplace(word, dims);
     if (!isNew && entry->second != dims)
@@ -94,10 +91,7 @@ public:
       if (!attribute.required || fields.value(attribute.name, true))
         read(attribute);
     fields.refuseUnread();
-    if (rule.name == std::string_view("attention"))
-      checkHeads();
-    if (rule.name == std::string_view("rope"))
-      checkHeads();
+    checkHeads();
   }
 
 private:
@@ -158,7 +152,7 @@ private:
   }
 
   void readClasses(const char *name) {
-    const Dims &logits = op.operands.front().dims;
+    const NamedDims &logits = op.operands.front().dims;
     std::int64_t size = logits.empty() ? 1 : logits.back()->size;
     std::int64_t used = logits.empty() ? 1 : logits.back()->used;
     std::int64_t classes = fields.sizeIfAny(name).value_or(used);
@@ -250,19 +244,20 @@ NamedValue makeOperator(ModelBuilder &builder, const OperatorRule &rule,
   bound.merge(reader.named);
   NamedValue result;
   for (const std::string &word : wordsOf(rule.result)) {
-    const Dims &dims = bound[word];
+    const NamedDims &dims = bound[word];
     result.dims.insert(result.dims.end(), dims.begin(), dims.end());
   }
   if (reader.keep >= 0)
     result.dims.erase(result.dims.begin(), result.dims.end() - reader.keep);
 
-  Type single = builder.ops.getF32Type();
-  Type element = rule.integers ? builder.ops.getI32Type()
-                 : rule.singles
-                     ? single
-                     : llvm::cast<RankedTensorType>(
-                           op.operands[rule.typeOperand].value.getType())
-                           .getElementType();
+  Type single = builder.ops.getF32Type(), element = single;
+  if (rule.element == ResultElement::i32)
+    element = builder.ops.getI32Type();
+  else if (rule.element != ResultElement::f32)
+    element = llvm::cast<RankedTensorType>(
+                  op.operands[rule.element == ResultElement::ofSecond ? 1 : 0]
+                      .value.getType())
+                  .getElementType();
   OperationState state(builder.location, "mtp." + std::string(rule.name));
   for (const NamedValue &operand : op.operands)
     state.addOperands(operand.value);
@@ -278,6 +273,107 @@ NamedValue makeOperator(ModelBuilder &builder, const OperatorRule &rule,
   }
   result.value = builder.ops.create(state)->getResult(0);
   return result;
+}
+
+//===----------------------------------------------------------------------===//
+// The table of forward operators
+//===----------------------------------------------------------------------===//
+
+const std::vector<OperatorRule> &operatorRules() {
+  using K = AttributeKind;
+  using E = ResultElement;
+  static const AttributeRule kEpsilon = {"epsilon", K::real, false,
+                                         0.0,       1.0,     1.0e-5};
+  static const AttributeRule kRate = {"rate", K::real};
+  static const AttributeRule kMask = {"mask", K::mask};
+  static const AttributeRule kTopK = {"top_k", K::count, true};
+  static const AttributeRule kClasses = {"classes", K::classes};
+  static const AttributeRule kHeadDim = {"head_dim", K::count, true};
+  static const std::vector<OperatorRule> kRules = {
+      {"add", {{"lhs", "..."}, {"rhs", "..."}}, "..."},
+      {"mul", {{"lhs", "..."}, {"rhs", "..."}}, "..."},
+      {"scale",
+       {{"input", "..."}},
+       "...",
+       {{"factor", K::real, true, -1.0e30, 1.0e30}}},
+      {"logit_softcap",
+       {{"input", "..."}},
+       "...",
+       {{"cap", K::real, true, 1.0e-30, 1.0e30}}},
+      {"dropout", {{"input", "..."}}, "...", {{"rate", K::real, true}, kMask}},
+      {"activation",
+       {{"input", "..."}},
+       "...",
+       {{"kind", K::activation, true}}},
+      {"swiglu", {{"gate", "..."}, {"up", "..."}}, "..."},
+      {"layer_norm",
+       {{"input", "... d"}, {"gamma", "d"}, {"beta", "d"}},
+       "... d",
+       {kEpsilon}},
+      {"rms_norm", {{"input", "... d"}, {"gamma", "d"}}, "... d", {kEpsilon}},
+      {"softmax", {{"input", "... d"}}, "... d"},
+      {"sum", {{"input", "..."}}, "...", {{"keep", K::keep, true}}},
+      {"embedding",
+       {{"ids", "# ..."}, {"table", "v d"}},
+       "... d",
+       {},
+       E::ofSecond},
+      {"position_embedding", {{"input", "b s d"}, {"table", "p d"}}, "b s d"},
+      {"put_first", {{"input", "b s d"}, {"vector", "d"}}, "b s d"},
+      {"take_first", {{"input", "b s d"}}, "b d"},
+      {"rope",
+       {{"input", "b s q"}},
+       "b s q",
+       {kHeadDim,
+        {"rotary_dim", K::count},
+        {"theta", K::real, false, 1.0e-3, 1.0e15, 10000.0},
+        {"interleaved", K::flag}}},
+      {"attention",
+       {{"query", "b s q"}, {"key", "b t k"}, {"value", "b t k"}},
+       "b s q",
+       {kHeadDim,
+        {"causal", K::flag, true},
+        {"scale", K::real, false, -1.0e30, 1.0e30},
+        kRate,
+        kMask}},
+      {"vocab_max", {{"logits", "... v"}}, "...", {kClasses}, E::f32},
+      {"vocab_sum_exp",
+       {{"logits", "... v"}, {"maximum", "..."}},
+       "...",
+       {kClasses},
+       E::f32},
+      {"vocab_pick",
+       {{"logits", "... v"}, {"targets", "# ..."}},
+       "...",
+       {},
+       E::f32},
+      {"token_loss",
+       {{"maximum", "..."},
+        {"sum_exp", "..."},
+        {"picked", "..."},
+        {"targets", "# ..."},
+        {"count", ""}},
+       "",
+       {},
+       E::f32},
+      {"moe_gate",
+       {{"logits", "b s e"}},
+       "b s e",
+       {kTopK, {"normalise", K::flag}}},
+      {"moe_slots", {{"logits", "b s e"}}, "b s e", {kTopK}, E::i32},
+      {"moe_dispatch",
+       {{"input", "b s d"}, {"slots", "# b s e"}},
+       "e b places d",
+       {{"places", K::dimension, true}}},
+      {"moe_combine",
+       {{"input", "e b c d"}, {"gates", "b s e"}, {"slots", "# b s e"}},
+       "b s d"},
+      {"balance_loss",
+       {{"logits", "b s e"}, {"count", ""}},
+       "",
+       {kTopK, {"coefficient", K::real, true, 0.0, 1.0e30}},
+       E::f32}};
+  return kRules;
 }
 
 } // namespace mtplan::ir

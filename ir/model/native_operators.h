@@ -22,7 +22,7 @@ namespace mtplan::ir {
 /// A value with the names of its dimensions; null after an error.
 struct NamedValue {
   mlir::Value value;
-  std::vector<const NamedDim *> dims;
+  NamedDims dims;
   bool parameter = false;
 };
 
@@ -51,14 +51,15 @@ struct OperandRule {
   const char *name, *pattern;
 };
 
+/// The element type of a result: that of an operand, or a fixed one.
+enum class ResultElement : std::uint8_t { ofFirst, ofSecond, f32, i32 };
+
 struct OperatorRule {
   const char *name;
   std::vector<OperandRule> operands;
-  const char *result;   ///< a pattern over what the operands bound
-  bool singles = false; ///< the result is f32; otherwise typeOperand decides
-  unsigned typeOperand = 0; ///< the operand whose element type the result has
+  const char *result; ///< a pattern over what the operands bound
   std::vector<AttributeRule> attributes = {};
-  bool integers = false; ///< the result is i32
+  ResultElement element = ResultElement::ofFirst;
 };
 
 const std::vector<OperatorRule> &operatorRules();
@@ -81,11 +82,10 @@ NamedValue makeEinsum(ModelBuilder &builder, const NativeOperator &op,
                       const std::string &equation, Findings &findings);
 
 /// Formats dimensions: "[batch, seq, hidden]".
-std::string dimNames(const std::vector<const NamedDim *> &dims);
+std::string dimNames(const NamedDims &dims);
 
 /// Returns the tensor type of named dimensions.
-mlir::RankedTensorType typeOf(const std::vector<const NamedDim *> &dims,
-                              mlir::Type element);
+mlir::RankedTensorType typeOf(const NamedDims &dims, mlir::Type element);
 
 } // namespace mtplan::ir
 

@@ -1,9 +1,8 @@
 //===- transformer.h - Transformers as one record ---------------*- C++ -*-===//
 //
-// Families differ in a dozen choices. Each reader fills in this record, and one
-// builder builds the model. To add a family, read this file first, then one of
-// gpt2.cpp, gptj.cpp, gpt_neox.cpp, bert.cpp, llama.cpp, gemma2.cpp, vit.cpp,
-// t5.cpp.
+// Families differ in a dozen choices. The reader of a family fills in this
+// record (decoder_families.cpp, encoder_families.cpp), and one function builds
+// the model.
 //
 //===----------------------------------------------------------------------===//
 
@@ -94,7 +93,6 @@ struct Transformer {
 
 /// Builds embedding, blocks, head and loss; for an encoder-decoder both stacks.
 void buildTransformer(ModelBuilder &builder, const Transformer &model);
-void buildEncoderDecoder(ModelBuilder &builder, const Transformer &model);
 
 } // namespace mtplan::ir
 

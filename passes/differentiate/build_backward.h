@@ -20,6 +20,10 @@ namespace mtplan::passes {
 /// gradient.
 llvm::LogicalResult buildBackward(ir::SegmentOp segment);
 
+/// Appends the `mtp.update` of `module`, which has none. Fails, with a
+/// diagnostic, if two scalars of one name differ in type.
+llvm::LogicalResult buildUpdate(mlir::ModuleOp module);
+
 } // namespace mtplan::passes
 
 #endif // MTPLAN_PASSES_DIFFERENTIATE_BUILD_BACKWARD_H

@@ -3,7 +3,6 @@
 #include "mlir/IR/Builders.h"
 
 #include "passes/differentiate/build_backward.h"
-#include "passes/differentiate/build_update.h"
 #include "passes/passes.h"
 
 using namespace mlir;

@@ -2,7 +2,6 @@
 
 #include "ir/decisions.h"
 #include "passes/fuse/fusible.h"
-#include "passes/fuse/motion.h"
 #include "passes/passes.h"
 
 using namespace mlir;

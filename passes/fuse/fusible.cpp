@@ -2,7 +2,10 @@
 
 #include "passes/fuse/fusible.h"
 
+#include <algorithm>
+
 #include "ir/decisions.h"
+#include "ir/mtp.h"
 
 using namespace mlir;
 
@@ -49,10 +52,83 @@ static bool haveLikeEpilogues(Operation *one, Operation *other) {
                                      second->getAttr(ir::kFirstTermAttrName);
 }
 
+SmallVector<Operation *> kernelOf(Operation *head) {
+  SmallVector<Operation *> kernel{head};
+  for (Operation *op = head->getNextNode(); op && ir::isFused(op);
+       op = op->getNextNode())
+    kernel.push_back(op);
+  return kernel;
+}
+
+bool mayBeBatched(ir::EinsumOp product) {
+  Operation *epilogue = ir::epilogueOf(product);
+  return !epilogue || llvm::isa<ir::AddOp, ir::AccumulateOp>(epilogue);
+}
+
+// What an operation works for, and the launch that it is in, is no part of what
+// it computes.
+static bool computeAlike(Operation *one, Operation *other) {
+  const auto settings = [](Operation *op) {
+    NamedAttrList all(op->getAttrDictionary());
+    for (StringRef name :
+         {StringRef("label"), StringRef("layout"),
+          StringRef(ir::kBatchAttrName), StringRef(ir::kOwnSumAttrName)})
+      all.erase(name);
+    return all.getDictionary(op->getContext());
+  };
+  return one->getName() == other->getName() &&
+         one->getOperandTypes() == other->getOperandTypes() &&
+         one->getResultTypes() == other->getResultTypes() &&
+         settings(one) == settings(other);
+}
+
+bool areAlike(ir::EinsumOp one, ir::EinsumOp other) {
+  return std::ranges::equal(kernelOf(one), kernelOf(other), computeAlike);
+}
+
 bool sharesKernel(ir::EinsumOp product, ir::SumOp sum) {
   return product->getNumOperands() == 2 &&
          product->getOperand(1) == sum->getOperand(0) &&
          haveLikeEpilogues(product, sum);
+}
+
+// Reads of parameters are no instructions and may be anywhere.
+static bool isMadeBehind(Value operand, Operation *early) {
+  Operation *maker = operand.getDefiningOp();
+  return maker && maker->getBlock() == early->getBlock() &&
+         early->isBeforeInBlock(maker);
+}
+
+bool isAddedToBetween(Operation *early, Operation *late) {
+  auto sum = llvm::dyn_cast<ir::AccumulateOp>(late);
+  for (Operation *op = early->getNextNode(); sum && op != late;
+       op = op->getNextNode())
+    if (auto other = llvm::dyn_cast<ir::AccumulateOp>(op);
+        other && other.getLabel() == sum.getLabel())
+      return true;
+  return false;
+}
+
+bool mayMoveBehind(Operation *op, Operation *early) {
+  return !isAddedToBetween(early, op) &&
+         llvm::none_of(op->getOperands(), [&](Value operand) {
+           return isMadeBehind(operand, early) &&
+                  !operand.getDefiningOp<ir::ParameterOp>();
+         });
+}
+
+void moveBehind(Operation *op, Operation *early) {
+  for (Value operand : op->getOperands())
+    if (isMadeBehind(operand, early))
+      operand.getDefiningOp()->moveBefore(early);
+  op->moveAfter(early);
+}
+
+bool isUsedBefore(Operation *op, Operation *late) {
+  return llvm::any_of(op->getUsers(), [&](Operation *user) {
+    Operation *there = op->getBlock()->findAncestorOpInBlock(*user);
+    return there && there->isBeforeInBlock(late);
+  });
 }
 
 } // namespace mtplan::passes

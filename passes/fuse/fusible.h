@@ -7,6 +7,8 @@
 #ifndef MTPLAN_PASSES_FUSE_FUSIBLE_H
 #define MTPLAN_PASSES_FUSE_FUSIBLE_H
 
+#include "mlir/IR/Operation.h"
+
 #include "ir/mtp.h"
 
 namespace mtplan::passes {
@@ -24,6 +26,33 @@ mlir::Operation *fusibleConsumerOf(mlir::Operation *producer);
 /// second of its two operands, and what is fused into them is alike. Both add
 /// to sums that begin in the same run, or neither adds to one.
 bool sharesKernel(ir::EinsumOp product, ir::SumOp sum);
+
+/// Returns `head` and the operations that are fused with it, in their order.
+llvm::SmallVector<mlir::Operation *> kernelOf(mlir::Operation *head);
+
+/// Whether a library can compute `product` in a batch: it has no epilogue, or
+/// one that only adds.
+bool mayBeBatched(ir::EinsumOp product);
+
+/// Whether two products, and what is fused with them, differ only in the
+/// tensors that they read and write.
+bool areAlike(ir::EinsumOp one, ir::EinsumOp other);
+
+/// Whether `op` may run right after `early`, an operation before it in the
+/// block: `early` or what is before it makes all that `op` reads, and no
+/// operation between the two adds to the sum that `op` adds to.
+bool mayMoveBehind(mlir::Operation *op, mlir::Operation *early);
+
+/// Moves `op` right after `early`, and in front of `early` the reads of
+/// parameters that `op` needs.
+void moveBehind(mlir::Operation *op, mlir::Operation *early);
+
+/// Whether an operation between the two adds to the sum that `late` adds to.
+bool isAddedToBetween(mlir::Operation *early, mlir::Operation *late);
+
+/// Whether an operation in front of `late`, in the block of `op`, uses a result
+/// of `op`.
+bool isUsedBefore(mlir::Operation *op, mlir::Operation *late);
 
 } // namespace mtplan::passes
 

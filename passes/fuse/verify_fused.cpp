@@ -1,5 +1,7 @@
 //===- verify_fused.cpp - The gate behind fusion --------------------------===//
 
+#include <map>
+
 #include "ir/decisions.h"
 #include "passes/fuse/fusible.h"
 #include "passes/passes.h"
@@ -17,7 +19,7 @@ namespace {
 // - an epilogue is what the operation right before it can be fused with;
 // - a bias's gradient is a sum that shares the kernel of a product, right
 //   behind it and its epilogue;
-// - there is no other kind.
+// - there is no other kind of fusion.
 LogicalResult verify(Operation *op) {
   Operation *before = op->getPrevNode();
   if (ir::isFusedAs(op, ir::kEpilogue)) {
@@ -37,11 +39,60 @@ LogicalResult verify(Operation *op) {
   return success();
 }
 
+// Checks, in this order:
+// - there are at least two products of the number;
+// - they compute alike, and a library can batch them;
+// - they share exactly one operand;
+// - none reads, or adds to, what another makes.
+LogicalResult verifyBatch(ArrayRef<ir::EinsumOp> products) {
+  ir::EinsumOp first = products.front();
+  if (products.size() < 2)
+    return first.emitOpError("is alone in batch ") << ir::batchOf(first);
+  ir::EinsumOp second = products[1];
+  const bool sharesLeft = second.getLhs() == first.getLhs();
+  for (ir::EinsumOp product : products.drop_front()) {
+    const auto fail = [&](const char *what) -> LogicalResult {
+      InFlightDiagnostic error = product.emitOpError(what);
+      error << ir::batchOf(product);
+      error.attachNote(first.getLoc()) << "the batch begins here";
+      return error;
+    };
+    if (!areAlike(first, product) || !mayBeBatched(product))
+      return fail("computes otherwise than the first of batch ");
+    if ((product.getLhs() == first.getLhs()) != sharesLeft ||
+        (product.getRhs() == first.getRhs()) == sharesLeft)
+      return fail("does not share one operand with the others of batch ");
+    for (Operation *op : kernelOf(product))
+      for (Value operand : op->getOperands())
+        if (llvm::any_of(products, [&](ir::EinsumOp other) {
+              return other != product &&
+                     llvm::is_contained(kernelOf(other),
+                                        operand.getDefiningOp());
+            }))
+          return fail("reads what another product makes of batch ");
+  }
+  return success();
+}
+
+LogicalResult verifyBatches(Block &block) {
+  std::map<int64_t, SmallVector<ir::EinsumOp>> batches;
+  for (auto product : block.getOps<ir::EinsumOp>())
+    if (ir::batchOf(product) >= 0)
+      batches[ir::batchOf(product)].push_back(product);
+  for (const auto &[number, products] : batches)
+    if (failed(verifyBatch(products)))
+      return failure();
+  return success();
+}
+
 struct VerifyFused : impl::VerifyFusedPassBase<VerifyFused> {
   void runOnOperation() override {
     WalkResult result = getOperation().walk([](Operation *op) {
-      return ir::isFused(op) && failed(verify(op)) ? WalkResult::interrupt()
-                                                   : WalkResult::advance();
+      const bool isProgram = llvm::isa<ir::SegmentOp, ir::BackwardOp>(op);
+      const bool fails =
+          (ir::isFused(op) && failed(verify(op))) ||
+          (isProgram && failed(verifyBatches(op->getRegion(0).front())));
+      return fails ? WalkResult::interrupt() : WalkResult::advance();
     });
     if (result.wasInterrupted())
       signalPassFailure();

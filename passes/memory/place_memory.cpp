@@ -26,7 +26,7 @@ struct PlaceMemory : impl::PlaceMemoryPassBase<PlaceMemory> {
     if (gradientBytes == 4)
       wider = Float32Type::get(&getContext());
     for (StageContents &contents : stages) {
-      StagePlaces places(std::move(contents), wider, scattersEarly, offloads);
+      StagePlaces places(std::move(contents), wider, offloads);
       if (failed(places.run()))
         return signalPassFailure();
       for (const Fill &fill : places.fills()) {

@@ -2,148 +2,17 @@
 
 #include "passes/memory/stage_places.h"
 
-#include "mlir/IR/Builders.h"
-
 #include "ir/decisions.h"
-#include "passes/memory/even_products.h"
+#include "passes/memory/batch_places.h"
+#include "passes/memory/update_places.h"
+#include "passes/schedule/stages.h"
 
 using namespace mlir;
 
 namespace mtplan::passes {
 
-bool isSaved(Value value) {
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    auto backward = user->getParentOfType<ir::BackwardOp>();
-    return backward &&
-           !backward->isAncestor(value.getParentBlock()->getParentOp());
-  });
-}
-
-int64_t bytesOf(Type type, Type element) {
-  return std::max<int64_t>(
-             1, llvm::cast<RankedTensorType>(type).getNumElements()) *
-         element.getIntOrFloatBitWidth() / 8;
-}
-
-// A value that is only reported is as wide as the sum of the reports.
-Type StagePlaces::keptAs(Value value) const {
-  Type element = llvm::cast<RankedTensorType>(value.getType()).getElementType();
-  bool reported = !value.use_empty() &&
-                  llvm::all_of(value.getUsers(), [&](Operation *user) {
-                    auto sum = llvm::dyn_cast<ir::AccumulateOp>(user);
-                    return sum && !trained.count(sum.getLabel().str());
-                  });
-  return reported ? Float64Type::get(element.getContext()) : element;
-}
-
-StagePlaces::Array StagePlaces::allocate(StringRef arena, int64_t size,
-                                         int64_t entries, int64_t slots) {
-  Array array;
-  array.arena = arena;
-  array.size = size;
-  array.entries = entries;
-  array.stride = entries > 1 ? roundedUp(size, kAlignment) : 0;
-  array.slots = slots;
-  int64_t all = roundedUp(size, kAlignment) * entries;
-  array.slotStride = slots > 1 ? all : 0;
-  int64_t &end = ends[arena.str()];
-  array.offset = end;
-  end += all * slots;
-  return array;
-}
-
-ir::PlaceAttr StagePlaces::placeIn(const Array &array, int64_t entry,
-                                   int64_t step, Type element) const {
-  return ir::PlaceAttr::get(element.getContext(), array.arena, array.offset,
-                            array.size, array.entries, array.stride,
-                            array.slots, array.slotStride, entry, step,
-                            element);
-}
-
-StagePlaces::LabelKey StagePlaces::keyOf(ir::SegmentOp segment,
-                                         StringAttr label) const {
-  bool ofCopies = label.getValue().contains('*');
-  return {ofCopies ? segment.getOperation() : nullptr, label.str()};
-}
-
-// Returns the place of the one array that `label` means in `segment`, or in the
-// whole stage.
-ir::PlaceAttr StagePlaces::placeOfLabel(std::map<LabelKey, Array> &arrays,
-                                        StringRef arena, ir::SegmentOp segment,
-                                        StringAttr label, Type type,
-                                        Type element) {
-  LabelKey key = keyOf(segment, label);
-  auto copies = key.first ? static_cast<int64_t>(segment.getRepeat()) : 1;
-  auto found = arrays.find(key);
-  if (found == arrays.end())
-    found = arrays.emplace(key, allocate(arena, bytesOf(type, element), copies))
-                .first;
-  return placeIn(found->second, 0, copies > 1 ? 1 : 0, element);
-}
-
-// Reports are rounded to single precision. Their sum in double precision is the
-// same in every order of micro-batches.
-Type StagePlaces::accumulated(StringRef label, Type element) const {
-  if (!trained.count(label.str()))
-    return Float64Type::get(element.getContext());
-  bool narrow = llvm::isa<FloatType>(element) && wider &&
-                element.getIntOrFloatBitWidth() < wider.getIntOrFloatBitWidth();
-  return narrow ? wider : element;
-}
-
-void StagePlaces::placeLabels(ir::SegmentOp segment) {
-  segment.walk([&](ir::ParameterOp op) {
-    places[op.getValue()] =
-        placeOfLabel(parameters, "parameters", segment, op.getLabelAttr(),
-                     op.getType(), keptAs(op.getValue()));
-  });
-  segment.walk([&](ir::AccumulateOp op) {
-    op->setAttr(ir::kPlacesAttrName,
-                ArrayAttr::get(op.getContext(), {placeOfSum(segment, op)}));
-  });
-}
-
-// Returns the bytes behind the sums of all copies where the piece of the last
-// copy's gradient goes.
-int64_t StagePlaces::bytesBehind(StringAttr label, Type element) const {
-  int64_t bytes = 0;
-  ir::UpdateOp update = contents.update;
-  if (!update)
-    return bytes;
-  for (auto sum : update.getBody().front().getOps<ir::AccumulatedOp>())
-    if (ir::ReduceScatterOp scatter =
-            sum.getLabelAttr() == label ? scatterOf(sum) : nullptr)
-      bytes = std::max(
-          bytes, roundedUp(bytesOf(scatter.getResult().getType(), element),
-                           kAlignment));
-  return bytes;
-}
-
-ir::PlaceAttr StagePlaces::placeOfSum(ir::SegmentOp segment,
-                                      ir::AccumulateOp op) {
-  const std::string label = op.getLabel().str();
-  const bool report = !trained.count(label);
-  Type element = accumulated(op.getLabel(), keptAs(op.getValue()));
-  Type type = op.getValue().getType();
-  if (!op->hasAttr(ir::kOwnSumAttrName)) {
-    const bool isNew = !accumulators.count(keyOf(segment, op.getLabelAttr()));
-    const ir::PlaceAttr place =
-        placeOfLabel(accumulators, report ? "workspace" : "gradients", segment,
-                     op.getLabelAttr(), type, element);
-    if (isNew && !report)
-      ends["gradients"] += bytesBehind(op.getLabelAttr(), element);
-    return place;
-  }
-  auto &others = otherSums[label];
-  auto found = llvm::find_if(others, [&](const auto &other) {
-    return other.first == segment.getOperation();
-  });
-  if (found == others.end()) {
-    others.emplace_back(segment,
-                        allocate("gradients", bytesOf(type, element), 1));
-    found = std::prev(others.end());
-  }
-  return placeIn(found->second, 0, 0, element);
+static Type elementOf(Type type) {
+  return llvm::cast<RankedTensorType>(type).getElementType();
 }
 
 // Returns the most consecutive micro-batches for which the stage holds what a
@@ -164,6 +33,67 @@ int64_t StagePlaces::slotsOf(int64_t chunk) const {
   return most;
 }
 
+// While the program of one copy runs, a carried value is alive until its last
+// use, or from when it is made. Several copies use the entries by turns, so
+// that all entries are alive all the time.
+void StagePlaces::keepCarried(Block &block, const CarriedChains &carried,
+                              const std::vector<Array> &arrays, int64_t start) {
+  std::vector<Carried> &kept = carriedIn[&block];
+  auto keep = [&](Value value) {
+    auto found = carried.links.find(value);
+    if (found == carried.links.end() ||
+        carried.chains[found->second.chain].saved)
+      return;
+    const CarriedChains::Link &link = found->second;
+    const Array &array = arrays[link.chain];
+    const int64_t entry = roundedUp(array.size, kAlignment);
+    if (link.step != 0)
+      kept.push_back({Value(), array.offset - start, entry * array.entries});
+    else
+      kept.push_back({value,
+                      array.offset - start + link.entry % array.entries * entry,
+                      entry});
+  };
+  llvm::for_each(block.getArguments(), keep);
+  llvm::for_each(block.getTerminator()->getOperands(), keep);
+}
+
+// A stage runs one chunk in one direction at a time, so that all chunks and
+// directions carry values in the same part of the workspace.
+LogicalResult StagePlaces::placeChains(int64_t chunk) {
+  SmallVector<ir::SegmentOp> segments;
+  for (ir::SegmentOp segment : contents.segments)
+    if (static_cast<int64_t>(segment.getChunk().value_or(0)) == chunk)
+      segments.push_back(segment);
+  for (bool forward : {true, false}) {
+    CarriedChains carried;
+    if (failed(forward ? carried.followForward(segments)
+                       : carried.followBackward(segments)))
+      return failure();
+    const int64_t start = arenas.end("workspace");
+    std::vector<Array> arrays;
+    for (const CarriedChains::Chain &chain : carried.chains) {
+      int64_t size = bytesOf(chain.type, elementOf(chain.type));
+      arrays.push_back(
+          chain.saved ? arenas.allocate("activations", size, chain.entries,
+                                        slotsOf(chunk))
+                      : arenas.allocate("workspace", size,
+                                        std::min<int64_t>(chain.entries, 2)));
+    }
+    arenas.end("workspace") = start;
+    for (auto &[value, link] : carried.links)
+      places[value] = placeIn(arrays[link.chain], link.entry, link.step,
+                              elementOf(carried.chains[link.chain].type));
+    for (ir::SegmentOp segment : segments) {
+      ir::BackwardOp backward = segment.getBackward();
+      if (forward || backward)
+        keepCarried(forward ? segment.getBlock() : backward.getBlock(), carried,
+                    arrays, start);
+    }
+  }
+  return success();
+}
+
 // Places what backward reads of forward, except for carried values.
 void StagePlaces::placeSaved(ir::SegmentOp segment) {
   auto copies = static_cast<int64_t>(segment.getRepeat());
@@ -171,21 +101,28 @@ void StagePlaces::placeSaved(ir::SegmentOp segment) {
   for (Operation &op : segment.getBlock())
     for (Value result : op.getResults())
       if (!places.count(result) && isSaved(result)) {
-        Type element = keptAs(result);
-        Array array = allocate(
+        Type element = labels.keptAs(result);
+        Array array = arenas.allocate(
             "activations", bytesOf(result.getType(), element), copies, slots);
         places[result] = placeIn(array, 0, copies > 1 ? 1 : 0, element);
       }
 }
 
 // Collects the other values, which are alive between operators of one program.
-// Fused operators run at one time. A reduction over ranks works in place if
+// Fused operators and grouped collectives run at one time; products of a batch
+// do if their rows find a place. A reduction over ranks works in place if
 // nothing else reads its operand.
 StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   llvm::DenseMap<Operation *, int64_t> position;
   int64_t instructions = 0;
-  for (Operation &op : block)
-    position[&op] = ir::isFused(&op) ? instructions - 1 : instructions++;
+  int64_t launch = -1; // the number of the last collective's
+  for (Operation &op : block) {
+    const bool isGrouped = axisOf(&op) && ir::batchOf(&op) >= 0;
+    const bool joins =
+        ir::isFused(&op) || (isGrouped && ir::batchOf(&op) == launch);
+    position[&op] = joins ? instructions - 1 : instructions++;
+    launch = isGrouped ? ir::batchOf(&op) : -1;
+  }
   auto rootOf = [&](Value value) {
     while (auto sum = value.getDefiningOp<ir::AllReduceOp>()) {
       Value input = sum.getInput();
@@ -197,7 +134,9 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
     return value;
   };
   Within within;
-  auto &[roots, lives, rows, sharing] = within;
+  within.block = &block;
+  auto &roots = within.roots;
+  auto &lives = within.lives;
   llvm::DenseMap<Value, std::size_t> lifeOf;
   for (Operation &op : block)
     for (Value result : op.getResults()) {
@@ -208,7 +147,8 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
       int64_t here = position[&op];
       if (isNew) {
         roots.push_back(root);
-        lives.push_back({here, here, bytesOf(root.getType(), keptAs(root))});
+        lives.push_back(
+            {here, here, bytesOf(root.getType(), labels.keptAs(root))});
       }
       Lifetime &life = lives[found->second];
       life.last = std::max(life.last, here);
@@ -216,63 +156,72 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
         if (auto known = position.find(user); known != position.end())
           life.last = std::max(life.last, known->second);
       if (root != result)
-        sharing.emplace_back(result, root);
+        within.sharing.emplace_back(result, root);
     }
   const int64_t end = instructions - 1;
-  for (const Handed &handed : handedIn[&block]) {
-    Lifetime life{0, end, handed.bytes, handed.offset};
-    if (handed.value) {
-      Operation *maker = handed.value.getDefiningOp();
+  for (const Carried &carried : carriedIn[&block]) {
+    Lifetime life{0, end, carried.bytes, carried.offset};
+    if (carried.value) {
+      Operation *maker = carried.value.getDefiningOp();
       life.first = maker ? position.at(maker) : 0;
       life.last = life.first;
-      for (Operation *user : handed.value.getUsers())
+      for (Operation *user : carried.value.getUsers())
         if (auto known = position.find(user); known != position.end())
           life.last = std::max(life.last, known->second);
     }
     lives.push_back(life);
   }
   std::set<std::size_t> taken;
-  for (const SmallVector<Value> &values : inRows(block)) {
+  for (const BatchRow &wanted : batchRows(block)) {
     Row row;
-    for (Value value : values)
+    for (Value value : wanted.values)
       if (auto life = lifeOf.find(rootOf(value)); life != lifeOf.end())
         row.push_back(life->second);
+    if (row.empty())
+      continue; // the values have places that are kept longer
     const std::set<std::size_t> apart(row.begin(), row.end());
-    if (apart.size() < values.size() || llvm::any_of(row, [&](std::size_t one) {
-          return taken.contains(one) ||
-                 within.lives[one].bytes != within.lives[row[0]].bytes;
-        }))
+    if (apart.size() < wanted.values.size() ||
+        llvm::any_of(row, [&](std::size_t one) {
+          return taken.contains(one) || lives[one].bytes != lives[row[0]].bytes;
+        })) {
+      within.rejected.insert(wanted.batch);
       continue;
+    }
     taken.insert(row.begin(), row.end());
-    rows.push_back(row);
+    within.rows.push_back(row);
+    within.batchesOfRows.push_back(wanted.batch);
   }
   return within;
 }
 
-// Lays out as many rows as fit into the room.
-Offsets StagePlaces::withRows(const Within &within, int64_t room) {
+// Lays out as many rows as fit into the room, and rejects the batches of the
+// others.
+Offsets StagePlaces::withRows(Within &within, int64_t room) {
   std::vector<Row> rows;
   Offsets best = assignOffsets(within.lives, kAlignment);
-  for (const Row &row : within.rows) {
+  for (auto [row, batch] : llvm::zip_equal(within.rows, within.batchesOfRows)) {
     rows.push_back(row);
     Offsets offsets = assignOffsets(within.lives, rows, kAlignment);
-    if (offsets.total <= room)
+    if (offsets.total <= room) {
       best = std::move(offsets);
-    else
+    } else {
       rows.pop_back();
+      within.rejected.insert(batch);
+    }
   }
   return best;
 }
 
 void StagePlaces::place(const Within &within, const Offsets &offsets) {
   const std::vector<Lifetime> &lives = within.lives;
-  int64_t base = ends["workspace"];
+  int64_t base = arenas.end("workspace");
   for (std::size_t i = 0; i < within.roots.size(); ++i) {
     Array array;
     array.arena = "workspace";
     array.offset = base + offsets.at[i];
     array.size = lives[i].bytes;
-    places[within.roots[i]] = placeIn(array, 0, 0, keptAs(within.roots[i]));
+    places[within.roots[i]] =
+        placeIn(array, 0, 0, labels.keptAs(within.roots[i]));
   }
   for (auto [result, root] : within.sharing) {
     // The place is copied first, because the map may move its entries when it
@@ -298,8 +247,11 @@ void StagePlaces::placeWithin() {
     if (ir::BackwardOp backward = segment.getBackward())
       find(backward.getBlock());
   }
-  for (const Within &within : programs)
+  for (Within &within : programs) {
     place(within, withRows(within, room));
+    keepEvenBatches(*within.block, within.rejected,
+                    [&](Value value) { return places.lookup(value); });
+  }
 }
 
 void StagePlaces::write() {
@@ -328,12 +280,9 @@ void StagePlaces::write() {
 LogicalResult StagePlaces::run() {
   if (contents.segments.empty())
     return success();
-  for (ir::SegmentOp segment : contents.segments)
-    segment.walk(
-        [&](ir::ParameterOp op) { trained.insert(op.getLabel().str()); });
   std::set<int64_t> chunks;
   for (ir::SegmentOp segment : contents.segments) {
-    placeLabels(segment);
+    labels.place(segment, places);
     chunks.insert(static_cast<int64_t>(segment.getChunk().value_or(0)));
   }
   for (int64_t chunk : chunks)
@@ -342,7 +291,12 @@ LogicalResult StagePlaces::run() {
   for (ir::SegmentOp segment : contents.segments)
     placeSaved(segment);
   placeWithin();
-  if (failed(placeUpdate()))
+  int64_t room = 0;
+  for (const Fill &fill : workspaces)
+    room = std::max(room, fill.used);
+  if (contents.update &&
+      failed(UpdatePlaces(contents, arenas, labels, places, room, offloads)
+                 .place()))
     return failure();
   write();
   return success();

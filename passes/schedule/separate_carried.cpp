@@ -3,7 +3,7 @@
 #include "mlir/IR/Builders.h"
 
 #include "passes/passes.h"
-#include "passes/schedule/carried.h"
+#include "passes/schedule/stage_contents.h"
 
 using namespace mlir;
 

@@ -5,13 +5,12 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "mlir/Pass/PassManager.h"
 
-#include "ir/interpret/compare.h"
 #include "ir/interpret/interpret.h"
 #include "passes/layout/bridge.h"
 #include "passes/layout/planner_op.h"
 #include "passes/passes.h"
+#include "passes/schedule/stage_contents.h"
 #include "passes/schedule/stages.h"
-#include "passes/schedule/tasks.h"
 #include "passes/verify/resize.h"
 
 using namespace mlir;

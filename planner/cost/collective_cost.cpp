@@ -33,8 +33,8 @@ namespace mtplan::planner {
 
 namespace {
 
-// The sum over levels of what does not overlap, and the slowest level of what
-// does.
+/// The sum over levels of the times that do not overlap, and the slowest level
+/// of those that do.
 struct Pipeline {
   double base = 0.0;    // seconds
   double latency = 0.0; // seconds, of all steps
@@ -46,7 +46,7 @@ struct Pipeline {
   }
 };
 
-// The distribution of one group's members over the domains of a level.
+/// The distribution of one group's members over the domains of a level.
 struct Sharing {
   int domains = 1;          // that hold a member of the group
   int most = 1, fewest = 1; // members in a single domain
@@ -101,9 +101,9 @@ Sharing sharingOf(Group group, int domain) {
   return worst;
 }
 
-// Walks the levels that a group spans, from the inside out. Where a domain
-// holds fewer members than another, the few carry as much traffic to the
-// outside as the many.
+/// Walks the levels that a group spans, from the inside out. Where a domain
+/// holds fewer members than another, the few carry as much traffic to the
+/// outside as the many.
 class LevelWalk {
 public:
   LevelWalk(Group reach, const Machine &machine)
@@ -177,9 +177,9 @@ Seconds ringTime(double total, int passes, Group group, const Machine &machine,
   return pipeline.time();
 }
 
-// Every rank sends an equal part of `payload` to every rank. Ranks of a domain
-// forward their neighbours' data for the same peer outside, so there is one
-// step per member of a level.
+// Returns the time in which every rank sends an equal part of `payload` to
+// every rank. Ranks of a domain forward their neighbours' data for the same
+// peer outside, so there is one step per member of a level.
 Seconds allToAllTime(double payload, Group group, const Machine &machine) {
   Pipeline pipeline;
   for (LevelWalk walk(group, machine); walk.next();) {

@@ -1,11 +1,9 @@
 //===- collective_cost.h - Time of a collective on a topology ---*- C++ -*-===//
 //
-// Alpha-beta model over the levels of a machine's network. It ranks plans, it
-// does not predict a profile. What it leaves out: contention between
-// collectives that run at once, and stragglers.
-//
-// Every function is pure, total over its stated domain, and returns 0 s for a
-// group of one rank.
+// An alpha-beta model over the levels of a machine's network ranks plans; it
+// does not predict a profile. It leaves out the contention between collectives
+// that run at once, and stragglers. Every function is pure, total over its
+// stated domain, and returns 0 s for a group of one rank.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,13 +12,12 @@
 
 #include "planner/graph/layout.h"
 #include "planner/machine/machine.h"
-#include "planner/units.h"
 
 namespace mtplan::planner {
 
-/// Ranks r, r + stride, r + 2 stride, ...: one group of a mesh axis. The axis
-/// divides `ranks` into such groups; where groups do not align with a level's
-/// domains, the group with the longest reach counts.
+/// One group of a mesh axis: the ranks r, r + stride, r + 2 stride, ... The
+/// axis divides `ranks` into such groups; where groups do not align with a
+/// level's domains, the group with the longest reach counts.
 struct Group {
   int size = 1;   ///< >= 1
   int stride = 1; ///< >= 1, in ranks

@@ -6,9 +6,8 @@
 #include <cassert>
 #include <cmath>
 
-#include "planner/cost/attention_cost.h"
-#include "planner/cost/product_cost.h"
-#include "planner/index.h"
+#include "planner/cost/kernel_cost.h"
+#include "planner/integers.h"
 
 namespace mtplan::planner {
 
@@ -17,29 +16,22 @@ namespace {
 // Returns the software's figures for an operator's pass. Without figures the
 // operator reads its operands and writes its results.
 const Pass *passOf(const Op &op, const Passes &passes) {
-  switch (op.pass) {
-  case PassKind::layerNorm:
-    return &passes.layerNorm;
-  case PassKind::rmsNorm:
-    return &passes.rmsNorm;
-  case PassKind::residual:
-    return &passes.residual;
-  case PassKind::activation:
-    return &passes.activation;
-  case PassKind::gated:
-    return &passes.gated;
-  case PassKind::rope:
-    return &passes.rope;
-  case PassKind::dropout:
-    return &passes.dropout;
-  case PassKind::biasGradient:
-    return op.phase == Phase::backward ? &passes.biasGradient : nullptr;
-  case PassKind::traffic:
-  case PassKind::logitsRead:
-  case PassKind::logitsGradient:
-    return nullptr;
-  }
-  return nullptr;
+  // The order is that of PassKind.
+  constexpr Pass Passes::*kFigures[] = {nullptr,
+                                        &Passes::layerNorm,
+                                        &Passes::rmsNorm,
+                                        &Passes::residual,
+                                        &Passes::activation,
+                                        &Passes::gated,
+                                        &Passes::rope,
+                                        &Passes::dropout,
+                                        &Passes::biasGradient,
+                                        nullptr,
+                                        nullptr};
+  Pass Passes::*figures = kFigures[static_cast<std::size_t>(op.pass)];
+  bool isForwardBias =
+      op.pass == PassKind::biasGradient && op.phase == Phase::forward;
+  return figures && !isForwardBias ? &(passes.*figures) : nullptr;
 }
 
 // Returns the share of the cross-entropy's bytes: forward makes two passes over
@@ -93,17 +85,16 @@ Seconds gaps(const Op &op, const OpRun &run, const Device &device,
 
 Seconds passTime(const Op &op, const OpRun &run, const LocalWork &work,
                  const Device &device, const Software &software) {
-  const double saved =
-      run.savedPasses > 0
-          ? run.savedPasses * work.bytesOf(op.operands[at(op.fusedOperand)])
-          : 0.0;
+  double saved = 0.0;
+  if (run.savedPasses > 0)
+    saved = run.savedPasses * work.bytesOf(op.operands[at(op.fusedOperand)]);
   auto left = [&](double bytes) { return Bytes{std::max(0.0, bytes - saved)}; };
   if (BytesPerSec own = measuredRate(op, run, device, software); own.value > 0)
     return left(work.traffic()) / own;
   return left(passBytes(op, work, software)) / device.passRate();
 }
 
-// Bytes of one rank's shards of the first operand, the second and the result.
+/// The bytes of one rank's shards of a product.
 struct ProductBytes {
   double first, second, result;
 };
@@ -125,7 +116,7 @@ Bytes productTraffic(const Op &op, const OpRun &run, const LocalWork &work) {
   return Bytes{width * (bytes.first + bytes.second) + bytes.result + rest};
 }
 
-// Figures are per 16-bit element.
+// Returns the time of casts, whose figures are per 16-bit element.
 Seconds castTime(const Op &op, const OpRun &run, const LocalWork &work,
                  const Device &device) {
   if (run.firstCast == 0.0 && run.secondCast == 0.0)

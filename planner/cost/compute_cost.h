@@ -1,10 +1,10 @@
 //===- compute_cost.h - Time of one operator on one rank --------*- C++ -*-===//
 //
-// A product takes the longer of its tiles and waves (product_cost.h) and its
-// memory traffic; attention is priced by kernel (attention_cost.h); every other
-// operator is memory-bound, at the bytes per element that the software's
-// kernels move. The gap between kernels is added. Source of the form: Williams
-// et al. 2009 (roofline); docs/studies/step-time.
+// A product takes the longer of its tiles and waves and its memory traffic;
+// attention is priced by kernel (kernel_cost.h); every other operator is
+// memory-bound, at the bytes per element that the software's kernels move. The
+// gap between kernels is added. Source of the form: Williams et al. 2009
+// (roofline); docs/studies/step-time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,6 @@
 
 #include "planner/cost/op_run.h"
 #include "planner/graph/strategy.h"
-#include "planner/machine/software.h"
 
 namespace mtplan::planner {
 

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "planner/index.h"
+#include "planner/integers.h"
 
 namespace mtplan::planner {
 

@@ -1,8 +1,8 @@
 //===- op_run.h - How software runs an operator -----------------*- C++ -*-===//
 //
-// The part of a price that depends on the operator's neighbours: the precision
-// of its product, whether it is fused or batched with others, what it casts. It
-// follows from the segment alone.
+// A run is the part of a price that depends on the operator's neighbours: the
+// precision of its product, its fusion or batching with others, and its casts.
+// It follows from the segment alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,21 +14,24 @@
 
 namespace mtplan::planner {
 
+/// How one operator runs.
 struct OpRun {
   Precision precision = Precision::bf16; ///< of the operands of its product
-  /// Products of one input, or into one sum, run as one batched product: its
-  /// columns, or the length of its contraction, over this product's.
+  /// The columns of a batched product, or the length of its contraction, over
+  /// this product's. Products of one input, or into one sum, run as one batched
+  /// product.
   double batched = 1.0;
   bool batchesSums = false; ///< whether `batched` is of contractions
-  /// A sum that a batched product computes in its contraction.
+  /// Whether the operator is a sum that a batched product computes in its
+  /// contraction.
   bool inProduct = false;
-  /// How many times the value between the operator and its producer does not
-  /// pass through memory if they are fused; 0: they never are.
+  /// The number of passes through memory that fusing the operator with its
+  /// producer saves; 0: the two are never fused.
   int savedPasses = 0;
   /// Bytes moved by casts, per element of the first and of the second operand.
   double firstCast = 0.0, secondCast = 0.0;
-  /// Products in sequence, each of a tile along `along`: m, n, k or batch of
-  /// the operator.
+  /// The number of products in sequence, each of a tile along `along`: m, n, k
+  /// or batch of the operator.
   int tiles = 1;
   std::vector<int> Op::*along = nullptr;
   double pace = 1.0; ///< the slowest device's time over a mean device's

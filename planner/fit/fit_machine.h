@@ -3,7 +3,8 @@
 // Finds the figures with which the planner's own prices come nearest to the
 // measurements: least squares of the logarithm of predicted over measured time,
 // so that 1 % of a microsecond counts as 1 % of a second does. The figures of
-// the device and of the network are fitted apart.
+// the device and of the network are fitted apart. Values are in the units of
+// the machine file: us, GB/s, shares.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/fit/measurements.h"
+#include "planner/fit/measurements_json.h"
 
 namespace mtplan::planner {
 
@@ -46,6 +47,28 @@ struct MachineFit {
 /// not determine and what to measure for it.
 std::optional<MachineFit> fitMachine(Measurements measured,
                                      std::vector<std::string> &errors);
+
+/// The keys of the machine file that a fit can find, as messages list them: of
+/// the device from FigureKind::launch on, of a level from levelBandwidth on.
+inline constexpr const char *kFittedDeviceKeys[] = {"launch_us",
+                                                    "bandwidth_efficiency",
+                                                    "elementwise_efficiency",
+                                                    "gemm_efficiency",
+                                                    "gemm_efficiency_fp32",
+                                                    "gemm_efficiency_fp16",
+                                                    "gemm_efficiency_bf16",
+                                                    "wave_us",
+                                                    "unaligned_64_rate",
+                                                    "unaligned_8_rate",
+                                                    "batched_rate"};
+inline constexpr const char *kFittedLevelKeys[] = {
+    "bandwidth_GBps", "latency_us", "base_us", "in_switch_reduction_GBps",
+    "in_switch_latency_us"};
+
+bool isOfNetwork(FigureKind kind);
+
+/// Returns "GB/s", "us", or nothing for a share.
+const char *unitOf(FigureKind kind);
 
 } // namespace mtplan::planner
 

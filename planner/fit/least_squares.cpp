@@ -25,27 +25,22 @@ constexpr double kProbe = 0.1, kNoEffect = 1e-6;
 constexpr double kNoSignal = 1e-6;
 
 double toScale(double value, FitScale scale) {
-  switch (scale) {
-  case FitScale::linear:
-    return value;
-  case FitScale::logarithmic:
-    return std::log(value);
-  case FitScale::root:
-    return std::sqrt(value);
-  }
-  return value;
+  return scale == FitScale::logarithmic ? std::log(value)
+         : scale == FitScale::root      ? std::sqrt(value)
+                                        : value;
 }
 
 double fromScale(double place, FitScale scale) {
-  switch (scale) {
-  case FitScale::linear:
-    return place;
-  case FitScale::logarithmic:
-    return std::exp(place);
-  case FitScale::root:
-    return place * place;
-  }
-  return place;
+  return scale == FitScale::logarithmic ? std::exp(place)
+         : scale == FitScale::root      ? place * place
+                                        : place;
+}
+
+// Returns the change of a value per change on its scale.
+double stretch(double value, FitScale scale) {
+  return scale == FitScale::logarithmic ? value
+         : scale == FitScale::root      ? 2.0 * std::sqrt(value)
+                                        : 1.0;
 }
 
 class Solver {
@@ -210,8 +205,8 @@ private:
     return true;
   }
 
-  // The singular value decomposition of some values' slopes, each of length
-  // one.
+  /// The singular value decomposition of some values' slopes, each of length
+  /// one.
   struct Decomposition {
     VectorXd lengths;
     Eigen::JacobiSVD<MatrixXd> svd;
@@ -265,19 +260,6 @@ private:
       result.deviations[i] = typical * std::sqrt(sum) / parts.lengths[c] *
                              stretch(result.values[i], unknowns[i].scale);
     }
-  }
-
-  // Returns the change of a value per change on its scale.
-  static double stretch(double value, FitScale scale) {
-    switch (scale) {
-    case FitScale::linear:
-      return 1.0;
-    case FitScale::logarithmic:
-      return value;
-    case FitScale::root:
-      return 2.0 * std::sqrt(value);
-    }
-    return 1.0;
   }
 
   const std::vector<FitUnknown> &unknowns;

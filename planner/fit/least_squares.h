@@ -50,8 +50,8 @@ struct LeastSquares {
 };
 
 /// Returns the best fit, started from the first start of every unknown, from
-/// the second of every, and so on (an unknown with fewer keeps its last). Of
-/// ties the earliest counts.
+/// the second of every, and so on (an unknown with fewer keeps its last). The
+/// earliest of equal fits counts.
 LeastSquares solveLeastSquares(const std::vector<FitUnknown> &unknowns,
                                const FitErrors &errors);
 

@@ -1,4 +1,4 @@
-//===- measurements_json.cpp - Measurement files --------------------------===//
+//===- measurements_json.cpp - Measured work and its time -----------------===//
 
 #include "planner/fit/measurements_json.h"
 
@@ -10,9 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_fields.h"
-#include "base/json_pointer.h"
 #include "base/json_text.h"
-#include "planner/fit/figures.h"
+#include "base/nearest_word.h"
+#include "planner/cost/kernel_cost.h"
+#include "planner/fit/fit_machine.h"
 #include "planner/machine/machine_json.h"
 
 namespace mtplan::planner {
@@ -20,6 +21,17 @@ namespace mtplan::planner {
 using json = base::Json;
 
 namespace {
+
+std::string integer(double number) {
+  return std::to_string(static_cast<std::int64_t>(number));
+}
+
+StepKind stepOf(MeasuredKind kind) {
+  return kind == MeasuredKind::allGather       ? StepKind::allGather
+         : kind == MeasuredKind::reduceScatter ? StepKind::reduceScatter
+         : kind == MeasuredKind::allToAll      ? StepKind::allToAll
+                                               : StepKind::allReduce;
+}
 
 constexpr base::NumberRange kTime{0, 1e12, true}; // us
 constexpr std::int64_t kMostBytes = 1'000'000'000'000'000;
@@ -41,7 +53,7 @@ public:
     refuseOthers(machine, "", {});
     if (auto device = machine.find("device");
         device != machine.end() && device->is_object()) {
-      take(*device, "/device", kFittedDeviceKeys, deviceFigure, 0);
+      take(*device, "/device", kFittedDeviceKeys, FigureKind::launch, 0);
       readTiles(*device);
       refuseOthers(*device, "/device", kFittedDeviceKeys);
     }
@@ -59,22 +71,25 @@ private:
   void readLevel(json &level, const std::string &pointer, std::size_t index) {
     if (!level.is_object())
       return;
-    take(level, pointer, kFittedLevelKeys, levelFigure, index);
+    take(level, pointer, kFittedLevelKeys, FigureKind::levelBandwidth, index);
     refuseOthers(level, pointer, kFittedLevelKeys);
   }
 
+  // Takes the figures of `keys`, whose kinds follow each other from `first` on.
   void take(json &object, const std::string &pointer, Keys keys,
-            FigureKind (*kindOf)(std::size_t), std::size_t index) {
+            FigureKind first, std::size_t index) {
     for (std::size_t k = 0; k < keys.size(); ++k) {
       auto member = object.find(keys[k]);
       if (member == object.end() || !isFit(*member))
         continue;
-      figures.push_back({kindOf(k), index, pointer + '/' + keys[k]});
+      figures.push_back(
+          {static_cast<FigureKind>(static_cast<std::size_t>(first) + k), index,
+           pointer + '/' + keys[k]});
       *member = {{"value", 0.5}, {"source", "to be fitted"}};
     }
   }
 
-  // Rates of tiles: [128, 128, "fit"].
+  // Takes the rates of tiles: [128, 128, "fit"].
   void readTiles(json &device) {
     auto tiles = device.find("tiles");
     if (tiles == device.end() || !tiles->is_object() ||
@@ -94,9 +109,8 @@ private:
       bool isName = key == "name" || key == "architecture" || key == "like";
       if (!isFit(value) || isName)
         continue;
-      std::string known;
-      for (const char *one : keys)
-        known += (known.empty() ? "" : ", ") + std::string(one);
+      std::string known = base::listed(
+          std::vector<std::string>(keys.begin(), keys.end()), ", ");
       errors.push_back("/machine" + base::childPointer(pointer, key) +
                        ": cannot be fitted" +
                        (known.empty() ? "" : "; what can is: " + known));
@@ -107,7 +121,7 @@ private:
   base::JsonErrors &errors;
 };
 
-/// The rows of a measurement file.
+/// Reads the rows of a measurement file.
 class RowReader {
 public:
   RowReader(base::JsonFields &f, base::JsonErrors &e) : fields(f), errors(e) {}
@@ -235,6 +249,69 @@ std::string sourceOf(const MachineFit &fit, bool network,
 }
 
 } // namespace
+
+const char *nameOf(MeasuredKind kind) {
+  constexpr const char *kNames[] = {
+      "launches",   "stream",         "elementwise", "product", "all_reduce",
+      "all_gather", "reduce_scatter", "all_to_all",  "send"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+bool isCollective(MeasuredKind kind) { return kind >= MeasuredKind::allReduce; }
+
+double Measurement::predicted(const Machine &machine) const {
+  const Device &device = machine.device;
+  switch (kind) {
+  case MeasuredKind::launches:
+    return count * device.launch.value;
+  case MeasuredKind::stream:
+    return (Bytes{bytes} / device.streamRate() + device.launch).value;
+  case MeasuredKind::elementwise:
+    return (Bytes{bytes} / device.passRate() + device.launch).value;
+  case MeasuredKind::product: {
+    Precision in = precision.value_or(machine.defaultPrecision);
+    Seconds arithmetic = productTime({m, n, k, batch}, device, in,
+                                     batch > 1 ? device.products.batched : 1.0);
+    Bytes moved{batch * (m * k + k * n + m * n) * bytesOf(in)};
+    return (std::max(arithmetic, moved / device.streamRate()) + device.launch)
+        .value;
+  }
+  case MeasuredKind::send:
+    return pointToPointTime(Bytes{bytes}, stride, machine).value;
+  case MeasuredKind::allReduce:
+  case MeasuredKind::allGather:
+  case MeasuredKind::reduceScatter:
+  case MeasuredKind::allToAll:
+    break;
+  }
+  // A gather's payload is the shard that one rank passes in.
+  double payload = kind == MeasuredKind::allGather ? bytes / ranks : bytes;
+  return collectiveTime(stepOf(kind), Bytes{payload}, {ranks, stride, 0},
+                        machine)
+      .value;
+}
+
+std::string Measurement::describe() const {
+  switch (kind) {
+  case MeasuredKind::launches:
+    return integer(count) + " kernels";
+  case MeasuredKind::stream:
+  case MeasuredKind::elementwise:
+    return std::string(nameOf(kind)) + " pass of " + integer(bytes) + " B";
+  case MeasuredKind::product:
+    return (batch > 1 ? integer(batch) + " products of " : "product of ") +
+           integer(m) + " x " + integer(k) + " by " + integer(k) + " x " +
+           integer(n) +
+           (precision ? std::string(" in ") + nameOf(*precision) : "");
+  case MeasuredKind::send:
+    return "send of " + integer(bytes) + " B over " + std::to_string(stride) +
+           " ranks";
+  default:
+    return std::string(nameOf(kind)) + " of " + integer(bytes) + " B over " +
+           std::to_string(ranks) + " ranks" +
+           (stride > 1 ? ", every " + std::to_string(stride) + "th" : "");
+  }
+}
 
 Measurements parseMeasurements(const std::string &text) {
   base::JsonErrors errors;

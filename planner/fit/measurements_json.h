@@ -1,4 +1,4 @@
-//===- measurements_json.h - Measurement files ------------------*- C++ -*-===//
+//===- measurements_json.h - Measured work and its time ---------*- C++ -*-===//
 //
 // A measurement file is a machine file in which figures may be the word "fit",
 // and lists of measurements. docs/measurements-format.md describes it.
@@ -8,12 +8,79 @@
 #ifndef MTPLAN_PLANNER_FIT_MEASUREMENTS_JSON_H
 #define MTPLAN_PLANNER_FIT_MEASUREMENTS_JSON_H
 
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
-#include "planner/fit/fit_machine.h"
+#include "planner/cost/collective_cost.h"
 
 namespace mtplan::planner {
+
+enum class MeasuredKind : std::uint8_t {
+  launches,    ///< `count` empty kernels, one after another
+  stream,      ///< a copy or a similar pass over `bytes` read and written
+  elementwise, ///< a norm, an activation or a similar pass over as many
+  product,     ///< `batch` of m x k by k x n
+  allReduce,
+  allGather,
+  reduceScatter,
+  allToAll,
+  send, ///< to the rank `stride` away, all ranks at once
+};
+const char *nameOf(MeasuredKind kind);
+bool isCollective(MeasuredKind kind);
+
+/// One measurement. Only the members that belong to the kind matter; the others
+/// keep their defaults.
+struct Measurement {
+  MeasuredKind kind{};
+  double count = 0, bytes = 0;
+  double m = 0, n = 0, k = 0, batch = 0;
+  std::optional<Precision> precision; ///< of a product; none: the machine's
+  int ranks = 0, stride = 0;
+  double seconds = 0;
+  std::string pointer; ///< where in the file
+
+  /// Returns the model's time.
+  double predicted(const Machine &machine) const;
+  /// Returns "product of 4096 x 4096 by 4096 x 512".
+  std::string describe() const;
+};
+
+/// A figure of the machine file to be fitted.
+enum class FigureKind : std::uint8_t {
+  launch,
+  bandwidthEfficiency,
+  elementwiseEfficiency,
+  gemmEfficiency,
+  gemmFp32,
+  gemmFp16,
+  gemmBf16,
+  wave,
+  unaligned64,
+  unaligned8,
+  batched,
+  tileRate,
+  levelBandwidth,
+  levelLatency,
+  levelBase,
+  reductionBandwidth,
+  reductionLatency,
+};
+
+struct Figure {
+  FigureKind kind{};
+  std::size_t index = 0; ///< of the tile, of the level
+  std::string pointer;   ///< in the machine file
+};
+
+struct Measurements {
+  Machine machine;             ///< figures to be fitted hold some legal value
+  std::vector<Figure> figures; ///< of the device, then by level
+  std::vector<Measurement> rows;
+};
 
 /// A measurement file that cannot be used. what() is every violation, one a
 /// line, each starting with the JSON pointer of the offending value.
@@ -21,8 +88,11 @@ class MeasurementsError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Reads and checks a measurement file's text.
 /// \throws MeasurementsError with every violation
 Measurements parseMeasurements(const std::string &text);
+
+struct MachineFit; // fit_machine.h
 
 /// Returns the machine file: /machine of the measurement file `text` with the
 /// fitted figures in place of "fit". parseMachine returns fit.machine.

@@ -1,9 +1,8 @@
-//===- layout.cpp - A tensor's layout over a mesh ---------------*- C++ -*-===//
+//===- layout.cpp - A tensor's layout over a mesh -------------------------===//
 //
-// Nesting is what makes a layout change more than a table of axes: the axes of
-// one dimension split it major first, so only its minor-most axis can be
-// gathered and only a new minor-most one can be added. A step that would break
-// that is not taken; the axes in its way move first.
+// The axes of one dimension split it major first, so only its minor-most axis
+// can be gathered and only a new minor-most one can be added. The axes in the
+// way of another move first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,6 +10,8 @@
 
 #include <algorithm>
 #include <cassert>
+
+#include "planner/integers.h"
 
 namespace mtplan::planner {
 
@@ -38,7 +39,7 @@ int Mesh::find(const std::string &name) const {
 
 int Mesh::stride(int axis) const {
   int product = 1;
-  for (std::size_t i = static_cast<std::size_t>(axis) + 1; i < axes.size(); ++i)
+  for (std::size_t i = at(axis) + 1; i < axes.size(); ++i)
     product *= axes[i].size;
   return product;
 }
@@ -73,7 +74,7 @@ Layout withPlacement(Layout layout, int axis, int placement,
     layout.reduction = reduction;
     layout.partial.insert(std::ranges::upper_bound(layout.partial, axis), axis);
   } else if (placement >= 0) {
-    std::vector<int> &dim = layout.dims[static_cast<std::size_t>(placement)];
+    std::vector<int> &dim = layout.dims[at(placement)];
     dim.insert(std::ranges::upper_bound(dim, axis), axis);
   }
   // A layout without a reduction has one spelling, so that == means equal.
@@ -88,7 +89,7 @@ std::vector<std::int64_t> localShape(const std::vector<std::int64_t> &shape,
   std::vector<std::int64_t> local = shape;
   for (std::size_t d = 0; d < layout.dims.size(); ++d)
     for (int axis : layout.dims[d]) {
-      std::int64_t ranks = mesh.axes[static_cast<std::size_t>(axis)].size;
+      std::int64_t ranks = mesh.axes[at(axis)].size;
       local[d] = (local[d] + ranks - 1) / ranks;
     }
   return local;
@@ -100,7 +101,7 @@ bool divides(const std::vector<std::int64_t> &shape, const Layout &layout,
   for (std::size_t d = 0; d < layout.dims.size(); ++d) {
     std::int64_t shards = 1;
     for (int axis : layout.dims[d])
-      shards *= mesh.axes[static_cast<std::size_t>(axis)].size;
+      shards *= mesh.axes[at(axis)].size;
     if (shape[d] % shards != 0)
       return false;
   }
@@ -117,7 +118,7 @@ std::string toString(const Layout &layout, const Mesh &mesh) {
     for (std::size_t i = 0; i < layout.dims[d].size(); ++i) {
       if (i > 0)
         text += '+';
-      text += mesh.axes[static_cast<std::size_t>(layout.dims[d][i])].name;
+      text += mesh.axes[at(layout.dims[d][i])].name;
     }
   }
   text += ']';
@@ -127,7 +128,7 @@ std::string toString(const Layout &layout, const Mesh &mesh) {
   for (std::size_t i = 0; i < layout.partial.size(); ++i) {
     if (i > 0)
       text += ", ";
-    text += mesh.axes[static_cast<std::size_t>(layout.partial[i])].name;
+    text += mesh.axes[at(layout.partial[i])].name;
     text += layout.reduction == Reduction::sum ? ":sum" : ":max";
   }
   return text + '}';
@@ -138,21 +139,10 @@ bool isCollective(StepKind kind) {
 }
 
 const char *nameOf(StepKind kind) {
-  switch (kind) {
-  case StepKind::allReduce:
-    return "all_reduce";
-  case StepKind::reduceScatter:
-    return "reduce_scatter";
-  case StepKind::allGather:
-    return "all_gather";
-  case StepKind::allToAll:
-    return "all_to_all";
-  case StepKind::slice:
-    return "slice";
-  case StepKind::maskToRoot:
-    return "mask";
-  }
-  return "?";
+  constexpr const char *kNames[] = {"all_reduce", "reduce_scatter",
+                                    "all_gather", "all_to_all",
+                                    "slice",      "mask"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 namespace {
@@ -186,8 +176,8 @@ bool isSettled(const Layout &now, const Layout &to, int axis) {
     return now.reduction == to.reduction;
   if (place == kReplicated)
     return true;
-  const std::vector<int> &have = now.dims[static_cast<std::size_t>(place)];
-  const std::vector<int> &want = to.dims[static_cast<std::size_t>(place)];
+  const std::vector<int> &have = now.dims[at(place)];
+  const std::vector<int> &want = to.dims[at(place)];
   // While the two agree, `axis` is still to come in `want`.
   std::size_t i = 0;
   while (have[i] == want[i] && have[i] != axis)
@@ -197,8 +187,8 @@ bool isSettled(const Layout &now, const Layout &to, int axis) {
 
 // Returns whether `axis` is the next one that dimension `dim` is waiting for.
 bool canMerge(const Layout &now, const Layout &to, int axis, int dim) {
-  const std::vector<int> &have = now.dims[static_cast<std::size_t>(dim)];
-  const std::vector<int> &want = to.dims[static_cast<std::size_t>(dim)];
+  const std::vector<int> &have = now.dims[at(dim)];
+  const std::vector<int> &want = to.dims[at(dim)];
   return have.size() < want.size() && want[have.size()] == axis &&
          std::equal(have.begin(), have.end(), want.begin());
 }
@@ -233,7 +223,7 @@ Choice choiceFor(const Layout &now, const Layout &to, int axis) {
       take(StepKind::reduceScatter, target);
     else if (target < 0)
       take(StepKind::allReduce, kReplicated);
-  } else if (now.dims[static_cast<std::size_t>(from)].back() == axis) {
+  } else if (now.dims[at(from)].back() == axis) {
     if (merges && target != from) {
       take(StepKind::allToAll, target);
     } else {
@@ -243,6 +233,22 @@ Choice choiceFor(const Layout &now, const Layout &to, int axis) {
     }
   }
   return choice;
+}
+
+// Returns the distances from a group's first rank to all of its members,
+// ascending.
+std::vector<int> offsetsOf(const Mesh &mesh, const std::vector<int> &axes) {
+  std::vector<int> offsets{0};
+  for (int axis : axes) {
+    assert(axis >= 0 && axis < static_cast<int>(mesh.axes.size()));
+    std::vector<int> further;
+    for (int offset : offsets)
+      for (int i = 0; i < mesh.axes[at(axis)].size; ++i)
+        further.push_back(offset + i * mesh.stride(axis));
+    offsets = std::move(further);
+  }
+  std::ranges::sort(offsets);
+  return offsets;
 }
 
 } // namespace
@@ -284,6 +290,22 @@ std::vector<ReshardStep> reshardSteps(const Layout &from, const Layout &to) {
     steps.push_back(std::move(best.step));
   }
   return steps;
+}
+
+std::vector<std::vector<int>> groupsOf(const Mesh &mesh,
+                                       const std::vector<int> &axes) {
+  assert(std::ranges::is_sorted(axes));
+  std::vector<int> others;
+  for (int axis = 0; axis < static_cast<int>(mesh.axes.size()); ++axis)
+    if (!contains(axes, axis))
+      others.push_back(axis);
+  std::vector<std::vector<int>> groups;
+  for (int first : offsetsOf(mesh, others)) {
+    std::vector<int> &group = groups.emplace_back(offsetsOf(mesh, axes));
+    for (int &rank : group)
+      rank += first;
+  }
+  return groups;
 }
 
 } // namespace mtplan::planner

@@ -1,7 +1,7 @@
 //===- layout.h - A tensor's layout over a mesh -----------------*- C++ -*-===//
 //
-// The planner's half of "every collective is a mismatch between two layouts":
-// meshes, layouts, and the steps that turn one layout into another.
+// Every collective is a mismatch between two layouts. Here are the planner's
+// meshes, layouts, and the steps that turn one layout into another;
 // planner/cost prices the same steps that passes/communicate emits.
 //
 //===----------------------------------------------------------------------===//
@@ -110,6 +110,18 @@ struct ReshardStep {
 /// the last axis goes first. Split -> partial goes through replicated.
 std::vector<ReshardStep> reshardSteps(const Layout &from, const Layout &to);
 
+/// Calls `visit(step, local shape before it)` for each step of a layout change.
+template <typename Visit>
+void forEachStep(const Layout &from, const Layout &to,
+                 const std::vector<std::int64_t> &shape, const Mesh &mesh,
+                 Visit visit) {
+  std::vector<std::int64_t> local = localShape(shape, from, mesh);
+  for (const ReshardStep &step : reshardSteps(from, to)) {
+    visit(step, local);
+    local = localShape(shape, step.result, mesh);
+  }
+}
+
 /// Returns the number of elements of a shape, as a double, since it may exceed
 /// 64 bits.
 inline double elementsOf(const std::vector<std::int64_t> &shape) {
@@ -118,6 +130,22 @@ inline double elementsOf(const std::vector<std::int64_t> &shape) {
     product *= static_cast<double>(size);
   return product;
 }
+
+/// Returns the bytes of a tensor of a shape.
+inline double tensorBytes(const std::vector<std::int64_t> &shape,
+                          double elementBytes) {
+  double bytes = elementBytes;
+  for (const std::int64_t size : shape)
+    bytes *= static_cast<double>(size);
+  return bytes;
+}
+
+/// Divides the ranks of the mesh into groups that differ along `axes` alone, so
+/// that every rank is in one group. Members ascend, groups ascend by their
+/// first member.
+/// \param axes  ascending, without repeats; if empty, every rank is on its own
+std::vector<std::vector<int>> groupsOf(const Mesh &mesh,
+                                       const std::vector<int> &axes);
 
 } // namespace mtplan::planner
 

@@ -6,33 +6,15 @@
 #include <array>
 #include <cassert>
 
-#include "planner/graph/layout.h"
-#include "planner/index.h"
+#include "planner/integers.h"
 
 namespace mtplan::planner {
 
 const char *nameOf(Split split) {
-  switch (split) {
-  case Split::batch:
-    return "batch";
-  case Split::sequence:
-    return "sequence";
-  case Split::column:
-    return "column";
-  case Split::row:
-    return "row";
-  case Split::head:
-    return "head";
-  case Split::vocab:
-    return "vocab";
-  case Split::expert:
-    return "expert";
-  case Split::feature:
-    return "feature";
-  case Split::hidden:
-    return "hidden";
-  }
-  return "?";
+  constexpr const char *kNames[] = {"batch",  "sequence", "column",
+                                    "row",    "head",     "vocab",
+                                    "expert", "feature",  "hidden"};
+  return kNames[static_cast<std::size_t>(split)];
 }
 
 namespace {
@@ -45,8 +27,7 @@ std::int64_t samplesOf(const ModelGraph &graph) {
     for (const Tensor &tensor : segment.tensors) {
       if (tensor.batchDim < 0)
         continue;
-      std::int64_t size =
-          tensor.shape[static_cast<std::size_t>(tensor.batchDim)];
+      std::int64_t size = tensor.shape[at(tensor.batchDim)];
       if (tensor.kind == TensorKind::input)
         return size;
       if (any == 0)
@@ -60,12 +41,9 @@ std::vector<bool> batchFactorsOf(const Op &op, const SegmentGraph &segment) {
   std::vector<bool> marked(op.factors.size(), false);
   for (const std::vector<Use> *uses : {&op.operands, &op.results})
     for (const Use &use : *uses) {
-      int dim = segment.tensors[static_cast<std::size_t>(use.tensor)].batchDim;
-      if (dim < 0)
-        continue;
-      int factor = use.factors[static_cast<std::size_t>(dim)];
-      if (factor >= 0)
-        marked[static_cast<std::size_t>(factor)] = true;
+      int dim = segment.tensors[at(use.tensor)].batchDim;
+      if (dim >= 0 && use.factors[at(dim)] >= 0)
+        marked[at(use.factors[at(dim)])] = true;
     }
   return marked;
 }
@@ -74,12 +52,22 @@ std::vector<bool> batchFactorsOf(const Op &op, const SegmentGraph &segment) {
 bool followsBatch(const Op &op, const SegmentGraph &segment) {
   for (const std::vector<Use> *uses : {&op.operands, &op.results})
     for (const Use &use : *uses)
-      if (segment.tensors[static_cast<std::size_t>(use.tensor)].batchDim >= 0)
+      if (segment.tensors[at(use.tensor)].batchDim >= 0)
         return true;
   return false;
 }
 
 } // namespace
+
+bool isOfExperts(const Parameter &parameter) {
+  return contains(parameter.splits, Split::expert);
+}
+
+bool isAccumulated(const SegmentGraph &segment, int tensor) {
+  return std::ranges::find(segment.accumulations, tensor,
+                           &Accumulation::tensor) !=
+         segment.accumulations.end();
+}
 
 bool isCarriedOut(const SegmentGraph &segment, int tensor) {
   for (std::size_t i = 0; i < segment.carriedIn.size(); ++i)
@@ -89,18 +77,11 @@ bool isCarriedOut(const SegmentGraph &segment, int tensor) {
   return false;
 }
 
-// Expert parameters belong to other ranks than the rest, so their messages are
-// separate.
-static bool isOfExperts(const Parameter &parameter) {
-  return std::ranges::find(parameter.splits, Split::expert) !=
-         parameter.splits.end();
-}
-
 void shareSegments(ModelGraph &graph) {
   std::vector<bool> seen(graph.parameters.size(), false);
   for (const SegmentGraph &segment : graph.segments) {
     std::vector<Parameter *> own;
-    std::array<double, 2> all{}; // of the others, of experts
+    std::array<double, 2> all{}; // elements of the others, and of experts
     for (const Tensor &tensor : segment.tensors) {
       if (tensor.kind != TensorKind::parameter || seen[at(tensor.parameter)])
         continue;
@@ -146,8 +127,8 @@ ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples) {
     }
     for (Tensor &tensor : segment.tensors)
       if (tensor.batchDim >= 0) {
-        auto dim = static_cast<std::size_t>(tensor.batchDim);
-        tensor.shape[dim] = scale(tensor.shape[dim]);
+        std::int64_t &size = tensor.shape[at(tensor.batchDim)];
+        size = scale(size);
       }
   }
   return scaled;

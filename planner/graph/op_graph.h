@@ -177,12 +177,19 @@ struct ModelGraph {
 /// Sets Parameter::ofSegment.
 void shareSegments(ModelGraph &graph);
 
+/// Returns whether the parameter belongs to experts, whose ranks are others
+/// than those of the rest, so that its messages are separate.
+bool isOfExperts(const Parameter &parameter);
+
+/// Returns whether the tensor is the gradient of one micro-batch.
+bool isAccumulated(const SegmentGraph &segment, int tensor);
+
 /// Returns whether the segment's repeats are layers of the model: it repeats,
 /// or pins have cut it off a segment that does. Labels of such segments have a
 /// star.
 bool isLayer(const SegmentGraph &segment);
 
-/// Returns whether a repeat passes on what it received, in the same place, as a
+/// Returns whether a repeat passes the tensor on as it received it, as a
 /// decoder does with the encoder's output. Several repeats that save it hold
 /// one value.
 bool isCarriedOut(const SegmentGraph &segment, int tensor);
@@ -191,6 +198,11 @@ bool isCarriedOut(const SegmentGraph &segment, int tensor);
 /// replicas together: shapes, factor sizes and flops follow the batch
 /// dimension.
 ModelGraph withBatch(const ModelGraph &graph, std::int64_t samples);
+
+/// Returns every violation of this file's promises, a sentence each that starts
+/// with a JSON pointer; empty if the graph is sound. Complexity: linear in the
+/// graph.
+std::vector<std::string> check(const ModelGraph &graph);
 
 } // namespace mtplan::planner
 

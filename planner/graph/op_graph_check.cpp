@@ -5,24 +5,25 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "planner/graph/op_graph_check.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/topological_sort.hpp>
 
+#include "base/json_text.h"
+#include "planner/graph/op_graph.h"
+#include "planner/integers.h"
+
 namespace mtplan::planner {
 
 namespace {
 
-std::string at(const std::string &pointer, std::size_t index) {
-  return pointer + '/' + std::to_string(index);
-}
+using base::childPointer;
 
 std::string quoted(const std::string &name) { return '"' + name + '"'; }
 
+/// Checks one graph and collects what is wrong with it.
 class GraphCheck {
 public:
   explicit GraphCheck(const ModelGraph &model) : graph(model) {}
@@ -31,43 +32,49 @@ public:
     if (graph.segments.empty())
       fail("/segments", "is empty; a model needs at least one");
     if (graph.sequence < 0)
-      fail("/sequence",
-           "is " + std::to_string(graph.sequence) + ", must not be negative");
+      fail("/sequence", "is ", graph.sequence, ", must not be negative");
     for (std::size_t p = 0; p < graph.parameters.size(); ++p)
-      checkParameter(graph.parameters[p], at("/parameters", p));
+      checkParameter(graph.parameters[p], childPointer("/parameters", p));
     for (std::size_t s = 0; s < graph.segments.size(); ++s)
-      checkSegment(graph.segments[s], at("/segments", s));
+      checkSegment(graph.segments[s], childPointer("/segments", s));
     for (std::size_t s = 0; s + 1 < graph.segments.size(); ++s)
       checkCarried(graph.segments[s], graph.segments[s + 1],
-                   at("/segments", s + 1));
+                   childPointer("/segments", s + 1));
     return std::move(errors);
   }
 
 private:
-  void fail(const std::string &pointer, const std::string &what) {
-    errors.push_back(pointer + ": " + what);
+  // Reports a sentence, which is given as texts and whole numbers.
+  template <typename... Parts>
+  void fail(const std::string &pointer, const Parts &...parts) {
+    std::string &error = errors.emplace_back(pointer + ": ");
+    ((error += textOf(parts)), ...);
+  }
+
+  static std::string textOf(const std::string &text) { return text; }
+  static std::string textOf(const char *text) { return text; }
+  static std::string textOf(std::int64_t number) {
+    return std::to_string(number);
   }
 
   bool inRange(int index, std::size_t size, const std::string &pointer,
                const char *what) {
-    if (index >= 0 && static_cast<std::size_t>(index) < size)
+    if (index >= 0 && at(index) < size)
       return true;
-    fail(pointer, "is " + std::to_string(index) + ", but there are " +
-                      std::to_string(size) + ' ' + what);
+    fail(pointer, "is ", index, ", but there are ", size, " ", what);
     return false;
   }
 
   void atLeast(std::int64_t value, std::int64_t least,
                const std::string &pointer) {
     if (value < least)
-      fail(pointer, "is " + std::to_string(value) + ", must be at least " +
-                        std::to_string(least));
+      fail(pointer, "is ", value, ", must be at least ", least);
   }
 
   void checkShape(const std::vector<std::int64_t> &shape,
                   const std::string &pointer) {
     for (std::size_t d = 0; d < shape.size(); ++d)
-      atLeast(shape[d], 1, at(pointer, d));
+      atLeast(shape[d], 1, childPointer(pointer, d));
   }
 
   void checkParameter(const Parameter &parameter, const std::string &pointer) {
@@ -75,9 +82,8 @@ private:
     atLeast(parameter.elementBytes, 1, pointer + "/element_bytes");
     atLeast(parameter.copies, 1, pointer + "/copies");
     if (parameter.splits.size() != parameter.shape.size())
-      fail(pointer + "/splits",
-           "names " + std::to_string(parameter.splits.size()) + " splits for " +
-               std::to_string(parameter.shape.size()) + " dimensions");
+      fail(pointer + "/splits", "names ", parameter.splits.size(),
+           " splits for ", parameter.shape.size(), " dimensions");
   }
 
   void checkTensor(const Tensor &tensor, const std::string &pointer) {
@@ -85,24 +91,17 @@ private:
     atLeast(tensor.elementBytes, 1, pointer + "/element_bytes");
     if (tensor.batchDim < -1 ||
         tensor.batchDim >= static_cast<int>(tensor.shape.size()))
-      fail(pointer + "/batch_dim",
-           "is " + std::to_string(tensor.batchDim) + ", but the tensor has " +
-               std::to_string(tensor.shape.size()) + " dimensions");
+      fail(pointer + "/batch_dim", "is ", tensor.batchDim,
+           ", but the tensor has ", tensor.shape.size(), " dimensions");
     if (tensor.kind == TensorKind::parameter) {
       if (inRange(tensor.parameter, graph.parameters.size(),
                   pointer + "/parameter", "parameters") &&
-          graph.parameters[static_cast<std::size_t>(tensor.parameter)].shape !=
-              tensor.shape)
-        fail(
-            pointer + "/shape",
-            "differs from the shape of parameter " +
-                quoted(
-                    graph.parameters[static_cast<std::size_t>(tensor.parameter)]
-                        .name));
+          graph.parameters[at(tensor.parameter)].shape != tensor.shape)
+        fail(pointer + "/shape", "differs from the shape of parameter ",
+             quoted(graph.parameters[at(tensor.parameter)].name));
     } else if (tensor.parameter != -1) {
-      fail(pointer + "/parameter", "is " + std::to_string(tensor.parameter) +
-                                       ", but " + quoted(tensor.name) +
-                                       " is not of kind \"parameter\"");
+      fail(pointer + "/parameter", "is ", tensor.parameter, ", but ",
+           quoted(tensor.name), " is not of kind \"parameter\"");
     }
   }
 
@@ -111,33 +110,27 @@ private:
     if (!inRange(use.tensor, segment.tensors.size(), pointer + "/tensor",
                  "tensors"))
       return;
-    const Tensor &tensor =
-        segment.tensors[static_cast<std::size_t>(use.tensor)];
+    const Tensor &tensor = segment.tensors[at(use.tensor)];
     if (use.factors.size() != tensor.shape.size()) {
-      fail(pointer + "/factors",
-           "lists " + std::to_string(use.factors.size()) + " factors, but " +
-               quoted(tensor.name) + " has " +
-               std::to_string(tensor.shape.size()) + " dimensions");
+      fail(pointer + "/factors", "lists ", use.factors.size(), " factors, but ",
+           quoted(tensor.name), " has ", tensor.shape.size(), " dimensions");
       return;
     }
     for (std::size_t d = 0; d < use.factors.size(); ++d) {
       int index = use.factors[d];
-      std::string here = at(pointer + "/factors", d);
+      std::string here = childPointer(pointer + "/factors", d);
       if (index == -1 || !inRange(index, op.factors.size(), here, "factors"))
         continue;
-      const Factor &factor = op.factors[static_cast<std::size_t>(index)];
+      const Factor &factor = op.factors[at(index)];
       // A factor may count blocks of the dimension, as heads do of features.
       if (factor.size < 1 || tensor.shape[d] % factor.size != 0)
-        fail(here, "factor " + quoted(factor.name) + " has size " +
-                       std::to_string(factor.size) + ", but dimension " +
-                       std::to_string(d) + " of " + quoted(tensor.name) +
-                       " has size " + std::to_string(tensor.shape[d]));
+        fail(here, "factor ", quoted(factor.name), " has size ", factor.size,
+             ", but dimension ", d, " of ", quoted(tensor.name), " has size ",
+             tensor.shape[d]);
       auto before = use.factors.begin() + static_cast<std::ptrdiff_t>(d);
       if (std::find(use.factors.begin(), before, index) != before)
-        fail(here, "factor " + quoted(factor.name) +
-                       " runs along two "
-                       "dimensions of " +
-                       quoted(tensor.name));
+        fail(here, "factor ", quoted(factor.name),
+             " runs along two dimensions of ", quoted(tensor.name));
     }
   }
 
@@ -156,9 +149,8 @@ private:
       return;
     }
     if (op.operands.size() < 2 || op.results.empty()) {
-      fail(pointer, "is a gemm with " + std::to_string(op.operands.size()) +
-                        " operands and " + std::to_string(op.results.size()) +
-                        " results, needs 2 and 1");
+      fail(pointer, "is a gemm with ", op.operands.size(), " operands and ",
+           op.results.size(), " results, needs 2 and 1");
       return;
     }
     struct Role {
@@ -174,14 +166,13 @@ private:
     for (const Role &role : roles)
       for (std::size_t i = 0; i < role.factors->size(); ++i) {
         int index = (*role.factors)[i];
-        std::string here = at(pointer + '/' + role.name, i);
+        std::string here = childPointer(pointer + '/' + role.name, i);
         if (!inRange(index, op.factors.size(), here, "factors"))
           continue;
-        const char *&owner = taken[static_cast<std::size_t>(index)];
-        const std::string name =
-            quoted(op.factors[static_cast<std::size_t>(index)].name);
+        const char *&owner = taken[at(index)];
+        const std::string name = quoted(op.factors[at(index)].name);
         if (owner)
-          fail(here, "factor " + name + " already has the role " + owner);
+          fail(here, "factor ", name, " already has the role ", owner);
         owner = role.name;
         checkMembership(op.operands[0], index, role.first, here, name,
                         "the first operand");
@@ -195,36 +186,38 @@ private:
   void checkMembership(const Use &use, int factor, bool wanted,
                        const std::string &pointer, const std::string &name,
                        const char *where) {
-    if ((std::ranges::find(use.factors, factor) != use.factors.end()) != wanted)
-      fail(pointer,
-           "factor " + name + " is " + (wanted ? "not " : "") + "in " + where);
+    if (contains(use.factors, factor) != wanted)
+      fail(pointer, "factor ", name, " is ", (wanted ? "not " : ""), "in ",
+           where);
   }
 
   void checkOp(const Op &op, const SegmentGraph &segment,
                const std::string &pointer) {
     for (std::size_t f = 0; f < op.factors.size(); ++f)
-      checkFactor(op.factors[f], at(pointer + "/factors", f));
+      checkFactor(op.factors[f], childPointer(pointer + "/factors", f));
     for (std::size_t i = 0; i < op.operands.size(); ++i)
-      checkUse(op.operands[i], op, segment, at(pointer + "/operands", i));
+      checkUse(op.operands[i], op, segment,
+               childPointer(pointer + "/operands", i));
     for (std::size_t i = 0; i < op.results.size(); ++i)
-      checkUse(op.results[i], op, segment, at(pointer + "/results", i));
+      checkUse(op.results[i], op, segment,
+               childPointer(pointer + "/results", i));
     if (op.results.empty())
       fail(pointer + "/results", "is empty; an operator makes something");
     if (op.kind.empty() && !op.variant.empty())
-      fail(pointer + "/variant",
-           "is " + quoted(op.variant) + ", but there is no kind that it is of");
+      fail(pointer + "/variant", "is ", quoted(op.variant),
+           ", but there is no kind that it is of");
     if (!std::isfinite(op.flops.value) || op.flops.value < 0)
       fail(pointer + "/flops", "must be a number of at least 0");
     for (std::size_t i = 0; i < op.addends.size(); ++i)
-      inRange(op.addends[i], op.operands.size(), at(pointer + "/addends", i),
-              "operands");
+      inRange(op.addends[i], op.operands.size(),
+              childPointer(pointer + "/addends", i), "operands");
     for (std::size_t g = 0; g < op.linearGroups.size(); ++g) {
-      std::string group = at(pointer + "/linear_groups", g);
+      std::string group = childPointer(pointer + "/linear_groups", g);
       if (op.linearGroups[g].empty())
         fail(group, "is empty; a linear group names at least one operand");
       for (std::size_t i = 0; i < op.linearGroups[g].size(); ++i)
-        inRange(op.linearGroups[g][i], op.operands.size(), at(group, i),
-                "operands");
+        inRange(op.linearGroups[g][i], op.operands.size(),
+                childPointer(group, i), "operands");
     }
     checkRoles(op, pointer);
   }
@@ -233,34 +226,32 @@ private:
   // of operators can be executed as written.
   void checkOrder(const SegmentGraph &segment, const std::string &pointer) {
     std::vector<int> maker(segment.tensors.size(), -1);
-    auto valid = [&](int tensor) {
-      return tensor >= 0 &&
-             static_cast<std::size_t>(tensor) < segment.tensors.size();
-    };
+    auto valid = [&](int tensor) { return exists(tensor, segment); };
     for (std::size_t o = 0; o < segment.ops.size(); ++o)
       for (std::size_t r = 0; r < segment.ops[o].results.size(); ++r) {
         int tensor = segment.ops[o].results[r].tensor;
         if (!valid(tensor))
           continue;
         std::string here =
-            at(at(pointer + "/ops", o) + "/results", r) + "/tensor";
-        auto index = static_cast<std::size_t>(tensor);
+            childPointer(childPointer(pointer + "/ops", o) + "/results", r) +
+            "/tensor";
+        auto index = at(tensor);
         const Tensor &made = segment.tensors[index];
         if (maker[index] >= 0)
-          fail(here, quoted(made.name) + " is already made by operator " +
-                         std::to_string(maker[index]));
+          fail(here, quoted(made.name), " is already made by operator ",
+               maker[index]);
         else
           maker[index] = static_cast<int>(o);
         if (made.kind != TensorKind::activation)
-          fail(here, quoted(made.name) + " is an argument and cannot be made");
+          fail(here, quoted(made.name), " is an argument and cannot be made");
       }
     for (const std::vector<int> *arguments :
          {&segment.carriedIn, &segment.gradientIn})
       for (int tensor : *arguments)
-        if (valid(tensor) && maker[static_cast<std::size_t>(tensor)] >= 0)
-          fail(at(pointer + "/tensors", static_cast<std::size_t>(tensor)),
-               "comes in from a neighbour but is made by operator " +
-                   std::to_string(maker[static_cast<std::size_t>(tensor)]));
+        if (valid(tensor) && maker[at(tensor)] >= 0)
+          fail(childPointer(pointer + "/tensors", at(tensor)),
+               "comes in from a neighbour but is made by operator ",
+               maker[at(tensor)]);
 
     using Dependencies =
         boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
@@ -271,19 +262,19 @@ private:
         if (!valid(tensor))
           continue;
         std::string here =
-            at(at(pointer + "/ops", o) + "/operands", i) + "/tensor";
-        auto index = static_cast<std::size_t>(tensor);
+            childPointer(childPointer(pointer + "/ops", o) + "/operands", i) +
+            "/tensor";
+        auto index = at(tensor);
         const std::string name = quoted(segment.tensors[index].name);
         if (maker[index] < 0) {
           if (!isArgument(segment, tensor))
-            fail(here, name + " is made by no operator and is no argument");
+            fail(here, name, " is made by no operator and is no argument");
           continue;
         }
         if (maker[index] >= static_cast<int>(o))
-          fail(here, name + " is read before operator " +
-                         std::to_string(maker[index]) + " makes it");
-        boost::add_edge(static_cast<std::size_t>(maker[index]), o,
-                        dependencies);
+          fail(here, name, " is read before operator ", maker[index],
+               " makes it");
+        boost::add_edge(at(maker[index]), o, dependencies);
       }
     try {
       std::vector<std::size_t> order;
@@ -301,43 +292,43 @@ private:
     if (op.fusedOperand == -1 ||
         !inRange(op.fusedOperand, op.operands.size(), pointer, "operands"))
       return;
-    const Use &operand = op.operands[static_cast<std::size_t>(op.fusedOperand)];
+    const Use &operand = op.operands[at(op.fusedOperand)];
     if (op.opClass != OpClass::memory)
       fail(pointer, "is of an operator that is not of class \"memory\"");
     if (op.results.empty() || operand.factors != op.results[0].factors)
-      fail(pointer, "operand " + std::to_string(op.fusedOperand) +
-                        " does not run along the factors of the result");
+      fail(pointer, "operand ", op.fusedOperand,
+           " does not run along the factors of the result");
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
       const Op &maker = segment.ops[o];
       if (maker.opClass == OpClass::attention || maker.phase != op.phase ||
           maker.results.empty() || maker.results[0].tensor != operand.tensor)
         continue;
       if (isFused[o])
-        fail(pointer, "operator " + std::to_string(o) +
-                          " is fused with another operator already");
+        fail(pointer, "operator ", o,
+             " is fused with another operator already");
       isFused[o] = true;
       return;
     }
-    fail(pointer,
-         "operand " + std::to_string(op.fusedOperand) +
-             " is the first result of no product or pass of the same phase");
+    fail(pointer, "operand ", op.fusedOperand,
+         " is the first result of no product or pass of the same phase");
+  }
+
+  static bool exists(int tensor, const SegmentGraph &segment) {
+    return tensor >= 0 && at(tensor) < segment.tensors.size();
   }
 
   static bool isArgument(const SegmentGraph &segment, int tensor) {
-    auto in = [&](const std::vector<int> &list) {
-      return std::ranges::find(list, tensor) != list.end();
-    };
-    return segment.tensors[static_cast<std::size_t>(tensor)].kind !=
-               TensorKind::activation ||
-           in(segment.carriedIn) || in(segment.gradientIn);
+    return segment.tensors[at(tensor)].kind != TensorKind::activation ||
+           contains(segment.carriedIn, tensor) ||
+           contains(segment.gradientIn, tensor);
   }
 
   bool checkList(const std::vector<int> &list, const SegmentGraph &segment,
                  const std::string &pointer) {
     bool sound = true;
     for (std::size_t i = 0; i < list.size(); ++i)
-      sound &=
-          inRange(list[i], segment.tensors.size(), at(pointer, i), "tensors");
+      sound &= inRange(list[i], segment.tensors.size(),
+                       childPointer(pointer, i), "tensors");
     return sound;
   }
 
@@ -345,16 +336,16 @@ private:
                   const SegmentGraph &second, const std::vector<int> &right,
                   const std::string &pointer, const char *what) {
     if (left.size() != right.size()) {
-      fail(pointer, "lists " + std::to_string(right.size()) + " tensors for " +
-                        std::to_string(left.size()) + ' ' + what);
+      fail(pointer, "lists ", right.size(), " tensors for ", left.size(), " ",
+           what);
       return;
     }
     for (std::size_t i = 0; i < left.size(); ++i) {
-      const Tensor &a = first.tensors[static_cast<std::size_t>(left[i])];
-      const Tensor &b = second.tensors[static_cast<std::size_t>(right[i])];
+      const Tensor &a = first.tensors[at(left[i])];
+      const Tensor &b = second.tensors[at(right[i])];
       if (a.shape != b.shape)
-        fail(at(pointer, i), quoted(b.name) + " and " + quoted(a.name) +
-                                 " must have one shape");
+        fail(childPointer(pointer, i), quoted(b.name), " and ", quoted(a.name),
+             " must have one shape");
     }
   }
 
@@ -362,11 +353,11 @@ private:
     atLeast(segment.repeat, 1, pointer + "/repeat");
     atLeast(segment.first, 0, pointer + "/first");
     for (std::size_t t = 0; t < segment.tensors.size(); ++t)
-      checkTensor(segment.tensors[t], at(pointer + "/tensors", t));
+      checkTensor(segment.tensors[t], childPointer(pointer + "/tensors", t));
     bool backward = false;
     std::vector<bool> isFused(segment.ops.size(), false);
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
-      std::string here = at(pointer + "/ops", o);
+      std::string here = childPointer(pointer + "/ops", o);
       checkOp(segment.ops[o], segment, here);
       checkFusedOperand(segment, segment.ops[o], here + "/follows", isFused);
       if (backward && segment.ops[o].phase == Phase::forward)
@@ -391,14 +382,13 @@ private:
                  pointer + "/carried_in", "carried out of the copy before");
     for (std::size_t i = 0; i < segment.accumulations.size(); ++i) {
       const Accumulation &sum = segment.accumulations[i];
-      std::string here = at(pointer + "/accumulations", i);
+      std::string here = childPointer(pointer + "/accumulations", i);
       bool both = inRange(sum.tensor, segment.tensors.size(), here + "/tensor",
                           "tensors");
       both &= inRange(sum.parameter, graph.parameters.size(),
                       here + "/parameter", "parameters");
-      if (both &&
-          segment.tensors[static_cast<std::size_t>(sum.tensor)].shape !=
-              graph.parameters[static_cast<std::size_t>(sum.parameter)].shape)
+      if (both && segment.tensors[at(sum.tensor)].shape !=
+                      graph.parameters[at(sum.parameter)].shape)
         fail(here, "the gradient and its parameter must have one shape");
     }
   }
@@ -406,10 +396,8 @@ private:
   void checkCarried(const SegmentGraph &before, const SegmentGraph &after,
                     const std::string &pointer) {
     auto sound = [](const std::vector<int> &list, const SegmentGraph &segment) {
-      return std::ranges::all_of(list, [&](int tensor) {
-        return tensor >= 0 &&
-               static_cast<std::size_t>(tensor) < segment.tensors.size();
-      });
+      return std::ranges::all_of(
+          list, [&](int tensor) { return exists(tensor, segment); });
     };
     if (sound(before.carriedOut, before) && sound(after.carriedIn, after))
       sameShapes(before, before.carriedOut, after, after.carriedIn,

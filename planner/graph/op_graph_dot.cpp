@@ -3,11 +3,12 @@
 #include "planner/graph/op_graph_dot.h"
 
 #include <sstream>
+#include <utility>
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/graphviz.hpp>
 
-#include "planner/index.h"
+#include "planner/integers.h"
 
 namespace mtplan::planner {
 
@@ -77,12 +78,10 @@ public:
       if (reader.position < segment.gradientOut.size())
         connect(makers[at(segment.gradientOut[reader.position])], reader.node,
                 graph.segments[at(reader.segment)].tensors[at(reader.tensor)]);
-    awaiting = std::move(nextAwaiting);
-    nextAwaiting.clear();
-    std::vector<Vertex> next;
+    awaiting = std::exchange(nextAwaiting, {});
+    carried.clear();
     for (int tensor : segment.carriedOut)
-      next.push_back(makers[at(tensor)]);
-    carried = std::move(next);
+      carried.push_back(makers[at(tensor)]);
   }
 
   std::string print() const {
@@ -122,9 +121,9 @@ private:
     std::vector<Vertex> nodes;
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
       const Op &op = segment.ops[o];
-      std::string strategy = drawn.strategies.empty()
-                                 ? std::string()
-                                 : describe(op, drawn.strategies[o], mesh);
+      std::string strategy;
+      if (!drawn.strategies.empty())
+        strategy = describe(op, drawn.strategies[o], mesh);
       std::string label = op.name;
       if (drawn.copies > 1)
         label += " x" + std::to_string(drawn.copies);

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "planner/graph/op_graph.h"
 #include "planner/graph/strategy.h"
 
 namespace mtplan::planner {

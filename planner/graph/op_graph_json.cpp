@@ -8,9 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_fields.h"
-#include "base/json_pointer.h"
 #include "base/json_text.h"
-#include "planner/graph/op_graph_check.h"
 
 namespace mtplan::planner {
 
@@ -19,49 +17,27 @@ using nlohmann::ordered_json;
 
 namespace {
 
-//===----------------------------------------------------------------------===//
-// Writing
-//===----------------------------------------------------------------------===//
+using Names = std::vector<std::string>;
 
-const char *nameOf(Reduction reduction) {
-  return reduction == Reduction::sum ? "sum" : "max";
-}
+// The names are in the order of the enumerators, which an index becomes.
+const Names kTensorKinds{"activation", "parameter", "input"};
+const Names kPhases{"forward", "backward"};
+const Names kReductions{"sum", "max"};
+const Names kClasses{"gemm", "attention", "memory"};
+const Names kSplits = [] {
+  Names names;
+  for (int split = 0; split <= static_cast<int>(Split::hidden); ++split)
+    names.emplace_back(nameOf(static_cast<Split>(split)));
+  return names;
+}();
+const Names kPasses{"traffic",     "layer_norm",     "rms_norm",
+                    "residual",    "activation",     "gated",
+                    "rope",        "dropout",        "bias_gradient",
+                    "logits_read", "logits_gradient"};
 
-const char *nameOf(Phase phase) {
-  return phase == Phase::forward ? "forward" : "backward";
-}
-
-const char *nameOf(TensorKind kind) {
-  switch (kind) {
-  case TensorKind::activation:
-    return "activation";
-  case TensorKind::parameter:
-    return "parameter";
-  case TensorKind::input:
-    return "input";
-  }
-  return "?";
-}
-
-const char *nameOf(OpClass opClass) {
-  switch (opClass) {
-  case OpClass::gemm:
-    return "gemm";
-  case OpClass::attention:
-    return "attention";
-  case OpClass::memory:
-    return "memory";
-  }
-  return "?";
-}
-
-/// In the order of PassKind.
-const std::vector<std::string> &passNames() {
-  static const std::vector<std::string> kNames = {
-      "traffic",       "layer_norm",  "rms_norm",       "residual",
-      "activation",    "gated",       "rope",           "dropout",
-      "bias_gradient", "logits_read", "logits_gradient"};
-  return kNames;
+template <typename Enum>
+const std::string &nameIn(const Names &names, Enum value) {
+  return names[static_cast<std::size_t>(value)];
 }
 
 template <typename T, typename Write>
@@ -73,22 +49,22 @@ ordered_json listOf(const std::vector<T> &items, Write write) {
 }
 
 ordered_json write(const Parameter &parameter) {
-  return {{"name", parameter.name},
-          {"shape", parameter.shape},
-          {"splits", listOf(parameter.splits,
-                            [](Split s) { return planner::nameOf(s); })},
-          {"element_bytes", parameter.elementBytes},
-          {"copies", parameter.copies},
-          {"shared", parameter.shared},
-          {"divisible", parameter.divisible}};
+  return {
+      {"name", parameter.name},
+      {"shape", parameter.shape},
+      {"splits", listOf(parameter.splits, [](Split s) { return nameOf(s); })},
+      {"element_bytes", parameter.elementBytes},
+      {"copies", parameter.copies},
+      {"shared", parameter.shared},
+      {"divisible", parameter.divisible}};
 }
 
 ordered_json write(const Tensor &tensor) {
   return {{"name", tensor.name},
           {"shape", tensor.shape},
           {"element_bytes", tensor.elementBytes},
-          {"kind", nameOf(tensor.kind)},
-          {"phase", nameOf(tensor.phase)},
+          {"kind", nameIn(kTensorKinds, tensor.kind)},
+          {"phase", nameIn(kPhases, tensor.phase)},
           {"parameter", tensor.parameter},
           {"batch_dim", tensor.batchDim}};
 }
@@ -96,9 +72,9 @@ ordered_json write(const Tensor &tensor) {
 ordered_json write(const Factor &factor) {
   return {{"name", factor.name},
           {"size", factor.size},
-          {"split", planner::nameOf(factor.split)},
+          {"split", nameOf(factor.split)},
           {"divisible", factor.divisible},
-          {"reduction", nameOf(factor.reduction)},
+          {"reduction", nameIn(kReductions, factor.reduction)},
           {"skew", factor.skew}};
 }
 
@@ -114,9 +90,10 @@ ordered_json write(const Op &op) {
   ordered_json written = {{"name", op.name}, {"kind", op.kind}};
   if (!op.variant.empty())
     written["variant"] = op.variant;
-  written.update({{"phase", nameOf(op.phase)}, {"class", nameOf(op.opClass)}});
+  written.update({{"phase", nameIn(kPhases, op.phase)},
+                  {"class", nameIn(kClasses, op.opClass)}});
   if (op.pass != PassKind::traffic)
-    written["pass"] = passNames()[static_cast<std::size_t>(op.pass)];
+    written["pass"] = nameIn(kPasses, op.pass);
   written.update({{"factors", listOf(op.factors, one)},
                   {"operands", listOf(op.operands, one)},
                   {"results", listOf(op.results, one)}});
@@ -181,10 +158,6 @@ void print(const ordered_json &value, const std::string &indent,
   }
   text += '\n' + indent + (object ? '}' : ']');
 }
-
-//===----------------------------------------------------------------------===//
-// Reading
-//===----------------------------------------------------------------------===//
 
 constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
 // The limit lets a double hold the bytes of a tensor of a few such dimensions
@@ -294,7 +267,7 @@ private:
     op.variant = fields.text("variant", "");
     op.phase = static_cast<Phase>(fields.oneOf("phase", kPhases, 0));
     op.opClass = static_cast<OpClass>(fields.oneOf("class", kClasses));
-    op.pass = static_cast<PassKind>(fields.oneOf("pass", passNames(), 0));
+    op.pass = static_cast<PassKind>(fields.oneOf("pass", kPasses, 0));
     for (const auto &[value, where] : fields.elements("factors", true))
       op.factors.push_back(readFactor(*value, where));
     op.operands = readUses(fields, "operands");
@@ -348,23 +321,6 @@ private:
     fields.rejectOthers();
     return segment;
   }
-
-  static std::vector<std::string> allSplits() {
-    std::vector<std::string> names;
-    for (Split split :
-         {Split::batch, Split::sequence, Split::column, Split::row, Split::head,
-          Split::vocab, Split::expert, Split::feature, Split::hidden})
-      names.emplace_back(planner::nameOf(split));
-    return names;
-  }
-
-  // The names are in the order of the enumerators, which an index becomes.
-  const std::vector<std::string> kSplits = allSplits();
-  const std::vector<std::string> kTensorKinds{"activation", "parameter",
-                                              "input"};
-  const std::vector<std::string> kPhases{"forward", "backward"};
-  const std::vector<std::string> kReductions{"sum", "max"};
-  const std::vector<std::string> kClasses{"gemm", "attention", "memory"};
 };
 
 } // namespace

@@ -1,8 +1,8 @@
 //===- op_graph_json.h - A planning problem as a file -----------*- C++ -*-===//
 //
-// The planning problem without a compiler, so that this file alone reproduces a
-// wrong plan. The form is op_graph.h's, member by member, with keys in
-// snake_case, factors and tensors by index.
+// A graph file holds the planning problem without a compiler, so that the file
+// alone reproduces a wrong plan. The form is op_graph.h's, member by member,
+// with keys in snake_case, factors and tensors by index.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,24 +1,23 @@
-//===- strategy.cpp - One operator's assignment of axes to factors --------===//
+//===- strategy.cpp - An assignment of mesh axes to factors
+//----------------===//
 
 #include "planner/graph/strategy.h"
 
 #include <algorithm>
 #include <cassert>
 
+#include "planner/integers.h"
+
 namespace mtplan::planner {
 
 namespace {
 
 const Factor &factorOf(const Op &op, int index) {
-  return op.factors[static_cast<std::size_t>(index)];
+  return op.factors[at(index)];
 }
 
-bool contains(const std::vector<int> &list, int value) {
-  return std::ranges::find(list, value) != list.end();
-}
-
-// Returns the reduction that a result without the axis's factor needs over
-// `axis`.
+// Returns whether a result is partial over an axis with this choice, and sets
+// the reduction that it then needs.
 bool isPartialOver(const Op &op, int choice, const Use &result,
                    Reduction &reduction) {
   if (choice == kReplicated)
@@ -53,10 +52,11 @@ Layout layoutOf(const Use &use, const Strategy &strategy) {
     int choice = strategy.axes[axis];
     if (choice < 0)
       continue;
-    auto at = std::ranges::find(use.factors, choice);
-    if (at != use.factors.end())
-      layout.dims[static_cast<std::size_t>(at - use.factors.begin())].push_back(
-          static_cast<int>(axis));
+    for (std::size_t d = 0; d < use.factors.size(); ++d)
+      if (use.factors[d] == choice) {
+        layout.dims[d].push_back(static_cast<int>(axis));
+        break;
+      }
   }
   return layout;
 }
@@ -73,9 +73,7 @@ bool leavesSumPartial(const Op &op, int choice) {
 
 } // namespace
 
-bool AxisRule::has(Split split) const {
-  return std::ranges::find(splits, split) != splits.end();
-}
+bool AxisRule::has(Split split) const { return contains(splits, split); }
 
 std::vector<Strategy> strategiesOf(const Op &op, const Mesh &mesh,
                                    const std::vector<AxisRule> &rules) {
@@ -115,7 +113,7 @@ std::vector<Strategy> strategiesOf(const Op &op, const Mesh &mesh,
       int choice = strategy.axes[a] = choices[a][digits[a]];
       if (choice < 0)
         continue;
-      std::int64_t &product = shards[static_cast<std::size_t>(choice)];
+      std::int64_t &product = shards[at(choice)];
       product *= mesh.axes[a].size;
       legal = legal && factorOf(op, choice).size % product == 0;
     }
@@ -130,18 +128,15 @@ std::vector<Strategy> strategiesOf(const Op &op, const Mesh &mesh,
 }
 
 Layout operandLayout(const Op &op, const Strategy &strategy, int index) {
-  const Use &use = op.operands[static_cast<std::size_t>(index)];
+  const Use &use = op.operands[at(index)];
   Layout layout = layoutOf(use, strategy);
   bool isAddend = contains(op.addends, index);
   for (std::size_t axis = 0; axis < strategy.axes.size(); ++axis) {
     int choice = strategy.axes[axis];
-    bool partial =
-        choice <= kLinear
-            ? contains(
-                  op.linearGroups[static_cast<std::size_t>(kLinear - choice)],
-                  index)
-            : isAddend && !contains(use.factors, choice) &&
-                  leavesSumPartial(op, choice);
+    bool partial = choice <= kLinear
+                       ? contains(op.linearGroups[at(kLinear - choice)], index)
+                       : isAddend && !contains(use.factors, choice) &&
+                             leavesSumPartial(op, choice);
     if (partial)
       layout.partial.push_back(static_cast<int>(axis));
   }
@@ -149,7 +144,7 @@ Layout operandLayout(const Op &op, const Strategy &strategy, int index) {
 }
 
 Layout resultLayout(const Op &op, const Strategy &strategy, int index) {
-  const Use &use = op.results[static_cast<std::size_t>(index)];
+  const Use &use = op.results[at(index)];
   Layout layout = layoutOf(use, strategy);
   for (std::size_t axis = 0; axis < strategy.axes.size(); ++axis)
     if (isPartialOver(op, strategy.axes[axis], use, layout.reduction))

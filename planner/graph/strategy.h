@@ -1,5 +1,4 @@
-//===- strategy.h - One operator's assignment of axes to factors -*- C++
-//-*-===//
+//===- strategy.h - An assignment of mesh axes to factors -------*- C++ -*-===//
 //
 // The legal strategies of an operator and the layouts that each of them
 // implies. A strategy gives a mesh axis to a factor, to nothing (every rank
@@ -18,7 +17,8 @@
 
 namespace mtplan::planner {
 
-/// Per mesh axis: a factor index >= 0, kReplicated, or kLinear - g for group g.
+/// The choice of every mesh axis: a factor index >= 0, kReplicated, or kLinear
+/// - g for the linear group g.
 inline constexpr int kLinear = -2;
 struct Strategy {
   std::vector<int> axes;

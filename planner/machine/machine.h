@@ -1,14 +1,18 @@
 //===- machine.h - Devices and links of a cluster ---------------*- C++ -*-===//
 //
-// A machine file read into plain values. Every number in a file carries its
-// source; a number without one is rejected by machine_json.cpp.
+// A machine is a machine file, read into plain values. Every number in a file
+// carries its source; machine_json.cpp rejects a number without one.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_MACHINE_MACHINE_H
 #define MTPLAN_PLANNER_MACHINE_MACHINE_H
 
+#include <algorithm>
 #include <array>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -21,11 +25,22 @@ namespace mtplan::planner {
 
 /// With fp8, products of the layers take 8-bit operands; all else is in bf16.
 enum class Precision { fp32, fp16, bf16, fp8 };
-const char *nameOf(Precision precision);
-int bytesOf(Precision precision); ///< of one weight or activation
+inline const char *nameOf(Precision precision) {
+  constexpr const char *kNames[] = {"fp32", "fp16", "bf16", "fp8"};
+  return kNames[static_cast<std::size_t>(precision)];
+}
+
+/// Returns the bytes of one weight or activation.
+inline int bytesOf(Precision precision) {
+  return precision == Precision::fp32 ? 4 : 2;
+}
+
 /// Returns the index of the precision that passes see, out of fp32, fp16 and
 /// bf16; fp8's is bf16's.
-std::size_t storedAs(Precision precision);
+inline std::size_t storedAs(Precision precision) {
+  return static_cast<std::size_t>(precision == Precision::fp8 ? Precision::bf16
+                                                              : precision);
+}
 
 /// One unit's output in a matrix product, and the rate of products of such
 /// tiles over that of the best tile.
@@ -50,12 +65,12 @@ struct MeasuredKernels {
   /// By Precision; fp8 uses bf16's. The figures of attention with dropout,
   /// where they are known.
   std::array<Attention, 3> attention, droppingAttention;
-  /// By kernel, or kernel and variant ("activation.gelu"), and Precision: the
-  /// rate of reading every operand and writing every result once; 0: not
+  /// The rate of reading every operand and writing every result once, by
+  /// kernel, or kernel and variant ("activation.gelu"), and Precision; 0: not
   /// measured.
   std::map<std::string, std::array<BytesPerSec, 3>, std::less<>> passes;
-  /// By Precision, in alphabetical order, as fusionName spells them: kernels
-  /// that are fused with the producer of their operand.
+  /// The kernels that are fused with the producer of their operand, by
+  /// Precision, in alphabetical order, as fusionName spells them.
   std::array<std::vector<std::string>, 3> fusions;
   std::string software; ///< "mtplan"; empty: nothing was measured
 };
@@ -69,9 +84,10 @@ struct Device {
   /// buffers of collectives. The rest is slack. 0: not told apart.
   Bytes reservedContext, reservedBuffers;
   BytesPerSec bandwidth; ///< of memory, peak
-  /// The share of it that passes reach, (0, 1].
+  /// The share of the bandwidth that passes reach, (0, 1].
   double bandwidthEfficiency = 1.0;
-  /// The share of that which norms, activations and other passes reach, (0, 1].
+  /// The share of that rate that norms, activations and other passes reach,
+  /// (0, 1].
   double elementwiseEfficiency = 1.0;
   int units = 1; ///< SMs or cores that tiles are distributed over
   /// A product uses the fastest tile.
@@ -82,10 +98,10 @@ struct Device {
   ProductRates products;
   Seconds launch;                 ///< between one kernel and the next
   double gemmEfficiency = 1.0;    ///< sustained share of peak of large products
-  double gemmEfficiencyFp8 = 1.0; ///< the same for fp8
-  /// The same by Precision, where it has its own figure; 0: it has none.
+  double gemmEfficiencyFp8 = 1.0; ///< the same share for fp8
+  /// The share by Precision; 0: the precision has no figure of its own.
   std::array<double, 3> ownGemmEfficiency{};
-  /// The same of fused attention for which the software has no figure.
+  /// The share of fused attention for which the software has no figure.
   double attentionEfficiency = 1.0;
   MeasuredKernels kernels;
   /// Standard deviation over mean of the speed of devices of this kind.
@@ -93,7 +109,10 @@ struct Device {
   /// Peak rate by precision; absent if the device lacks it.
   std::optional<FlopsPerSec> fp32, fp16, bf16, fp8;
 
-  std::optional<FlopsPerSec> peak(Precision precision) const;
+  std::optional<FlopsPerSec> peak(Precision precision) const {
+    const std::optional<FlopsPerSec> *rates[] = {&fp32, &fp16, &bf16, &fp8};
+    return *rates[static_cast<std::size_t>(precision)];
+  }
   BytesPerSec streamRate() const { return bandwidth * bandwidthEfficiency; }
   BytesPerSec passRate() const { return streamRate() * elementwiseEfficiency; }
 };
@@ -101,7 +120,10 @@ struct Device {
 /// Returns the time on the slowest of `devices`, which sets the pace of a step,
 /// over that on a mean one. Speeds are normally distributed: 1 + spread *
 /// sqrt(2 ln devices).
-double slowestOf(const Device &device, int devices);
+inline double slowestOf(const Device &device, int devices) {
+  assert(devices >= 1);
+  return 1.0 + device.spread * std::sqrt(2.0 * std::log(devices));
+}
 
 /// One level of the network: groups of `ranks` consecutive devices communicate
 /// at this level; the last level reaches all devices.
@@ -119,9 +141,8 @@ struct NetworkLevel {
   /// all steps of an all-reduce that the switch sums.
   BytesPerSec reductionBandwidth;
   Seconds reductionLatency;
-  /// For switchless meshes of direct links: how many rings, each of
-  /// `bandwidth`, the first g devices can form, for g = 2, 3, ... Empty: a
-  /// switch, one ring.
+  /// The number of rings, each of `bandwidth`, that the first g devices of a
+  /// switchless mesh can form, for g = 2, 3, ... Empty: a switch, one ring.
   std::vector<double> rings;
 };
 
@@ -130,10 +151,10 @@ struct NetworkLevel {
 struct Host {
   Bytes memory;          ///< of a node, available to a program
   BytesPerSec bandwidth; ///< of that memory, all sockets, peak
-  /// The share of it that an optimizer's update reaches, (0, 1].
+  /// The share of the bandwidth that an optimizer's update reaches, (0, 1].
   double updateEfficiency = 1.0;
-  /// Between one device and the host, one direction, with large copies while
-  /// all devices copy.
+  /// The rate between one device and the host, in one direction, of large
+  /// copies while all devices copy.
   BytesPerSec link;
   Seconds linkLatency; ///< per copy
 };
@@ -149,10 +170,16 @@ struct Machine {
 
 /// Returns how many of `devices` devices share a node's host. They divide the
 /// host evenly.
-int sharersOf(const Machine &machine, int devices);
+inline int sharersOf(const Machine &machine, int devices) {
+  return std::max(1, std::min(machine.devicesPerNode, devices));
+}
+
 /// Returns one device's share of the host's memory; 0: the machine describes no
 /// host.
-Bytes hostShareOf(const Machine &machine, int devices);
+inline Bytes hostShareOf(const Machine &machine, int devices) {
+  return machine.host ? machine.host->memory / sharersOf(machine, devices)
+                      : Bytes{};
+}
 
 /// A machine file that cannot be used. what() is every violation, one a line,
 /// each starting with the JSON pointer of the offending value.

@@ -13,11 +13,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_fields.h"
-#include "base/json_pointer.h"
 #include "base/json_text.h"
-#include "planner/json_sourced.h"
-#include "planner/machine/known_device_json.h"
-#include "planner/machine/machine_presets.h"
+#include "planner/machine/preset_files_json.h"
 
 namespace mtplan::planner {
 
@@ -30,8 +27,8 @@ constexpr double kGB = 1e9;
 constexpr double kMicro = 1e-6;
 constexpr double kTera = 1e12;
 
-// Limits that no machine of the coming decades is expected to pass; what does
-// is a slip of the unit.
+// Limits that no machine of the coming decades is expected to pass. A number
+// beyond them is in the wrong unit.
 constexpr base::NumberRange kMemory{0, 1e6, true};    // GB or GiB
 constexpr base::NumberRange kReserve{0, 1e6, false};  // GiB
 constexpr base::NumberRange kBandwidth{0, 1e6, true}; // GB/s
@@ -51,9 +48,9 @@ constexpr Precision kMeasured[] = {Precision::fp32, Precision::fp16,
 constexpr const char *kAttention = "attention",
                      *kDroppingAttention = "attention.dropout";
 
-// The assumed cost of a link beside its rate where a file gives the rate alone:
-// that of the presets' networks (2.7 us a step in NVIDIA/nccl@01afd20
-// src/graph/tuning.cc; 19.2 us a pass, fit on A100 nodes).
+// A link that a file describes by its rate alone has the latency of the
+// presets' networks (2.7 us a step in NVIDIA/nccl@01afd20 src/graph/tuning.cc;
+// 19.2 us a pass, fit on A100 nodes).
 constexpr double kLinkLatency = 2.7, kLinkBase = 19.2; // us
 
 class MachineReader {
@@ -198,7 +195,7 @@ private:
         sourced.number("gemm_efficiency_fp8", kShare, 1.0);
   }
 
-  // Both directions of a precision or neither.
+  // Reads both directions of a precision or neither.
   void readAttention(base::JsonFields &fields, const char *key,
                      std::array<MeasuredKernels::Attention, 3> &shares) {
     const json *attention = fields.find(key);
@@ -207,12 +204,12 @@ private:
     SourcedFields sourced(*attention, fields.pointerTo(key), errors);
     for (Precision precision : kMeasured) {
       const std::string name = nameOf(precision);
-      auto forward = sourced.optional(name + "_forward", kShare);
-      auto backward = sourced.optional(name + "_backward", kShare);
+      const std::string keys[] = {name + "_forward", name + "_backward"};
+      auto forward = sourced.optional(keys[0], kShare);
+      auto backward = sourced.optional(keys[1], kShare);
       if (forward.has_value() != backward.has_value())
-        sourced.plain.fail(name + (forward ? "_backward" : "_forward"),
-                           "is missing beside " + name +
-                               (forward ? "_forward" : "_backward"));
+        sourced.plain.fail(keys[forward ? 1 : 0],
+                           "is missing beside " + keys[forward ? 0 : 1]);
       shares[storedAs(precision)] = {forward.value_or(0.0),
                                      backward.value_or(0.0)};
     }
@@ -276,7 +273,7 @@ private:
     return host;
   }
 
-  // A `single` link needs its rate alone.
+  // Reads a level; of a `single` link the rate suffices.
   NetworkLevel readLevel(const json &object, const std::string &pointer,
                          bool last, bool single) {
     NetworkLevel level;
@@ -286,10 +283,9 @@ private:
     if (!last)
       level.ranks = static_cast<int>(sourced.count("ranks", kMostDevices));
     else if (fields.find("ranks"))
-      fields.fail("ranks", single ? "must be left out: the link reaches every "
-                                    "device"
-                                  : "must be left out: the last level reaches "
-                                    "every device");
+      fields.fail("ranks", std::string("must be left out: the ") +
+                               (single ? "link" : "last level") +
+                               " reaches every device");
     level.bandwidth =
         BytesPerSec{kGB * sourced.number("bandwidth_GBps", kBandwidth)};
     if (std::optional<double> rate =
@@ -397,8 +393,7 @@ std::string formatMachine(const Machine &machine, const std::string &source) {
               quantity(rate.value / kGB);
   }
   block["speed_spread"] = quantity(device.spread);
-  for (Precision precision :
-       {Precision::fp32, Precision::fp16, Precision::bf16})
+  for (Precision precision : kMeasured)
     if (std::optional<FlopsPerSec> peak = device.peak(precision))
       block[std::string("peak_") + nameOf(precision) + "_TFLOPs"] =
           quantity(peak->value / kTera);

@@ -1,10 +1,10 @@
 //===- software.h - The software that runs on the devices -------*- C++ -*-===//
 //
-// A generation of training software, read from a software file: its kernels,
-// the memory traffic of its passes, what it overlaps. The same operators on the
-// same device take different times under each. Every number in a file has a
-// source; software_json.cpp rejects one without. docs/software-format.md lists
-// the sources.
+// A software file describes a generation of training software: its kernels, the
+// memory traffic of its passes, and the work that it overlaps. The same
+// operators on the same device take different times under each. Every number in
+// a file has a source; software_json.cpp rejects a number without one.
+// docs/software-format.md lists the sources.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,7 +49,8 @@ struct AttentionRate {
 
 /// Attention that stores its scores in memory, [heads, queries, keys].
 struct ScoreTraffic {
-  /// Per score: softmax with scale and mask, as one kernel or step by step.
+  /// Bytes per score of softmax with scale and mask, as one kernel or step by
+  /// step.
   double fusedForward = 0.0, fusedBackward = 0.0;
   double unfusedForward = 0.0, unfusedBackward = 0.0;
   double dropout = 0.0; ///< of the probabilities, in either direction
@@ -61,13 +62,14 @@ struct ScoreTraffic {
   int fusedMultiple = 1, fusedLongest = 0;
 };
 
-/// Consumers that are fused with their producers, and on which devices.
+/// The consumers that are fused with their producers, and the devices where
+/// they are.
 struct KernelFusions {
   std::vector<std::string> devices; ///< Device::name or Device::architecture
   /// By Precision, as fusionName spells them.
   std::array<std::vector<std::string>, 3> kernels;
-  /// Whether replicas send a segment's weights and gradients, those once a
-  /// step, as one message.
+  /// Whether replicas send the weights and gradients of a segment that travel
+  /// once a step as one message.
   bool messages = false;
   bool operator==(const KernelFusions &) const = default;
 };
@@ -77,7 +79,7 @@ struct AttentionKernel {
   /// Head sizes of the fused kernel, ascending; others are padded. Above the
   /// last: multiples of it.
   std::vector<int> headSizes{1};
-  /// Fused; a device that is not listed has its own.
+  /// The rates of the fused kernel; a device that is not listed has its own.
   std::vector<AttentionRate> rates;
   ScoreTraffic scores;
   /// Bytes copied around the kernel, per element of the queries.
@@ -88,14 +90,16 @@ struct AttentionKernel {
 /// Bytes per parameter.
 struct ParameterTraffic {
   double gradient = 2.0; ///< stored and sent, in 16-bit training
-  /// Read and written by one update, of the owned shard.
+  /// Bytes of the owned shard that one update reads and writes.
   double optimizer = 28.0;
-  /// Read and written of all that is stored: scaling, casts.
+  /// Bytes of the stored weights that scaling and casts read and write.
   double sweep = 0.0;
   double normReads = 0.0; ///< of each owned gradient, for the norm
-  /// Per micro-batch after the first, to add a gradient to its accumulator.
+  /// Bytes that add a gradient to its accumulator, per micro-batch after the
+  /// first.
   double accumulation = 2.0;
-  /// Per micro-batch, around gathers and reductions of split parameters.
+  /// Bytes copied around gathers and reductions of split parameters, per
+  /// micro-batch.
   double shardCopies = 0.0;
   /// The size of messages in which replicas exchange weights and gradients; 0:
   /// a message each.
@@ -130,7 +134,7 @@ struct TensorTraffic {
 /// The part of a layer that selective recomputation repeats.
 enum class SelectiveRule : std::uint8_t {
   attention, ///< its core
-  /// All but attention and the first, third, ... product.
+  /// All operators but attention and the first, third, ... product.
   everySecondProduct,
 };
 
@@ -202,7 +206,7 @@ std::string fusionName(std::string_view maker, std::string_view kernel,
 /// name where there is none.
 std::string variantName(std::string_view kernel, std::string_view variant);
 
-/// `size` as the kernel computes it.
+/// Returns the head size that the kernel computes for `size`.
 double paddedHead(const AttentionKernel &kernel, double size);
 
 /// A software file that cannot be used; see MachineError.

@@ -9,14 +9,12 @@
 #include "planner/machine/software_json.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <nlohmann/json.hpp>
 
 #include "base/json_fields.h"
 #include "base/json_text.h"
-#include "planner/json_sourced.h"
-#include "planner/machine/machine_presets.h"
+#include "planner/machine/preset_files_json.h"
 
 namespace mtplan::planner {
 
@@ -41,7 +39,7 @@ constexpr std::int64_t kMostKeys = 1'000'000'000;
 const std::vector<std::string> kSelectiveRules = {"attention",
                                                   "every_second_product"};
 
-// Visits the members that are lists of numbers, in both directions: `file` is
+// Each visit() names the members of one object for both directions: `file` is
 // an ObjectReader or an ObjectWriter.
 template <typename File> void visit(File &file, Pass &pass) {
   file.number("forward_bytes", kBytes, pass.forwardBytes);
@@ -159,7 +157,7 @@ public:
               double unit = 1.0) {
     value = unit * fields.number(key, range);
   }
-  /// Left out: `usual`.
+  /// Reads a number that may be missing: `usual`.
   void rare(const char *key, const base::NumberRange &range, double &value,
             double usual, double unit = 1.0) {
     std::optional<double> given = fields.optional(key, range);
@@ -169,7 +167,7 @@ public:
     value = static_cast<int>(fields.count(key, kMostKeys));
   }
   void flag(const char *key, bool &value) { value = fields.flag(key); }
-  /// The flag may be missing: false.
+  /// Reads a flag that may be missing: false.
   void rareFlag(const char *key, bool &value) {
     value = fields.plain.find(key) && fields.flag(key);
   }

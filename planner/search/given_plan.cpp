@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "planner/index.h"
+#include "planner/integers.h"
 
 namespace mtplan::planner {
 

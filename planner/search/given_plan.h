@@ -10,8 +10,6 @@
 
 #include <vector>
 
-#include "planner/search/price/price.h"
-#include "planner/search/search_result.h"
 #include "planner/search/solve_candidate.h"
 
 namespace mtplan::planner {

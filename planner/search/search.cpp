@@ -8,39 +8,46 @@
 #include <limits>
 #include <set>
 
-#include "planner/search/bound/bounds.h"
+#include "planner/integers.h"
 #include "planner/search/bound/relaxation.h"
-#include "planner/search/candidate.h"
 #include "planner/search/on_threads.h"
-#include "planner/search/solve_candidate.h"
-#include "planner/search/space/cuts.h"
-#include "planner/search/space/enumerate.h"
 
 namespace mtplan::planner {
 
 namespace {
 
+using Reason = Rejection::Reason;
+using Level = Candidate::BoundLevel;
+
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kManyPoints = 4'000'000;
 constexpr std::size_t kAtOnce = 4, kThreads = 2, kPrepared = 512;
 
-Rejection rejectionOf(const Parallelism &config, Rejection::Reason reason,
-                      Seconds bound) {
-  Rejection rejection;
-  rejection.config = config;
-  rejection.reason = reason;
-  rejection.bound = bound;
-  return rejection;
+Rejection rejectionOf(const Parallelism &config, Reason reason, Seconds bound) {
+  return {config, reason, bound, {}, false, {}};
 }
 
-Rejection tooLarge(const Parallelism &config, Rejection::Reason reason,
-                   Bytes lowerBound) {
-  Rejection rejection = rejectionOf(config, reason, {kNever});
-  rejection.needed = lowerBound;
-  rejection.isLowerBound = true;
-  return rejection;
+Rejection tooLarge(const Parallelism &config, Reason reason, Bytes lowerBound) {
+  return {config, reason, {kNever}, lowerBound, true, {}};
 }
 
+// Sets every count but `candidates` from the rejections.
+void countCandidates(SearchResult &result, std::int64_t solved) {
+  result.solved = solved;
+  for (const Rejection &one : result.rejections) {
+    if (one.config.microBatch == 0) // a whole mesh that is not legal
+      continue;
+    bool pruned =
+        one.reason == Reason::bound ||
+        ((one.reason == Reason::memory || one.reason == Reason::host) &&
+         one.isLowerBound);
+    (pruned                         ? result.pruned
+     : one.reason == Reason::budget ? result.unreached
+                                    : result.refused) += one.count;
+  }
+}
+
+/// One search, from the enumeration of the space to the proof.
 class Search {
 public:
   Search(const ModelGraph &m, const Machine &on, const SearchOptions &o)
@@ -58,8 +65,7 @@ public:
       expandNext();
     double limit = cutoff();
     for (auto [bound, i] : open)
-      exclude(candidates[i], bound < limit ? Rejection::Reason::budget
-                                           : Rejection::Reason::bound);
+      exclude(candidates[i], bound < limit ? Reason::budget : Reason::bound);
     retryUnresolved();
     closeGaps();
     conclude();
@@ -74,27 +80,26 @@ private:
     result.candidates += std::ssize(counts);
     if (Bytes onHost = bounds.hostMemory(config);
         onHost > hostShareOf(machine, options.devices))
-      return excludeAll(config, std::ssize(counts), Rejection::Reason::host,
-                        onHost);
+      return excludeAll(config, std::ssize(counts), Reason::host, onHost);
     auto needed = [&](int count) {
       return bounds.memory(withCount(config, count));
     };
     if (Bytes least = needed(counts.back()); least > machine.device.memory)
       return excludeAll(withCount(config, counts.back()), std::ssize(counts),
-                        Rejection::Reason::memory, least);
+                        Reason::memory, least);
     auto first = std::ranges::partition_point(counts, [&](int count) {
       return needed(count) > machine.device.memory;
     });
     if (first != counts.begin())
       excludeAll(withCount(config, first[-1]), first - counts.begin(),
-                 Rejection::Reason::memory, needed(first[-1]));
+                 Reason::memory, needed(first[-1]));
     push(withCount(config, *first), lowerBound, {});
   }
 
   // Rejects `count` configurations because the memory bound proves that none
   // fits.
-  void excludeAll(const Parallelism &config, std::int64_t count,
-                  Rejection::Reason reason, Bytes lowerBound) {
+  void excludeAll(const Parallelism &config, std::int64_t count, Reason reason,
+                  Bytes lowerBound) {
     Rejection rejection = tooLarge(config, reason, lowerBound);
     rejection.count = count;
     result.rejections.push_back(std::move(rejection));
@@ -120,8 +125,7 @@ private:
     });
     if (fits == counts.end())
       return excludeCuts(
-          config, {},
-          tooLarge(config, Rejection::Reason::memory, boundOf(counts.back())));
+          config, {}, tooLarge(config, Reason::memory, boundOf(counts.back())));
     bool counted =
         isCounted(options) && config.recompute != Recompute::selective;
     push(withCount(config, counted ? 0 : *fits), {}, OrderedCuts{});
@@ -133,70 +137,78 @@ private:
 
   // Returns the incumbent's time. A slower plan does not enter the list.
   double cutoff() const {
-    auto top = static_cast<std::size_t>(options.top);
-    if (pool.size() < top)
+    if (pool.size() < at(options.top))
       return slowestAllowed();
     std::vector<double> times;
     for (const PlannedCandidate &planned : pool)
       times.push_back(planned.time.step.value);
-    std::ranges::nth_element(times, times.begin() +
-                                        static_cast<std::ptrdiff_t>(top) - 1);
-    return times[top - 1];
+    auto last = times.begin() + options.top - 1;
+    std::ranges::nth_element(times, last);
+    return *last;
   }
 
   double slowestAllowed() const { return options.atMost.value * (1 + 1e-9); }
-
-  std::optional<PlannedCandidate> solve(const Parallelism &config,
-                                        std::vector<Seconds> fillDrain,
-                                        SolveLimits limits, std::size_t slot,
-                                        Rejection &rejection) {
-    ModelGraph graph = withBatch(model, config.microBatch * config.dp);
-    CandidateBounds candidateBounds{{}, std::move(fillDrain)};
-    for (std::optional<int> boundary : boundariesOf(graph, config))
-      candidateBounds.boundaries.push_back({boundary, rejection.bound});
-    return solveCandidate(graph, options, machine, config, candidateBounds,
-                          limits, caches[slot % kThreads], rejection);
-  }
-
-  std::vector<Seconds> fillDrain(const Parallelism &config) {
-    relaxation.prepare({config});
-    return relaxation.stepOf(config).fillDrain;
-  }
 
   struct Answer {
     std::optional<PlannedCandidate> planned;
     Rejection rejection;
   };
 
+  static Answer unanswered(const Parallelism &config, Seconds lowerBound) {
+    return {{}, rejectionOf(config, Reason::bound, lowerBound)};
+  }
+
+  // Solves the configurations of `answers`, whose rejections hold the bounds
+  // that are known.
+  void solveEach(std::vector<Answer> &answers, SolveLimits limits) {
+    std::vector<CandidateBounds> boundsOf(answers.size());
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      const Parallelism &config = answers[i].rejection.config;
+      relaxation.prepare({config});
+      boundsOf[i].fillDrain = relaxation.stepOf(config).fillDrain;
+    }
+    onThreads(kThreads, answers.size(), [&](std::size_t i, std::size_t) {
+      auto &[planned, rejection] = answers[i];
+      const Parallelism config = rejection.config;
+      ModelGraph graph = withBatch(model, config.microBatch * config.dp);
+      for (std::optional<int> boundary : boundariesOf(graph, config))
+        boundsOf[i].boundaries.push_back({boundary, rejection.bound});
+      planned = solveCandidate(graph, options, machine, config, boundsOf[i],
+                               limits, caches[i % kThreads], rejection);
+    });
+  }
+
   // Branches on the candidate with the lowest bound and those after it with the
   // same bound level: tightens their bounds, or solves them. All are compared
   // with the cutoff as it was before, and the number is the same everywhere, so
   // that the result is a function of the input.
   void expandNext() {
-    double limit = cutoff();
-    Candidate::BoundLevel level = candidates[open.begin()->second].level;
-    if (candidates[open.begin()->second].isCut())
+    auto first = [&]() -> const Candidate & {
+      return candidates[open.begin()->second];
+    };
+    if (first().isCut())
       return expandCuts();
-    bool simple = level < Candidate::BoundLevel::relaxed;
-    std::size_t many = simple ? kPrepared : kAtOnce;
+    double limit = cutoff();
+    Level level = first().level;
+    std::size_t many = level < Level::relaxed ? kPrepared : kAtOnce;
     std::vector<std::size_t> next;
     while (!open.empty() && next.size() < many && open.begin()->first < limit &&
-           candidates[open.begin()->second].level == level &&
-           !candidates[open.begin()->second].isCut()) {
+           first().level == level && !first().isCut()) {
       next.push_back(open.begin()->second);
       open.erase(open.begin());
     }
-    if (level == Candidate::BoundLevel::step)
+    if (level == Level::step)
       return solveAll(next, limit);
-    if (level == Candidate::BoundLevel::work)
-      boundByMicroBatch(next, Candidate::BoundLevel::computedOnce);
-    else if (level == Candidate::BoundLevel::computedOnce)
-      boundByMicroBatch(next, Candidate::BoundLevel::microBatch);
-    else if (level == Candidate::BoundLevel::microBatch)
+    if (level < Level::microBatch)
+      boundByMicroBatch(next, level == Level::work);
+    else if (level == Level::microBatch)
       boundByRelaxation(next);
     else
       onThreads(kThreads, next.size(), [&](std::size_t i, std::size_t) {
-        simulateRelaxation(next[i]);
+        Candidate &one = candidates[next[i]];
+        one.bound = std::max(one.bound, stepSecondsOf(std::move(*one.relaxed)));
+        one.relaxed.reset();
+        one.level = Level::step;
       });
     for (std::size_t i : next)
       if (candidates[i].bound.value < kNever)
@@ -228,13 +240,13 @@ private:
     open.emplace(candidate.bound.value, index);
   }
 
-  void boundByMicroBatch(const std::vector<std::size_t> &next,
-                         Candidate::BoundLevel level) {
+  // Bounds the step by its micro-batch, or by one that computes everything
+  // once.
+  void boundByMicroBatch(const std::vector<std::size_t> &next, bool isOnce) {
     std::vector<Parallelism> once;
     for (std::size_t i : next) {
-      once.push_back(candidates[i].config);
-      if (level == Candidate::BoundLevel::computedOnce)
-        once.back() = withCount(once.back(), 0);
+      const Parallelism &config = candidates[i].config;
+      once.push_back(isOnce ? withCount(config, 0) : config);
     }
     relaxation.prepare(once);
     for (std::size_t n = 0; n < next.size(); ++n) {
@@ -245,10 +257,10 @@ private:
       candidate.bound =
           std::max(candidate.bound, pipelineBound(lowerBound, config));
       candidate.level = config.recompute == once[n].recompute
-                            ? Candidate::BoundLevel::microBatch
-                            : Candidate::BoundLevel::computedOnce;
+                            ? Level::microBatch
+                            : Level::computedOnce;
       if (candidate.bound.value == kNever)
-        exclude(candidate, Rejection::Reason::pins); // no strategy is legal
+        exclude(candidate, Reason::pins); // no strategy is legal
     }
   }
 
@@ -258,41 +270,23 @@ private:
       Relaxation::StepBound lowerBound = relaxation.stepOf(candidate.config);
       candidate.bound = std::max(candidate.bound, lowerBound.quick);
       candidate.relaxed = std::move(lowerBound.problem);
-      candidate.level = candidate.relaxed ? Candidate::BoundLevel::relaxed
-                                          : Candidate::BoundLevel::step;
+      candidate.level = candidate.relaxed ? Level::relaxed : Level::step;
     }
-  }
-
-  void simulateRelaxation(std::size_t index) {
-    Candidate &candidate = candidates[index];
-    candidate.bound =
-        std::max(candidate.bound, stepSecondsOf(std::move(*candidate.relaxed)));
-    candidate.relaxed.reset();
-    candidate.level = Candidate::BoundLevel::step;
   }
 
   // Solves each configuration without closing the gap of its bound.
   void solveAll(const std::vector<std::size_t> &next, double limit) {
-    std::vector<Answer> answers(next.size());
-    std::vector<std::vector<Seconds>> fillDrainOf(next.size());
-    for (std::size_t i = 0; i < next.size(); ++i)
-      fillDrainOf[i] = fillDrain(candidates[next[i]].config);
-    onThreads(kThreads, next.size(), [&](std::size_t slot, std::size_t) {
-      const Candidate &candidate = candidates[next[slot]];
-      Answer &one = answers[slot];
-      one.rejection.config = candidate.config;
-      one.rejection.reason = Rejection::Reason::bound;
-      one.rejection.bound = candidate.bound;
-      one.planned = solve(candidate.config, fillDrainOf[slot], {limit, 0}, slot,
-                          one.rejection);
-    });
+    std::vector<Answer> answers;
+    for (std::size_t i : next)
+      answers.push_back(unanswered(candidates[i].config, candidates[i].bound));
+    solveEach(answers, {limit, 0});
     for (Answer &answer : answers)
       settle(std::move(answer));
   }
 
-  void exclude(const Candidate &candidate, Rejection::Reason reason) {
-    Rejection rejection{
-        candidate.config, reason, candidate.bound, {}, false, {}};
+  void exclude(const Candidate &candidate, Reason reason) {
+    Rejection rejection =
+        rejectionOf(candidate.config, reason, candidate.bound);
     if (candidate.cuts)
       excludeCuts(candidate.config, *candidate.cuts, std::move(rejection));
     else
@@ -340,7 +334,7 @@ private:
     Rejection rest = answer.rejection;
     rest.count = counts.end() - next;
     rest.config = withCount(config, *next);
-    rest.reason = answer.planned ? Rejection::Reason::bound : rest.reason;
+    rest.reason = answer.planned ? Reason::bound : rest.reason;
     result.rejections.push_back(std::move(rest));
   }
 
@@ -354,10 +348,10 @@ private:
         pool.push_back(std::move(*answer.planned));
         return;
       }
-      answer.rejection.reason = Rejection::Reason::bound;
+      answer.rejection.reason = Reason::bound;
       answer.rejection.bound = answer.planned->lowerBound;
     }
-    bool mayFit = answer.rejection.reason == Rejection::Reason::memory &&
+    bool mayFit = answer.rejection.reason == Reason::memory &&
                   answer.rejection.bound.value < kNever;
     if (mayFit && !closing) {
       unresolved.push_back(std::move(answer));
@@ -365,7 +359,7 @@ private:
     }
     // A configuration whose workspace could not be reserved may still hold a
     // plan that needs less. Its bound alone says how fast that could be.
-    if (answer.rejection.reason != Rejection::Reason::pins)
+    if (answer.rejection.reason != Reason::pins)
       openBound = std::min(openBound, answer.rejection.bound.value);
     if (answer.planned &&
         (!result.nearest || isNearer(*answer.planned, *result.nearest)))
@@ -380,13 +374,6 @@ private:
                   : a.memory.total() < b.memory.total();
   }
 
-  const PlannedCandidate &fastest() const {
-    return *std::ranges::min_element(pool, {},
-                                     [](const PlannedCandidate &planned) {
-                                       return planned.time.step.value;
-                                     });
-  }
-
   // Solves again, with the gap closed, the configurations that did not fit with
   // the gap open.
   void retryUnresolved() {
@@ -396,12 +383,11 @@ private:
     });
     for (Answer &answer : unresolved) {
       if (answer.rejection.bound.value < cutoff() && !isStopped()) {
-        Rejection again = answer.rejection;
-        std::optional<PlannedCandidate> planned =
-            solve(again.config, fillDrain(again.config), {kNever, kManyPoints},
-                  0, again);
-        if (planned && planned->fits)
-          answer = {std::move(planned), std::move(again)};
+        std::vector<Answer> again(1);
+        again[0].rejection = answer.rejection;
+        solveEach(again, {kNever, kManyPoints});
+        if (again[0].planned && again[0].planned->fits)
+          answer = std::move(again[0]);
       }
       settle(std::move(answer));
     }
@@ -411,7 +397,9 @@ private:
   void closeGaps() {
     std::vector<bool> tried(pool.size(), false);
     while (!pool.empty() && !isStopped()) {
-      const double best = fastest().time.step.value;
+      double best = kNever;
+      for (const PlannedCandidate &planned : pool)
+        best = std::min(best, planned.time.step.value);
       std::vector<std::size_t> next;
       for (std::size_t i = 0; i < pool.size(); ++i)
         if (!tried[i] && !pool[i].optimal && !pool[i].isLeastSum &&
@@ -422,20 +410,13 @@ private:
       next.resize(std::min(next.size(), kAtOnce));
       if (next.empty())
         return;
-      std::vector<Answer> answers(next.size());
-      std::vector<std::vector<Seconds>> fillDrainOf(next.size());
-      for (std::size_t i = 0; i < next.size(); ++i)
-        fillDrainOf[i] = fillDrain(pool[next[i]].config);
-      onThreads(kThreads, next.size(), [&](std::size_t slot, std::size_t) {
-        const PlannedCandidate &gap = pool[next[slot]];
-        answers[slot].rejection.bound = gap.lowerBound;
-        answers[slot].planned =
-            solve(gap.config, fillDrainOf[slot], {best, kManyPoints}, slot,
-                  answers[slot].rejection);
-      });
-      for (std::size_t slot = 0; slot < next.size(); ++slot) {
-        tried[next[slot]] = true;
-        narrow(pool[next[slot]], std::move(answers[slot]));
+      std::vector<Answer> answers;
+      for (std::size_t i : next)
+        answers.push_back(unanswered(pool[i].config, pool[i].lowerBound));
+      solveEach(answers, {best, kManyPoints});
+      for (std::size_t i = 0; i < next.size(); ++i) {
+        tried[next[i]] = true;
+        narrow(pool[next[i]], std::move(answers[i]));
       }
     }
   }
@@ -463,11 +444,11 @@ private:
         !pool.empty() && pool.front().time.step.value <= openBound * (1 + 1e-9);
     countCandidates(result, std::ssize(pool));
     // Plans beyond the list are accounted for as rejections.
-    for (auto i = static_cast<std::size_t>(options.top); i < pool.size(); ++i)
-      result.rejections.push_back(rejectionOf(
-          pool[i].config, Rejection::Reason::bound, pool[i].lowerBound));
+    for (std::size_t i = at(options.top); i < pool.size(); ++i)
+      result.rejections.push_back(
+          rejectionOf(pool[i].config, Reason::bound, pool[i].lowerBound));
     if (static_cast<int>(pool.size()) > options.top)
-      pool.resize(static_cast<std::size_t>(options.top));
+      pool.resize(at(options.top));
     result.plans = std::move(pool);
     if (!result.plans.empty())
       result.nearest.reset();
@@ -479,14 +460,13 @@ private:
   Bounds bounds;
   Relaxation relaxation;
   std::vector<Candidate> candidates;
-  /// By bound: indices of candidates.
+  /// The indices of candidates, by bound.
   std::set<std::pair<double, std::size_t>> open;
   std::array<StageCache, kThreads> caches; ///< one per thread
   std::vector<Answer> unresolved;     ///< no plan found that fits, and no proof
   bool closing = false;               ///< whether the first pass is over
   std::vector<PlannedCandidate> pool; ///< plans that fit, in the order solved
-  /// a lower bound over all that may still fit
-  double openBound = kNever;
+  double openBound = kNever;          ///< lower bound of all that may still fit
   SearchResult result;
 };
 

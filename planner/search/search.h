@@ -14,10 +14,35 @@
 #ifndef MTPLAN_PLANNER_SEARCH_SEARCH_H
 #define MTPLAN_PLANNER_SEARCH_SEARCH_H
 
-#include "planner/search/search_result.h"
-#include "planner/search/space/search_options.h"
+#include <optional>
+#include <vector>
+
+#include "planner/search/solve_candidate.h"
 
 namespace mtplan::planner {
+
+/// The plans that a search found.
+struct SearchResult {
+  std::vector<PlannedCandidate> plans; ///< plans that fit, fastest first
+  /// Meshes that are not legal, and configurations that are not among the
+  /// plans, one entry each.
+  std::vector<Rejection> rejections;
+  /// Set if there is no plan: the fastest plan that fits although it is slower
+  /// than asked for, or else the one that needs least memory.
+  std::optional<PlannedCandidate> nearest;
+  /// The number of legal configurations, also of those that others stand for:
+  /// pruned + solved + refused + unreached.
+  std::int64_t candidates = 0;
+  /// Configurations whose bound of time or memory rules them out, or whose plan
+  /// is slower than asked for.
+  std::int64_t pruned = 0;
+  std::int64_t solved = 0; ///< with a plan that fits, listed or not
+  std::int64_t refused =
+      0; ///< nothing is legal, or what was solved does not fit
+  std::int64_t unreached = 0; ///< left when the search was stopped
+  bool optimal = false; ///< whether the first plan is the optimum of the space
+  Seconds lowerBound;   ///< no plan of the space is faster; the gap is known
+};
 
 /// Returns the fastest plans of the space that `options` leaves open, with a
 /// proof of optimality or the limit that prevented one.

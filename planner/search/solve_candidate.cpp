@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "planner/index.h"
-#include "planner/search/price/price.h"
-#include "planner/search/segment/segment_problem.h"
-#include "planner/search/space/pipeline_parts.h"
+#include "planner/integers.h"
 
 namespace mtplan::planner {
 
@@ -34,6 +31,7 @@ struct Attempt {
   const MemoryUse &memory() const { return stages[at(fullestStage)]->memory; }
 };
 
+/// Solves one configuration, layout between stages by layout.
 class CandidateSolver {
 public:
   CandidateSolver(const ModelGraph &g, const SearchOptions &o, const Machine &m,
@@ -233,17 +231,26 @@ private:
     return here;
   }
 
-  PricedParts pricedParts(const Attempt &one) const {
-    PricedParts parts(at(config.pp * config.virtualStages));
+  // Calls `visit(virtual stage, stage's solution, slice)` for every slice of
+  // every run.
+  template <typename Visit>
+  void forEachSlice(const Attempt &one, Visit visit) const {
     for (std::size_t stage = 0; stage < held.size(); ++stage) {
       const StageSolution &solution = *one.stages[stage];
       auto shares = splitRuns(graph, solution.runs, held[stage]);
       for (std::size_t chunk = 0; chunk < shares.size(); ++chunk)
         for (const RunSlice &share : shares[chunk])
-          parts[chunk * at(config.pp) + stage].push_back(
-              {&solution.runs[at(share.run)], &solution.times[at(share.run)],
-               share.count});
+          visit(chunk * at(config.pp) + stage, solution, share);
     }
+  }
+
+  PricedParts pricedParts(const Attempt &one) const {
+    PricedParts parts(at(config.pp * config.virtualStages));
+    forEachSlice(one, [&](std::size_t part, const StageSolution &solution,
+                          const RunSlice &share) {
+      parts[part].push_back({&solution.runs[at(share.run)],
+                             &solution.times[at(share.run)], share.count});
+    });
     return parts;
   }
 
@@ -251,18 +258,13 @@ private:
     PlannedCandidate candidate;
     candidate.config = config;
     candidate.parts.resize(at(config.pp * config.virtualStages));
-    for (std::size_t stage = 0; stage < held.size(); ++stage) {
-      const StageSolution &solution = *best->stages[stage];
-      auto shares = splitRuns(graph, solution.runs, held[stage]);
-      for (std::size_t chunk = 0; chunk < shares.size(); ++chunk)
-        for (const RunSlice &share : shares[chunk]) {
-          SegmentPlan plan = solution.runs[at(share.run)];
-          plan.first = share.first;
-          plan.count = share.count;
-          candidate.parts[chunk * at(config.pp) + stage].push_back(
-              std::move(plan));
-        }
-    }
+    forEachSlice(*best, [&](std::size_t part, const StageSolution &solution,
+                            const RunSlice &share) {
+      SegmentPlan plan = solution.runs[at(share.run)];
+      plan.first = share.first;
+      plan.count = share.count;
+      candidate.parts[part].push_back(std::move(plan));
+    });
     candidate.time =
         priceStep(graph, pricedParts(*best), settingOfAttempt(*best), config,
                   options.overlaps);
@@ -306,6 +308,13 @@ private:
 };
 
 } // namespace
+
+std::vector<SegmentPlan> PlannedCandidate::plans() const {
+  std::vector<SegmentPlan> all;
+  for (const std::vector<SegmentPlan> &part : parts)
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
 
 // Between stages all values have one layout; within a stage each has its own.
 // Split layouts come first because they are mostly better and let the rest be

@@ -6,11 +6,29 @@
 #include <optional>
 #include <vector>
 
-#include "planner/search/search_result.h"
-#include "planner/search/space/search_options.h"
+#include "planner/search/price/price.h"
+#include "planner/search/space/enumerate.h"
 #include "planner/search/stage/stage_solver.h"
 
 namespace mtplan::planner {
+
+/// A configuration with its strategies.
+struct PlannedCandidate {
+  Parallelism config;
+  /// The runs of each virtual stage, in model order.
+  std::vector<std::vector<SegmentPlan>> parts;
+  StepTime time;    ///< of the simulated step
+  MemoryUse memory; ///< of the stage that needs most
+  int fullestStage = 0;
+  bool fits = false;
+  Seconds lowerBound; ///< no plan of this configuration is faster
+  bool optimal = false;
+  /// Whether every stage's strategies have the least sum of times.
+  bool isLeastSum = false;
+
+  /// Returns all runs in chain order.
+  std::vector<SegmentPlan> plans() const;
+};
 
 /// One layout of all values between segments (Setting::boundary), and a lower
 /// bound of the step with it.

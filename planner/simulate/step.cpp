@@ -2,12 +2,13 @@
 
 #include "planner/simulate/step.h"
 
+#include <algorithm>
 #include <cmath>
 
-#include "planner/simulate/step_account.h"
 #include "planner/simulate/step_graph.h"
 
 namespace mtplan::planner {
+
 namespace {
 
 /// Collects sentences, each about one place of the problem.
@@ -72,38 +73,176 @@ public:
   std::vector<std::string> errors;
 };
 
+/// Returns the share of the step to which a task's time belongs.
+Seconds &shareOf(StageUse &use, StepRole role) {
+  switch (role) {
+  case StepRole::forward:
+  case StepRole::backward:
+  case StepRole::weightGradient:
+    return use.busy;
+  case StepRole::sendForward:
+  case StepRole::sendBackward:
+    return use.exposedPointToPoint;
+  case StepRole::gather:
+  case StepRole::reduce:
+    return use.exposedData;
+  case StepRole::tied:
+  case StepRole::norm:
+    return use.exposedSync;
+  case StepRole::update:
+    return use.update;
+  case StepRole::down:
+  case StepRole::hostUpdate:
+  case StepRole::up:
+    return use.exposedHost;
+  }
+  return use.bubble;
+}
+
+/// Splits each stage's step by what its compute stream does and, while that is
+/// idle, by what it waits for: a running task that it needs (by that task's
+/// kind), or the inputs of that task (bubble). StageUse::inFlight is not set.
+class Account {
+public:
+  Account(const TaskGraph &theGraph, const std::vector<StepTask> &theTasks,
+          const Timeline &theTimeline, int stages)
+      : graph(theGraph), tasks(theTasks), timeline(theTimeline), uses(stages),
+        free(stages), trailing(stages) {}
+
+  std::vector<StageUse> run() {
+    std::vector<int> needs;
+    for (int task = 0; task < graph.size(); ++task) {
+      const StepTask &what = tasks[task];
+      if (!what.onCompute) {
+        trail(task);
+        continue;
+      }
+      std::span<const int> all = graph.dependenciesOf(task);
+      needs.assign(all.begin(), all.end());
+      wait(what.stage, needs, timeline.start[task]);
+      shareOf(uses[what.stage], what.role) +=
+          timeline.finish[task] - timeline.start[task];
+      free[what.stage] = timeline.finish[task];
+    }
+    for (std::size_t stage = 0; stage < uses.size(); ++stage)
+      wait(int(stage), trailing[stage], timeline.end);
+    return std::move(uses);
+  }
+
+private:
+  /// A stage's own collectives and offload may end after its last compute.
+  void trail(int task) {
+    StepRole role = tasks[task].role;
+    if (role != StepRole::sendForward && role != StepRole::sendBackward &&
+        role != StepRole::tied && role != StepRole::norm)
+      trailing[tasks[task].stage].push_back(task);
+  }
+
+  /// Accounts for the stage's time from when it was idle until `until`, in
+  /// which it waited for `needs`.
+  void wait(int stage, std::vector<int> &needs, Seconds until) {
+    Seconds now = free[stage];
+    if (!(now < until))
+      return;
+    std::erase_if(needs,
+                  [&](int task) { return !(now < timeline.finish[task]); });
+    std::ranges::sort(needs, [&](int a, int b) {
+      return std::pair(timeline.finish[a], a) <
+             std::pair(timeline.finish[b], b);
+    });
+    StageUse &use = uses[stage];
+    for (int need : needs) {
+      Seconds finish = timeline.finish[need];
+      if (!(now < finish))
+        continue;
+      // Another stage's work counts as bubble even while it runs.
+      bool elsewhere = tasks[need].role <= StepRole::weightGradient &&
+                       tasks[need].stage != stage;
+      Seconds ready = elsewhere ? finish : readyTime(need);
+      ready = std::clamp(ready, now, finish);
+      use.bubble += ready - now;
+      shareOf(use, tasks[need].role) += finish - ready;
+      now = finish;
+    }
+    use.bubble += until - now;
+  }
+
+  Seconds readyTime(int task) const {
+    Seconds ready;
+    for (int need : graph.dependenciesOf(task))
+      ready = std::max(ready, timeline.finish[need]);
+    return ready;
+  }
+
+  const TaskGraph &graph;
+  const std::vector<StepTask> &tasks;
+  const Timeline &timeline;
+  std::vector<StageUse> uses;
+  std::vector<Seconds> free;
+  std::vector<std::vector<int>> trailing;
+};
+
+/// One virtual stage, one micro-batch.
+struct PartTimes {
+  /// Backward without weightGradient.
+  Seconds forward, backward, weightGradient;
+  Seconds sendForward, sendBackward; ///< 0 where nothing is sent
+};
+
+std::vector<PartTimes> partTimes(const StepProblem &problem) {
+  int stages = problem.shape.stages;
+  int parts = stages * problem.shape.chunks;
+  bool split = problem.shape.kind == ScheduleKind::zeroBubble;
+  std::vector<PartTimes> all(parts);
+  for (int part = 0; part < parts; ++part) {
+    const ChunkTimes &chunk =
+        problem.stages[part % stages].chunks[part / stages];
+    PartTimes &times = all[part];
+    for (const SliceTimes &slice : chunk.slices) {
+      times.forward += slice.count * slice.forward;
+      times.backward += slice.count * slice.backward;
+      if (split)
+        times.weightGradient += slice.count * slice.weightGradient;
+    }
+    times.backward = times.backward - times.weightGradient;
+    if (stages > 1 && part + 1 < parts)
+      times.sendForward = chunk.sendForward;
+    if (stages > 1 && part > 0)
+      times.sendBackward = chunk.sendBackward;
+  }
+  return all;
+}
+
+/// Returns a stage's work before its first backward: forwards, which go through
+/// the chunks in groups of one micro-batch per stage.
+Seconds beforeFirstBackward(const StepProblem &problem,
+                            const std::vector<PartTimes> &parts, int stage) {
+  const ScheduleShape &shape = problem.shape;
+  int forwards =
+      std::min(warmUp(shape, stage) + 1, shape.microBatches * shape.chunks);
+  int group = shape.stages * shape.chunks;
+  Seconds sum;
+  for (int chunk = 0; chunk < shape.chunks; ++chunk) {
+    const PartTimes &times = parts[chunk * shape.stages + stage];
+    int count =
+        forwards / group * shape.stages +
+        std::clamp(forwards % group - chunk * shape.stages, 0, shape.stages);
+    sum += count * times.forward;
+    if (!problem.overlap.pointToPoint)
+      sum += count * times.sendForward;
+  }
+  return sum;
+}
+
 } // namespace
 
 const char *nameOf(StepRole role) {
-  switch (role) {
-  case StepRole::forward:
-    return "forward";
-  case StepRole::backward:
-    return "backward";
-  case StepRole::weightGradient:
-    return "weight gradient";
-  case StepRole::sendForward:
-    return "send forward";
-  case StepRole::sendBackward:
-    return "send backward";
-  case StepRole::gather:
-    return "gather";
-  case StepRole::reduce:
-    return "reduce";
-  case StepRole::tied:
-    return "tied embedding";
-  case StepRole::norm:
-    return "gradient norm";
-  case StepRole::update:
-    return "update";
-  case StepRole::down:
-    return "gradients down";
-  case StepRole::hostUpdate:
-    return "host update";
-  case StepRole::up:
-    return "parameters up";
-  }
-  return "";
+  constexpr const char *kNames[] = {
+      "forward",       "backward", "weight gradient", "send forward",
+      "send backward", "gather",   "reduce",          "tied embedding",
+      "gradient norm", "update",   "gradients down",  "host update",
+      "parameters up"};
+  return kNames[static_cast<std::size_t>(role)];
 }
 
 std::vector<std::string> check(const StepProblem &problem) {
@@ -132,7 +271,8 @@ StepResult simulateStep(const StepProblem &problem, const Schedule &schedule) {
   result.timeline = timelineOf(result.graph);
   result.step = result.timeline.end;
   result.stages =
-      accountOf(problem, result.graph, result.tasks, result.timeline);
+      Account(result.graph, result.tasks, result.timeline, problem.shape.stages)
+          .run();
   for (std::size_t stage = 0; stage < schedule.size(); ++stage)
     result.stages[stage].inFlight = inFlight(schedule[stage]);
   return result;
@@ -140,6 +280,62 @@ StepResult simulateStep(const StepProblem &problem, const Schedule &schedule) {
 
 Seconds stepSeconds(const StepProblem &problem, const Schedule &schedule) {
   return timelineOf(stepGraphOf(problem, schedule, false).graph).end;
+}
+
+Seconds stepLowerBound(const StepProblem &problem) {
+  const ScheduleShape &shape = problem.shape;
+  std::vector<PartTimes> parts = partTimes(problem);
+  int stages = shape.stages;
+
+  // One micro-batch's whole forward, and from there back to each part.
+  Seconds allForward;
+  for (const PartTimes &part : parts)
+    allForward += part.forward + part.sendForward;
+  std::vector<Seconds> backTo(parts.size()); // before the part's own backward
+  Seconds back = allForward;
+  for (std::size_t part = parts.size(); part-- > 0;) {
+    backTo[part] = back;
+    back += parts[part].backward + parts[part].sendBackward;
+  }
+
+  std::vector<Seconds> inputAt(stages); // before the stage's first forward
+  for (int stage = 1; stage < stages; ++stage)
+    inputAt[stage] = inputAt[stage - 1] + parts[stage - 1].forward +
+                     parts[stage - 1].sendForward;
+
+  // From the last stage to the first, the earliest end of the last backward of
+  // the stage's first chunk. Backwards of every micro-batch pass the first
+  // chunks of all stages in this order.
+  Seconds step, lastBackward;
+  for (int stage = stages; stage-- > 0;) {
+    Seconds work, weights;
+    for (std::size_t part = stage; part < parts.size(); part += stages) {
+      const PartTimes &times = parts[part];
+      Seconds sends;
+      if (!problem.overlap.pointToPoint)
+        sends = times.sendForward + times.sendBackward;
+      weights += times.weightGradient;
+      work += shape.microBatches *
+              (times.forward + times.backward + times.weightGradient + sends);
+    }
+    // Weight gradients after the last backward, and their send, do not delay
+    // it.
+    int late = std::min(shape.microBatches, stage + 1);
+    Seconds after = late * weights;
+    if (!problem.overlap.pointToPoint)
+      after += parts[stage].sendBackward;
+    // All work follows the first forward; the work after warm-up also follows
+    // the first backward, which is of the last chunk.
+    Seconds start = std::max(inputAt[stage],
+                             backTo[parts.size() - stages + stage] -
+                                 beforeFirstBackward(problem, parts, stage));
+    Seconds end =
+        std::max(start + work - after, lastBackward + parts[stage].backward);
+    end = std::max(end, backTo[stage] + parts[stage].backward);
+    step = std::max(step, end + after + problem.stages[stage].update);
+    lastBackward = end + parts[stage].sendBackward;
+  }
+  return step;
 }
 
 } // namespace mtplan::planner

@@ -2,7 +2,7 @@
 //
 // All ranks of a stage do the same at the same time, so a stage is one set of
 // streams: compute, sends to the next part and to the one before, data-parallel
-// collectives, and the host's three (gradients down, update, parameters up).
+// collectives, and three of the host (gradients down, update, parameters up).
 // Work that does not overlap runs on the compute stream instead. A send
 // occupies its sender; its receiver only waits.
 //
@@ -17,10 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "planner/simulate/in_flight.h"
 #include "planner/simulate/schedule.h"
 #include "planner/simulate/timeline.h"
-#include "planner/units.h"
 
 namespace mtplan::planner {
 
@@ -158,6 +156,14 @@ StepResult simulateStep(const StepProblem &problem, const Schedule &schedule);
 
 /// Returns StepResult::step alone, in about half the time.
 Seconds stepSeconds(const StepProblem &problem, const Schedule &schedule);
+
+/// Returns a time that no step is shorter than (up to rounding), whatever its
+/// gathers, reductions, offload and shared links cost: for each stage the work
+/// before its first task, all of its own, and the work that must follow. It
+/// counts forward, backward, sends and updates, and is exact for equal stages
+/// under 1f1b without communication. O(stages * chunks * slices); no schedule
+/// is built.
+Seconds stepLowerBound(const StepProblem &problem);
 
 } // namespace mtplan::planner
 

@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "planner/simulate/step_streams.h"
-#include "planner/simulate/task_numbers.h"
 
 namespace mtplan::planner {
 
@@ -24,6 +23,19 @@ struct StageProgress {
   int gatherSlice = 0;            ///< and its segment, in the task's order
 };
 
+StepRole roleOf(TaskKind kind) {
+  return kind == TaskKind::forward    ? StepRole::forward
+         : kind == TaskKind::backward ? StepRole::backward
+                                      : StepRole::weightGradient;
+}
+
+Seconds secondsOf(const SegmentTimes &times, TaskKind kind) {
+  return kind == TaskKind::forward    ? times.forward
+         : kind == TaskKind::backward ? times.backward
+                                      : times.weightGradient;
+}
+
+/// Adds the tasks of a step, stage by stage as far as each can run.
 class StepBuilder {
 public:
   StepBuilder(const StepProblem &theProblem, const Schedule &theSchedule,
@@ -36,7 +48,34 @@ public:
         arrived(numbers.count(), kNoTask), done(numbers.count(), 0),
         progress(theProblem.shape.stages), parts(numbers.partCount()) {}
 
-  void run();
+  void run() {
+    for (Part &part : parts)
+      part.gradientsLeft = problem.shape.microBatches;
+    if (problem.gather == GatherRule::beforeStep)
+      gatherBeforeStep();
+    // Each stage runs until it must wait; a message wakes its receiver.
+    std::vector<int> awake(schedule.size());
+    for (std::size_t i = 0; i < awake.size(); ++i)
+      awake[i] = int(awake.size() - 1 - i);
+    while (!awake.empty()) {
+      int stage = awake.back();
+      awake.pop_back();
+      const std::vector<Task> &order = schedule[stage];
+      std::size_t &next = progress[stage].next;
+      for (; next < order.size() && isReady(stage, order[next]); ++next) {
+        const Task &task = order[next];
+        addTask(stage, task);
+        int receiver =
+            numbers.receiverOf(task.kind, numbers.partOf(stage, task));
+        if (receiver >= 0 && numbers.stageOf(receiver) != stage)
+          awake.push_back(numbers.stageOf(receiver));
+      }
+    }
+    for (std::size_t stage = 0; stage < schedule.size(); ++stage)
+      if (progress[stage].next < schedule[stage].size())
+        throw std::invalid_argument("the schedule does not finish");
+    finishStep();
+  }
 
 private:
   /// The state of one virtual stage.
@@ -49,17 +88,245 @@ private:
     int lastSegment = kNoTask;
   };
 
-  void gatherBeforeStep();
-  bool isReady(int stage, const Task &task) const;
-  void addTask(int stage, const Task &task);
-  bool gathersEachUse(int stage, const Task &task) const;
-  int slicesOf(int stage, const Task &task) const;
-  void gatherAhead(int stage);
-  void reduce(int stage, const Task &task, int segment, int after);
-  void send(int stage, const Task &task, int after);
-  void finishStep();
-  void reduceAfterAll(int stage, int chunk);
-  void updateStage(int stage);
+  void gatherBeforeStep() {
+    for (int stage = 0; stage < problem.shape.stages; ++stage)
+      for (int chunk = 0; chunk < problem.shape.chunks; ++chunk) {
+        Seconds all = streams.chunk(stage, chunk).gather;
+        if (all == Seconds{})
+          continue;
+        if (!problem.overlap.gather) {
+          streams.add(StepRole::gather, stage, all, {}, chunk);
+          continue;
+        }
+        for (int i = 0; i < streams.segmentCount(stage, chunk); ++i) {
+          int task = streams.add(StepRole::gather, stage,
+                                 streams.segment(stage, chunk, i).gather, {},
+                                 chunk, -1, i);
+          if (i == 0)
+            partOf(stage, chunk).gathersBefore = task;
+        }
+      }
+  }
+
+  bool isReady(int stage, const Task &task) const {
+    int part = numbers.partOf(stage, task);
+    int feeder = numbers.feederOf(task.kind, part);
+    if (feeder >= 0 &&
+        arrived[numbers.of(task.kind, feeder, task.microBatch)] == kNoTask)
+      return false;
+    if (task.kind == TaskKind::forward)
+      return true;
+    auto before = TaskKind(int(task.kind) - 1);
+    return done[numbers.of(before, part, task.microBatch)];
+  }
+
+  void addTask(int stage, const Task &task) {
+    int number = numbers.partOf(stage, task);
+    Part &part = parts[number];
+    const SegmentTimes &chunk = streams.chunk(stage, task.chunk);
+    bool gathers = gathersEachUse(stage, task);
+    bool ahead = gathers && problem.overlap.gather;
+    if (gathers && !ahead)
+      streams.add(StepRole::gather, stage, chunk.gather, {}, task.chunk,
+                  task.microBatch);
+
+    int feeder = numbers.feederOf(task.kind, number);
+    int input = feeder < 0
+                    ? kNoTask
+                    : arrived[numbers.of(task.kind, feeder, task.microBatch)];
+    bool first = task.kind == TaskKind::forward && !part.forwardSeen;
+    int slices = slicesOf(stage, task);
+    StageProgress &mine = progress[stage];
+    for (int slice = 0; slice < slices; ++slice) {
+      int segment = slices == 1                      ? -1
+                    : task.kind == TaskKind::forward ? slice
+                                                     : slices - 1 - slice;
+      const SegmentTimes &times =
+          segment < 0 ? chunk : streams.segment(stage, task.chunk, segment);
+      int gathered = kNoTask;
+      if (ahead) {
+        gatherAhead(stage);
+        gathered = mine.gathers[mine.uses.size()];
+      } else if (first && part.gathersBefore != kNoTask) {
+        gathered = part.gathersBefore + std::max(0, segment);
+      }
+      input = streams.add(roleOf(task.kind), stage, secondsOf(times, task.kind),
+                          {slice == 0 ? input : kNoTask, gathered}, task.chunk,
+                          task.microBatch, segment);
+      if (ahead)
+        mine.uses.push_back(input);
+      if (task.kind == finalKind)
+        reduce(stage, task, segment, input);
+    }
+    part.forwardSeen = true;
+    part.gradientsLeft -= task.kind == finalKind ? 1 : 0;
+    done[numbers.of(stage, task)] = 1;
+    send(stage, task, input);
+  }
+
+  bool gathersEachUse(int stage, const Task &task) const {
+    return problem.gather == GatherRule::eachUse &&
+           task.kind != TaskKind::weightGradient &&
+           streams.chunk(stage, task.chunk).gather > Seconds{};
+  }
+
+  /// A task is split into segments where something waits for one of them.
+  int slicesOf(int stage, const Task &task) const {
+    const Part &part = parts[numbers.partOf(stage, task)];
+    bool cut = problem.overlap.gather && gathersEachUse(stage, task);
+    cut |= task.kind == TaskKind::forward && !part.forwardSeen &&
+           part.gathersBefore != kNoTask;
+    cut |= problem.overlap.reduce && task.kind == finalKind &&
+           streams.chunk(stage, task.chunk).reduce > Seconds{} &&
+           (problem.reduce == ReduceRule::eachMicroBatch ||
+            part.gradientsLeft == 1);
+    // The tied embedding's gradient is complete before those of other segments.
+    cut |= problem.overlap.reduce && problem.tied > Seconds{} &&
+           task.kind == finalKind && part.gradientsLeft == 1 &&
+           numbers.partOf(stage, task) + 1 == numbers.partCount();
+    return cut ? std::max(1, streams.segmentCount(stage, task.chunk)) : 1;
+  }
+
+  /// Gathers for the next use and for `prefetch` more. A gather waits until the
+  /// use before those it runs ahead of is over, because it takes that use's
+  /// memory.
+  void gatherAhead(int stage) {
+    const std::vector<Task> &order = schedule[stage];
+    StageProgress &mine = progress[stage];
+    auto prefetch = std::size_t(problem.prefetch);
+    while (mine.gathers.size() <= mine.uses.size() + prefetch &&
+           mine.gatherPosition < order.size()) {
+      const Task &task = order[mine.gatherPosition];
+      int segments = streams.segmentCount(stage, task.chunk);
+      if (mine.gatherSlice == segments || !gathersEachUse(stage, task)) {
+        ++mine.gatherPosition;
+        mine.gatherSlice = 0;
+        continue;
+      }
+      int slice = mine.gatherSlice++;
+      int segment =
+          task.kind == TaskKind::forward ? slice : segments - 1 - slice;
+      std::size_t number = mine.gathers.size();
+      int freed =
+          number <= prefetch ? kNoTask : mine.uses[number - 1 - prefetch];
+      mine.gathers.push_back(
+          streams.add(StepRole::gather, stage,
+                      streams.segment(stage, task.chunk, segment).gather,
+                      {freed}, task.chunk, task.microBatch, segment));
+    }
+  }
+
+  /// Adds the reduction of a segment's gradients (-1: of all), which task
+  /// `after` computed.
+  void reduce(int stage, const Task &task, int segment, int after) {
+    Part &part = partOf(stage, task.chunk);
+    Seconds total = streams.chunk(stage, task.chunk).reduce;
+    bool each = problem.reduce == ReduceRule::eachMicroBatch;
+    bool last = part.gradientsLeft == 1;
+    bool overlaps = problem.overlap.reduce;
+    if (total > Seconds{} && (each || (last && overlaps)) &&
+        (overlaps || segment <= 0)) {
+      bool one = overlaps && segment >= 0;
+      after = streams.add(
+          StepRole::reduce, stage,
+          one ? streams.segment(stage, task.chunk, segment).reduce : total,
+          {after}, task.chunk, each ? task.microBatch : -1, one ? segment : -1);
+    }
+    if (!last)
+      return;
+    if (segment <= 0)
+      part.reduced = after;
+    int lastOfAll = streams.segmentCount(stage, task.chunk) - 1;
+    if (overlaps ? segment < 0 || segment == lastOfAll : segment <= 0)
+      part.lastSegment = after;
+  }
+
+  void send(int stage, const Task &task, int after) {
+    int number = numbers.partOf(stage, task);
+    int receiver = numbers.receiverOf(task.kind, number);
+    if (receiver < 0)
+      return;
+    if (numbers.stageOf(receiver) != stage) {
+      ++result.messages;
+      bool forward = task.kind == TaskKind::forward;
+      const ChunkTimes &chunk = problem.stages[stage].chunks[task.chunk];
+      Seconds seconds = forward ? chunk.sendForward : chunk.sendBackward;
+      if (seconds > Seconds{})
+        after = streams.add(
+            forward ? StepRole::sendForward : StepRole::sendBackward, stage,
+            seconds, {after}, task.chunk, task.microBatch);
+    }
+    arrived[numbers.of(stage, task)] = after;
+  }
+
+  void finishStep() {
+    int last = problem.shape.stages - 1;
+    int lastChunk = problem.shape.chunks - 1;
+    if (!problem.overlap.reduce && problem.reduce == ReduceRule::onceAStep)
+      for (int stage = 0; stage <= last; ++stage)
+        for (int chunk = lastChunk; chunk >= 0; --chunk)
+          reduceAfterAll(stage, chunk);
+
+    if (last > 0 && problem.tied > Seconds{})
+      tied = streams.add(
+          StepRole::tied, 0, problem.tied,
+          {partOf(0, 0).reduced, partOf(last, lastChunk).lastSegment});
+    if (problem.clipsGradients) {
+      std::vector<int> gradients = {tied};
+      for (const Part &part : parts)
+        gradients.push_back(part.reduced);
+      norm = streams.add(StepRole::norm, 0, problem.gradientNorm, gradients);
+    }
+    for (int stage = 0; stage <= last; ++stage)
+      updateStage(stage);
+  }
+
+  void reduceAfterAll(int stage, int chunk) {
+    Seconds seconds = streams.chunk(stage, chunk).reduce;
+    if (seconds == Seconds{})
+      return;
+    Part &part = partOf(stage, chunk);
+    part.reduced = streams.add(StepRole::reduce, stage, seconds, {}, chunk);
+    part.lastSegment = part.reduced;
+  }
+
+  void updateStage(int stage) {
+    int chunks = problem.shape.chunks;
+    bool holdsTied = stage == 0 || stage + 1 == problem.shape.stages;
+    std::vector<int> before = {holdsTied ? tied : kNoTask, norm};
+    // Gradients are complete in the order of backward: last chunk first.
+    std::vector<int> ready(chunks);
+    for (int chunk = chunks - 1; chunk >= 0; --chunk) {
+      ready[chunk] = partOf(stage, chunk).reduced;
+      before.push_back(ready[chunk]);
+      Seconds seconds = problem.stages[stage].chunks[chunk].down;
+      bool isTied = stage == 0 ? chunk == 0 : chunk + 1 == chunks;
+      if (seconds > Seconds{})
+        ready[chunk] = streams.add(
+            StepRole::down, stage, seconds,
+            {ready[chunk], holdsTied && isTied ? tied : kNoTask}, chunk);
+    }
+    int update = streams.add(StepRole::update, stage,
+                             problem.stages[stage].update, before);
+    auto onHost = [&](StepRole role, Seconds ChunkTimes::*times) {
+      for (int chunk = chunks - 1; chunk >= 0; --chunk) {
+        Seconds seconds = problem.stages[stage].chunks[chunk].*times;
+        if (seconds > Seconds{})
+          ready[chunk] = streams.add(role, stage, seconds,
+                                     {ready[chunk], before[0], norm}, chunk);
+      }
+    };
+    onHost(StepRole::hostUpdate, &ChunkTimes::hostUpdate);
+    onHost(StepRole::up, &ChunkTimes::up);
+    if (problem.gather != GatherRule::afterUpdate)
+      return;
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      Seconds seconds = streams.chunk(stage, chunk).gather;
+      if (seconds > Seconds{})
+        streams.add(StepRole::gather, stage, seconds, {update, ready[chunk]},
+                    chunk);
+    }
+  }
 
   Part &partOf(int stage, int chunk) {
     return parts[std::size_t(chunk) * problem.shape.stages + stage];
@@ -77,299 +344,6 @@ private:
   std::vector<Part> parts;
   int tied = kNoTask, norm = kNoTask; ///< tasks
 };
-namespace {
-
-StepRole roleOf(TaskKind kind) {
-  switch (kind) {
-  case TaskKind::forward:
-    return StepRole::forward;
-  case TaskKind::backward:
-    return StepRole::backward;
-  case TaskKind::weightGradient:
-    return StepRole::weightGradient;
-  }
-  return StepRole::forward;
-}
-
-Seconds secondsOf(const SegmentTimes &times, TaskKind kind) {
-  switch (kind) {
-  case TaskKind::forward:
-    return times.forward;
-  case TaskKind::backward:
-    return times.backward;
-  case TaskKind::weightGradient:
-    return times.weightGradient;
-  }
-  return {};
-}
-
-} // namespace
-
-void StepBuilder::run() {
-  for (Part &part : parts)
-    part.gradientsLeft = problem.shape.microBatches;
-  if (problem.gather == GatherRule::beforeStep)
-    gatherBeforeStep();
-  // Each stage runs until it must wait; a message wakes its receiver.
-  std::vector<int> awake(schedule.size());
-  for (std::size_t i = 0; i < awake.size(); ++i)
-    awake[i] = int(awake.size() - 1 - i);
-  while (!awake.empty()) {
-    int stage = awake.back();
-    awake.pop_back();
-    const std::vector<Task> &order = schedule[stage];
-    std::size_t &next = progress[stage].next;
-    for (; next < order.size() && isReady(stage, order[next]); ++next) {
-      const Task &task = order[next];
-      addTask(stage, task);
-      int receiver = numbers.receiverOf(task.kind, numbers.partOf(stage, task));
-      if (receiver >= 0 && numbers.stageOf(receiver) != stage)
-        awake.push_back(numbers.stageOf(receiver));
-    }
-  }
-  for (std::size_t stage = 0; stage < schedule.size(); ++stage)
-    if (progress[stage].next < schedule[stage].size())
-      throw std::invalid_argument("the schedule does not finish");
-  finishStep();
-}
-
-void StepBuilder::gatherBeforeStep() {
-  for (int stage = 0; stage < problem.shape.stages; ++stage)
-    for (int chunk = 0; chunk < problem.shape.chunks; ++chunk) {
-      Seconds all = streams.chunk(stage, chunk).gather;
-      if (all == Seconds{})
-        continue;
-      if (!problem.overlap.gather) {
-        streams.add(StepRole::gather, stage, all, {}, chunk);
-        continue;
-      }
-      for (int i = 0; i < streams.segmentCount(stage, chunk); ++i) {
-        int task = streams.add(StepRole::gather, stage,
-                               streams.segment(stage, chunk, i).gather, {},
-                               chunk, -1, i);
-        if (i == 0)
-          partOf(stage, chunk).gathersBefore = task;
-      }
-    }
-}
-
-bool StepBuilder::isReady(int stage, const Task &task) const {
-  int part = numbers.partOf(stage, task);
-  int feeder = numbers.feederOf(task.kind, part);
-  if (feeder >= 0 &&
-      arrived[numbers.of(task.kind, feeder, task.microBatch)] == kNoTask)
-    return false;
-  if (task.kind == TaskKind::forward)
-    return true;
-  auto before = TaskKind(int(task.kind) - 1);
-  return done[numbers.of(before, part, task.microBatch)];
-}
-
-void StepBuilder::addTask(int stage, const Task &task) {
-  int number = numbers.partOf(stage, task);
-  Part &part = parts[number];
-  const SegmentTimes &chunk = streams.chunk(stage, task.chunk);
-  bool gathers = gathersEachUse(stage, task);
-  bool ahead = gathers && problem.overlap.gather;
-  if (gathers && !ahead)
-    streams.add(StepRole::gather, stage, chunk.gather, {}, task.chunk,
-                task.microBatch);
-
-  int feeder = numbers.feederOf(task.kind, number);
-  int input = feeder < 0
-                  ? kNoTask
-                  : arrived[numbers.of(task.kind, feeder, task.microBatch)];
-  bool first = task.kind == TaskKind::forward && !part.forwardSeen;
-  int slices = slicesOf(stage, task);
-  StageProgress &mine = progress[stage];
-  for (int slice = 0; slice < slices; ++slice) {
-    int segment = slices == 1                      ? -1
-                  : task.kind == TaskKind::forward ? slice
-                                                   : slices - 1 - slice;
-    const SegmentTimes &times =
-        segment < 0 ? chunk : streams.segment(stage, task.chunk, segment);
-    int gathered = kNoTask;
-    if (ahead) {
-      gatherAhead(stage);
-      gathered = mine.gathers[mine.uses.size()];
-    } else if (first && part.gathersBefore != kNoTask) {
-      gathered = part.gathersBefore + std::max(0, segment);
-    }
-    input = streams.add(roleOf(task.kind), stage, secondsOf(times, task.kind),
-                        {slice == 0 ? input : kNoTask, gathered}, task.chunk,
-                        task.microBatch, segment);
-    if (ahead)
-      mine.uses.push_back(input);
-    if (task.kind == finalKind)
-      reduce(stage, task, segment, input);
-  }
-  part.forwardSeen = true;
-  part.gradientsLeft -= task.kind == finalKind ? 1 : 0;
-  done[numbers.of(stage, task)] = 1;
-  send(stage, task, input);
-}
-
-bool StepBuilder::gathersEachUse(int stage, const Task &task) const {
-  return problem.gather == GatherRule::eachUse &&
-         task.kind != TaskKind::weightGradient &&
-         streams.chunk(stage, task.chunk).gather > Seconds{};
-}
-
-/// A task is split into segments where something waits for one of them.
-int StepBuilder::slicesOf(int stage, const Task &task) const {
-  const Part &part = parts[numbers.partOf(stage, task)];
-  bool cut = problem.overlap.gather && gathersEachUse(stage, task);
-  cut |= task.kind == TaskKind::forward && !part.forwardSeen &&
-         part.gathersBefore != kNoTask;
-  cut |=
-      problem.overlap.reduce && task.kind == finalKind &&
-      streams.chunk(stage, task.chunk).reduce > Seconds{} &&
-      (problem.reduce == ReduceRule::eachMicroBatch || part.gradientsLeft == 1);
-  // The tied embedding's gradient is complete before those of other segments.
-  cut |= problem.overlap.reduce && problem.tied > Seconds{} &&
-         task.kind == finalKind && part.gradientsLeft == 1 &&
-         numbers.partOf(stage, task) + 1 == numbers.partCount();
-  return cut ? std::max(1, streams.segmentCount(stage, task.chunk)) : 1;
-}
-
-/// Gathers for the next use and for `prefetch` more. A gather waits until the
-/// use before those it runs ahead of is over, because it takes that use's
-/// memory.
-void StepBuilder::gatherAhead(int stage) {
-  const std::vector<Task> &order = schedule[stage];
-  StageProgress &mine = progress[stage];
-  auto prefetch = std::size_t(problem.prefetch);
-  while (mine.gathers.size() <= mine.uses.size() + prefetch &&
-         mine.gatherPosition < order.size()) {
-    const Task &task = order[mine.gatherPosition];
-    int segments = streams.segmentCount(stage, task.chunk);
-    if (mine.gatherSlice == segments || !gathersEachUse(stage, task)) {
-      ++mine.gatherPosition;
-      mine.gatherSlice = 0;
-      continue;
-    }
-    int slice = mine.gatherSlice++;
-    int segment = task.kind == TaskKind::forward ? slice : segments - 1 - slice;
-    std::size_t number = mine.gathers.size();
-    int freed = number <= prefetch ? kNoTask : mine.uses[number - 1 - prefetch];
-    mine.gathers.push_back(
-        streams.add(StepRole::gather, stage,
-                    streams.segment(stage, task.chunk, segment).gather, {freed},
-                    task.chunk, task.microBatch, segment));
-  }
-}
-
-/// Adds the reduction of a segment's gradients (-1: of all), which task `after`
-/// computed.
-void StepBuilder::reduce(int stage, const Task &task, int segment, int after) {
-  Part &part = partOf(stage, task.chunk);
-  Seconds total = streams.chunk(stage, task.chunk).reduce;
-  bool each = problem.reduce == ReduceRule::eachMicroBatch;
-  bool last = part.gradientsLeft == 1;
-  bool overlaps = problem.overlap.reduce;
-  if (total > Seconds{} && (each || (last && overlaps)) &&
-      (overlaps || segment <= 0)) {
-    bool one = overlaps && segment >= 0;
-    after = streams.add(
-        StepRole::reduce, stage,
-        one ? streams.segment(stage, task.chunk, segment).reduce : total,
-        {after}, task.chunk, each ? task.microBatch : -1, one ? segment : -1);
-  }
-  if (!last)
-    return;
-  if (segment <= 0)
-    part.reduced = after;
-  int lastOfAll = streams.segmentCount(stage, task.chunk) - 1;
-  if (overlaps ? segment < 0 || segment == lastOfAll : segment <= 0)
-    part.lastSegment = after;
-}
-
-void StepBuilder::send(int stage, const Task &task, int after) {
-  int number = numbers.partOf(stage, task);
-  int receiver = numbers.receiverOf(task.kind, number);
-  if (receiver < 0)
-    return;
-  if (numbers.stageOf(receiver) != stage) {
-    ++result.messages;
-    bool forward = task.kind == TaskKind::forward;
-    const ChunkTimes &chunk = problem.stages[stage].chunks[task.chunk];
-    Seconds seconds = forward ? chunk.sendForward : chunk.sendBackward;
-    if (seconds > Seconds{})
-      after =
-          streams.add(forward ? StepRole::sendForward : StepRole::sendBackward,
-                      stage, seconds, {after}, task.chunk, task.microBatch);
-  }
-  arrived[numbers.of(stage, task)] = after;
-}
-
-void StepBuilder::finishStep() {
-  int last = problem.shape.stages - 1;
-  int lastChunk = problem.shape.chunks - 1;
-  if (!problem.overlap.reduce && problem.reduce == ReduceRule::onceAStep)
-    for (int stage = 0; stage <= last; ++stage)
-      for (int chunk = lastChunk; chunk >= 0; --chunk)
-        reduceAfterAll(stage, chunk);
-
-  if (last > 0 && problem.tied > Seconds{})
-    tied = streams.add(
-        StepRole::tied, 0, problem.tied,
-        {partOf(0, 0).reduced, partOf(last, lastChunk).lastSegment});
-  if (problem.clipsGradients) {
-    std::vector<int> gradients = {tied};
-    for (const Part &part : parts)
-      gradients.push_back(part.reduced);
-    norm = streams.add(StepRole::norm, 0, problem.gradientNorm, gradients);
-  }
-  for (int stage = 0; stage <= last; ++stage)
-    updateStage(stage);
-}
-
-void StepBuilder::reduceAfterAll(int stage, int chunk) {
-  Seconds seconds = streams.chunk(stage, chunk).reduce;
-  if (seconds == Seconds{})
-    return;
-  Part &part = partOf(stage, chunk);
-  part.reduced = streams.add(StepRole::reduce, stage, seconds, {}, chunk);
-  part.lastSegment = part.reduced;
-}
-
-void StepBuilder::updateStage(int stage) {
-  int chunks = problem.shape.chunks;
-  bool holdsTied = stage == 0 || stage + 1 == problem.shape.stages;
-  std::vector<int> before = {holdsTied ? tied : kNoTask, norm};
-  // Gradients are complete in the order of backward: last chunk first.
-  std::vector<int> ready(chunks);
-  for (int chunk = chunks - 1; chunk >= 0; --chunk) {
-    ready[chunk] = partOf(stage, chunk).reduced;
-    before.push_back(ready[chunk]);
-    Seconds seconds = problem.stages[stage].chunks[chunk].down;
-    bool isTied = stage == 0 ? chunk == 0 : chunk + 1 == chunks;
-    if (seconds > Seconds{})
-      ready[chunk] = streams.add(
-          StepRole::down, stage, seconds,
-          {ready[chunk], holdsTied && isTied ? tied : kNoTask}, chunk);
-  }
-  int update = streams.add(StepRole::update, stage,
-                           problem.stages[stage].update, before);
-  auto onHost = [&](StepRole role, Seconds ChunkTimes::*times) {
-    for (int chunk = chunks - 1; chunk >= 0; --chunk) {
-      Seconds seconds = problem.stages[stage].chunks[chunk].*times;
-      if (seconds > Seconds{})
-        ready[chunk] = streams.add(role, stage, seconds,
-                                   {ready[chunk], before[0], norm}, chunk);
-    }
-  };
-  onHost(StepRole::hostUpdate, &ChunkTimes::hostUpdate);
-  onHost(StepRole::up, &ChunkTimes::up);
-  if (problem.gather != GatherRule::afterUpdate)
-    return;
-  for (int chunk = 0; chunk < chunks; ++chunk) {
-    Seconds seconds = streams.chunk(stage, chunk).gather;
-    if (seconds > Seconds{})
-      streams.add(StepRole::gather, stage, seconds, {update, ready[chunk]},
-                  chunk);
-  }
-}
 
 } // namespace
 

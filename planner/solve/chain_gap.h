@@ -6,17 +6,43 @@
 // points up to V + g contain the optimum, if it lies below bound + g: g grows
 // until one is found, and each g in vain raises the bound.
 //
+// The path is the shortest one of chain_tables.h with sets of (time, memory)
+// points on its edges: label-correcting over boundary states, where labels that
+// are dominated, too far from the Lagrangian optimum, or beyond the memory
+// limit even with the smallest remainder are dropped.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SOLVE_CHAIN_GAP_H
 #define MTPLAN_PLANNER_SOLVE_CHAIN_GAP_H
 
+#include <cstddef>
 #include <vector>
 
-#include "planner/solve/chain_pareto.h"
 #include "planner/solve/chain_tables.h"
+#include "planner/solve/pareto.h"
 
 namespace mtplan::planner {
+
+/// A chain with its shared values fixed.
+struct ParetoChain {
+  std::vector<Stage> stages;            ///< Lagrangian costs
+  std::vector<const int *> entries;     ///< per stage: [in][out] -> entry
+  std::vector<const ParetoSets *> sets; ///< per stage, by entry
+  Distances fromStart, toEnd;           ///< of the Lagrangian costs
+  /// Lower bounds of the remainder, each alone.
+  Distances memoryToEnd, timeToEnd;
+  double least = 0.0; ///< Lagrangian cost of the optimum
+};
+
+struct ParetoPath {
+  struct Repeat {
+    std::size_t in = 0, out = 0;        ///< boundary states
+    const ParetoPoint *point = nullptr; ///< of the stage's sets
+  };
+  std::vector<Repeat> repeats; ///< empty: nothing found
+  Cost cost;
+};
 
 /// A solution within the limit, and a lower bound.
 struct Incumbent {
@@ -25,6 +51,7 @@ struct Incumbent {
   double lowerBound = 0.0;
 };
 
+/// Closes the gap of one chain.
 class ChainGap {
 public:
   /// `tables` was just run at (1, lambda) with least cost `least`, which is

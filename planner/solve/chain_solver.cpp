@@ -27,6 +27,7 @@ constexpr double kNewVertex = 1e-12;
 /// rounding makes the cuts cycle.
 constexpr int kMostCuts = 64;
 
+/// Returns `shape`, which passes check().
 const ChainProblem &checked(const ChainProblem &shape) {
   std::vector<std::string> errors = check(shape);
   if (!errors.empty())
@@ -123,6 +124,10 @@ ChainSolver::least(const ChainProblem &chain,
     all.push_back(std::move(one));
   }
   return all;
+}
+
+ChainSolution solveChain(const ChainProblem &chain) {
+  return ChainSolver(chain).solve(chain);
 }
 
 /// Improves on `solution`, which is the fastest one and too large.

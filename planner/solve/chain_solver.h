@@ -8,7 +8,7 @@
 //   3. cutting planes between a solution that is too large and one that fits
 //      maximise the Lagrangian dual; each cut is an exact solve, and every dual
 //      value bounds the optimum from below;
-//   4. mixtures: copies of repeated links take either side's choice;
+//   4. mixtures: repeats of a link take either side's choice;
 //   5. the gap that is left is closed with Pareto sets (chain_gap.h), within a
 //      budget counted in points.
 //
@@ -20,10 +20,12 @@
 #ifndef MTPLAN_PLANNER_SOLVE_CHAIN_SOLVER_H
 #define MTPLAN_PLANNER_SOLVE_CHAIN_SOLVER_H
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <vector>
 
-#include "planner/solve/chain.h"
 #include "planner/solve/chain_tables.h"
 
 namespace mtplan::planner {
@@ -69,6 +71,38 @@ private:
 
   ChainProblem shape; ///< without numbers
   ChainTables tables;
+};
+
+/// Returns the exact optimum: bucket elimination inside each link (keeping its
+/// boundary), shortest path over boundaries, outer enumeration of shared
+/// values. With a memory limit that binds: Lagrangian bound, then the gap is
+/// closed exactly; `optimal` says whether it was closed within the budget. The
+/// assignment found is a function of the input alone.
+ChainSolution solveChain(const ChainProblem &chain);
+
+/// Caches the most recently used solvers: problems of one mesh differ in their
+/// numbers, seldom in their shape, and ordering an elimination costs as much as
+/// running it a few times. It is not shared between threads. A solver's answer
+/// does not depend on what it solved before, so the cache never changes a plan.
+class SolverCache {
+public:
+  ChainSolver &solverOf(const ChainProblem &chain) {
+    auto known = std::ranges::find_if(
+        solvers, [&](const auto &solver) { return solver->hasShapeOf(chain); });
+    if (known == solvers.end()) {
+      // Evicts the least recently used solver.
+      if (solvers.size() == kMost)
+        solvers.erase(solvers.begin());
+      solvers.push_back(std::make_unique<ChainSolver>(chain));
+    } else {
+      std::rotate(known, known + 1, solvers.end());
+    }
+    return *solvers.back();
+  }
+
+private:
+  static constexpr std::size_t kMost = 48;
+  std::vector<std::unique_ptr<ChainSolver>> solvers;
 };
 
 } // namespace mtplan::planner

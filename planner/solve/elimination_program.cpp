@@ -9,9 +9,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <string>
-
-#include "planner/solve/elimination_order.h"
 
 namespace mtplan::planner {
 namespace {

@@ -1,8 +1,9 @@
 //===- elimination_program.h - The layout of an elimination -----*- C++ -*-===//
 //
-// The part of an elimination that does not depend on the numbers: which tables
-// each step joins, where in one arena of doubles they are, and with which
-// strides they are read. Every table's layout is chosen for its one reader:
+// A program is the part of an elimination that does not depend on the numbers:
+// which tables each step joins, where in one arena of doubles they are, and
+// with which strides they are read. Every table's layout is chosen for its one
+// reader:
 //
 //   outer variables ... | eliminated variable | block of variables (contiguous)
 //
@@ -16,8 +17,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "planner/solve/factor_graph.h"
-#include "planner/solve/live_values.h"
+#include "planner/solve/elimination_plan.h"
 
 namespace mtplan::planner {
 

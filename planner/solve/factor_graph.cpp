@@ -1,6 +1,7 @@
-//===- factor_graph.cpp - Pricing and checking an assignment ----*- C++ -*-===//
+//===- factor_graph.cpp - Pricing, checking, trying everything ------------===//
 //
-// Deliberately plain: the fast solvers are tested against it.
+// The code is deliberately plain: the fast solvers are tested against it, and
+// share nothing with it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,24 +10,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 
 namespace mtplan::planner {
 
-Cost costOf(const Problem &problem, const Assignment &assignment) {
-  Cost cost;
-  for (const CostTable &table : problem.tables) {
-    std::size_t entry = 0;
-    for (int variable : table.scope)
-      entry = entry * static_cast<std::size_t>(problem.domains[variable]) +
-              static_cast<std::size_t>(assignment[variable]);
-    cost.time += table.time[entry];
-    if (!table.memory.empty())
-      cost.memory += table.memory[entry];
-  }
-  return cost;
-}
-
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Returns the number of entries that a table over `scope` must have; 0 if its
 /// scope is unsound.
@@ -51,7 +41,176 @@ std::size_t expectedSize(const Problem &problem, const std::vector<int> &scope,
   return size;
 }
 
+std::vector<int> valuesAt(const std::vector<int> &variables,
+                          const Assignment &assignment) {
+  std::vector<int> values;
+  values.reserve(variables.size());
+  for (int variable : variables)
+    values.push_back(assignment[variable]);
+  return values;
+}
+
+void checkLink(const Link &link, const std::string &where,
+               std::vector<std::string> &errors) {
+  for (const std::string &error : check(link.problem))
+    errors.push_back(where + error);
+  if (link.repeat < 1)
+    errors.push_back(where + "repeat is " + std::to_string(link.repeat));
+  auto checkVariable = [&](int variable, const char *list) {
+    if (variable < 0 ||
+        variable >= static_cast<int>(link.problem.domains.size()))
+      errors.push_back(where + list + " variable " + std::to_string(variable) +
+                       " does not exist");
+  };
+  for (int variable : link.in)
+    checkVariable(variable, "in");
+  for (int variable : link.out)
+    checkVariable(variable, "out");
+  for (auto [variable, id] : link.shared)
+    checkVariable(variable, "shared");
+}
+
+/// Returns whether the out variables of `from` match the in variables of `to`.
+bool fits(const Link &from, const Link &to) {
+  bool match = from.out.size() == to.in.size();
+  for (std::size_t i = 0; match && i < from.out.size(); ++i)
+    match = from.problem.domains[from.out[i]] == to.problem.domains[to.in[i]];
+  return match;
+}
+
+/// Moves to the next assignment in lexicographic order; returns false after the
+/// last.
+bool advance(Assignment &assignment, const std::vector<int> &domains) {
+  for (std::size_t v = assignment.size(); v-- > 0;) {
+    if (++assignment[v] < domains[v])
+      return true;
+    assignment[v] = 0;
+  }
+  return false;
+}
+
+/// A legal assignment of one repeat.
+struct Choice {
+  Assignment assignment;
+  Cost cost;
+};
+
+/// Tries every assignment of every repeat, in lexicographic order.
+class Search {
+public:
+  explicit Search(const ChainProblem &theChain) : chain(theChain) {
+    for (std::size_t l = 0; l < chain.links.size(); ++l) {
+      const Problem &problem = chain.links[l].problem;
+      std::vector<Choice> legal;
+      Assignment assignment(problem.domains.size(), 0);
+      do {
+        Cost cost = costOf(problem, assignment);
+        if (!std::isinf(cost.time))
+          legal.push_back({assignment, cost});
+      } while (advance(assignment, problem.domains));
+      choices.push_back(std::move(legal));
+      for (int repeat = 0; repeat < chain.links[l].repeat; ++repeat)
+        linkOf.push_back(static_cast<int>(l));
+    }
+  }
+
+  ChainSolution run() {
+    visit({});
+    ChainSolution solution;
+    solution.feasible = !fastest.empty();
+    const auto &best = solution.feasible ? fastest : smallest;
+    for (std::size_t repeat = 0; repeat < best.size(); ++repeat) {
+      int link = linkOf[repeat];
+      if (!solution.runs.empty() && solution.runs.back().link == link &&
+          solution.runs.back().assignment == best[repeat]->assignment)
+        ++solution.runs.back().count;
+      else
+        solution.runs.push_back({link, 1, best[repeat]->assignment});
+    }
+    solution.cost =
+        best.empty() ? Cost{kInfinity, 0.0} : costOf(chain, solution.runs);
+    solution.optimal = solution.feasible;
+    solution.lowerBound = solution.feasible ? solution.cost.time : kInfinity;
+    return solution;
+  }
+
+private:
+  bool fits(const Choice &choice, std::map<int, int> &sharedValues) const {
+    const Link &link = chain.links[linkOf[path.size()]];
+    if (!path.empty()) {
+      const Link &before = chain.links[linkOf[path.size() - 1]];
+      for (std::size_t i = 0; i < link.in.size(); ++i)
+        if (path.back()->assignment[before.out[i]] !=
+            choice.assignment[link.in[i]])
+          return false;
+    }
+    for (auto [variable, id] : link.shared) {
+      int value = choice.assignment[variable];
+      if (sharedValues.emplace(id, value).first->second != value)
+        return false;
+    }
+    return true;
+  }
+
+  void visit(const std::map<int, int> &sharedValues) {
+    if (path.size() == linkOf.size()) {
+      judge();
+      return;
+    }
+    for (const Choice &choice : choices[linkOf[path.size()]]) {
+      std::map<int, int> extended = sharedValues;
+      if (!fits(choice, extended))
+        continue;
+      path.push_back(&choice);
+      visit(extended);
+      path.pop_back();
+    }
+  }
+
+  void judge() {
+    Cost cost;
+    for (const Choice *choice : path) {
+      cost.time += choice->cost.time;
+      cost.memory += choice->cost.memory;
+    }
+    auto less = [](double a, double b, const Cost &x, const Cost &y) {
+      return a != b ? a < b : x.time + x.memory < y.time + y.memory;
+    };
+    if (cost.memory <= chain.memoryLimit &&
+        (fastest.empty() ||
+         less(cost.time, fastestCost.time, cost, fastestCost))) {
+      fastest = path;
+      fastestCost = cost;
+    }
+    if (smallest.empty() ||
+        less(cost.memory, smallestCost.memory, cost, smallestCost)) {
+      smallest = path;
+      smallestCost = cost;
+    }
+  }
+
+  const ChainProblem &chain;
+  std::vector<int> linkOf;                  ///< per repeat
+  std::vector<std::vector<Choice>> choices; ///< per link, the legal ones
+  std::vector<const Choice *> path, fastest, smallest;
+  Cost fastestCost, smallestCost;
+};
+
 } // namespace
+
+Cost costOf(const Problem &problem, const Assignment &assignment) {
+  Cost cost;
+  for (const CostTable &table : problem.tables) {
+    std::size_t entry = 0;
+    for (int variable : table.scope)
+      entry = entry * static_cast<std::size_t>(problem.domains[variable]) +
+              static_cast<std::size_t>(assignment[variable]);
+    cost.time += table.time[entry];
+    if (!table.memory.empty())
+      cost.memory += table.memory[entry];
+  }
+  return cost;
+}
 
 std::vector<std::string> check(const Problem &problem) {
   std::vector<std::string> errors;
@@ -83,6 +242,78 @@ std::vector<std::string> check(const Problem &problem) {
       errors.push_back(where + ": a memory entry is not finite");
   }
   return errors;
+}
+
+std::vector<std::string> check(const ChainProblem &chain) {
+  std::vector<std::string> errors;
+  if (chain.links.empty())
+    errors.emplace_back("the chain has no links");
+  for (std::size_t i = 0; i < chain.links.size(); ++i)
+    checkLink(chain.links[i], "link " + std::to_string(i) + ": ", errors);
+  if (!errors.empty()) // invalid domains follow
+    return errors;
+  std::map<int, int> sharedDomains;
+  for (std::size_t i = 0; i < chain.links.size(); ++i) {
+    const Link &link = chain.links[i];
+    const std::string number = std::to_string(i);
+    if (i + 1 < chain.links.size() && !fits(link, chain.links[i + 1]))
+      errors.push_back("links " + number + " and " + std::to_string(i + 1) +
+                       ": out and in do not match");
+    if (link.repeat > 1 && !fits(link, link))
+      errors.push_back("copies of link " + number +
+                       ": out and in do not match");
+    for (auto [variable, id] : link.shared) {
+      int domain = link.problem.domains[variable];
+      if (sharedDomains.emplace(id, domain).first->second != domain)
+        errors.push_back("link " + number + ": shared id " +
+                         std::to_string(id) + " has another domain here");
+    }
+  }
+  return errors;
+}
+
+Cost costOf(const ChainProblem &chain, const std::vector<Run> &runs) {
+  constexpr Cost kBroken = {kInfinity, kInfinity};
+  Cost cost;
+  std::vector<int> covered(chain.links.size(), 0);
+  std::map<int, int> sharedValues;
+  const Run *last = nullptr;
+  for (const Run &run : runs) {
+    if (run.link < 0 || run.link >= static_cast<int>(chain.links.size()) ||
+        run.count < 1 || (last != nullptr && run.link < last->link))
+      return kBroken;
+    const Link &link = chain.links[run.link];
+    const std::vector<int> &domains = link.problem.domains;
+    if (run.assignment.size() != domains.size())
+      return kBroken;
+    for (std::size_t v = 0; v < domains.size(); ++v)
+      if (run.assignment[v] < 0 || run.assignment[v] >= domains[v])
+        return kBroken;
+    std::vector<int> entering = valuesAt(link.in, run.assignment);
+    if (last != nullptr &&
+        valuesAt(chain.links[last->link].out, last->assignment) != entering)
+      return kBroken;
+    if (run.count > 1 && valuesAt(link.out, run.assignment) != entering)
+      return kBroken;
+    for (auto [variable, id] : link.shared) {
+      int value = run.assignment[variable];
+      if (sharedValues.emplace(id, value).first->second != value)
+        return kBroken;
+    }
+    Cost once = costOf(link.problem, run.assignment);
+    cost.time += run.count * once.time;
+    cost.memory += run.count * once.memory;
+    covered[run.link] += run.count;
+    last = &run;
+  }
+  for (std::size_t i = 0; i < covered.size(); ++i)
+    if (covered[i] != chain.links[i].repeat)
+      return kBroken;
+  return cost;
+}
+
+ChainSolution solveChainExhaustively(const ChainProblem &chain) {
+  return Search(chain).run();
 }
 
 } // namespace mtplan::planner

@@ -1,7 +1,12 @@
-//===- pareto.cpp - Trade-offs between time and memory ----------*- C++ -*-===//
+//===- pareto.cpp - Trade-offs between time and memory --------------------===//
 //
 // A point that is dropped because of rounding costs at most `indifference`, so
 // a chain of n filters loses at most n times that.
+//
+// Downwards, the excess of a bucket's entry (c, v) is the excess of its
+// result's entry c plus what v costs beyond the cheapest value there; an
+// input's entry has the least excess of all (c, v) it takes part in. Upwards,
+// points are summed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +18,8 @@
 namespace mtplan::planner {
 
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Drops most of what keepPareto would drop, without sorting: a point that is
 /// no faster than one in a strictly lower band of memory. It is exact, because
@@ -35,8 +42,7 @@ void dropDominated(std::vector<ParetoPoint> &points) {
     return static_cast<std::size_t>(band);
   };
   // fastestBelow[b]: least time over all bands before b.
-  std::vector<double> fastestBelow(bands + 1,
-                                   std::numeric_limits<double>::infinity());
+  std::vector<double> fastestBelow(bands + 1, kInfinity);
   for (const ParetoPoint &point : points) {
     double &fastest = fastestBelow[bandOf(point) + 1];
     fastest = std::min(fastest, point.time);
@@ -60,7 +66,7 @@ void keepPareto(std::vector<ParetoPoint> &points, double indifference) {
                        return a.memory < b.memory;
                      return a.time < b.time;
                    });
-  double fastest = std::numeric_limits<double>::infinity();
+  double fastest = kInfinity;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < points.size(); ++i)
     if (points[i].time < fastest - indifference) {
@@ -73,7 +79,7 @@ void keepPareto(std::vector<ParetoPoint> &points, double indifference) {
 void FrontMerger::merge(const std::vector<ParetoPoint> &earlier,
                         const std::vector<ParetoPoint> &later) {
   merged.clear();
-  double fastest = std::numeric_limits<double>::infinity();
+  double fastest = kInfinity;
   auto a = earlier.begin(), b = later.begin();
   while (a != earlier.end() || b != later.end()) {
     bool takeLater = a == earlier.end();
@@ -112,7 +118,7 @@ void FrontMerger::take(double indifference, std::vector<ParetoPoint> &points) {
     points.swap(merged);
     level.clear();
   }
-  double fastest = std::numeric_limits<double>::infinity();
+  double fastest = kInfinity;
   std::erase_if(points, [&](const ParetoPoint &point) {
     if (!(point.time < fastest - indifference))
       return true;
@@ -139,6 +145,194 @@ void ParetoSets::appendByExcess(const std::vector<ParetoPoint> &entry) {
                      return a.excess < b.excess;
                    });
   begin.push_back(points.size());
+}
+
+ParetoElimination::ParetoElimination(const Elimination &theElimination,
+                                     const Problem &problem)
+    : elimination(theElimination), program(theElimination.program()) {
+  for (const Leaf &leaf : program.leaves) {
+    std::vector<double> time(leaf.size, 0.0);
+    std::vector<double> memory(leaf.size, 0.0);
+    for (const Leaf::Part &part : leaf.parts) {
+      const CostTable &table = problem.tables[part.table];
+      for (std::size_t i = 0; i < leaf.size; ++i) {
+        time[i] += table.time[part.index[i]];
+        if (!table.memory.empty())
+          memory[i] += table.memory[part.index[i]];
+      }
+    }
+    leafTime.push_back(std::move(time));
+    leafMemory.push_back(std::move(memory));
+  }
+  std::size_t widest = 0;
+  for (const Bucket &bucket : program.buckets)
+    widest = std::max(widest, bucket.scope.size());
+  digits.resize(widest);
+  results.resize(program.buckets.size());
+}
+
+void ParetoElimination::locate(const Bucket &bucket, std::size_t entry) {
+  for (std::size_t p = bucket.scope.size(); p-- > 0;) {
+    auto domain = static_cast<std::size_t>(bucket.domains[p]);
+    digits[p] = entry % domain;
+    entry /= domain;
+  }
+}
+
+std::size_t ParetoElimination::entryOf(const BucketInput &input,
+                                       const Bucket &bucket,
+                                       std::size_t value) const {
+  std::size_t entry = value * input.variableStride;
+  for (std::size_t p = 0; p < bucket.scope.size(); ++p)
+    entry += digits[p] * input.strides[p];
+  return entry;
+}
+
+double ParetoElimination::joined(const Bucket &bucket,
+                                 std::size_t value) const {
+  double sum = 0.0;
+  for (const BucketInput &input : bucket.inputs)
+    sum += elimination.arena()[input.offset + entryOf(input, bucket, value)];
+  return sum;
+}
+
+void ParetoElimination::descend(const std::vector<double> &excess, double gap) {
+  excessOf.resize(program.buckets.size());
+  for (std::size_t b = 0; b < program.buckets.size(); ++b)
+    excessOf[b].assign(program.buckets[b].size, kInfinity);
+  excessOf.back() = excess;
+  for (std::size_t b = program.buckets.size(); b-- > 0;) {
+    const Bucket &bucket = program.buckets[b];
+    for (std::size_t c = 0; c < bucket.size; ++c) {
+      double entryExcess = excessOf[b][c];
+      if (!(entryExcess <= gap))
+        continue;
+      locate(bucket, c);
+      double least = elimination.arena()[bucket.offset + c];
+      for (std::size_t v = 0; v < bucket.values; ++v) {
+        double here = entryExcess + (joined(bucket, v) - least);
+        if (!(here <= gap))
+          continue;
+        for (const BucketInput &input : bucket.inputs)
+          if (input.message >= 0) {
+            double &there = excessOf[input.message][entryOf(input, bucket, v)];
+            there = std::min(there, here);
+          }
+      }
+    }
+  }
+}
+
+int ParetoElimination::keep(ParetoPoint &point) {
+  if (point.left < 0 || point.right < 0)
+    return std::max(point.left, point.right);
+  nodes.push_back({-1, 0, point.left, point.right});
+  return static_cast<int>(nodes.size()) - 1;
+}
+
+/// Leaves in `partial` the points of one joined entry.
+bool ParetoElimination::combine(const Bucket &bucket, std::size_t value,
+                                double slack, double indifference,
+                                PointBudget &budget) {
+  ParetoPoint base;
+  for (const BucketInput &input : bucket.inputs)
+    if (input.leaf >= 0) {
+      std::size_t entry = entryOf(input, bucket, value);
+      base.time += leafTime[input.leaf][entry];
+      base.memory += leafMemory[input.leaf][entry];
+    }
+  partial.assign(1, base);
+  for (const BucketInput &input : bucket.inputs) {
+    if (input.message < 0)
+      continue;
+    const ParetoSets &sets = results[input.message];
+    std::size_t entry = entryOf(input, bucket, value);
+    extended.clear();
+    for (ParetoPoint &p : partial) {
+      int left = keep(p);
+      for (const ParetoPoint *q = sets.first(entry); q != sets.last(entry);
+           ++q) {
+        if (p.excess + q->excess > slack)
+          break;
+        extended.push_back({p.time + q->time, p.memory + q->memory,
+                            p.excess + q->excess, left, q->left});
+      }
+    }
+    if (!budget.spend(static_cast<std::int64_t>(extended.size())))
+      return false;
+    if (partial.size() > 1)
+      keepPareto(extended, indifference);
+    partial.swap(extended);
+  }
+  return true;
+}
+
+bool ParetoElimination::ascend(double gap, double indifference,
+                               PointBudget &budget) {
+  nodes.clear();
+  std::vector<ParetoPoint> all;
+  for (std::size_t b = 0; b < program.buckets.size(); ++b) {
+    const Bucket &bucket = program.buckets[b];
+    ParetoSets &result = results[b];
+    result.clear();
+    for (std::size_t c = 0; c < bucket.size; ++c) {
+      all.clear();
+      double entryExcess = excessOf[b][c];
+      if (entryExcess <= gap) {
+        locate(bucket, c);
+        double least = elimination.arena()[bucket.offset + c];
+        for (std::size_t v = 0; v < bucket.values; ++v) {
+          double more = joined(bucket, v) - least;
+          if (!(entryExcess + more <= gap))
+            continue;
+          if (!combine(bucket, v, gap - entryExcess - more, indifference,
+                       budget))
+            return false;
+          for (ParetoPoint &p : partial) {
+            p.excess += more;
+            p.left = keep(p);
+            p.right = static_cast<int>(v);
+            all.push_back(p);
+          }
+        }
+        keepPareto(all, indifference);
+        for (ParetoPoint &p : all) {
+          if (bucket.variable >= 0) {
+            nodes.push_back({static_cast<int>(b), p.right, p.left, -1});
+            p.left = static_cast<int>(nodes.size()) - 1;
+          }
+          p.right = -1;
+        }
+      }
+      result.appendByExcess(all);
+    }
+  }
+  return true;
+}
+
+Assignment ParetoElimination::decode(const std::vector<int> &keptValues,
+                                     const ParetoPoint &point) const {
+  const LiveValues &live = program.live;
+  Assignment assignment(live.size());
+  for (std::size_t v = 0; v < live.size(); ++v)
+    assignment[v] = live[v][0];
+  for (std::size_t k = 0; k < program.keep.size(); ++k)
+    assignment[program.keep[k]] = keptValues[k];
+  std::vector<int> open = {point.left};
+  while (!open.empty()) {
+    int index = open.back();
+    open.pop_back();
+    if (index < 0)
+      continue;
+    const Node &node = nodes[index];
+    if (node.bucket >= 0) {
+      int variable = program.buckets[node.bucket].variable;
+      assignment[variable] = live[variable][node.value];
+    }
+    open.push_back(node.left);
+    open.push_back(node.right);
+  }
+  return assignment;
 }
 
 } // namespace mtplan::planner

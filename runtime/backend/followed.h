@@ -1,41 +1,46 @@
-//===- followed.h - A kernel that another one follows -----------*- C++ -*-===//
+//===- followed.h - Kernels with a fused consumer ---------------*- C++ -*-===//
 //
 // With the setting `then` a kernel is two: an einsum and `activation`,
-// `activation_grad`, `add` or `accumulate`, a sum and `accumulate`, or a
+// `activation_grad`, `add` or `accumulate`; a sum and `accumulate`; or a
 // dropout or the gradient of a norm and `add`. The second takes the result of
 // the first as its last operand. With `bias_gradient` an einsum is two: itself,
-// and the `sum` of its second operand, each with what `then` says. A device may
-// do both at once (cuBLASLt's epilogues), and then need not write what lies
-// between them.
+// and the `sum` of its second operand, each with the consumer that `then`
+// names. A device may do both at once (cuBLASLt's epilogues), and then need not
+// write the values between them.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_BACKEND_FOLLOWED_H
 #define MTPLAN_RUNTIME_BACKEND_FOLLOWED_H
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "runtime/backend/made_kernel.h"
-#include "runtime/plan/then_setting.h"
+#include "runtime/backend/einsum.h"
+#include "runtime/backend/kernel.h"
+#include "runtime/plan/kernel_settings.h"
 
 namespace mtplan::runtime {
 
-/// Whether a kernel is two.
+/// Returns whether a kernel is two.
 bool isOfTwo(const KernelSpec &spec);
 
-/// Which operands and results of both kernels are whose.
+/// Divides operands and results between the two kernels.
 struct Pairing {
-  std::size_t firstInputs = 0, firstOutputs = 1; ///< the first of all
-  std::vector<std::size_t> secondInputs;         ///< among all operands
-  bool takesResult = true; ///< and after them the first's first result
+  /// The first kernel has this many of the first operands and results.
+  std::size_t firstInputs = 0, firstOutputs = 1;
+  /// Indices of the second kernel's operands among all operands.
+  std::vector<std::size_t> secondInputs;
+  /// Whether its last operand is the first kernel's first result.
+  bool takesResult = true;
 };
 
-/// \throws std::runtime_error as Backend::prepare does
+/// \throws std::runtime_error like Backend::prepare
 Pairing pairingOf(const KernelSpec &spec);
 
-/// Operands of both halves, and results.
+/// The operands and results of both kernels.
 template <typename T> struct Halves {
   std::vector<T> firstInputs, firstOutputs, secondInputs, secondOutputs;
 };
@@ -56,15 +61,38 @@ Halves<T> halvesOf(const Pairing &pairing, const std::vector<T> &inputs,
   return halves;
 }
 
-/// The two kernels of one; the first may be two again.
-/// \throws std::runtime_error as Backend::prepare does
+/// Returns the two kernels of one; the first may be two again.
+/// \throws std::runtime_error like Backend::prepare
 std::pair<KernelSpec, KernelSpec> halvesOf(const KernelSpec &spec);
 
-/// Whether both halves compute in single precision, or both in double.
+/// Returns whether both kernels compute in single precision, or both in double.
 bool isOfOnePrecision(const KernelSpec &spec);
 
-/// Runs both, one after the other.
+/// Prepares both kernels to run one after the other.
 MadeKernel inTurn(Backend &backend, const KernelSpec &spec);
+
+/// An einsum and its fused consumer, if it has one, as one matrix product
+/// without loops or conversions. The product's result is that of the consumer.
+/// The einsum's own result is written only if a gelu keeps it. The same holds
+/// for a sum beside the einsum.
+struct FollowedProduct {
+  MatrixShape shape;
+  std::size_t lhs = 0, rhs = 1; ///< which operand is a, and b
+  std::size_t operands = 2;     ///< of the einsum; a third is the bias
+  std::size_t result = 1;       ///< which of the results is c
+  std::size_t biasGradient = 0; ///< which of them is the sum, if shape.sums
+  /// Whether the operand after the einsum's is added, or was kept by a gelu.
+  bool takesAddend = false, takesKept = false;
+  double flops = 0.0;
+
+  /// Returns none if the kernel is more than that.
+  static std::optional<FollowedProduct> of(const KernelSpec &spec);
+  /// Returns the product of runs at even distances. Returns none if they are
+  /// more than the matrices of one call, or if a distance is no multiple of
+  /// kAlignment.
+  static std::optional<FollowedProduct> of(const KernelSpec &spec,
+                                           const EvenRuns &runs);
+};
 
 } // namespace mtplan::runtime
 

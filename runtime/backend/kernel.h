@@ -35,8 +35,8 @@ namespace mtplan::runtime {
 struct KernelSpec {
   std::string kernel; ///< "einsum"
   std::string label;  ///< label of the operator, for messages
-  std::vector<Setting>
-      settings; ///< by name; missing ones have the defaults of the IR
+  /// By name; missing ones have the defaults of the IR.
+  std::vector<Setting> settings;
   std::vector<TensorView> inputs, outputs;
 
   /// Returns null if there is no such setting.
@@ -92,7 +92,7 @@ struct EvenRuns {
 
 /// Describes the device of a backend.
 struct DeviceFacts {
-  std::string name;        ///< "AMD EPYC"; "": it does not say
+  std::string name;        ///< "AMD EPYC"; "": unknown
   std::string libraries;   ///< "oneDNN 2.6.3"
   std::int64_t memory = 0; ///< bytes; for a host, the memory of all ranks there
   bool sharesHost = true;  ///< memory and units are the host's
@@ -145,6 +145,25 @@ std::unique_ptr<Backend> makeReferenceBackend();
 /// Makes a backend with oneDNN for products and own kernels for the rest.
 /// \param threads  of this rank, >= 1
 std::unique_ptr<Backend> makeCpuBackend(int threads);
+
+using MadeKernel = std::unique_ptr<Kernel>;
+
+/// Returns whether an operand or a result is f64, in which case everything is
+/// computed in double.
+bool usesDouble(const KernelSpec &spec);
+
+/// Makes `Class<float>` or `Class<double>`, depending on the tensors.
+template <template <typename> class Class, typename Context>
+MadeKernel makeOf(const KernelSpec &spec, const Context &context) {
+  if (usesDouble(spec))
+    return std::make_unique<Class<double>>(spec, context);
+  return std::make_unique<Class<float>>(spec, context);
+}
+
+/// Prepares runs by Backend::prepareTogether, or one after another if that
+/// returns null.
+/// \throws std::runtime_error like Backend::prepare
+MadeKernel prepareAll(Backend &backend, const std::vector<FixedRun> &runs);
 
 } // namespace mtplan::runtime
 

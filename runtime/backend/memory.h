@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/plan/element_type.h"
+
 namespace mtplan::runtime {
 
 /// Bytes that allocations take beyond what a plan counts.
@@ -99,6 +101,23 @@ private:
   Memory *memory;
   std::size_t bytes;
   void *data;
+};
+
+/// Small numbers of both signs, few of them zero, in parts that are long beside
+/// the latency of an upload; integers are 0 to 511. (On zeros a device draws
+/// less power and is faster than in a real step.)
+class Pattern {
+public:
+  /// \param theMemory  where the data are uploaded to
+  /// \param bytes      of the longest tensor; a part has this size or 8 MiB
+  Pattern(Memory &theMemory, ElementType type, std::int64_t bytes);
+
+  void fill(void *to, std::int64_t bytes);
+
+private:
+  Memory &memory;
+  const std::int64_t length; ///< bytes
+  const Allocation piece;
 };
 
 } // namespace mtplan::runtime

@@ -9,12 +9,48 @@
 #ifndef MTPLAN_RUNTIME_BACKEND_QUEUE_H
 #define MTPLAN_RUNTIME_BACKEND_QUEUE_H
 
+#include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
-
-#include "runtime/backend/stream_clock.h"
+#include <vector>
 
 namespace mtplan::runtime {
+
+/// Measures when the streams of one queue have reached a point. Used from the
+/// same thread as the queue.
+class StreamClock {
+public:
+  virtual ~StreamClock() = default;
+  /// Marks the moment at which the selected stream has done all its work so
+  /// far. Returns the mark's number: 0, 1, ... Not allowed while recording.
+  virtual int mark() = 0;
+  /// Returns the seconds between two marks, of any streams, that have happened,
+  /// for example after Queue::finish.
+  virtual double between(int from, int to) const = 0;
+  /// Forgets all marks, so that the next one is 0.
+  virtual void clear() = 0;
+};
+
+/// The host's clock, for kernels that run when they are called.
+class HostClock final : public StreamClock {
+public:
+  int mark() override {
+    marks.push_back(Clock::now());
+    return static_cast<int>(marks.size()) - 1;
+  }
+  double between(int from, int to) const override {
+    return std::chrono::duration<double>(marks[static_cast<std::size_t>(to)] -
+                                         marks[static_cast<std::size_t>(from)])
+        .count();
+  }
+  void clear() override { marks.clear(); }
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  std::vector<Clock::time_point> marks;
+};
 
 /// Work that was queued once and may be queued again as a whole.
 class Recording {
@@ -29,6 +65,7 @@ public:
 class Queue {
 public:
   virtual ~Queue() = default;
+
   /// Creates streams 0 to streams - 1 and events 0 to events - 1. At first
   /// there is one stream.
   virtual void open(int /*streams*/, int /*events*/) {}
@@ -44,6 +81,7 @@ public:
   /// Returns when all queued work is complete.
   /// \throws what went wrong since the last call
   virtual void finish() {}
+
   virtual std::unique_ptr<StreamClock> clock() {
     return std::make_unique<HostClock>();
   }

@@ -1,4 +1,4 @@
-//===- signature.cpp - What shapes a kernel takes -------------------------===//
+//===- signature.cpp - The shapes of kernels ------------------------------===//
 
 #include "runtime/backend/signature.h"
 
@@ -7,16 +7,19 @@
 #include <optional>
 #include <stdexcept>
 
-#include "runtime/backend/activation.h"
+#include "runtime/backend/einsum.h"
 #include "runtime/backend/element.h"
 #include "runtime/backend/followed.h"
+#include "runtime/plan/plan_queries.h"
 
 namespace mtplan::runtime {
 namespace {
 
-/// A letter is one dimension, the same wherever it occurs; a leading `*` is any
-/// number of them. `#` before a tensor: it holds integers. `?`: it may be
-/// absent, with all that follow on its side.
+/// Returns the signatures by kernel. A letter is one dimension, of the same
+/// size wherever it occurs; a leading `*` is any number of dimensions. A tensor
+/// after
+/// `#` holds integers. A tensor after `?` may be absent, with all that follow
+/// on its side.
 const std::map<std::string, std::string> &signatures() {
   static const std::map<std::string, std::string> kTable = {
       {"accumulate", "*->*"},
@@ -77,19 +80,13 @@ const std::map<std::string, std::string> &signatures() {
   return kTable;
 }
 
-std::string written(const std::vector<std::int64_t> &shape) {
-  std::string text = "[";
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    text += (d ? ", " : "") + std::to_string(shape[d]);
-  return text + "]";
-}
-
-/// Sizes that letters have got so far.
+/// Binds letters to sizes, operand by operand.
 class Binding {
 public:
   explicit Binding(const KernelSpec &theSpec) : spec(theSpec) {}
 
-  /// One side: \param what  "input" or "output".
+  /// Checks one side.
+  /// \param what  "input" or "output"
   void match(const std::string &side, const std::vector<TensorView> &views,
              const char *what) {
     const std::vector<std::string> patterns = patternsOf(side);
@@ -138,7 +135,7 @@ private:
     const std::string letters = pattern.substr(at + (open ? 1 : 0));
     const std::vector<std::int64_t> &shape = view.shape;
     if (open ? shape.size() < letters.size() : shape.size() != letters.size())
-      refuse(spec, what + " is " + written(shape) + ", takes " +
+      refuse(spec, what + " is " + shapeWords(shape) + ", takes " +
                        (open ? "at least " : "") +
                        std::to_string(letters.size()) + " dimensions");
     const std::size_t lead = shape.size() - letters.size();
@@ -149,7 +146,7 @@ private:
       const auto [found, isNew] =
           sizes.try_emplace(letters[i], shape[lead + i]);
       if (!isNew && found->second != shape[lead + i])
-        refuse(spec, what + " is " + written(shape) + ", where dimension " +
+        refuse(spec, what + " is " + shapeWords(shape) + ", where dimension " +
                          std::to_string(lead + i) + " is " +
                          std::to_string(found->second) + " elsewhere");
     }
@@ -160,12 +157,12 @@ private:
     if (!leading)
       leading = shape;
     else if (*leading != shape)
-      refuse(spec, what + " is " + written(view.shape) +
-                       ", whose leading dimensions are " + written(*leading) +
-                       " elsewhere");
+      refuse(spec, what + " is " + shapeWords(view.shape) +
+                       ", whose leading dimensions are " +
+                       shapeWords(*leading) + " elsewhere");
   }
 
-  /// Those that only move data, whatever it is.
+  /// Returns whether the kernel moves elements of any type.
   bool takesAll() const {
     return spec.kernel == "copy" || spec.kernel == "cast" ||
            spec.kernel == "slice" || spec.kernel == "zeros" ||
@@ -183,7 +180,7 @@ void checkSum(const KernelSpec &spec) {
   const auto &in = spec.inputs[0].shape, &out = spec.outputs[0].shape;
   if (out.size() > in.size() ||
       !std::equal(out.rbegin(), out.rend(), in.rbegin()))
-    refuse(spec, "sums " + written(in) + " to " + written(out) +
+    refuse(spec, "sums " + shapeWords(in) + " to " + shapeWords(out) +
                      ", which is not its end");
   for (const TensorView &view : {spec.inputs[0], spec.outputs[0]})
     if (view.type == ElementType::i32)
@@ -198,16 +195,16 @@ void checkSlice(const KernelSpec &spec) {
   const std::int64_t ranks = spec.integer("ranks", 0);
   std::vector<std::int64_t> whole = spec.outputs[0].shape;
   if (dim < 0 || dim >= static_cast<std::int64_t>(whole.size()))
-    refuse(spec, "has dim " + std::to_string(dim) + " of " + written(whole));
+    refuse(spec, "has dim " + std::to_string(dim) + " of " + shapeWords(whole));
   if (place < 0 || place >= ranks)
     refuse(spec, "has place " + std::to_string(place) + " of " +
                      std::to_string(ranks));
   whole[static_cast<std::size_t>(dim)] *= ranks;
   if (whole != spec.inputs[0].shape ||
       spec.inputs[0].type != spec.outputs[0].type)
-    refuse(spec, "cuts " + written(spec.inputs[0].shape) + " into " +
+    refuse(spec, "cuts " + shapeWords(spec.inputs[0].shape) + " into " +
                      std::to_string(ranks) + " pieces of " +
-                     written(spec.outputs[0].shape));
+                     shapeWords(spec.outputs[0].shape));
 }
 
 void checkPiece(const KernelSpec &spec) {
@@ -215,8 +212,8 @@ void checkPiece(const KernelSpec &spec) {
     refuse(spec, "takes one input and one output");
   const TensorView &whole = spec.inputs[0], &piece = spec.outputs[0];
   if (whole.type != piece.type || whole.shape.size() != piece.shape.size())
-    refuse(spec, "takes " + written(piece.shape) + " of " +
-                     written(whole.shape) + ", or another type");
+    refuse(spec, "takes " + shapeWords(piece.shape) + " of " +
+                     shapeWords(whole.shape) + ", or another type");
   for (std::size_t d = 0; d < piece.shape.size(); ++d) {
     const Span has = pieceOf(whole, d), wants = pieceOf(piece, d);
     if (wants.offset < has.offset ||
@@ -316,14 +313,13 @@ Span pieceOf(const TensorView &view, std::size_t dim) {
   return view.pieces.empty() ? Span{0, view.shape[dim]} : view.pieces[dim];
 }
 
-Equation::Equation(const KernelSpec &spec) {
-  const std::string text = spec.text("equation", "");
-  const std::size_t comma = text.find(','), arrow = text.find("->");
-  if (comma == std::string::npos || arrow == std::string::npos || comma > arrow)
-    refuse(spec, "equation '" + text + "' is not like 'bsi,io->bso'");
-  lhs = text.substr(0, comma);
-  rhs = text.substr(comma + 1, arrow - comma - 1);
-  result = text.substr(arrow + 2);
+Activation activationOf(const KernelSpec &spec) {
+  const std::string kind = spec.text("kind", "");
+  for (int i = 0; i < 6; ++i)
+    if (kind == kActivations[i])
+      return static_cast<Activation>(i);
+  refuse(spec, "kind '" + kind +
+                   "' is none of gelu, gelu_tanh, silu, relu, tanh, sigmoid");
 }
 
 void checkSpec(const KernelSpec &spec) {
@@ -333,7 +329,7 @@ void checkSpec(const KernelSpec &spec) {
   for (const std::vector<TensorView> *side : {&spec.inputs, &spec.outputs})
     for (const TensorView &view : *side)
       if (!view.pieces.empty() && view.pieces.size() != view.shape.size())
-        refuse(spec, "has a tensor " + written(view.shape) + " with " +
+        refuse(spec, "has a tensor " + shapeWords(view.shape) + " with " +
                          std::to_string(view.pieces.size()) + " pieces");
   if (isOfTwo(spec)) {
     const auto [first, second] = halvesOf(spec);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/backend/activation_kind.h"
 #include "runtime/backend/kernel.h"
 
 namespace mtplan::runtime {
@@ -27,15 +28,16 @@ void checkSpec(const KernelSpec &spec);
 /// full range.
 Span pieceOf(const TensorView &view, std::size_t dim);
 
-/// The letters of an einsum.
-struct Equation {
-  std::string lhs, rhs, result;
-
-  explicit Equation(const KernelSpec &spec);
-};
-
 /// Returns the names of all kernels, sorted.
 std::vector<std::string> kernelNames();
+
+/// The words of the setting `kind`, in the order of Activation.
+inline constexpr const char *kActivations[] = {"gelu", "gelu_tanh", "silu",
+                                               "relu", "tanh",      "sigmoid"};
+
+/// Parses the setting `kind`.
+/// \throws std::runtime_error if it names no activation function
+Activation activationOf(const KernelSpec &spec);
 
 } // namespace mtplan::runtime
 

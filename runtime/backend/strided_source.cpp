@@ -1,4 +1,4 @@
-//===- strided_source.cpp - What is cut out or turned round ---------------===//
+//===- strided_source.cpp - Where moved elements come from ----------------===//
 
 #include "runtime/backend/strided_source.h"
 

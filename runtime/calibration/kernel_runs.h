@@ -1,10 +1,11 @@
-//===- kernel_runs.h - Which kernels are measured, at what sizes -*- C++-*-===//
+//===- kernel_runs.h - Kernels that are measured ----------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CALIBRATION_KERNEL_RUNS_H
 #define MTPLAN_RUNTIME_CALIBRATION_KERNEL_RUNS_H
 
 #include <vector>
 
+#include "runtime/backend/kernel.h"
 #include "runtime/calibration/calibration.h"
 
 namespace mtplan::runtime {
@@ -25,6 +26,27 @@ std::vector<KernelRun> kernelRunsOf(const CalibrationShapes &shapes,
 
 /// Returns a kernel that does almost nothing.
 KernelRun smallestRun();
+
+/// Several copies of a kernel's operands and results, filled with small numbers
+/// that are not zero; integers are below every limit.
+class Operands {
+public:
+  /// \param spread  approximate bytes of all copies together; there are 1 to 64
+  /// copies
+  Operands(Memory &memory, const KernelSpec &spec, std::int64_t spread);
+
+  /// Runs `kernel` on copy `number`, modulo the number of copies.
+  void run(Kernel &kernel, std::int64_t number);
+
+private:
+  struct Copy {
+    std::vector<const void *> inputs;
+    std::vector<void *> outputs;
+  };
+
+  Allocation space, step; ///< `step` holds the step's numbers
+  std::vector<Copy> copies;
+};
 
 } // namespace mtplan::runtime
 

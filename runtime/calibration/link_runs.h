@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/backend/memory.h"
-#include "runtime/calibration/measured_run.h"
+#include "runtime/calibration/calibration.h"
 
 namespace mtplan::runtime {
 

@@ -1,4 +1,4 @@
-//===- checkpoint_folder.cpp - Where checkpoints lie ----------------------===//
+//===- checkpoint_folder.cpp - Checkpoints on disk ------------------------===//
 
 #include "runtime/checkpoint/checkpoint_folder.h"
 
@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "runtime/checkpoint/durable_file.h"
+#include "runtime/data/digest.h"
+#include "runtime/safetensors/header.h"
 
 namespace mtplan::runtime {
 
@@ -25,7 +27,7 @@ constexpr std::string_view kStep = "step-", kPartial = ".partial",
                            kReplaced = ".replaced", kLatest = "latest";
 constexpr std::size_t kDigits = 8;
 
-// -1 if it is no name of a whole checkpoint.
+// Returns the step in the name of a complete checkpoint; -1 for other names.
 std::int64_t stepOf(std::string_view name) {
   if (!name.starts_with(kStep))
     return -1;
@@ -57,14 +59,14 @@ void setLatest(const std::string &folder, const std::string &name) {
 
 bool isLatest(const std::string &folder, const std::string &name) {
   const std::string wanted = name + "\n";
-  std::string said(wanted.size() + 1, '\0'); // one more, should it have more
+  std::string said(wanted.size() + 1, '\0'); // one more, to find a longer text
   std::ifstream file(folder + "/" + std::string(kLatest));
   file.read(said.data(), std::ssize(said));
   said.resize(static_cast<std::size_t>(file.gcount()));
   return said == wanted;
 }
 
-// What is found in a folder before it is written to.
+// Cleans a folder before it is written to.
 void settle(const std::string &folder) {
   std::string newest;
   for (const std::int64_t step : stepsIn(folder)) {
@@ -76,7 +78,7 @@ void settle(const std::string &folder) {
       throw CheckpointError(std::string(error.what()) +
                             "; give this run a folder of its own");
     } catch (const CheckpointError &) {
-      continue; // whoever reads it says so
+      continue; // the reader of this checkpoint reports it
     }
   }
   for (const std::string &name : namesIn(folder))
@@ -84,7 +86,7 @@ void settle(const std::string &folder) {
          (name.ends_with(kPartial) || name.ends_with(kReplaced))) ||
         name == std::string(kLatest) + kNext)
       removeFolder(fs::path(folder) / name);
-  // Its run may have died before it could say so.
+  // The run of the newest may have died before it could set `latest`.
   if (!newest.empty() && !isLatest(folder, newest))
     setLatest(folder, newest);
 }
@@ -95,8 +97,8 @@ void removeOldest(const std::string &folder, std::int64_t newest, int keep) {
   const auto others = static_cast<std::size_t>(std::max(keep - 1, 0));
   for (std::size_t i = 0; i + others < steps.size(); ++i) {
     if (isLatest(folder, stepName(steps[i])))
-      continue; // it could not be told of the newest
-    // By its name nobody takes it for whole while it goes.
+      continue; // `latest` could not be set to the newest
+    // Under this name nobody takes it for complete while it is removed.
     const std::string old = folder + "/" + stepName(steps[i]);
     renameFolder(old, old + std::string(kReplaced));
     removeFolder(old + std::string(kReplaced));
@@ -181,7 +183,7 @@ FolderLock::FolderLock(const std::string &folder) {
   try {
     settle(folder);
   } catch (...) {
-    close(handle); // nobody else will
+    close(handle); // the destructor does not run
     throw;
   }
 }
@@ -199,7 +201,7 @@ std::string publish(const std::string &folder, const Manifest &manifest,
   const std::string whole = folder + "/" + stepName(step);
   const std::string replaced = whole + std::string(kReplaced);
   replaceFile(partial + "/" + kManifestName, manifestText(manifest));
-  // A run that went on from an earlier step comes by here again.
+  // A run that resumes from an earlier step writes this step again.
   const bool again = fs::exists(whole);
   if (again)
     renameFolder(whole, replaced);
@@ -212,10 +214,73 @@ std::string publish(const std::string &folder, const Manifest &manifest,
       removeFolder(replaced);
     removeOldest(folder, step, keep);
   });
-  // What is gone may have been the room that it needed.
+  // The removed checkpoints may have freed the space that it needed.
   if (!unset.empty())
     unset = faultOf(set);
   return unset.empty() ? untidy : unset;
+}
+
+//===----------------------------------------------------------------------===//
+// One checkpoint
+//===----------------------------------------------------------------------===//
+
+StoredState::StoredState(const std::string &checkpoint)
+    : manifest(readManifest(checkpoint)) {
+  files.reserve(manifest.files.size()); // tensors point to the elements
+  std::map<std::string, StoredTensor> byFile;
+  for (const ManifestFile &named : manifest.files) {
+    const MappedFile &file = files.emplace_back(checkpoint + "/" + named.name);
+    const SafetensorsHeader header = readHeader(file);
+    const std::string is =
+        textOf(digestOfFile(file.path(), 0, header.dataStart));
+    if (is != named.header)
+      throw CheckpointError(file.path() + ": its header has checksum " + is +
+                            ", not " + named.header +
+                            " of the manifest: it has been damaged");
+    if (named.name == kOriginName)
+      texts = header.metadata;
+    for (const SafeTensor &tensor : header.tensors)
+      byFile[named.name + '\n' + tensor.name] = {tensor.type,
+                                                 tensor.shape,
+                                                 &file,
+                                                 header.dataStart +
+                                                     tensor.begin,
+                                                 tensor.end - tensor.begin,
+                                                 ""};
+  }
+  const std::string where = checkpoint + "/" + kManifestName + ": ";
+  for (const ManifestTensor &named : manifest.tensors) {
+    const auto found = byFile.find(named.file + '\n' + named.name);
+    if (found == byFile.end())
+      throw CheckpointError(where + "tensor " + named.name +
+                            " is not in the file " + named.file);
+    StoredTensor tensor = found->second;
+    tensor.checksum = named.checksum;
+    auto &known = named.file == kOriginName ? kept : all;
+    if (!known.emplace(named.name, std::move(tensor)).second)
+      throw CheckpointError(where + "has tensor " + named.name + " twice");
+    byFile.erase(found);
+  }
+  if (!byFile.empty()) {
+    const std::string &first = byFile.begin()->first;
+    const std::size_t line = first.find('\n');
+    throw CheckpointError(where + "has nothing of tensor " +
+                          first.substr(line + 1) + " in the file " +
+                          first.substr(0, line));
+  }
+}
+
+void StoredState::verify(const std::string &name, const StoredTensor &tensor) {
+  std::string is;
+  try {
+    is = textOf(digestOfFile(tensor.file->path(), tensor.offset, tensor.bytes));
+  } catch (const CheckpointError &error) {
+    throw CheckpointError(error.what() + (", in tensor " + name));
+  }
+  if (is != tensor.checksum)
+    throw CheckpointError(tensor.file->path() + ": tensor " + name +
+                          " has checksum " + is + ", not " + tensor.checksum +
+                          " of the manifest: it has been damaged");
 }
 
 } // namespace mtplan::runtime

@@ -1,10 +1,10 @@
-//===- checkpoint_folder.h - Where checkpoints lie --------------*- C++ -*-===//
+//===- checkpoint_folder.h - Checkpoints on disk ----------------*- C++ -*-===//
 //
-//   FOLDER/step-00000100/          whole: it is renamed to this name last
+//   FOLDER/step-00000100/          complete: it gets this name last
 //   FOLDER/step-00000200.partial/  being written, or left by a run that died
 //   FOLDER/latest                  name of the newest, for people and scripts
 //
-// One run writes to a folder at a time: it holds a lock on FOLDER/lock.
+// Only one run at a time writes to a folder: it holds a lock on FOLDER/lock.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,33 +13,34 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "runtime/checkpoint/manifest.h"
+#include "runtime/data/files.h"
+#include "runtime/plan/plan.h"
 
 namespace mtplan::runtime {
 
-/// "step-00000100"
+/// Returns "step-00000100".
 std::string stepName(std::int64_t step);
 
-/// Steps of which there is a whole checkpoint, ascending; none where there is
-/// no folder.
-/// \throws CheckpointError if it cannot be listed
+/// Returns the steps of all complete checkpoints, ascending; none if there is
+/// no folder. \throws CheckpointError if the folder cannot be listed
 std::vector<std::int64_t> stepsIn(const std::string &folder);
 
-/// Reads and checks FOLDER/manifest.json, and that its files are there with
+/// Reads and checks a checkpoint's manifest.json, and that the files exist with
 /// their sizes.
 /// \throws CheckpointError
 Manifest readManifest(const std::string &checkpoint);
 
-/// For as long as it lives nobody else writes to the folder, which is made if
-/// it is not there.
+/// Keeps other runs from writing to the folder, which it creates if necessary.
 class FolderLock {
 public:
-  /// Also removes what runs that died have left half-written, and sets `latest`
-  /// where one died before it could.
-  /// \throws CheckpointError, also if another run has it, or if there are
+  /// Also removes the partial checkpoints of runs that died, and sets `latest`
+  /// if one died before it could. \throws CheckpointError, also if another run
+  /// has the lock, or if there are
   ///         checkpoints of another version, which would be removed in turn
   explicit FolderLock(const std::string &folder);
   ~FolderLock();
@@ -50,16 +51,65 @@ private:
   int handle = -1;
 };
 
-/// The folder in which a step is written.
+/// Returns the folder in which a step is written.
 std::string partialFolder(const std::string &folder, std::int64_t step);
-/// Makes what is written there a checkpoint: its manifest, its name. Then sets
-/// `latest` and removes the oldest but `keep`; what of this could not be done
-/// is returned, "" if nothing. Later ones, which only are there if they are
-/// damaged, do not count.
-/// \param named  called once it is there for good, before anything is removed
+/// Completes the checkpoint in the partial folder: writes the manifest and
+/// renames the folder. Then sets `latest` and removes all but the newest `keep`
+/// checkpoints; returns what failed of this, "" if nothing. Checkpoints of
+/// later steps, which exist only if they are damaged, do not count. \param
+/// named  called once the checkpoint is complete, before anything is
+///               removed
 std::string publish(
     const std::string &folder, const Manifest &manifest, int keep,
     const std::function<void()> &named = [] {});
+
+//===----------------------------------------------------------------------===//
+// One checkpoint
+//===----------------------------------------------------------------------===//
+
+/// A file of a checkpoint that training ignores. For imported weights it
+/// describes the original files in its metadata, and holds their tensors that
+/// are no parameters.
+inline constexpr const char *kOriginName = "origin.safetensors";
+
+/// One tensor of a checkpoint on disk.
+struct StoredTensor {
+  std::string type; ///< "F32", as safetensors have it
+  std::vector<std::int64_t> shape;
+  const MappedFile *file = nullptr;
+  std::int64_t offset = 0, bytes = 0; ///< in the file
+  std::string checksum;
+};
+
+/// The tensors of a checkpoint on disk.
+class StoredState {
+public:
+  /// Opens all files and compares their headers with the manifest.
+  /// \throws CheckpointError, DataError
+  explicit StoredState(const std::string &checkpoint);
+
+  const RunState &run() const { return manifest.run; }
+  /// Returns the tensors of the state by name.
+  const std::map<std::string, StoredTensor> &tensors() const { return all; }
+  /// Returns the original tensors that are no parameters, by their names there.
+  const std::map<std::string, StoredTensor> &others() const { return kept; }
+  /// Returns the metadata of kOriginName; empty if the checkpoint has no such
+  /// file.
+  const std::map<std::string, std::string> &origin() const { return texts; }
+  /// Returns the files with their sizes.
+  const std::vector<ManifestFile> &storedFiles() const {
+    return manifest.files;
+  }
+  /// Reads a whole tensor and compares its checksum with the manifest's.
+  /// \throws CheckpointError with its name
+  static void verify(const std::string &name, const StoredTensor &tensor);
+
+private:
+  Manifest manifest;
+  std::vector<MappedFile> files;
+  std::map<std::string, StoredTensor> all, kept;
+  std::map<std::string, std::string> texts;
+};
 
 } // namespace mtplan::runtime
 

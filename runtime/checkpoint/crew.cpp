@@ -14,7 +14,7 @@ namespace mtplan::runtime {
 struct Crew::Part {
   std::function<void()> work;
   std::atomic<bool> done{false};
-  std::string fault; ///< to be read once done
+  std::string fault; ///< readable once done
 };
 
 Crew::Crew(World &theWorld)

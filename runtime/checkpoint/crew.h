@@ -1,9 +1,9 @@
 //===- crew.h - Work that all ranks do beside training ----------*- C++ -*-===//
 //
-// Every rank gives its part of a task to a thread of its own and goes on; at
-// points that all ranks come to, usually between steps, they ask together
-// whether all parts are done. So nobody waits for a slow disk inside a
-// collective, and a rank that is slow to write is not taken for one that died.
+// Every rank gives its part of a task to a thread of its own and continues. At
+// points that all ranks reach, usually between steps, they ask together whether
+// all parts are done. So no rank waits for a slow disk inside a collective, and
+// a rank that writes slowly is not taken for a dead one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,30 +23,31 @@ namespace mtplan::runtime {
 class Crew {
 public:
   explicit Crew(World &theWorld);
-  /// Waits for its own part.
+  /// Waits for this rank's part.
   ~Crew();
   Crew(const Crew &) = delete;
   Crew &operator=(const Crew &) = delete;
 
   struct State {
-    bool running = false; ///< somebody's part
-    bool wished = false;  ///< by somebody
-    /// Once nobody's runs: what went wrong, of the lowest rank whose part
-    /// threw, "rank 1: ..."; "" if all went well.
+    bool running = false; ///< the part of some rank
+    bool wished = false;  ///< by some rank
+    /// Once no part runs: the error of the lowest rank whose part threw, "rank
+    /// 1:
+    /// ..."; "" if none did.
     std::string fault;
   };
 
-  /// No task is running.
+  /// Starts a task; none may be running.
   void start(std::function<void()> work);
-  /// \param wish  anything that ranks must know of each other at this point
+  /// \param wish  anything that the ranks must agree on at this point
   State ask(bool wish = false);
-  /// Asks until no part runs. The same words on all ranks if one threw.
+  /// Asks until no part runs. Returns the same error on all ranks if one threw.
   std::string finish();
 
   Communicator &all() { return *allRanks; }
 
 private:
-  struct Part; ///< outlives a crew that is unwound while it runs
+  struct Part; ///< outlives a crew that is destroyed while it runs
 
   World &world;
   std::unique_ptr<Communicator> allRanks;

@@ -24,7 +24,7 @@ constexpr std::int64_t kBatch = std::int64_t{16} << 20;
                         std::generic_category().message(error));
 }
 
-// Until no signal interrupts it.
+// Repeats a call until no signal interrupts it.
 template <typename Call> int whole(Call call) {
   for (;;)
     if (const int result = call(); result >= 0 || errno != EINTR)
@@ -35,7 +35,7 @@ int openWhole(const std::string &path, int flags) {
   return whole([&] { return open(path.c_str(), flags | O_CLOEXEC, 0666); });
 }
 
-// A handle that is closed whatever happens.
+// A handle that is always closed.
 class Handle {
 public:
   Handle(const char *call, const std::string &path, int flags)
@@ -74,7 +74,7 @@ void DurableFile::reserve(std::int64_t bytes) {
   do
     error = bytes > 0 ? posix_fallocate(handle, 0, bytes) : 0;
   while (error == EINTR);
-  // A file system that cannot take room beforehand takes it when written.
+  // A file system that cannot allocate in advance does so while it writes.
   if (error == EOPNOTSUPP || error == EINVAL)
     error = whole([&] { return ftruncate(handle, bytes); }) == 0 ? 0 : errno;
   if (error != 0)
@@ -99,8 +99,8 @@ void DurableFile::writeAt(std::int64_t offset, const void *data,
     offset += wrote;
     bytes -= static_cast<std::size_t>(wrote);
     waiting += wrote;
-    // The disk begins while we go on, so that little is left for fsync. A hint:
-    // what it cannot do now, fsync does.
+    // The disk starts to write in the background, so that little is left for
+    // fsync. A failure does not matter, because fsync repeats it.
     if (waiting >= kBatch) {
       sync_file_range(handle, 0, 0, SYNC_FILE_RANGE_WRITE);
       waiting = 0;
@@ -140,7 +140,7 @@ void replaceFile(const std::string &path, const std::string &text) {
     if (std::rename(next.c_str(), path.c_str()) != 0)
       fail(("rename " + next + " to it").c_str(), path, errno);
   } catch (const CheckpointError &) {
-    unlink(next.c_str()); // if it fails too, whoever starts next does it
+    unlink(next.c_str()); // if it fails too, the next run removes the file
     throw;
   }
   syncFolder(parentOf(path));

@@ -1,9 +1,8 @@
 //===- durable_file.h - Writing that survives a crash -----------*- C++ -*-===//
 //
-// What is written is on the disk when a call says so, not only in the system's
-// memory: rename without fsync may leave an empty file (Pillai et al., OSDI
-// 2014). Calls that a signal interrupts, or that write less than they were
-// given, go on.
+// Data is on the disk when a call says so, not only in the system's memory: a
+// rename without fsync may leave an empty file (Pillai et al., OSDI 2014).
+// Calls that a signal interrupts, or that write less than asked, continue.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +24,7 @@ struct CheckpointError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// All throw CheckpointError.
+/// A file that is written. All methods throw CheckpointError.
 class DurableFile {
 public:
   enum class Open { create, existing };
@@ -34,32 +33,35 @@ public:
   DurableFile(const DurableFile &) = delete;
   DurableFile &operator=(const DurableFile &) = delete;
 
-  /// Takes so many bytes of the disk now, so that it is full before, not while
-  /// the ranks write.
+  /// Allocates bytes on the disk, so that a full disk is found before the ranks
+  /// write.
   void reserve(std::int64_t bytes);
   void writeAt(std::int64_t offset, const void *data, std::size_t bytes);
-  /// To the disk, and closed. Without it, what was written may be lost.
+  /// Brings all data to the disk and closes the file. Without this call data
+  /// may be lost.
   void finish();
 
 private:
   std::string path;
   int handle = -1;
-  std::int64_t waiting = 0; ///< bytes that the disk was not given yet
+  std::int64_t waiting = 0; ///< bytes that the disk has not been given yet
 };
 
-void makeFolder(const std::string &path); ///< with its parents
-/// What is in it, as names, is on the disk.
+/// Creates a folder with its parents.
+void makeFolder(const std::string &path);
+/// Brings the names in a folder to the disk.
 void syncFolder(const std::string &path);
-/// Of what replaceFile may leave behind if it dies, after the path.
+/// The suffix of a file that replaceFile may leave behind if the process dies.
 inline constexpr const char *kNext = ".new";
-/// Whoever reads `path` finds the old text or the new one, whole.
+/// Replaces a file atomically: a reader finds the old text or the new one.
 void replaceFile(const std::string &path, const std::string &text);
-/// Durable once the parent is synced, which it does.
+/// Renames a folder durably: it also syncs the parent.
 void renameFolder(const std::string &from, const std::string &to);
-/// Gone or not there; also a file.
+/// Removes a folder or a file, if it exists.
 void removeFolder(const std::string &path);
 
-/// \throws CheckpointError if the file ends before
+/// Reads bytes of a file from `offset` on.
+/// \throws CheckpointError if the file cannot be read or ends before
 void readAt(const std::string &path, std::int64_t offset, void *data,
             std::size_t bytes);
 

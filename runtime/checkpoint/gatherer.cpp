@@ -4,16 +4,120 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <utility>
 #include <variant>
 
+#include "base/index.h"
 #include "runtime/checkpoint/durable_file.h"
-#include "runtime/checkpoint/state_slices.h"
+#include "runtime/checkpoint/model_state.h"
 
 namespace mtplan::runtime {
 
+using base::sized;
+
+//===----------------------------------------------------------------------===//
+// Parts and their writers
+//===----------------------------------------------------------------------===//
+
 namespace {
 
-std::size_t at(std::int64_t number) { return static_cast<std::size_t>(number); }
+class Dealer {
+public:
+  Dealer(const ModelState &theState, int ranks, std::int64_t theLongRun)
+      : state(theState), longRun(theLongRun), load(sized(ranks), 0) {
+    std::int64_t all = 0;
+    for (const StateTensor &tensor : state.tensors)
+      all += tensor.bytes();
+    share = std::max(longRun, (all + ranks - 1) / ranks);
+  }
+
+  /// Returns whether every rank writes what it has.
+  bool areLong(int tensor, const std::vector<OwnedBox> &boxes) const {
+    const StateTensor &whole = at(tensor);
+    return std::ranges::all_of(boxes, [&](const OwnedBox &box) {
+      const BoxRuns runs(box.view, whole.shape);
+      return runs.count() == 0 ||
+             (runs.count() == 1 &&
+              (runs.length() * bytesOf(whole.type) >= longRun ||
+               runs.length() * bytesOf(whole.type) == whole.bytes()));
+    });
+  }
+
+  void giveToOwners(int tensor, const std::vector<OwnedBox> &boxes) {
+    for (const OwnedBox &box : boxes)
+      forEachRun(box.view, at(tensor).shape,
+                 [&](std::int64_t first, std::int64_t, std::int64_t count) {
+                   give({tensor, first, count, box.rank});
+                 });
+  }
+
+  void giveInShares(int tensor, const std::vector<OwnedBox> &boxes) {
+    const StateTensor &whole = at(tensor);
+    const std::int64_t size = bytesOf(whole.type);
+    const std::int64_t elements = whole.bytes() / size;
+    const std::int64_t pieces = (whole.bytes() + share - 1) / share;
+    for (std::int64_t k = 0; k < pieces; ++k) {
+      const std::int64_t first =
+          elements / pieces * k + std::min(k, elements % pieces);
+      const std::int64_t count =
+          elements / pieces + (k < elements % pieces ? 1 : 0);
+      int least = boxes.front().rank;
+      for (const OwnedBox &box : boxes)
+        if (loadOf(box.rank) < loadOf(least))
+          least = box.rank;
+      give({tensor, first, count, least});
+    }
+  }
+
+  std::vector<Part> parts;
+
+private:
+  const StateTensor &at(int tensor) const {
+    return state.tensors[sized(tensor)];
+  }
+  std::int64_t &loadOf(int rank) { return load[sized(rank)]; }
+  void give(const Part &part) {
+    parts.push_back(part);
+    loadOf(part.writer) += part.count * bytesOf(at(part.tensor).type);
+  }
+
+  const ModelState &state;
+  std::int64_t longRun, share = 0;
+  std::vector<std::int64_t> load; ///< bytes, by rank
+};
+
+} // namespace
+
+std::vector<Part> deal(const ModelState &state,
+                       const std::vector<std::vector<OwnedBox>> &boxes,
+                       int ranks, std::int64_t longRun) {
+  Dealer dealer(state, ranks, longRun);
+  std::vector<int> fine;
+  for (int t = 0; t < static_cast<int>(state.tensors.size()); ++t) {
+    const std::vector<OwnedBox> &owned = boxes[sized(t)];
+    if (dealer.areLong(t, owned))
+      dealer.giveToOwners(t, owned);
+    else
+      fine.push_back(t);
+  }
+  // Small tensors come last, so that they balance the load of large ones.
+  std::ranges::stable_sort(fine, std::greater(), [&](int t) {
+    return state.tensors[sized(t)].bytes();
+  });
+  for (const int t : fine)
+    dealer.giveInShares(t, boxes[sized(t)]);
+  std::ranges::sort(dealer.parts, {}, [](const Part &part) {
+    return std::pair(part.tensor, part.first);
+  });
+  return std::move(dealer.parts);
+}
+
+//===----------------------------------------------------------------------===//
+// Moves between ranks
+//===----------------------------------------------------------------------===//
+
+namespace {
 
 int channelBesides(const Plan &plan) {
   int channel = 0;
@@ -25,7 +129,7 @@ int channelBesides(const Plan &plan) {
   return channel;
 }
 
-// By tensor, what every rank has of it. All ranks find the same.
+// Returns, by tensor, the boxes of all ranks. All ranks find the same.
 std::vector<std::vector<OwnedBox>> boxesOf(const Plan &plan,
                                            const ModelState &state) {
   std::vector<std::vector<OwnedBox>> boxes(state.tensors.size());
@@ -33,7 +137,8 @@ std::vector<std::vector<OwnedBox>> boxesOf(const Plan &plan,
     std::int64_t offset = 0;
     for (StateSlice &slice : ownedSlices(plan, state, RankPlace(plan, rank))) {
       const std::int64_t bytes = slice.bytes();
-      boxes[at(slice.tensor)].push_back({rank, offset, std::move(slice.view)});
+      boxes[sized(slice.tensor)].push_back(
+          {rank, offset, std::move(slice.view)});
       offset += bytes;
     }
   }
@@ -64,12 +169,13 @@ Gatherer::Gatherer(const Plan &plan, const ModelState &theState,
   planMoves(boxes, roundBytes);
 }
 
-// A part goes in pieces of a round. Nothing moves of one that its writer has.
+// Divides parts into pieces of a round. A part that its writer has as one run
+// does not move.
 void Gatherer::planMoves(const Boxes &boxes, std::int64_t roundBytes) {
-  std::vector<std::int64_t> filled(at(world.size()), 0);
+  std::vector<std::int64_t> filled(sized(world.size()), 0);
   for (const Part &part : dealt) {
-    const StateTensor &tensor = state.tensors[at(part.tensor)];
-    const std::vector<OwnedBox> &owners = boxes[at(part.tensor)];
+    const StateTensor &tensor = state.tensors[sized(part.tensor)];
+    const std::vector<OwnedBox> &owners = boxes[sized(part.tensor)];
     const std::int64_t size = bytesOf(tensor.type);
     Source source;
     for (const OwnedBox &box : owners)
@@ -80,7 +186,7 @@ void Gatherer::planMoves(const Boxes &boxes, std::int64_t roundBytes) {
               if (count == part.count)
                 source = {true, box.offset + inBox * size};
             });
-    std::int64_t &before = filled[at(part.writer)];
+    std::int64_t &before = filled[sized(part.writer)];
     if (!source.isDirect) {
       source.offset = before;
       for (std::int64_t done = 0; done < part.count;) {
@@ -100,7 +206,7 @@ void Gatherer::planMoves(const Boxes &boxes, std::int64_t roundBytes) {
       sources.push_back(source);
     }
   }
-  gatheredBytes = at(filled[at(world.rank())]);
+  gatheredBytes = sized(filled[sized(world.rank())]);
   const auto byRound = [](const Move &move) { return move.round; };
   std::ranges::stable_sort(sends, {}, byRound);
   std::ranges::stable_sort(receives, {}, byRound);
@@ -108,13 +214,13 @@ void Gatherer::planMoves(const Boxes &boxes, std::int64_t roundBytes) {
 
 void Gatherer::addMoves(const Part &piece, std::int64_t round, std::int64_t to,
                         const std::vector<OwnedBox> &owners) {
-  const StateTensor &tensor = state.tensors[at(piece.tensor)];
+  const StateTensor &tensor = state.tensors[sized(piece.tensor)];
   const std::int64_t size = bytesOf(tensor.type);
   for (const OwnedBox &box : owners) {
     const bool isMine = piece.writer == world.rank();
     if (!isMine && box.rank != world.rank())
       continue;
-    // Neighbours in the whole follow each other in the box.
+    // Runs that follow each other in the whole do so in the box.
     std::int64_t begin = -1, end = -1;
     forEachRunWithin(box.view, tensor.shape, piece.first, piece.count,
                      [&](std::int64_t, std::int64_t inBox, std::int64_t count) {
@@ -150,12 +256,12 @@ void Gatherer::gather(std::span<const std::byte> snapshot) {
         place(*receive, snapshot.data() + receive->from);
         continue;
       }
-      message.resize(std::max(message.size(), at(receive->bytes)));
+      message.resize(std::max(message.size(), sized(receive->bytes)));
       world.receive(labelOf(*receive), message.data(), receive->bytes,
                     receive->peer, channel);
       place(*receive, message.data());
     }
-    // Nobody is a round ahead.
+    // No rank gets a round ahead of the others.
     double in = 0.0, out = 0.0;
     allRanks->allReduce("checkpoint: pieces have come", &in, &out,
                         {ElementType::f64, 1, 1}, Reduction::max);
@@ -163,18 +269,18 @@ void Gatherer::gather(std::span<const std::byte> snapshot) {
 }
 
 std::string Gatherer::labelOf(const Move &move) const {
-  return "checkpoint: " + state.tensors[at(move.piece.tensor)].name;
+  return "checkpoint: " + state.tensors[sized(move.piece.tensor)].name;
 }
 
 void Gatherer::place(const Move &move, const std::byte *received) {
-  const StateTensor &tensor = state.tensors[at(move.piece.tensor)];
+  const StateTensor &tensor = state.tensors[sized(move.piece.tensor)];
   const std::int64_t size = bytesOf(tensor.type);
   forEachRunWithin(
       move.view, tensor.shape, move.piece.first, move.piece.count,
       [&](std::int64_t global, std::int64_t inBox, std::int64_t count) {
-        std::memcpy(gathered.data() + move.to +
-                        (global - move.piece.first) * size,
-                    received + (inBox - move.begin) * size, at(count * size));
+        std::memcpy(
+            gathered.data() + move.to + (global - move.piece.first) * size,
+            received + (inBox - move.begin) * size, sized(count * size));
       });
 }
 

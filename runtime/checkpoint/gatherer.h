@@ -1,9 +1,9 @@
 //===- gatherer.h - Brings together what a rank writes ----------*- C++ -*-===//
 //
-// Every rank sends what others write of its snapshot and receives what it
-// writes itself, in rounds of at most kRound bytes a writer, so that little is
-// under way at a time. Ranks wait for each other here, but for memory alone,
-// never for a disk.
+// A file takes long runs of bytes several times as fast as pieces of rows. So a
+// rank writes what it has as one long run itself. A tensor that is split finer
+// is gathered by one of the ranks that have some of it, and written as a whole.
+// No rank gathers more of a tensor than an equal share of the state.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,20 +11,51 @@
 #define MTPLAN_RUNTIME_CHECKPOINT_GATHERER_H
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "runtime/checkpoint/deal.h"
+#include "runtime/backend/kernel.h"
+#include "runtime/checkpoint/model_state.h"
 #include "runtime/communicator/communicator.h"
 
 namespace mtplan::runtime {
 
+/// Bytes from which on a longer run is written hardly faster.
+inline constexpr std::int64_t kLongRun = std::int64_t{256} << 10;
+
+/// The box of a tensor that a rank owns.
+struct OwnedBox {
+  int rank = 0;
+  std::int64_t offset = 0; ///< bytes, in the rank's snapshot
+  TensorView view;
+};
+
+/// Elements [first, first + count) of a tensor of the state.
+struct Part {
+  int tensor = 0;
+  std::int64_t first = 0, count = 0;
+  int writer = 0;
+  bool operator==(const Part &) const = default;
+};
+
+/// Returns parts with every element of the state once, by tensor and place: the
+/// same on all ranks.
+/// \param boxes  by tensor; all boxes of a tensor hold every element once
+std::vector<Part> deal(const ModelState &state,
+                       const std::vector<std::vector<OwnedBox>> &boxes,
+                       int ranks, std::int64_t longRun = kLongRun);
+
+/// Sends the parts of each rank's snapshot to the ranks that write them, in
+/// rounds of at most kRound bytes for each writer, so that little is under way
+/// at a time. Ranks wait for each other here, but only for memory and never for
+/// a disk.
 class Gatherer {
 public:
-  /// Bytes. What is under way is one round of every writer, in messages that
-  /// fit a processor's cache.
+  /// Bytes of a writer's round, and of a message, which fits a processor's
+  /// cache.
   static constexpr std::int64_t kRound = std::int64_t{8} << 20;
   static constexpr std::int64_t kPiece = std::int64_t{1} << 20;
 
@@ -32,16 +63,17 @@ public:
   Gatherer(const Plan &plan, const ModelState &state, World &world,
            std::int64_t longRun = kLongRun, std::int64_t roundBytes = kRound);
 
-  /// What all ranks write.
+  /// Returns the parts that all ranks write.
   const std::vector<Part> &parts() const { return dealt; }
-  /// What this one does, in the same order.
+  /// Returns the parts that this rank writes, in the same order.
   const std::vector<Part> &mine() const { return own; }
-  /// Takes the memory that gather() needs, which else takes it itself.
+  /// Allocates the memory that gather() would otherwise allocate.
   void takeRoom() { gathered.resize(gatheredBytes); }
-  /// Collective; of a thread of its own on all ranks.
+  /// Collective. All ranks call it from a thread of its own.
   /// \param snapshot  this rank's owned slices, one after another
   void gather(std::span<const std::byte> snapshot);
-  /// Of mine()[i]; in the snapshot, or valid until the next gather().
+  /// Returns the bytes of mine()[i]: in the snapshot, or valid until the next
+  /// gather().
   const std::byte *data(std::size_t i,
                         std::span<const std::byte> snapshot) const;
 
@@ -53,10 +85,10 @@ private:
     Part piece;             ///< of a part, for its writer
     std::int64_t from = 0;  ///< bytes, in the sender's snapshot
     std::int64_t bytes = 0; ///< there
-    // For the receiver:
+    // Only the receiver uses the following members.
     TensorView view;        ///< of the sender's box
-    std::int64_t begin = 0; ///< of what is sent, an element of the box
-    std::int64_t to = 0;    ///< bytes, in `gathered`, of the piece's first
+    std::int64_t begin = 0; ///< first element that is sent, within the box
+    std::int64_t to = 0;    ///< bytes before the piece in `gathered`
   };
 
   using Boxes = std::vector<std::vector<OwnedBox>>;
@@ -68,11 +100,11 @@ private:
 
   const ModelState &state;
   World &world;
-  int channel = 0; ///< that no instruction of the plan uses
+  int channel = 0; ///< no instruction of the plan uses it
   std::unique_ptr<Communicator> allRanks;
   std::vector<Part> dealt, own;
-  /// By own part: bytes before it in the snapshot if it is one run there, else
-  /// in `gathered`.
+  /// The place of an own part: bytes before it in the snapshot if it is one run
+  /// there, otherwise in `gathered`.
   struct Source {
     bool isDirect = false;
     std::int64_t offset = 0;

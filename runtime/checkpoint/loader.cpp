@@ -1,4 +1,4 @@
-//===- loader.cpp - Goes on from a checkpoint -----------------------------===//
+//===- loader.cpp - Resumes from a checkpoint -----------------------------===//
 
 #include "runtime/checkpoint/loader.h"
 
@@ -8,14 +8,16 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/index.h"
 #include "runtime/backend/element.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/crew.h"
 #include "runtime/checkpoint/durable_file.h"
-#include "runtime/checkpoint/state_slices.h"
-#include "runtime/checkpoint/stored_state.h"
+#include "runtime/checkpoint/model_state.h"
 
 namespace mtplan::runtime {
+
+using base::sized;
 
 namespace {
 
@@ -25,10 +27,11 @@ public:
       : plan(thePlan), world(theWorld), executor(theExecutor),
         state(modelStateOf(plan)), crew(world) {}
 
-  // Rank 0 says which there are: others may see a folder that changes.
+  // Returns the checkpoints that rank 0 sees, because the folder may change
+  // while others look.
   std::vector<std::string> candidates(const std::string &folder) {
     std::vector<double> steps;
-    std::array<double, 2> count{}; // how many, or that it is one itself
+    std::array<double, 2> count{}; // how many; whether the folder is one itself
     crew.start([&] {
       if (world.rank() != 0)
         return;
@@ -55,15 +58,15 @@ public:
     return names;
   }
 
-  // What is wrong with it; "" if it is whole.
+  // Returns what is wrong with a checkpoint; "" if it is complete.
   std::string verify(const std::string &checkpoint) {
     stored.reset();
     crew.start([&] {
       stored = std::make_unique<StoredState>(checkpoint);
-      std::int64_t all = 1, before = 0; // never a division by 0
+      std::int64_t all = 1, before = 0; // 1 avoids a division by 0
       for (const auto &[name, tensor] : stored->tensors())
         all += tensor.bytes;
-      // By bytes, in order.
+      // The ranks share the tensors by bytes, in order.
       for (const auto &[name, tensor] : stored->tensors()) {
         const double share =
             static_cast<double>(before) / static_cast<double>(all);
@@ -75,7 +78,7 @@ public:
     return crew.finish();
   }
 
-  // The same words on all ranks.
+  // Throws the same error on all ranks.
   void checkModel(const std::string &checkpoint) const {
     auto refuse = [&](const std::string &what) {
       throw CheckpointError(checkpoint + ": is of another model (" +
@@ -103,8 +106,8 @@ public:
         refuse("it has " + name + ", which the plan does not");
   }
 
-  // What is wrong with it; "" if nothing was. It may be damaged, or its disk
-  // break, since it was verified.
+  // Returns what went wrong; "" if nothing did. A checkpoint may be damaged
+  // after it was verified.
   std::string load(LoadWhat what) {
     crew.start([&] {
       for (const StateSlice &slice :
@@ -124,15 +127,12 @@ private:
   }
 
   void fill(const StateSlice &slice, LoadWhat what, std::byte *data) {
-    const StateTensor &tensor =
-        state.tensors[static_cast<std::size_t>(slice.tensor)];
+    const StateTensor &tensor = state.tensors[sized(slice.tensor)];
     const ElementType type = slice.view.type;
     const auto found = stored->tensors().find(tensor.name);
     if (found == stored->tensors().end() ||
         (what == LoadWhat::weights && tensor.kind != StateKind::weight)) {
-      std::memset(
-          data, 0,
-          static_cast<std::size_t>(slice.view.elements() * bytesOf(type)));
+      std::memset(data, 0, sized(slice.view.elements() * bytesOf(type)));
       return;
     }
     const StoredTensor &from = found->second;
@@ -146,7 +146,7 @@ private:
         from.file->copy(offset, elements * size, data + local * size);
         return;
       }
-      source.resize(static_cast<std::size_t>(elements * size));
+      source.resize(sized(elements * size));
       from.file->copy(offset, elements * size, source.data());
       for (std::int64_t i = 0; i < elements; ++i)
         writeElement(type, data, local + i,

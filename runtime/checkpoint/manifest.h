@@ -1,7 +1,7 @@
-//===- manifest.h - What a checkpoint says of itself ------------*- C++ -*-===//
+//===- manifest.h - The description of a checkpoint -------------*- C++ -*-===//
 //
-// manifest.json is written last, so a folder that has one is whole. It has the
-// checksum of every tensor and header, and one of itself: of its text with that
+// manifest.json is written last, so a folder that has one is complete. It has
+// the checksum of every tensor and header, and one of its own text with that
 // field empty. docs/checkpoints.md lists the fields.
 //
 //===----------------------------------------------------------------------===//
@@ -23,7 +23,7 @@ namespace mtplan::runtime {
 inline constexpr int kCheckpointVersion = 1;
 inline constexpr const char *kManifestName = "manifest.json";
 
-/// Where a run stands, and what it is.
+/// The progress of a run, and what it trains.
 struct RunState {
   std::int64_t step = 0;    ///< steps done
   std::int64_t samples = 0; ///< drawn from the data, by all steps
@@ -32,11 +32,11 @@ struct RunState {
   std::optional<LossScalerState> scaler;
   int skipped = 0; ///< steps in a row, up to now
 
-  std::string model;                          ///< its name, for people
+  std::string model;                          ///< name, for people
   std::int64_t globalBatch = 0, sequence = 0; ///< of the last step
-  std::string plan; ///< checksum of the plan it was trained with
-  std::string data; ///< checksum of what the data says of itself
-  std::map<std::string, std::string> options; ///< for people: what changed
+  std::string plan;                           ///< checksum of the plan
+  std::string data; ///< checksum of the data's identity
+  std::map<std::string, std::string> options; ///< changed options, for people
 
   bool operator==(const RunState &) const = default;
 };
@@ -44,7 +44,7 @@ struct RunState {
 struct ManifestFile {
   std::string name;
   std::int64_t bytes = 0;
-  std::string header; ///< checksum of all before the data
+  std::string header; ///< checksum of all bytes before the data
   bool operator==(const ManifestFile &) const = default;
 };
 
@@ -60,16 +60,15 @@ struct Manifest {
   bool operator==(const Manifest &) const = default;
 };
 
-/// Of another version of the format: whole for all that can be said here.
+/// Reports a manifest of another version that has no visible damage.
 struct ForeignVersion : CheckpointError {
   using CheckpointError::CheckpointError;
 };
 
 std::string manifestText(const Manifest &manifest);
-/// In all versions "format", "version" and "checksum" mean the same.
-/// \param file  for messages
-/// \throws CheckpointError with the JSON pointer of what is wrong
-/// \throws ForeignVersion
+/// Parses a manifest. The members "format", "version" and "checksum" mean the
+/// same in all versions. \param file  for messages \throws CheckpointError with
+/// the JSON pointer of what is wrong \throws ForeignVersion
 Manifest parseManifest(const std::string &file, const std::string &text);
 
 } // namespace mtplan::runtime

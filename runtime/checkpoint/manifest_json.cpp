@@ -1,4 +1,4 @@
-//===- manifest_json.cpp - What a checkpoint says of itself ---------------===//
+//===- manifest_json.cpp - The description of a checkpoint ----------------===//
 
 #include <array>
 #include <charconv>
@@ -87,8 +87,8 @@ RunState readRun(const JsonNode &node) {
   return run;
 }
 
-// "" if the text has the checksum that it says: nothing in it may have changed,
-// not even a space.
+// Returns "" if the text has the checksum that it states: not even a space may
+// have changed.
 std::string damageOf(const std::string &text, const std::string &checksum) {
   std::string blank = text;
   if (const std::size_t at = blank.find('"' + checksum + '"');
@@ -100,7 +100,7 @@ std::string damageOf(const std::string &text, const std::string &checksum) {
                               ": it has been damaged";
 }
 
-// What other versions have beside this is theirs, so it comes before all else.
+// Checks what all versions have in common, before anything else is read.
 void checkVersion(const std::string &file, const JsonNode &root,
                   const std::string &text) {
   if (!root.value().is_object())

@@ -1,20 +1,25 @@
-//===- model_state.cpp - All that training keeps, whole -------------------===//
+//===- model_state.cpp - All that training keeps --------------------------===//
 
 #include "runtime/checkpoint/model_state.h"
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <functional>
 #include <map>
 #include <numeric>
 
+#include "base/index.h"
 #include "runtime/checkpoint/durable_file.h"
 #include "runtime/safetensors/header.h"
 
 namespace mtplan::runtime {
 
+using base::sized;
+
 namespace {
 
-/// A file is closed before the tensor that would make it larger.
+/// The size of a file. A tensor that would make it larger starts a new file.
 constexpr std::int64_t kFileBytes = std::int64_t{4} << 30;
 constexpr std::array kKinds = {StateKind::weight, StateKind::firstMoment,
                                StateKind::secondMoment};
@@ -47,7 +52,7 @@ std::string numbered(const std::string &stem, std::size_t file,
   return stem + "-" + five(file) + "-of-" + five(files) + ".safetensors";
 }
 
-// Gives the tensors of one kind their files and places.
+// Assigns files and places to the tensors of one kind.
 void place(ModelState &state, StateKind kind) {
   std::vector<std::vector<int>> groups;
   std::int64_t filled = 0;
@@ -64,10 +69,10 @@ void place(ModelState &state, StateKind kind) {
   }
   for (std::size_t g = 0; g < groups.size(); ++g) {
     SafetensorsHeader header;
-    // Without it some readers refuse a file.
+    // Some readers reject a file without this entry.
     header.metadata = {{"format", "pt"}};
     for (const int i : groups[g]) {
-      const StateTensor &tensor = state.tensors[static_cast<std::size_t>(i)];
+      const StateTensor &tensor = state.tensors[sized(i)];
       header.tensors.push_back(
           {tensor.name, safetensorsType(tensor.type), tensor.shape, 0, 0});
     }
@@ -76,8 +81,7 @@ void place(ModelState &state, StateKind kind) {
     file.header = layOut(header);
     file.bytes = header.dataStart;
     for (std::size_t t = 0; t < groups[g].size(); ++t) {
-      StateTensor &tensor =
-          state.tensors[static_cast<std::size_t>(groups[g][t])];
+      StateTensor &tensor = state.tensors[sized(groups[g][t])];
       tensor.file = static_cast<int>(state.files.size());
       tensor.offset = header.dataStart + header.tensors[t].begin;
       file.bytes = header.dataStart + header.tensors[t].end;
@@ -138,15 +142,8 @@ std::vector<std::int64_t> wholeShape(const Plan &plan, const Tensor &tensor) {
   std::vector<std::int64_t> shape = tensor.shape;
   for (std::size_t d = 0; d < tensor.split.size(); ++d)
     for (const int axis : tensor.split[d])
-      shape[d] *= plan.mesh[static_cast<std::size_t>(axis)].size;
+      shape[d] *= plan.mesh[sized(axis)].size;
   return shape;
-}
-
-std::string shapeWords(const std::vector<std::int64_t> &shape) {
-  std::string text = "[";
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    text += (d == 0 ? "" : ", ") + std::to_string(shape[d]);
-  return text + "]";
 }
 
 ModelState placed(std::vector<StateTensor> tensors) {
@@ -184,6 +181,141 @@ ModelState modelStateOf(const Plan &plan) {
   for (auto &[name, tensor] : byName)
     tensors.push_back(std::move(tensor));
   return placed(std::move(tensors));
+}
+
+//===----------------------------------------------------------------------===//
+// The pieces of a rank
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class Slices {
+public:
+  Slices(const ModelState &theState, const RankPlace &thePlace)
+      : state(theState), place(thePlace) {}
+
+  /// Adds the part of `tensor` in `box`, which is split as finely or finer.
+  void add(const Parameter &parameter, StateKind kind, const Tensor &tensor,
+           const Tensor &box) {
+    const TensorView held = place.viewOf(tensor);
+    TensorView view = place.viewOf(box);
+    view.type = tensor.type;
+    TensorView inLocal = view;
+    for (std::size_t d = 0; d < view.shape.size(); ++d)
+      inLocal.pieces[d] = {view.pieces[d].offset - held.pieces[d].offset,
+                           held.shape[d]};
+    for (int copy = 0; copy < parameter.copies; ++copy)
+      slices.push_back({state.find(stateName(parameter, copy, kind)), view,
+                        &tensor, inLocal, copy});
+  }
+  void add(const Parameter &parameter, StateKind kind, const Tensor &tensor) {
+    add(parameter, kind, tensor, tensor);
+  }
+
+  std::vector<StateSlice> slices;
+
+private:
+  const ModelState &state;
+  const RankPlace &place;
+};
+
+const Stage &stageOf(const Plan &plan, const RankPlace &place) {
+  return plan.stages[sized(place.stage())];
+}
+
+} // namespace
+
+BoxRuns::BoxRuns(const TensorView &box,
+                 const std::vector<std::int64_t> &whole) {
+  std::vector<Dimension> all(whole.size());
+  std::int64_t wholeStride = 1, boxStride = 1;
+  for (std::size_t d = whole.size(); d-- > 0;) {
+    const std::int64_t offset = box.pieces[d].offset;
+    all[d] = {std::min(box.shape[d], whole[d] - offset), wholeStride,
+              boxStride};
+    if (all[d].extent <= 0)
+      return;
+    first.inWhole += offset * wholeStride;
+    wholeStride *= whole[d];
+    boxStride *= box.shape[d];
+  }
+  // The last dimensions are contiguous, and so is the part of the one before.
+  std::size_t inner = whole.size();
+  elements = 1;
+  while (inner > 0 && all[inner - 1].extent == whole[inner - 1] &&
+         all[inner - 1].extent == box.shape[inner - 1])
+    elements *= whole[--inner];
+  if (inner > 0)
+    elements *= all[--inner].extent;
+  runs = 1;
+  for (std::size_t d = 0; d < inner; ++d)
+    runs *= all[d].extent;
+  all.resize(inner);
+  outer = std::move(all);
+}
+
+BoxRuns::Start BoxRuns::at(std::int64_t run) const {
+  Start start = first;
+  for (std::size_t d = outer.size(); d-- > 0;) {
+    const std::int64_t index = run % outer[d].extent;
+    run /= outer[d].extent;
+    start.inWhole += index * outer[d].inWhole;
+    start.inBox += index * outer[d].inBox;
+  }
+  return start;
+}
+
+std::int64_t BoxRuns::firstBehind(std::int64_t inWhole) const {
+  std::int64_t low = 0, high = runs;
+  while (low < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    if (at(middle).inWhole + elements > inWhole)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+std::vector<StateSlice> ownedSlices(const Plan &plan, const ModelState &state,
+                                    const RankPlace &place) {
+  Slices owned(state, place);
+  for (const Parameter &parameter : stageOf(plan, place).parameters) {
+    const bool first = std::ranges::all_of(
+        parameter.alike, [&](int axis) { return place.placeOn(axis) == 0; });
+    if (parameter.countedElsewhere || !first)
+      continue;
+    // ZeRO 1 and 2 split moments and masters, not values that have no master.
+    owned.add(parameter, StateKind::weight,
+              parameter.master ? *parameter.master : parameter.value,
+              parameter.firstMoment);
+    owned.add(parameter, StateKind::firstMoment, parameter.firstMoment);
+    owned.add(parameter, StateKind::secondMoment, parameter.secondMoment);
+  }
+  return std::move(owned.slices);
+}
+
+std::vector<StateSlice> neededSlices(const Plan &plan, const ModelState &state,
+                                     const RankPlace &place) {
+  Slices needed(state, place);
+  for (const Parameter &parameter : stageOf(plan, place).parameters) {
+    needed.add(parameter, StateKind::weight, parameter.value);
+    if (parameter.master)
+      needed.add(parameter, StateKind::weight, *parameter.master);
+    needed.add(parameter, StateKind::firstMoment, parameter.firstMoment);
+    needed.add(parameter, StateKind::secondMoment, parameter.secondMoment);
+  }
+  return std::move(needed.slices);
+}
+
+void copySlice(const StateSlice &slice, const std::byte *local, std::byte *to) {
+  const std::int64_t size = bytesOf(slice.view.type);
+  forEachRun(
+      slice.inLocal, slice.local->shape,
+      [&](std::int64_t inLocal, std::int64_t inSlice, std::int64_t count) {
+        std::memcpy(to + inSlice * size, local + inLocal * size,
+                    sized(count * size));
+      });
 }
 
 } // namespace mtplan::runtime

@@ -4,9 +4,12 @@
 
 #include <chrono>
 
+#include "base/index.h"
 #include "runtime/checkpoint/durable_file.h"
 
 namespace mtplan::runtime {
+
+using base::sized;
 
 namespace {
 
@@ -30,7 +33,7 @@ Saver::Saver(const Plan &thePlan, World &theWorld, RankExecutor &theExecutor,
   for (const StateSlice &slice : owned)
     bytes += slice.bytes();
   room = std::thread([this, bytes] {
-    snapshot.resize(static_cast<std::size_t>(bytes));
+    snapshot.resize(sized(bytes));
     gatherer.takeRoom();
   });
 }
@@ -40,20 +43,20 @@ Saver::~Saver() {
     room.join();
 }
 
-// What no rank writes whole goes to the ranks by bytes, in order, so that a
-// rank reads neighbours.
+// Divides the tensors that no rank writes alone among the ranks by bytes, in
+// order, so that a rank reads neighbours.
 void Saver::shareOut() {
-  shares.resize(static_cast<std::size_t>(world.size()));
+  shares.resize(sized(world.size()));
   std::vector<int> writers(whole.tensors.size(), 0);
   for (const Part &part : gatherer.parts())
-    ++writers[static_cast<std::size_t>(part.tensor)];
-  std::int64_t all = 1, before = 0; // never a division by 0
+    ++writers[sized(part.tensor)];
+  std::int64_t all = 1, before = 0; // 1 avoids a division by 0
   for (std::size_t i = 0; i < writers.size(); ++i)
     if (writers[i] > 1)
       all += whole.tensors[i].bytes();
   for (const Part &part : gatherer.parts()) {
-    const auto i = static_cast<std::size_t>(part.tensor);
-    auto rank = static_cast<std::size_t>(part.writer);
+    const auto i = sized(part.tensor);
+    auto rank = sized(part.writer);
     if (writers[i] > 1) {
       if (part.first > 0)
         continue;
@@ -124,7 +127,7 @@ void Saver::write() {
     std::optional<DurableFile> file;
     for (std::size_t i = 0; i < gatherer.mine().size(); ++i) {
       const Part &part = gatherer.mine()[i];
-      const auto number = static_cast<std::size_t>(part.tensor);
+      const auto number = sized(part.tensor);
       const StateTensor &tensor = whole.tensors[number];
       if (tensor.file != static_cast<int>(f))
         continue;
@@ -133,7 +136,7 @@ void Saver::write() {
                      DurableFile::Open::existing);
       const std::int64_t size = bytesOf(tensor.type);
       const std::byte *data = gatherer.data(i, snapshot);
-      const auto bytes = static_cast<std::size_t>(part.count * size);
+      const auto bytes = sized(part.count * size);
       if (part.count * size == tensor.bytes())
         digests[number] =
             digestOf({reinterpret_cast<const char *>(data), bytes});
@@ -146,17 +149,17 @@ void Saver::write() {
 
 void Saver::read() {
   mine.clear();
-  for (const int i : shares[static_cast<std::size_t>(world.rank())]) {
-    const StateTensor &tensor = whole.tensors[static_cast<std::size_t>(i)];
-    const StateFile &file = whole.files[static_cast<std::size_t>(tensor.file)];
-    const std::optional<Digest> &known = digests[static_cast<std::size_t>(i)];
+  for (const int i : shares[sized(world.rank())]) {
+    const StateTensor &tensor = whole.tensors[sized(i)];
+    const StateFile &file = whole.files[sized(tensor.file)];
+    const std::optional<Digest> &known = digests[sized(i)];
     mine.push_back(known ? *known
                          : digestOfFile(partial + "/" + file.name,
                                         tensor.offset, tensor.bytes()));
   }
 }
 
-// All ranks send as much as the one with most.
+// Every rank sends as many checksums as the rank with most of them.
 void Saver::gatherChecksums() {
   std::size_t most = 0;
   for (const std::vector<int> &share : shares)
@@ -169,7 +172,7 @@ void Saver::gatherChecksums() {
                                                   sizeof(std::int32_t))});
   for (std::size_t rank = 0; rank < shares.size(); ++rank)
     for (std::size_t k = 0; k < shares[rank].size(); ++k)
-      digests[static_cast<std::size_t>(shares[rank][k])] = all[rank * most + k];
+      digests[sized(shares[rank][k])] = all[rank * most + k];
 }
 
 void Saver::publishIt() {
@@ -182,15 +185,15 @@ void Saver::publishIt() {
         {file.name, file.bytes, textOf(digestOf(file.header))});
   for (std::size_t i = 0; i < whole.tensors.size(); ++i) {
     const StateTensor &tensor = whole.tensors[i];
-    manifest.tensors.push_back(
-        {tensor.name, whole.files[static_cast<std::size_t>(tensor.file)].name,
-         textOf(*digests[i])});
+    manifest.tensors.push_back({tensor.name,
+                                whole.files[sized(tensor.file)].name,
+                                textOf(*digests[i])});
   }
   untidy = publish(options.folder, manifest, options.keep,
                    [this] { named = now(); });
 }
 
-// What is half-written fills a disk that may be full.
+// Removes a partial checkpoint, because the disk may be full.
 void Saver::clear() const {
   if (world.rank() == 0)
     removeFolder(partial);
@@ -224,7 +227,7 @@ std::optional<Saved> Saver::advance(const Crew::State &state) {
     crew.start([this] { publishIt(); });
     return std::nullopt;
   case Phase::publishing:
-  case Phase::clearing: // if it fails too, the next start does it
+  case Phase::clearing: // if it fails too, the next run clears the folder
   case Phase::idle:
     break;
   }

@@ -1,13 +1,14 @@
 //===- saver.h - Writes checkpoints while training goes on ------*- C++ -*-===//
 //
-// From begin() on a thread copies what this rank owns of the state, which until
-// the next update is as it was (CheckFreq, FAST 2021). Then threads bring
-// together what each rank writes, so that it is long runs of bytes; write it
-// into files that all share, and bring it to the disk. A tensor that one rank
-// writes gets its checksum on the way; the others are shared out to be read
-// back for theirs. Rank 0 writes the manifest and gives the checkpoint its
-// name. Each of these begins once every rank has done the one before, at a
-// point where all ranks ask; a rank that waits for a disk keeps nobody waiting.
+// From begin() on a thread copies this rank's part of the state, which does not
+// change before the next update (CheckFreq, FAST 2021). Then threads gather the
+// bytes that each rank writes, so that they form long runs, write them into
+// files that all ranks share, and bring them to the disk. A tensor that one
+// rank writes gets its checksum on the way; the ranks divide the others among
+// them and read them back for their checksums. Rank 0 writes the manifest and
+// gives the checkpoint its name. Each of these phases begins once every rank
+// has completed the previous one, at a point where all ranks ask; so a rank
+// that waits for a disk keeps no other rank waiting.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +22,9 @@
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/crew.h"
 #include "runtime/checkpoint/gatherer.h"
-#include "runtime/checkpoint/state_slices.h"
+#include "runtime/checkpoint/model_state.h"
 #include "runtime/data/digest.h"
+#include "runtime/executor/rank_executor.h"
 
 namespace mtplan::runtime {
 
@@ -31,36 +33,37 @@ struct SaverOptions {
   int keep = 2; ///< newest checkpoints, >= 2
 };
 
-/// How a save ended; the same on all ranks but for what says otherwise.
+/// The result of a save; the same on all ranks unless stated otherwise.
 struct Saved {
   std::int64_t step = 0;
   std::int64_t bytes = 0; ///< of all files
-  /// From begin() until it was whole, on rank 0; elsewhere, and of one that is
-  /// not, to its end.
+  /// From begin() until the checkpoint was complete, on rank 0; until the end
+  /// of the save on other ranks, or if it failed.
   double seconds = 0.0;
-  /// Of them in begin() and awaitSnapshot(), of this rank.
+  /// The part of these seconds in begin() and awaitSnapshot(), on this rank.
   double stallSeconds = 0.0;
-  std::string fault;  ///< "": the checkpoint is whole
-  std::string untidy; ///< on rank 0: what could not be done after it was whole
+  std::string fault;  ///< "": the checkpoint is complete
+  std::string untidy; ///< on rank 0: failures after it was complete
 };
 
-/// Methods are collective: all ranks call them at the same points.
+/// Writes checkpoints. Methods are collective: all ranks call them at the same
+/// points.
 class Saver {
 public:
-  /// All must outlive the saver.
-  /// \throws CheckpointError, on rank 0 alone, if the folder cannot be had
+  /// All arguments must outlive the saver.
+  /// \throws CheckpointError, on rank 0 alone, if the folder cannot be locked
   Saver(const Plan &thePlan, World &world, RankExecutor &theExecutor,
         SaverOptions theOptions);
 
   ~Saver();
   bool busy() const { return phase != Phase::idle; }
-  /// Not busy. Takes the state as it is now, which must not change before
-  /// awaitSnapshot() has returned.
+  /// Starts to save the present state, which must not change before
+  /// awaitSnapshot() has returned. The saver must not be busy.
   void begin(const RunState &run);
-  /// Of this rank alone: waits until the state has been copied.
+  /// Waits until this rank's state has been copied. Not collective.
   void awaitSnapshot();
-  /// Goes on with a save, if there is one. Returns how it ended, if it did.
-  /// \param wish  \p wished becomes true on all ranks if one has it
+  /// Continues a save, if there is one. Returns its result once it has ended.
+  /// \param wish  \p wished becomes true on all ranks if it is true on one
   std::optional<Saved> ask(bool wish, bool &wished);
   /// Asks until the save has ended.
   Saved finish();
@@ -94,15 +97,15 @@ private:
   RunState run;
   std::string partial; ///< the folder being written
   std::vector<std::byte> snapshot;
-  std::thread room; ///< takes the snapshot's memory while training begins
+  std::thread room;         ///< allocates the snapshot while training begins
   std::promise<void> taken; ///< the snapshot
-  std::future<void> copied; ///< the same, until somebody has waited for it
+  std::future<void> copied; ///< the same, until it has been waited for
   std::vector<Digest> mine; ///< of this rank's share
   std::vector<std::optional<Digest>> digests; ///< by tensor, where known
   std::string fault;                          ///< of the phase before clearing
   std::string untidy;                         ///< of publishing
   double start = 0.0, stall = 0.0;
-  std::optional<double> named; ///< when it was whole, on rank 0
+  std::optional<double> named; ///< when it was complete, on rank 0
   Crew crew;                   ///< last: its thread uses the rest
 };
 

@@ -3,7 +3,6 @@
 #include "runtime/communicator/call.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "runtime/backend/element.h"
 #include "runtime/plan/plan_words.h"
@@ -28,24 +27,12 @@ const char *nameOf(CallKind kind) {
   case CallKind::barrier:
     return "barrier";
   }
-  return "";
+  return ""; // another process may send any number
 }
 
 std::string quoted(const std::string &text) { return '"' + text + '"'; }
 
 } // namespace
-
-bool Call::operator==(const Call &other) const {
-  return std::tie(kind, label, pieces.type, pieces.outer, pieces.inner,
-                  reduction,
-                  root) == std::tie(other.kind, other.label, other.pieces.type,
-                                    other.pieces.outer, other.pieces.inner,
-                                    other.reduction, other.root);
-}
-
-bool GroupName::operator<(const GroupName &other) const {
-  return std::tie(name, ranks) < std::tie(other.name, other.ranks);
-}
 
 std::string wordsOf(const Call &call) {
   std::string words = nameOf(call.kind) + (' ' + quoted(call.label));
@@ -120,6 +107,12 @@ std::string wordsOfReceive(const std::string &label, std::int64_t bytes,
   return "receive " + quoted(label) + " of " + std::to_string(bytes) +
          " bytes from rank " + std::to_string(from) + " on channel " +
          std::to_string(channel);
+}
+
+std::uint64_t hashOf(const std::string &text, std::uint64_t seed) {
+  for (const char letter : text)
+    seed = (seed ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  return seed;
 }
 
 int placeIn(const GroupName &group, int rank, int size) {

@@ -9,6 +9,7 @@
 #define MTPLAN_RUNTIME_COMMUNICATOR_CALL_H
 
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,7 +38,44 @@ struct Call {
   Reduction reduction = Reduction::sum;
   int root = 0;
 
-  bool operator==(const Call &other) const;
+  bool operator==(const Call &) const = default;
+};
+
+/// A communicator whose collectives are calls. A broadcast has the same buffer
+/// as operand and result.
+class CallGroup : public Communicator {
+public:
+  void allReduce(const std::string &label, const void *in, void *out,
+                 Pieces pieces, Reduction reduction) final {
+    make({CallKind::allReduce, label, pieces, reduction}, in, out);
+  }
+  void reduce(const std::string &label, const void *in, void *out,
+              Pieces pieces, Reduction reduction, int root) final {
+    make({CallKind::reduce, label, pieces, reduction, root}, in, out);
+  }
+  void allGather(const std::string &label, const void *in, void *out,
+                 Pieces pieces) final {
+    make({CallKind::allGather, label, pieces}, in, out);
+  }
+  void reduceScatter(const std::string &label, const void *in, void *out,
+                     Pieces pieces, Reduction reduction) final {
+    make({CallKind::reduceScatter, label, pieces, reduction}, in, out);
+  }
+  void allToAll(const std::string &label, const void *in, void *out,
+                Pieces pieces) final {
+    make({CallKind::allToAll, label, pieces}, in, out);
+  }
+  void broadcast(const std::string &label, void *data, Pieces pieces,
+                 int root) final {
+    make({CallKind::broadcast, label, pieces, Reduction::sum, root}, data,
+         data);
+  }
+  void barrier(const std::string &label) {
+    make({CallKind::barrier, label, {}}, nullptr, nullptr);
+  }
+
+protected:
+  virtual void make(const Call &call, const void *in, void *out) = 0;
 };
 
 /// Names a process group by its label and its ranks.
@@ -45,8 +83,7 @@ struct GroupName {
   std::string name;
   std::vector<int> ranks;
 
-  bool operator==(const GroupName &) const = default;
-  bool operator<(const GroupName &other) const;
+  auto operator<=>(const GroupName &) const = default;
 };
 
 /// Formats a call: all-reduce "h.0.mlp.fc2" of 2 x 64 f32, sum
@@ -80,6 +117,10 @@ std::optional<std::string> mismatchOfTransfer(int from, int to, int channel,
 /// Formats a receive: receive "h.2" of 64 bytes from rank 1 on channel 3
 std::string wordsOfReceive(const std::string &label, std::int64_t bytes,
                            int from, int channel);
+
+/// Computes the FNV-1a hash of a text, started from `seed`.
+std::uint64_t hashOf(const std::string &text,
+                     std::uint64_t seed = 0xcbf29ce484222325);
 
 /// Returns the place of `rank` in `group`. Throws CommunicationError unless the
 /// group's ranks are distinct, lie in 0 .. size - 1 and include `rank`.

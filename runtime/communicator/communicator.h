@@ -41,6 +41,8 @@ struct Pieces {
   ElementType type = ElementType::f32;
   std::int64_t outer = 1; ///< rows
   std::int64_t inner = 1; ///< elements per piece
+
+  bool operator==(const Pieces &) const = default;
 };
 
 /// One rank's end of a process group. All ranks of a group make the same calls
@@ -167,6 +169,14 @@ struct WorldOptions {
   /// same.
   bool outlivesTermination = false;
 };
+
+/// Makes SIGTERM end this rank's patience, so that it names the ranks it waited
+/// for: launchers send SIGTERM to all ranks when one has died, and SIGKILL soon
+/// after. A rank that waits for none ends soon after, too. A handler that the
+/// process already has stays in place.
+void listenForTermination();
+/// Returns whether SIGTERM has come since listenForTermination().
+bool isTerminated();
 
 /// Stores SIGTERM, SIGINT and SIGUSR1 for terminationAsked() from now on;
 /// handlers that the process already has stay. A SIGTERM or SIGINT that comes a

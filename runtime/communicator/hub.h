@@ -16,7 +16,6 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/communicator/gate.h"
 #include "runtime/communicator/waiting.h"
 
 namespace mtplan::runtime {

@@ -5,8 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <limits>
-
-#include "runtime/communicator/slurm_lists.h"
+#include <sstream>
 
 namespace mtplan::runtime {
 namespace {
@@ -15,7 +14,14 @@ constexpr int kMost = std::numeric_limits<int>::max();
 
 std::string text(int number) { return std::to_string(number); }
 
-/// What one launcher says about this process.
+/// Returns the number at the start of a text; 0 if there is none.
+int numberAt(const std::string &list, std::size_t at) {
+  int number = 0;
+  std::from_chars(list.data() + at, list.data() + list.size(), number);
+  return number;
+}
+
+/// Holds a launcher's statements about this process.
 struct Claim {
   Launcher by = Launcher::alone;
   std::string rankName, ranksName; ///< the variables
@@ -313,6 +319,45 @@ Launch readLaunch(const Environment &environment, MpiBuild mpi) {
     launch.start = startOf(*claim, read);
   }
   return launch;
+}
+
+std::optional<int> tasksOfNode(const std::string &list, int node) {
+  std::istringstream all(list);
+  for (std::string part; std::getline(all, part, ',');) {
+    const std::size_t times = part.find("(x");
+    const int nodes =
+        times == std::string::npos ? 1 : numberAt(part, times + 2);
+    const int tasks = numberAt(part, 0);
+    if (nodes < 1 || tasks < 1)
+      return std::nullopt;
+    if (node < nodes)
+      return tasks;
+    node -= nodes;
+  }
+  return std::nullopt;
+}
+
+std::string firstNode(const std::string &list) {
+  std::string node;
+  bool within = false; // inside brackets
+  bool skips = false;  // after their first number
+  for (const char letter : list) {
+    if (letter == '[' && !within) {
+      within = true;
+      skips = false;
+    } else if (letter == ']' && within) {
+      within = false;
+    } else if (!within && letter == ',') {
+      break;
+    } else if (within && (letter == ',' || letter == '-')) {
+      skips = true;
+    } else if (letter == '[' || letter == ']') {
+      return {};
+    } else if (!within || !skips) {
+      node += letter;
+    }
+  }
+  return within ? std::string() : node;
 }
 
 int deviceOf(const Launch &launch, int visibleDevices, bool shared) {

@@ -52,6 +52,15 @@ struct Launch {
 /// \throws LaunchError
 Launch readLaunch(const Environment &environment, MpiBuild mpi);
 
+/// Returns the tasks on node number `node`, counted from 0, of a list such as
+/// "2(x3),1": three nodes with two tasks each, then one with one. None if the
+/// list has no such node.
+std::optional<int> tasksOfNode(const std::string &list, int node);
+
+/// Returns the first host of a list such as "node[07-12,15],login": "node07".
+/// Empty if the list is malformed.
+std::string firstNode(const std::string &list);
+
 /// Returns which visible device belongs to this rank. Devices are assigned to
 /// the ranks of a host in order; a rank that sees a single device gets it.
 /// \param shared  whether several ranks may use one device
@@ -59,6 +68,11 @@ Launch readLaunch(const Environment &environment, MpiBuild mpi);
 int deviceOf(const Launch &launch, int visibleDevices, bool shared = false);
 
 MpiBuild builtMpi();
+
+/// Runs `body` on this process, one of the `ranks` of MPI_COMM_WORLD, like
+/// runAsRank. Throws if this program was built without MPI.
+void runUnderMpi(int ranks, const WorldOptions &options,
+                 const std::function<void(World &)> &body);
 
 /// Runs `body` on this process, one rank of several, over MPI or sockets. Call
 /// it once. If it fails, this process and all others end with the message. A

@@ -1,7 +1,6 @@
 //===- mpi_absent.cpp - Replaces MPI in a build without it ----------------===//
 
 #include "runtime/communicator/launch.h"
-#include "runtime/communicator/mpi_world.h"
 
 namespace mtplan::runtime {
 

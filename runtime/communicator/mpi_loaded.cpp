@@ -5,6 +5,8 @@
 
 namespace mtplan::runtime {
 
+MpiBuild builtMpi() { return kMpiOfBuild; }
+
 void runUnderMpi(int ranks, const WorldOptions &options,
                  const std::function<void(World &)> &body) {
   const MpiModuleTable *table = nullptr;

@@ -1,4 +1,4 @@
-//===- mpi_module.cpp - What the file with MPI's code answers -------------===//
+//===- mpi_module.cpp - The entry of the MPI module -----------------------===//
 
 #include "runtime/communicator/mpi_module.h"
 

@@ -8,9 +8,18 @@
 #ifndef MTPLAN_RUNTIME_COMMUNICATOR_MPI_MODULE_H
 #define MTPLAN_RUNTIME_COMMUNICATOR_MPI_MODULE_H
 
-#include "runtime/communicator/mpi_world.h"
+#include <mpi.h>
+
+#include "runtime/communicator/launch.h"
 
 namespace mtplan::runtime {
+
+/// Names the MPI of this build.
+#ifdef OPEN_MPI
+inline constexpr MpiBuild kMpiOfBuild = MpiBuild::openMpi;
+#else
+inline constexpr MpiBuild kMpiOfBuild = MpiBuild::mpich;
+#endif
 
 struct MpiModuleTable {
   decltype(&runUnderMpi) run;

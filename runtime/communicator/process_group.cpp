@@ -1,5 +1,4 @@
-//===- process_group.cpp - The collectives of processes
-//-----------------------===//
+//===- process_group.cpp - The collectives of processes -------------------===//
 
 #include "runtime/communicator/process_group.h"
 
@@ -55,6 +54,30 @@ std::int64_t bytesOfPieces(Pieces pieces) {
 }
 
 } // namespace
+
+HeaderText::HeaderText(const std::string &text) : hash(hashOf(text)) {
+  std::copy_n(text.begin(), std::min(text.size(), start.size() - 1),
+              start.begin());
+}
+
+std::string HeaderText::text(const std::string &mine) const {
+  return hashOf(mine) == hash ? mine : std::string(start.data());
+}
+
+CallHeader::CallHeader(const Call &call, const HeaderText &itsGroup)
+    : group(itsGroup), label(call.label),
+      kind(static_cast<std::int64_t>(call.kind)),
+      type(static_cast<std::int64_t>(call.pieces.type)),
+      outer(call.pieces.outer), inner(call.pieces.inner),
+      reduction(static_cast<std::int64_t>(call.reduction)), root(call.root) {}
+
+Call CallHeader::call(const std::string &mine) const {
+  return {static_cast<CallKind>(kind),
+          label.text(mine),
+          {static_cast<ElementType>(type), outer, inner},
+          static_cast<Reduction>(reduction),
+          static_cast<int>(root)};
+}
 
 ProcessGroup::ProcessGroup(ProcessLink &itsLink, GroupName group, int place,
                            std::vector<int> itsChannels)
@@ -127,16 +150,24 @@ void ProcessGroup::exchange(const Call &call, const RowsOf &from,
   link.await(requests, [&] { return wordsOf(call, name); });
 }
 
-void ProcessGroup::allReduce(const std::string &label, const void *in,
-                             void *out, Pieces pieces, Reduction reduction) {
-  reduceTo({CallKind::allReduce, label, pieces, reduction}, in, out,
-           [](int) { return true; });
-}
-
-void ProcessGroup::reduce(const std::string &label, const void *in, void *out,
-                          Pieces pieces, Reduction reduction, int root) {
-  reduceTo({CallKind::reduce, label, pieces, reduction, root}, in, out,
-           [root](int place) { return place == root; });
+void ProcessGroup::make(const Call &call, const void *in, void *out) {
+  switch (call.kind) {
+  case CallKind::allReduce:
+    return reduceTo(call, in, out, [](int) { return true; });
+  case CallKind::reduce:
+    return reduceTo(call, in, out,
+                    [&](int place) { return place == call.root; });
+  case CallKind::allGather:
+    return gather(call, in, out);
+  case CallKind::reduceScatter:
+    return scatter(call, in, out);
+  case CallKind::allToAll:
+    return exchangePieces(call, in, out);
+  case CallKind::broadcast:
+    return distribute(call, out);
+  case CallKind::barrier:
+    return enter(call, [](int) { return Rows(); });
+  }
 }
 
 /// Each place reduces a share and sends it to the places that get the result.
@@ -183,9 +214,8 @@ void ProcessGroup::reduceTo(const Call &call, const void *in, void *out,
   });
 }
 
-void ProcessGroup::allGather(const std::string &label, const void *in,
-                             void *out, Pieces pieces) {
-  const Call call = {CallKind::allGather, label, pieces};
+void ProcessGroup::gather(const Call &call, const void *in, void *out) {
+  const Pieces pieces = call.pieces;
   const std::int64_t piece = pieces.inner * bytesOf(pieces.type);
   const std::int64_t all = bytesOfPieces(pieces), row = piece * size();
   const bool little = all <= kInlineBytes;
@@ -210,10 +240,8 @@ void ProcessGroup::allGather(const std::string &label, const void *in,
   });
 }
 
-void ProcessGroup::reduceScatter(const std::string &label, const void *in,
-                                 void *out, Pieces pieces,
-                                 Reduction reduction) {
-  const Call call = {CallKind::reduceScatter, label, pieces, reduction};
+void ProcessGroup::scatter(const Call &call, const void *in, void *out) {
+  const Pieces pieces = call.pieces;
   const std::int64_t width = bytesOf(pieces.type);
   const std::int64_t piece = pieces.inner * width, row = piece * size();
   const bool little = bytesOfPieces(pieces) <= kInlineBytes;
@@ -242,15 +270,14 @@ void ProcessGroup::reduceScatter(const std::string &label, const void *in,
                            o * part.bytes;
       void *const result =
           static_cast<char *>(out) + (part.row + o) * piece + part.at;
-      reduceInOrder(pieces.type, reduction, sources, {&result, 1}, 0,
+      reduceInOrder(pieces.type, call.reduction, sources, {&result, 1}, 0,
                     part.bytes / width);
     }
   });
 }
 
-void ProcessGroup::allToAll(const std::string &label, const void *in, void *out,
-                            Pieces pieces) {
-  const Call call = {CallKind::allToAll, label, pieces};
+void ProcessGroup::exchangePieces(const Call &call, const void *in, void *out) {
+  const Pieces pieces = call.pieces;
   const std::int64_t piece = pieces.inner * bytesOf(pieces.type);
   const std::int64_t row = piece * size();
   const bool little = bytesOfPieces(pieces) <= kInlineBytes;
@@ -276,9 +303,9 @@ void ProcessGroup::allToAll(const std::string &label, const void *in, void *out,
   });
 }
 
-void ProcessGroup::broadcast(const std::string &label, void *data,
-                             Pieces pieces, int root) {
-  const Call call = {CallKind::broadcast, label, pieces, Reduction::sum, root};
+void ProcessGroup::distribute(const Call &call, void *data) {
+  const Pieces pieces = call.pieces;
+  const int root = call.root;
   const std::int64_t width = bytesOf(pieces.type), all = bytesOfPieces(pieces);
   const bool little = all <= kInlineBytes;
   enter(call, [&](int) {
@@ -303,10 +330,6 @@ void ProcessGroup::broadcast(const std::string &label, void *data,
         call, [&](int q) { return shareTo(its, q != root); },
         [&](int q) { return shareTo(q, its != root); });
   });
-}
-
-void ProcessGroup::barrier(const std::string &label) {
-  enter({CallKind::barrier, label, {}}, [](int) { return Rows(); });
 }
 
 } // namespace mtplan::runtime

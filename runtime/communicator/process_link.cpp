@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "runtime/communicator/call.h"
-#include "runtime/communicator/termination.h"
 
 namespace mtplan::runtime {
 namespace {

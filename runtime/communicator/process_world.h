@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/communicator/communicator.h"
 #include "runtime/communicator/process_group.h"
 #include "runtime/communicator/process_link.h"
+#include "runtime/communicator/tcp_rendezvous.h"
 
 namespace mtplan::runtime {
 
@@ -62,9 +64,20 @@ private:
 std::string runOver(ProcessLink &link,
                     const std::function<void(World &)> &body) noexcept;
 
-/// Prints on standard error why this rank fails, and leaves the others time to
-/// do the same.
-void sayWhy(const WorldOptions &options, int rank, const std::string &why);
+/// Runs `body` as one rank of `start`. Returns why it or the rendezvous failed,
+/// which the others have been told; empty if neither did. A rank that has ended
+/// waits for the others without a limit.
+/// \param endProcess  called from another thread if this rank still runs
+/// options.ending after another has failed; none: it may go on
+std::string
+runTcpRank(const TcpStart &start, const WorldOptions &options,
+           const std::function<void(World &)> &body,
+           const std::function<void(const std::string &why)> &endProcess = {});
+
+/// Does the same on this process, over sockets. If it fails, this process and
+/// all others end with the message.
+void runOverTcp(const TcpStart &start, const WorldOptions &options,
+                const std::function<void(World &)> &body);
 
 } // namespace mtplan::runtime
 

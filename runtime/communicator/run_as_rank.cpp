@@ -1,8 +1,7 @@
 //===- run_as_rank.cpp - Runs one rank of several processes ---------------===//
 
 #include "runtime/communicator/launch.h"
-#include "runtime/communicator/mpi_world.h"
-#include "runtime/communicator/tcp_world.h"
+#include "runtime/communicator/process_world.h"
 
 namespace mtplan::runtime {
 

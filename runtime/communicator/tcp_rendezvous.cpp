@@ -12,8 +12,6 @@
 #include <sys/socket.h>
 
 #include "runtime/communicator/call.h"
-#include "runtime/communicator/tcp_reception.h"
-#include "runtime/communicator/termination.h"
 
 namespace mtplan::runtime {
 
@@ -33,7 +31,7 @@ struct Answer {
   std::array<char, 8> magic = Hello().magic;
   std::uint32_t version = kTcpVersion;
   std::uint32_t verdict = welcome;
-  /// Of the connections between ranks, once all have met.
+  /// The key of the connections between ranks, once all have met.
   std::array<std::uint64_t, 2> key{};
   std::int64_t bytes = 0;
 };
@@ -358,12 +356,7 @@ private:
 } // namespace
 
 std::array<std::uint64_t, 2> keyOf(const std::string &job) {
-  // FNV-1a, started from two values.
-  std::array<std::uint64_t, 2> key = {0xcbf29ce484222325, 0x84222325cbf29ce4};
-  for (std::uint64_t &half : key)
-    for (const char letter : job)
-      half = (half ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-  return key;
+  return {hashOf(job), hashOf(job, 0x84222325cbf29ce4)};
 }
 
 std::vector<Socket> connectAll(const TcpStart &start, milliseconds patience) {

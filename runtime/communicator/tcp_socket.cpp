@@ -1,4 +1,4 @@
-//===- tcp_socket.cpp - Non-blocking sockets ------------------------------===//
+//===- tcp_socket.cpp - Sockets, and how a connection begins --------------===//
 
 #include "runtime/communicator/tcp_socket.h"
 
@@ -13,12 +13,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "runtime/communicator/termination.h"
+#include "runtime/communicator/communicator.h"
 
 namespace mtplan::runtime {
-
 namespace {
 
+/// Time that a connection has to say who it is.
+constexpr std::chrono::seconds kHelloTime{10};
+/// Beyond this number of pending connections the oldest is closed.
+constexpr std::size_t kMostPending = 1024;
+constexpr int kMoment = 20; // milliseconds
 constexpr int kKind = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
 std::string errorText(int number) {
@@ -205,6 +209,78 @@ bool receiveAll(const Socket &socket, void *data, std::size_t bytes,
   return moveAll(socket, bytes, POLLIN, until, [&](std::size_t at) {
     return recv(socket.number(), static_cast<char *>(data) + at, bytes - at, 0);
   });
+}
+
+Reception::Reception(Socket itsListener) : listener(std::move(itsListener)) {}
+
+std::vector<Reception::Guest> Reception::receive() {
+  std::vector<pollfd> polled = {{listener.number(), POLLIN, 0}};
+  for (const Pending &one : pending)
+    polled.push_back({one.socket.number(), POLLIN, 0});
+  poll(polled.data(), polled.size(), kMoment);
+  accept();
+  std::vector<Guest> guests;
+  const auto now = std::chrono::steady_clock::now();
+  std::erase_if(pending, [&](Pending &one) {
+    const bool open = advance(one);
+    if (open && one.have == sizeof(Hello)) {
+      guests.push_back({std::move(one.socket), one.hello});
+      return true;
+    }
+    if (open && now < one.until)
+      return false;
+    turnAway(one);
+    return true;
+  });
+  return guests;
+}
+
+void Reception::accept() {
+  while (Socket socket = acceptFrom(listener)) {
+    if (pending.size() == kMostPending) {
+      turnAway(pending.front());
+      pending.erase(pending.begin());
+    }
+    Pending one;
+    one.socket = std::move(socket);
+    one.until = std::chrono::steady_clock::now() + kHelloTime;
+    pending.push_back(std::move(one));
+  }
+}
+
+/// Reads on. Returns whether the connection may still be a rank.
+bool Reception::advance(Pending &one) {
+  const auto magic = Hello().magic;
+  for (;;) {
+    char *const to = reinterpret_cast<char *>(&one.hello);
+    const ssize_t got = recv(one.socket.number(), to + one.have,
+                             sizeof(Hello) - one.have, MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0 && errno == EAGAIN)
+      return true;
+    if (got <= 0)
+      return false;
+    one.have += static_cast<std::size_t>(got);
+    if (std::memcmp(to, magic.data(), std::min(one.have, magic.size())) != 0)
+      return false;
+    if (one.have == sizeof(Hello))
+      return true;
+  }
+}
+
+void Reception::turnAway(const Pending &one) {
+  ++strangers;
+  lastStranger = hostOf(one.socket);
+}
+
+std::string Reception::wordsOfStrangers() const {
+  if (strangers == 0)
+    return {};
+  return std::to_string(strangers) +
+         (strangers == 1 ? " connection was" : " connections were") +
+         " turned away that said nothing a rank says" +
+         (lastStranger.empty() ? "" : ", the last from " + lastStranger);
 }
 
 } // namespace mtplan::runtime

@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "runtime/communicator/gate.h"
+#include "runtime/communicator/waiting.h"
 
 namespace mtplan::runtime {
 namespace {
@@ -63,6 +63,11 @@ void copyTo(const Rows &rows, std::int64_t at, const char *data,
 }
 
 bool isTransient(int error) { return error == EAGAIN || error == EINTR; }
+
+std::string tooLong(std::int64_t bytes, std::int64_t room) {
+  return "it sent " + std::to_string(bytes) + " bytes where " +
+         std::to_string(room) + " were expected";
+}
 
 const char *const kClosed = "its process has closed the connection";
 
@@ -231,8 +236,7 @@ Wire::Ticket TcpWire::receive(const Rows &to, int from, int tag) {
   } else {
     const auto bytes = static_cast<std::int64_t>(next->bytes.size());
     if (bytes > bytesOf(to)) {
-      lose(from, "it sent " + std::to_string(bytes) + " bytes where " +
-                     std::to_string(bytesOf(to)) + " were expected");
+      lose(from, tooLong(bytes, bytesOf(to)));
       return {number, from};
     }
     copyTo(to, 0, next->bytes.data(), bytes);
@@ -362,8 +366,7 @@ bool TcpWire::begin(int from) {
   peer.number = lane.asked.front();
   const std::int64_t room = bytesOf(messages[peer.number].rows);
   if (header.bytes > room) {
-    lose(from, "it sent " + std::to_string(header.bytes) + " bytes where " +
-                   std::to_string(room) + " were expected");
+    lose(from, tooLong(header.bytes, room));
     return false;
   }
   lane.asked.pop_front();
@@ -401,9 +404,7 @@ void TcpWire::finish(int from) {
     return;
   Message &message = messages[early.taker];
   if (peer.header.bytes > bytesOf(message.rows)) {
-    lose(from, "it sent " + std::to_string(peer.header.bytes) +
-                   " bytes where " + std::to_string(bytesOf(message.rows)) +
-                   " were expected");
+    lose(from, tooLong(peer.header.bytes, bytesOf(message.rows)));
     return;
   }
   copyTo(message.rows, 0, early.bytes.data(), peer.header.bytes);

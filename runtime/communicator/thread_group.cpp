@@ -2,9 +2,73 @@
 
 #include "runtime/communicator/thread_group.h"
 
+#include <span>
+
 #include "runtime/communicator/reduce.h"
 
 namespace mtplan::runtime {
+
+Rendezvous::Rendezvous(Hub &itsHub, GroupName group)
+    : hub(itsHub), its(std::move(group)), seats(its.ranks.size()) {
+  hub.add(gate);
+}
+
+std::uint64_t Rendezvous::stepsToComplete(std::uint64_t number) const {
+  return (2 * number + 1) * seats.size();
+}
+
+/// Returns false if all have arrived in the meantime.
+bool Rendezvous::withdraw(std::uint64_t number) {
+  std::uint64_t seen = steps;
+  while (!(seen & kBroken)) {
+    if (seen >= stepsToComplete(number))
+      return false;
+    if (steps.compare_exchange_weak(seen, seen | kBroken))
+      break;
+  }
+  return true;
+}
+
+void Rendezvous::come(int place, std::uint64_t number, Seat seat) {
+  Chair &mine = seats[place];
+  mine.seat = std::move(seat);
+  mine.came = number + 1;
+  ++steps;
+  gate.wake();
+
+  Hub::Await wait;
+  wait.rank = its.ranks[place];
+  wait.what = [&] { return wordsOf(mine.seat.call, its); };
+  wait.missing = [&] {
+    std::vector<int> ranks;
+    for (std::size_t i = 0; i < seats.size(); ++i)
+      if (seats[i].came <= number)
+        ranks.push_back(its.ranks[i]);
+    return ranks;
+  };
+  wait.withdraw = [&] { return withdraw(number); };
+  // A broken rendezvous has kBroken set, which is no number of steps: a thread
+  // that waits here sleeps until the hub has failed.
+  const std::uint64_t all = stepsToComplete(number);
+  hub.await(gate, wait, [&] {
+    const std::uint64_t seen = steps;
+    return !(seen & kBroken) && seen >= all;
+  });
+
+  std::vector<const Call *> calls;
+  calls.reserve(seats.size());
+  for (const Chair &chair : seats)
+    calls.push_back(&chair.seat.call);
+  if (const auto words = mismatch(calls, its))
+    throw CommunicationError(*words);
+}
+
+void Rendezvous::leave(std::uint64_t number) noexcept {
+  const std::uint64_t all = stepsToComplete(number) + seats.size();
+  ++steps;
+  gate.wake();
+  hub.awaitSurely(gate, [&] { return (steps & ~kBroken) >= all; });
+}
 
 /// A call, from the arrival of all places until all have finished.
 class ThreadGroup::Session {
@@ -45,83 +109,54 @@ private:
 ThreadGroup::ThreadGroup(std::shared_ptr<Rendezvous> itsRendezvous, int place)
     : rendezvous(std::move(itsRendezvous)), its(place) {}
 
-void ThreadGroup::allReduce(const std::string &label, const void *in, void *out,
-                            Pieces pieces, Reduction reduction) {
+void ThreadGroup::make(const Call &call, const void *in, void *out) {
+  const Pieces &pieces = call.pieces;
+  const std::int64_t bytes = pieces.inner * bytesOf(pieces.type);
+  const std::int64_t row = size() * bytes;
   std::vector<const void *> sources(size());
   std::vector<void *> outputs(size());
-  const Session session(*this, {CallKind::allReduce, label, pieces, reduction},
-                        in, out);
+  const Session session(*this, call, in, out);
   for (int q = 0; q < size(); ++q) {
     sources[q] = session.in(q);
     outputs[q] = session.out(q);
   }
   // No other place reads or writes this share, in any buffer.
-  const Share share = shareOf(pieces.outer * pieces.inner, its, size());
-  reduceInOrder(pieces.type, reduction, sources, outputs, share.first,
-                share.count);
-}
-
-void ThreadGroup::reduce(const std::string &label, const void *in, void *out,
-                         Pieces pieces, Reduction reduction, int root) {
-  std::vector<const void *> sources(size());
-  const Session session(
-      *this, {CallKind::reduce, label, pieces, reduction, root}, in, out);
-  for (int q = 0; q < size(); ++q)
-    sources[q] = session.in(q);
-  void *const output = session.out(root);
-  const Share share = shareOf(pieces.outer * pieces.inner, its, size());
-  reduceInOrder(pieces.type, reduction, sources, {&output, 1}, share.first,
-                share.count);
-}
-
-void ThreadGroup::allGather(const std::string &label, const void *in, void *out,
-                            Pieces pieces) {
-  const Session session(*this, {CallKind::allGather, label, pieces}, in, out);
-  const std::int64_t bytes = pieces.inner * bytesOf(pieces.type);
-  session.forEachPlace([&](int q) {
-    copyRows(static_cast<char *>(out) + q * bytes, size() * bytes,
-             session.in(q), bytes, pieces.outer, bytes);
-  });
-}
-
-void ThreadGroup::reduceScatter(const std::string &label, const void *in,
-                                void *out, Pieces pieces, Reduction reduction) {
-  std::vector<const void *> sources(size());
-  const Session session(
-      *this, {CallKind::reduceScatter, label, pieces, reduction}, in, out);
-  const std::int64_t bytes = pieces.inner * bytesOf(pieces.type);
-  for (std::int64_t row = 0; row < pieces.outer; ++row) {
-    for (int q = 0; q < size(); ++q)
-      sources[q] = session.in(q) + (row * size() + its) * bytes;
-    void *const output = static_cast<char *>(out) + row * bytes;
-    reduceInOrder(pieces.type, reduction, sources, {&output, 1}, 0,
-                  pieces.inner);
+  const auto reduceShare = [&](std::span<void *const> to) {
+    const Share share = shareOf(pieces.outer * pieces.inner, its, size());
+    reduceInOrder(pieces.type, call.reduction, sources, to, share.first,
+                  share.count);
+  };
+  switch (call.kind) {
+  case CallKind::allReduce:
+    return reduceShare(outputs);
+  case CallKind::reduce:
+    return reduceShare({&outputs[call.root], 1});
+  case CallKind::allGather:
+    return session.forEachPlace([&](int q) {
+      copyRows(static_cast<char *>(out) + q * bytes, row, session.in(q), bytes,
+               pieces.outer, bytes);
+    });
+  case CallKind::reduceScatter:
+    for (std::int64_t o = 0; o < pieces.outer; ++o) {
+      for (int q = 0; q < size(); ++q)
+        sources[q] = session.in(q) + o * row + its * bytes;
+      void *const output = static_cast<char *>(out) + o * bytes;
+      reduceInOrder(pieces.type, call.reduction, sources, {&output, 1}, 0,
+                    pieces.inner);
+    }
+    return;
+  case CallKind::allToAll:
+    return session.forEachPlace([&](int q) {
+      copyRows(static_cast<char *>(out) + q * bytes, row,
+               session.in(q) + its * bytes, row, pieces.outer, bytes);
+    });
+  case CallKind::broadcast:
+    if (its != call.root)
+      copyRows(out, bytes, session.in(call.root), bytes, pieces.outer, bytes);
+    return;
+  case CallKind::barrier:
+    return;
   }
-}
-
-void ThreadGroup::allToAll(const std::string &label, const void *in, void *out,
-                           Pieces pieces) {
-  const Session session(*this, {CallKind::allToAll, label, pieces}, in, out);
-  const std::int64_t bytes = pieces.inner * bytesOf(pieces.type);
-  session.forEachPlace([&](int q) {
-    copyRows(static_cast<char *>(out) + q * bytes, size() * bytes,
-             session.in(q) + its * bytes, size() * bytes, pieces.outer, bytes);
-  });
-}
-
-void ThreadGroup::broadcast(const std::string &label, void *data, Pieces pieces,
-                            int root) {
-  const Session session(
-      *this, {CallKind::broadcast, label, pieces, Reduction::sum, root}, data,
-      data);
-  const std::int64_t bytes = pieces.outer * pieces.inner * bytesOf(pieces.type);
-  if (its != root)
-    copyRows(data, bytes, session.in(root), bytes, 1, bytes);
-}
-
-void ThreadGroup::barrier(const std::string &label) {
-  const Session session(*this, {CallKind::barrier, label, {}}, nullptr,
-                        nullptr);
 }
 
 } // namespace mtplan::runtime

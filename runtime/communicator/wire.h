@@ -1,6 +1,6 @@
 //===- wire.h - Transport between processes ---------------------*- C++ -*-===//
 //
-// What a ProcessLink needs of MPI or of sockets: messages that are started and
+// A ProcessLink needs this of MPI or of sockets: messages that are started and
 // polled, in order between two ranks of one tag, and short texts that ranks
 // tell each other. No call here waits. The link calls all but rest() with its
 // mutex held.

@@ -1,7 +1,7 @@
 //===- adamw.cpp - The AdamW update ---------------------------------------===//
 
 #include "runtime/cpu/families.h"
-#include "runtime/cpu/simd.h"
+#include "runtime/cpu/numbers.h"
 
 namespace mtplan::runtime::cpu {
 

@@ -1,4 +1,4 @@
-//===- attention.cpp - Attention, block by block --------------------------===//
+//===- attention.cpp - Attention and its gradients, block by block --------===//
 //
 // A task is one head of one sample. The maxima and sums of its rows are updated
 // block by block: when a larger score appears, the previous sums are scaled
@@ -9,9 +9,13 @@
 #include <limits>
 
 #include "runtime/cpu/attention_heads.h"
-#include "runtime/cpu/simd.h"
+#include "runtime/cpu/numbers.h"
 
 namespace mtplan::runtime::cpu {
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
 
 /// Turns the scores of one row of a block into exponentials: those below
 /// `count` keys, and zero for the rest. Returns the factor for previous sums.
@@ -169,6 +173,209 @@ MadeKernel makeAttention(const KernelSpec &spec, const SharedContext &context) {
   if (spec.inputs.size() > 3) // relative position bias
     return nullptr;
   return makeOf<Attention>(spec, context);
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//
+// A task is one key/value head of one sample with all query heads that share
+// it, so that no two tasks add to the same gradient.
+//===----------------------------------------------------------------------===//
+
+/// Processes one row of a block.
+/// \param scores  products on entry, probabilities after dropout on return
+/// \param slopes  gradients of the probabilities on entry, of the products on
+/// return
+template <typename R>
+MTPLAN_INLINE void slopesAny(R *scores, R *slopes, const R *keep,
+                             std::int64_t count, R scale, R lse, R projection) {
+#pragma omp simd
+  for (std::int64_t k = 0; k < kKeys; ++k) {
+    const R probability = k < count ? expOf(scale * scores[k] - lse) : R(0);
+    scores[k] = probability * keep[k];
+    slopes[k] = scale * probability * (slopes[k] * keep[k] - projection);
+  }
+}
+MTPLAN_CLONES void takeSlopes(float *scores, float *slopes, const float *keep,
+                              std::int64_t count, float scale, float lse,
+                              float projection) {
+  slopesAny(scores, slopes, keep, count, scale, lse, projection);
+}
+MTPLAN_CLONES void takeSlopes(double *scores, double *slopes,
+                              const double *keep, std::int64_t count,
+                              double scale, double lse, double projection) {
+  slopesAny(scores, slopes, keep, count, scale, lse, projection);
+}
+
+namespace {
+
+template <typename R> class AttentionGrad : public Kernel {
+public:
+  AttentionGrad(const KernelSpec &theSpec, SharedContext theContext)
+      : context(std::move(theContext)), spec(theSpec), all(theSpec) {
+    context->reserve(0, static_cast<std::size_t>(
+                            4 * all.keyRoom() + 2 * all.transposedRoom() +
+                            4 * kQueries * all.padded + 2 * kScores +
+                            2 * kQueries + 2 * kKeys) *
+                            sizeof(R));
+  }
+
+  void run(const Invocation &call) override {
+    const Mask mask(Stream::ofMask(call.moment(), all.mask),
+                    rateAt(call.moment(), all.rate));
+    context->forEach(
+        all.batch * all.keyHeads, [&](std::int64_t task, int thread) {
+          runShared(call, mask, task / all.keyHeads, task % all.keyHeads,
+                    context->ofThread<R>(thread));
+        });
+  }
+
+  double flops() const override {
+    return 10.0 *
+           static_cast<double>(all.batch * all.heads * all.queries * all.keys *
+                               all.width) /
+           (all.causal && all.queries == all.keys ? 2.0 : 1.0);
+  }
+
+private:
+  /// The arrays of a task.
+  struct Room {
+    R *keys, *values, *keyGradient, *valueGradient; ///< [keys, padded]
+    R *keysAcross, *valuesAcross;                   ///< transposed
+    R *query, *above, *output, *queryGradient;      ///< [kQueries, padded]
+    R *scores, *slopes, *lse, *projection, *keep, *bend;
+
+    Room(R *memory, const AttentionHeads<R> &all) {
+      const auto take = [&](std::int64_t count) {
+        R *taken = memory;
+        memory += count;
+        return taken;
+      };
+      for (R **rows : {&keys, &values, &keyGradient, &valueGradient})
+        *rows = take(all.keyRoom());
+      keysAcross = take(all.transposedRoom());
+      valuesAcross = take(all.transposedRoom());
+      for (R **rows : {&query, &above, &output, &queryGradient})
+        *rows = take(kQueries * all.padded);
+      scores = take(kScores);
+      slopes = take(kScores);
+      lse = take(kQueries);
+      projection = take(kQueries);
+      keep = take(kKeys);
+      bend = take(kKeys);
+    }
+  };
+
+  void runShared(const Invocation &call, const Mask &mask, std::int64_t b,
+                 std::int64_t shared, R *memory) const {
+    const Room room(memory, all);
+    for (int side : {1, 2}) {
+      R *rows = side == 1 ? room.keys : room.values;
+      all.gather(spec.inputs[side].type, call.inputs[side], b, all.keys,
+                 all.keyHeads, shared, 0, all.keys, rows);
+      std::fill(rows + all.keys * all.padded, rows + all.keyRoom(), R(0));
+      all.transpose(rows, side == 1 ? room.keysAcross : room.valuesAcross);
+    }
+    std::fill_n(room.keyGradient, all.keyRoom(), R(0));
+    std::fill_n(room.valueGradient, all.keyRoom(), R(0));
+    const std::int64_t group = all.heads / all.keyHeads;
+    for (std::int64_t head = shared * group; head < (shared + 1) * group;
+         ++head)
+      for (std::int64_t first = 0; first < all.queries; first += kQueries)
+        runBlock(call, mask, b, head, first,
+                 std::min(kQueries, all.queries - first), room);
+    all.scatter(spec.outputs[1].type, call.outputs[1], b, all.keys,
+                all.keyHeads, shared, 0, all.keys, room.keyGradient);
+    all.scatter(spec.outputs[2].type, call.outputs[2], b, all.keys,
+                all.keyHeads, shared, 0, all.keys, room.valueGradient);
+  }
+
+  void runBlock(const Invocation &call, const Mask &mask, std::int64_t b,
+                std::int64_t head, std::int64_t first, std::int64_t rows,
+                const Room &room) const {
+    const auto take = [&](std::size_t operand, R *to) {
+      all.gather(spec.inputs[operand].type, call.inputs[operand], b,
+                 all.queries, all.heads, head, first, rows, to);
+    };
+    take(0, room.query);
+    take(3, room.output);
+    take(5, room.above);
+    std::fill_n(room.queryGradient, rows * all.padded, R(0));
+    std::fill_n(room.keep, kKeys, R(1));
+    for (std::int64_t r = 0; r < rows; ++r) {
+      R sum = 0;
+      for (std::int64_t d = 0; d < all.width; ++d)
+        sum += room.above[r * all.padded + d] * room.output[r * all.padded + d];
+      room.projection[r] = sum;
+      room.lse[r] = static_cast<R>(
+          readElement(spec.inputs[4].type, call.inputs[4],
+                      (b * all.queries + first + r) * all.heads + head));
+    }
+    const std::int64_t seen = all.visible(first + rows - 1);
+    for (std::int64_t from = 0; from < seen; from += kKeys)
+      runPair(call, mask, b, head, first, rows, from, room);
+    all.scatter(spec.outputs[0].type, call.outputs[0], b, all.queries,
+                all.heads, head, first, rows, room.queryGradient);
+  }
+
+  /// Replaces products by those that would give the capped scores.
+  /// \param bend  receives the derivatives of the capped scores by the scores
+  void capProducts(R *products, std::int64_t count, R *bend) const {
+    for (std::int64_t k = 0; k < count; ++k) {
+      const R score = all.capped(all.scale * products[k]);
+      const R share = score / all.softcap;
+      products[k] = score / all.scale;
+      bend[k] = R(1) - share * share;
+    }
+  }
+
+  /// Processes a block of queries and a block of keys.
+  void runPair(const Invocation &call, const Mask &mask, std::int64_t b,
+               std::int64_t head, std::int64_t first, std::int64_t rows,
+               std::int64_t from, const Room &room) const {
+    const std::int64_t wide = all.padded;
+    std::fill_n(room.scores, rows * kKeys, R(0));
+    std::fill_n(room.slopes, rows * kKeys, R(0));
+    multiplyAdd(rows, kKeys, all.width, Left<R>{room.query, wide, 1},
+                room.keysAcross + from * all.width, kKeys, room.scores, kKeys);
+    multiplyAdd(rows, kKeys, all.width, Left<R>{room.above, wide, 1},
+                room.valuesAcross + from * all.width, kKeys, room.slopes,
+                kKeys);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::int64_t count =
+          std::clamp<std::int64_t>(all.visible(first + r) - from, 0, kKeys);
+      if (all.rate > 0.0 && count > 0)
+        mask.fillScores(all.maskRow(call.moment(), b, head, first + r) + from,
+                        count, room.keep);
+      R *scores = room.scores + r * kKeys, *slopes = room.slopes + r * kKeys;
+      if (all.softcap > R(0))
+        capProducts(scores, count, room.bend);
+      takeSlopes(scores, slopes, room.keep, count, all.scale, room.lse[r],
+                 room.projection[r]);
+      if (all.softcap > R(0))
+        for (std::int64_t k = 0; k < count; ++k)
+          slopes[k] *= room.bend[k];
+    }
+    multiplyAdd(kKeys, wide, rows, Left<R>{room.scores, 1, kKeys}, room.above,
+                wide, room.valueGradient + from * wide, wide);
+    multiplyAdd(kKeys, wide, rows, Left<R>{room.slopes, 1, kKeys}, room.query,
+                wide, room.keyGradient + from * wide, wide);
+    multiplyAdd(rows, wide, kKeys, Left<R>{room.slopes, kKeys, 1},
+                room.keys + from * wide, wide, room.queryGradient, wide);
+  }
+
+  const SharedContext context;
+  const KernelSpec spec;
+  const AttentionHeads<R> all;
+};
+
+} // namespace
+
+MadeKernel makeAttentionGrad(const KernelSpec &spec,
+                             const SharedContext &context) {
+  if (spec.inputs.size() > 6) // relative position bias
+    return nullptr;
+  return makeOf<AttentionGrad>(spec, context);
 }
 
 } // namespace mtplan::runtime::cpu

@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/cpu/dropout.h"
 #include "runtime/cpu/families.h"
-#include "runtime/cpu/mask.h"
 #include "runtime/cpu/tile_product.h"
 
 namespace mtplan::runtime::cpu {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "runtime/backend/followed.h"
-#include "runtime/cpu/pointwise.h"
+#include "runtime/cpu/families.h"
 
 namespace mtplan::runtime {
 namespace cpu {

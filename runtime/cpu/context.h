@@ -11,16 +11,67 @@
 #define MTPLAN_RUNTIME_CPU_CONTEXT_H
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <new>
-
-#include <omp.h>
-
-#include "runtime/cpu/workers.h"
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace mtplan::runtime::cpu {
+
+/// The threads of a rank. Kernels of a step follow each other within
+/// microseconds, so idle threads look for work for a while before they sleep.
+/// The thread that runs a kernel works too, and waits only for tasks that other
+/// threads have begun. If another program occupies their cores, it does the
+/// remaining tasks itself.
+class Workers {
+public:
+  /// \param threads  >= 1, including the caller's. Throws if they cannot be
+  /// created.
+  explicit Workers(int threads);
+  ~Workers();
+  Workers(const Workers &) = delete;
+  Workers &operator=(const Workers &) = delete;
+
+  /// Calls `work(task, thread)` once for every task in [0, tasks), in any
+  /// order, and returns when all are done. Throws what one of them threw. One
+  /// thread at a time may call this.
+  template <typename Work> void run(std::uint32_t tasks, Work &&work) {
+    using Plain = std::remove_reference_t<Work>;
+    runAll({[](void *what, std::int64_t task, int thread) {
+              (*static_cast<Plain *>(what))(task, thread);
+            },
+            const_cast<std::remove_const_t<Plain> *>(&work), tasks});
+  }
+
+private:
+  struct Job {
+    void (*call)(void *what, std::int64_t task, int thread) = nullptr;
+    void *what = nullptr;
+    std::uint32_t tasks = 0;
+  };
+  void runAll(const Job &theJob);
+  void end();
+  bool takeOne(int thread);
+  void serve(int thread);
+
+  Job job;
+  /// Number of the job, and number of its tasks that no thread has taken. A
+  /// thread that takes one may read the job, which then exists until that task
+  /// is done.
+  std::atomic<std::uint64_t> open{0};
+  std::atomic<std::uint32_t> undone{0};
+  std::atomic<std::uint32_t> jobs{0}; ///< number so far; sleepers wait on it
+  std::atomic<bool> stops{false};
+  std::atomic<bool> failed{false};
+  std::exception_ptr failure;
+  std::vector<std::thread> others;
+};
 
 /// Bytes aligned to a cache line.
 class Scratch {
@@ -50,6 +101,10 @@ constexpr std::size_t roundUp(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
+/// Makes oneDNN run a product within a task on the calling thread only.
+void useOneThread();
+
+/// The threads and the scratch memory of a rank.
 class Context {
 public:
   explicit Context(int threadCount)
@@ -72,8 +127,7 @@ public:
 
   /// Calls `work(task, thread)` for every task.
   template <typename Work> void forEach(std::int64_t tasks, Work &&work) {
-    // A product within a task runs on this thread only.
-    omp_set_num_threads(1);
+    useOneThread();
     if (threads == 1 || tasks <= 1) {
       for (std::int64_t task = 0; task < tasks; ++task)
         work(task, 0);

@@ -8,9 +8,11 @@
 #ifndef MTPLAN_RUNTIME_CPU_FAMILIES_H
 #define MTPLAN_RUNTIME_CPU_FAMILIES_H
 
+#include <map>
 #include <memory>
+#include <string>
 
-#include "runtime/backend/made_kernel.h"
+#include "runtime/backend/kernel.h"
 #include "runtime/backend/signature.h"
 #include "runtime/cpu/context.h"
 #include "runtime/cpu/numbers.h"
@@ -27,7 +29,6 @@ MadeKernel makeFollowedProduct(const KernelSpec &spec,
                                const SharedContext &context);
 MadeKernel makeFollowedSum(const KernelSpec &spec,
                            const SharedContext &context);
-MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeDropout(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeNorm(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeAttention(const KernelSpec &spec, const SharedContext &context);
@@ -42,6 +43,12 @@ MadeKernel makeMove(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeSquareSum(const KernelSpec &spec, const SharedContext &context);
 MadeKernel makeAdamw(const KernelSpec &spec, const SharedContext &context);
 
+/// Makes an einsum in double precision, which oneDNN lacks.
+MadeKernel makeDoubleProduct(const KernelSpec &spec,
+                             const SharedContext &context);
+
+/// Adds the factories of all pointwise kernels by name.
+void addPointwise(std::map<std::string, Maker> &table);
 } // namespace mtplan::runtime::cpu
 
 #endif // MTPLAN_RUNTIME_CPU_FAMILIES_H

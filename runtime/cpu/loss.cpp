@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "runtime/cpu/families.h"
-#include "runtime/cpu/simd.h"
+#include "runtime/cpu/numbers.h"
 
 namespace mtplan::runtime::cpu {
 

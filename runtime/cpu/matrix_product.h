@@ -1,4 +1,4 @@
-//===- matrix_product.h - A matrix product by oneDNN ------------*- C++ -*-===//
+//===- matrix_product.h - Products of matrices ------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CPU_MATRIX_PRODUCT_H
 #define MTPLAN_RUNTIME_CPU_MATRIX_PRODUCT_H
@@ -46,6 +46,11 @@ private:
 
 /// Returns whether oneDNN multiplies bf16 on this machine.
 bool multipliesBf16();
+
+/// Computes to[column, row] = from[row, column] for elements of 2 or 4 bytes.
+/// Rows of `from` are `stride` elements apart; those of `to` are dense.
+void transpose(ElementType type, const void *from, std::int64_t stride,
+               std::int64_t rows, std::int64_t columns, void *to);
 
 } // namespace mtplan::runtime::cpu
 

@@ -1,7 +1,7 @@
 //===- norm.cpp - Layer and RMS norms -------------------------------------===//
 
-#include "runtime/cpu/column_sums.h"
-#include "runtime/cpu/simd.h"
+#include "runtime/cpu/numbers.h"
+#include "runtime/cpu/sums.h"
 
 namespace mtplan::runtime::cpu {
 

@@ -2,8 +2,6 @@
 
 #include "runtime/cpu/numbers.h"
 
-#include "runtime/cpu/simd.h"
-
 namespace mtplan::runtime::cpu {
 
 MTPLAN_CLONES void widenBf16(const Bf16 *__restrict from, std::int64_t count,

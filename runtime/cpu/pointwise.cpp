@@ -1,16 +1,21 @@
-//===- pointwise.cpp - Pointwise operators, vectorised --------------------===//
-
-#include "runtime/cpu/pointwise.h"
+//===- pointwise.cpp - Pointwise operators and copies ---------------------===//
 
 #include <map>
 #include <numbers>
+#include <optional>
 #include <string>
 
-#include "runtime/backend/activation.h"
-#include "runtime/cpu/simd.h"
-#include "runtime/plan/first_term.h"
+#include "runtime/backend/signature.h"
+#include "runtime/backend/strided_source.h"
+#include "runtime/cpu/families.h"
+#include "runtime/cpu/numbers.h"
+#include "runtime/plan/kernel_settings.h"
 
 namespace mtplan::runtime::cpu {
+
+//===----------------------------------------------------------------------===//
+// Pointwise operators
+//===----------------------------------------------------------------------===//
 
 /// Up to three operands and two results, with `count` elements each.
 template <typename R> struct Pieces {
@@ -233,8 +238,6 @@ private:
   std::vector<ElementType> inTypes, outTypes;
 };
 
-} // namespace
-
 MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context) {
   const ElementType from = spec.inputs[0].type, to = spec.outputs[0].type;
   if (spec.kernel == "copy" || spec.kernel == "cast") {
@@ -246,9 +249,77 @@ MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context) {
   return makeOf<Pointwise>(spec, context);
 }
 
+} // namespace
+
 void addPointwise(std::map<std::string, Maker> &table) {
   for (const auto &[name, loop] : loops<float>())
     table[name] = makePointwise;
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Implements slice, piece, transpose, mask, copy and zeros as copies of byte
+/// runs. Runs without a source are cleared.
+class Move : public Kernel {
+public:
+  Move(const KernelSpec &spec, SharedContext theContext)
+      : context(std::move(theContext)) {
+    const TensorView &result = spec.outputs[0];
+    width = bytesOf(result.type);
+    length = result.elements() * width;
+    clears = spec.kernel == "zeros" ||
+             (spec.kernel == "mask" && spec.integer("place", 0) != 0);
+    if (spec.kernel == "slice" || spec.kernel == "piece" ||
+        spec.kernel == "transpose") {
+      source.emplace(spec);
+      length = source->length * width;
+      runs = source->runs();
+    }
+  }
+
+  void run(const Invocation &call) override {
+    auto *to = static_cast<std::byte *>(call.outputs[0]);
+    const auto *from =
+        clears ? nullptr : static_cast<const std::byte *>(call.inputs[0]);
+    const std::int64_t pieces = (length + kPiece - 1) / kPiece;
+    context->forRange(
+        runs * pieces, std::max<std::int64_t>(1, kPiece / length),
+        [&](std::int64_t first, std::int64_t count, int) {
+          for (std::int64_t i = first; i < first + count; ++i) {
+            const std::int64_t run = i / pieces, begin = i % pieces * kPiece;
+            const auto bytes =
+                static_cast<std::size_t>(std::min(kPiece, length - begin));
+            std::byte *into = to + run * length + begin;
+            if (from)
+              std::memcpy(into,
+                          from + (source ? source->at(run) * width : 0) + begin,
+                          bytes);
+            else
+              std::memset(into, 0, bytes);
+          }
+        });
+  }
+
+private:
+  static constexpr std::int64_t kPiece = 1 << 18; ///< bytes per task
+
+  const SharedContext context;
+  std::optional<StridedSource> source;
+  std::int64_t runs = 1;
+  std::int64_t width, length; ///< bytes per element and per run
+  bool clears;
+};
+
+} // namespace
+
+MadeKernel makeMove(const KernelSpec &spec, const SharedContext &context) {
+  if (spec.kernel == "mask" && spec.inputs[0].type != spec.outputs[0].type)
+    return nullptr;
+  return std::make_unique<Move>(spec, context);
 }
 
 } // namespace mtplan::runtime::cpu

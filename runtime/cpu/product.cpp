@@ -14,13 +14,12 @@
 
 #include <algorithm>
 
+#include "runtime/backend/einsum.h"
 #include "runtime/backend/followed.h"
-#include "runtime/backend/product_shape.h"
-#include "runtime/cpu/column_sums.h"
+#include "runtime/cpu/families.h"
 #include "runtime/cpu/matrix_product.h"
-#include "runtime/cpu/product_double.h"
-#include "runtime/cpu/transpose.h"
-#include "runtime/plan/first_term.h"
+#include "runtime/cpu/sums.h"
+#include "runtime/plan/kernel_settings.h"
 
 namespace mtplan::runtime::cpu {
 
@@ -364,7 +363,7 @@ MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context) {
   if (spec.inputs.size() == 3 && !shape->summed.empty())
     return nullptr;
   if (usesDouble(spec))
-    return makeDoubleProduct(spec, *shape, context);
+    return makeDoubleProduct(spec, context);
   return std::make_unique<Product>(spec, *shape, Accumulation(), context);
 }
 

@@ -1,13 +1,14 @@
 //===- sums.cpp - Sums over samples and over all elements -----------------===//
 
+#include "runtime/cpu/sums.h"
+
 #include <array>
 #include <type_traits>
 
 #include "runtime/backend/followed.h"
 #include "runtime/backend/long_sum.h"
-#include "runtime/cpu/column_sums.h"
-#include "runtime/cpu/simd.h"
-#include "runtime/plan/first_term.h"
+#include "runtime/cpu/numbers.h"
+#include "runtime/plan/kernel_settings.h"
 
 namespace mtplan::runtime::cpu {
 

@@ -1,29 +1,105 @@
-//===- adamw.cu - The update of parameters --------------------------------===//
+//===- adamw.cu - Gradient norm, clipping and the update of parameters ----===//
 
-#include "runtime/cuda/dealt.h"
+#include <vector>
+
 #include "runtime/cuda/device/adamw.cuh"
+#include "runtime/cuda/device/sums.cuh"
 #include "runtime/cuda/families.h"
 
 namespace mtplan::runtime::cuda {
-
 namespace {
 
-template <typename R> class Adamw final : public Kernel {
+/// Tensors, and the part of each block, in the device's memory.
+template <typename Item> class Dealt {
 public:
-  Adamw(const KernelSpec &theSpec, SharedContext theContext)
-      : context(std::move(theContext)), spec(theSpec),
-        decays(spec.integer("decay", 0) != 0) {}
+  Dealt(const Context &context, const std::vector<Item> &tensors)
+      : items(uploaded(context, tensors)) {
+    std::vector<Share> all;
+    for (std::size_t t = 0; t < tensors.size(); ++t)
+      for (std::int64_t p = 0; p < blocksFor(tensors[t].elements, kDealt); ++p)
+        all.push_back(
+            {static_cast<std::int32_t>(t), static_cast<std::int32_t>(p)});
+    blocks = static_cast<std::int64_t>(all.size());
+    shares = uploaded(context, all);
+  }
+
+  Deal<Item> get() const {
+    return {reinterpret_cast<const Item *>(items.get()),
+            reinterpret_cast<const Share *>(shares.get()), blocks};
+  }
+
+private:
+  DeviceMemory items, shares;
+  std::int64_t blocks = 0;
+};
+
+bool doesCount(const KernelSpec &spec) {
+  return spec.integer("counts", 1) != 0;
+}
+
+template <typename R> class SquareSum final : public DeviceKernel {
+public:
+  SquareSum(const KernelSpec &theSpec, SharedContext theContext)
+      : DeviceKernel(theSpec, std::move(theContext)), counts(doesCount(spec)),
+        elements(spec.inputs[0].elements()) {
+    context->reserve(squareSumScratch(elements));
+  }
 
   void run(const Invocation &call) override {
-    adamw<R>(streamOf(context), operandOf(spec, call, 0),
-             resultOf(spec, call, 0), resultOf(spec, call, 1),
-             resultOf(spec, call, 2), resultOf(spec, call, 3),
-             spec.inputs[0].elements(), call.step, decays);
+    if (counts)
+      squareSum<R>(stream(), in(call, 0),
+                   static_cast<DeviceLongSum *>(call.outputs[0]), elements,
+                   scratch());
+  }
+
+private:
+  const bool counts;
+  const std::int64_t elements;
+};
+
+template <typename R> class SquareSumOfMany final : public Kernel {
+public:
+  SquareSumOfMany(const std::vector<Squared> &tensors, void *theSum,
+                  SharedContext theContext)
+      : context(std::move(theContext)), dealt(*context, tensors),
+        sum(static_cast<DeviceLongSum *>(theSum)) {
+    context->reserve(squareSumScratch(dealt.get()));
+  }
+
+  void run(const Invocation & /*call*/) override {
+    squareSum<R>(context->stream().get(), dealt.get(), sum,
+                 context->shared<void>());
   }
 
 private:
   const SharedContext context;
-  const KernelSpec spec;
+  const Dealt<Squared> dealt;
+  DeviceLongSum *const sum;
+};
+
+class GradientFactor final : public DeviceKernel {
+public:
+  using DeviceKernel::DeviceKernel;
+
+  void run(const Invocation &call) override {
+    gradientFactor(stream(), static_cast<const DeviceLongSum *>(call.inputs[0]),
+                   spec.inputs[0].elements() / 2, call.step,
+                   static_cast<double *>(call.outputs[0]));
+  }
+};
+
+template <typename R> class Adamw final : public DeviceKernel {
+public:
+  Adamw(const KernelSpec &theSpec, SharedContext theContext)
+      : DeviceKernel(theSpec, std::move(theContext)),
+        decays(spec.integer("decay", 0) != 0) {}
+
+  void run(const Invocation &call) override {
+    adamw<R>(stream(), in(call, 0), out(call, 0), out(call, 1), out(call, 2),
+             out(call, 3), spec.inputs[0].elements(), call.step, decays);
+  }
+
+private:
   const bool decays;
 };
 
@@ -33,7 +109,7 @@ public:
       : context(std::move(theContext)), dealt(*context, parameters) {}
 
   void run(const Invocation &call) override {
-    adamw<R>(streamOf(context), dealt.get(), call.step);
+    adamw<R>(context->stream().get(), dealt.get(), call.step);
   }
 
 private:
@@ -41,17 +117,50 @@ private:
   const Dealt<Updated> dealt;
 };
 
-bool isDouble(const KernelSpec &spec) {
+/// A sum of squares is always f64, so its operand decides.
+bool squaresDouble(const KernelSpec &spec) {
+  return spec.inputs[0].type == ElementType::f64;
+}
+
+bool updatesDouble(const KernelSpec &spec) {
   return spec.outputs[1].type == ElementType::f64;
 }
 
-} // namespace
+MadeKernel makeSquareSum(const KernelSpec &spec, const SharedContext &context) {
+  if (squaresDouble(spec))
+    return std::make_unique<SquareSum<double>>(spec, context);
+  return std::make_unique<SquareSum<float>>(spec, context);
+}
+
+MadeKernel makeSquareSumOfMany(const std::vector<FixedRun> &runs,
+                               const SharedContext &context) {
+  void *const sum = runs[0].outputs[0];
+  const bool isDouble = squaresDouble(runs[0].spec);
+  std::vector<Squared> tensors;
+  for (const FixedRun &run : runs) {
+    if (run.outputs[0] != sum || squaresDouble(run.spec) != isDouble)
+      return nullptr;
+    if (doesCount(run.spec))
+      tensors.push_back({operandOf(run.spec, run.with(nullptr), 0),
+                         run.spec.inputs[0].elements()});
+  }
+  if (isDouble)
+    return std::make_unique<SquareSumOfMany<double>>(tensors, sum, context);
+  return std::make_unique<SquareSumOfMany<float>>(tensors, sum, context);
+}
+
+MadeKernel makeAdamw(const KernelSpec &spec, const SharedContext &context) {
+  if (updatesDouble(spec))
+    return std::make_unique<Adamw<double>>(spec, context);
+  return std::make_unique<Adamw<float>>(spec, context);
+}
 
 MadeKernel makeAdamwOfMany(const std::vector<FixedRun> &runs,
                            const SharedContext &context) {
+  const bool isDouble = updatesDouble(runs[0].spec);
   std::vector<Updated> parameters;
   for (const FixedRun &run : runs) {
-    if (isDouble(run.spec) != isDouble(runs[0].spec))
+    if (updatesDouble(run.spec) != isDouble)
       return nullptr;
     const Invocation call = run.with(nullptr);
     parameters.push_back(
@@ -60,15 +169,19 @@ MadeKernel makeAdamwOfMany(const std::vector<FixedRun> &runs,
          resultOf(run.spec, call, 3), run.spec.inputs[0].elements(),
          run.spec.integer("decay", 0) != 0});
   }
-  if (isDouble(runs[0].spec))
+  if (isDouble)
     return std::make_unique<AdamwOfMany<double>>(parameters, context);
   return std::make_unique<AdamwOfMany<float>>(parameters, context);
 }
 
-MadeKernel makeAdamw(const KernelSpec &spec, const SharedContext &context) {
-  if (isDouble(spec))
-    return std::make_unique<Adamw<double>>(spec, context);
-  return std::make_unique<Adamw<float>>(spec, context);
+} // namespace
+
+void addUpdates(Makers &to) {
+  to.single["square_sum"] = makeSquareSum;
+  to.many["square_sum"] = makeSquareSumOfMany;
+  to.single["gradient_factor"] = makeAny<GradientFactor>;
+  to.single["adamw"] = makeAdamw;
+  to.many["adamw"] = makeAdamwOfMany;
 }
 
 } // namespace mtplan::runtime::cuda

@@ -5,7 +5,6 @@
 #include "runtime/cuda/device/attention.cuh"
 
 namespace mtplan::runtime::cuda {
-
 namespace {
 
 Heads wholeOf(const KernelSpec &spec) {
@@ -32,7 +31,7 @@ Heads wholeOf(const KernelSpec &spec) {
 
 AttentionKernel::AttentionKernel(const KernelSpec &theSpec,
                                  SharedContext theContext, std::size_t tableAt)
-    : context(std::move(theContext)), spec(theSpec), all(wholeOf(spec)),
+    : DeviceKernel(theSpec, std::move(theContext)), all(wholeOf(spec)),
       table(tableAt) {
   if (all.width > kMostWidth)
     refuse(spec, "has head_dim " + std::to_string(all.width) +
@@ -50,7 +49,7 @@ Heads AttentionKernel::headsOf(const Invocation &call) const {
   Heads heads = all;
   heads.microBatch = call.microBatch;
   if (spec.inputs.size() > table) {
-    heads.table = operandOf(spec, call, table);
+    heads.table = in(call, table);
     heads.buckets = reinterpret_cast<const std::int32_t *>(buckets.get());
   }
   return heads;
@@ -71,19 +70,20 @@ public:
   void run(const Invocation &call) override {
     withWidths(all.width, [&](auto widths) {
       attentionOf<R, decltype(widths)::value>(
-          streamOf(context), operandOf(spec, call, 0), operandOf(spec, call, 1),
-          operandOf(spec, call, 2), resultOf(spec, call, 0),
-          resultOf(spec, call, 1), headsOf(call), masksOf(call));
+          stream(), in(call, 0), in(call, 1), in(call, 2), out(call, 0),
+          out(call, 1), headsOf(call), masksOf(call));
     });
   }
 };
-
-} // namespace
 
 MadeKernel makeAttention(const KernelSpec &spec, const SharedContext &context) {
   if (MadeKernel fused = makeFusedAttention(spec, context))
     return fused;
   return makeOf<Attention>(spec, context);
 }
+
+} // namespace
+
+void addAttentions(Makers &to) { to.single["attention"] = makeAttention; }
 
 } // namespace mtplan::runtime::cuda

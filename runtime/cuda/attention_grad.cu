@@ -5,7 +5,6 @@
 #include "runtime/cuda/device/attention_grad.cuh"
 
 namespace mtplan::runtime::cuda {
-
 namespace {
 
 template <typename R> class AttentionGrad final : public AttentionKernel {
@@ -17,14 +16,13 @@ public:
   }
 
   void run(const Invocation &call) override {
-    auto in = [&](std::size_t i) { return operandOf(spec, call, i); };
-    auto out = [&](std::size_t i) { return resultOf(spec, call, i); };
     withWidths(all.width, [&](auto widths) {
       attentionGradOf<R, decltype(widths)::value>(
-          streamOf(context), {in(0), in(1), in(2), in(5)}, in(3), in(4), out(0),
-          out(1), out(2), biased ? out(3) : kNowhere,
+          stream(), {in(call, 0), in(call, 1), in(call, 2), in(call, 5)},
+          in(call, 3), in(call, 4), out(call, 0), out(call, 1), out(call, 2),
+          biased ? out(call, 3) : kNowhere,
           biased ? spec.outputs[3].elements() : 0, headsOf(call), masksOf(call),
-          context->shared<void>());
+          scratch());
     });
   }
 
@@ -32,13 +30,17 @@ private:
   const bool biased;
 };
 
-} // namespace
-
 MadeKernel makeAttentionGrad(const KernelSpec &spec,
                              const SharedContext &context) {
   if (MadeKernel fused = makeFusedAttention(spec, context))
     return fused;
   return makeOf<AttentionGrad>(spec, context);
+}
+
+} // namespace
+
+void addAttentionGrads(Makers &to) {
+  to.single["attention_grad"] = makeAttentionGrad;
 }
 
 } // namespace mtplan::runtime::cuda

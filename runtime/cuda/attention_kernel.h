@@ -1,4 +1,4 @@
-//===- attention_kernel.h - What both kernels of attention share *- C++ -*-===//
+//===- attention_kernel.h - The base of attention's kernels -----*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_ATTENTION_KERNEL_H
 #define MTPLAN_RUNTIME_CUDA_ATTENTION_KERNEL_H
@@ -8,9 +8,10 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Kernels of attention: what does not change from one run to the next.
-class AttentionKernel : public Kernel {
+/// Keeps the shapes of an attention, and its table of biases.
+class AttentionKernel : public DeviceKernel {
 public:
+  /// \param tableAt  index of the table among the operands
   AttentionKernel(const KernelSpec &theSpec, SharedContext theContext,
                   std::size_t tableAt);
 
@@ -18,16 +19,14 @@ protected:
   Heads headsOf(const Invocation &call) const;
   Masks masksOf(const Invocation &call) const;
 
-  const SharedContext context;
-  const KernelSpec spec;
   const Heads all;
 
 private:
-  const std::size_t table; ///< its place among the operands
+  const std::size_t table;
   DeviceMemory buckets;
 };
 
-/// Calls `use` with how many times 32 features the accumulators must hold.
+/// Calls `use` with the width of the accumulators, in units of 32 features.
 template <typename Use> void withWidths(std::int64_t width, Use use) {
   if (width <= 2 * kTile)
     use(std::integral_constant<int, 2>());

@@ -1,9 +1,9 @@
 //===- context.h - A rank's device ------------------------------*- C++ -*-===//
 //
-// Kernels of a rank are queued on the selected one of its streams. Those that
-// were prepared for a stream share its scratch memory, which is as large as the
-// largest of them asked for; all share the handles of
-// cuBLASLt and cuDNN, and what they were asked.
+// The kernels of a rank are queued on the selected stream. Kernels that were
+// prepared for one stream share its scratch memory, which has the size of the
+// largest request. All kernels share the handles of cuBLASLt and cuDNN, and
+// their answers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,23 +11,38 @@
 #define MTPLAN_RUNTIME_CUDA_CONTEXT_H
 
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/cuda/collectives/registration.h"
 #include "runtime/cuda/device/matrix_product.h"
-#include "runtime/cuda/environment_switch.h"
 #include "runtime/cuda/handles.h"
 
 namespace mtplan::runtime::cuda {
 
 struct CudnnGraphs;
 
+/// Returns whether a variable of the environment, 0 or 1, is 1 or not set.
+/// \throws std::runtime_error if it is neither 0 nor 1
+inline bool isSwitchedOn(const char *name) {
+  const char *given = std::getenv(name);
+  const std::string_view wanted = given ? given : "1";
+  if (wanted != "0" && wanted != "1")
+    throw std::runtime_error(std::string(name) + " is \"" +
+                             std::string(wanted) + "\": 0 or 1 is wanted");
+  return wanted == "1";
+}
+
+/// The device of a rank: streams with their scratch memory, and settings.
 class Context {
 public:
   Context() : lanes(1) {}
 
-  /// At least so many streams; those that there are stay.
+  /// Opens streams until there are `streams`; existing ones stay.
   void open(std::size_t streams) {
     while (lanes.size() < streams)
       lanes.emplace_back();
@@ -43,16 +58,16 @@ public:
     return reinterpret_cast<T *>(lanes[selected].scratch.get());
   }
 
-  /// With NCCL, where collectives see it.
+  /// Whether memory that collectives see is registered with NCCL.
   bool registersMemory = registrationIsWanted();
-  /// Whether calls of NCCL that are made together are one launch. Ranks must
-  /// agree: it deals the work of several calls out otherwise than of each.
+  /// Whether grouped calls of NCCL are one launch. All ranks must agree,
+  /// because NCCL divides the work of grouped calls differently.
   bool joinsCollectives = isSwitchedOn("MTPLAN_JOINT_COLLECTIVES");
-  /// Bytes that those are rearranged in, each beside the others: what needs
-  /// more is several launches.
+  /// The bytes in which the data of grouped calls are rearranged. Calls that
+  /// need more are divided into several launches.
   std::size_t roomToJoin = std::size_t{64} << 20;
   MatrixProducts products;
-  /// Made by the first kernel that asks cuDNN.
+  /// The graphs of cuDNN; the first kernel that needs them makes them.
   std::shared_ptr<CudnnGraphs> cudnn;
 
 private:
@@ -66,7 +81,7 @@ private:
 
 using SharedContext = std::shared_ptr<Context>;
 
-/// What a kernel looks up, put there when it is prepared.
+/// Copies a lookup table to the device. Kernels call it when they are prepared.
 template <typename T>
 DeviceMemory uploaded(const Context &context, const std::vector<T> &values) {
   const std::size_t bytes = values.size() * sizeof(T);

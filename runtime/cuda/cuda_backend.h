@@ -1,7 +1,7 @@
 //===- cuda_backend.h - Kernels on a GPU ------------------------*- C++ -*-===//
 //
-// Pointers of an invocation are to memory that the device sees, and run()
-// queues: what it was given must stay until the device has done it.
+// The pointers of an invocation are to memory that the device sees. run() only
+// queues, so operands and results must stay valid until the device is done.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,33 +17,33 @@
 
 namespace mtplan::runtime {
 
-/// That this process sees; 0 also without a driver.
+/// Returns the number of devices that this process sees; 0 without a driver.
 int cudaDevices();
 
-/// Why there are none, for the end of a sentence; "" if there are.
+/// Returns why there are none, as the end of a sentence; "" if there are some.
 std::string whyNoCudaDevice();
 
-/// What CUDA is to read from the environment when it starts, unless that says
-/// otherwise. Call first of all: an MPI that knows of CUDA may start it.
-/// \param ranks  of the run: where several wait for each other kernels, of
-///               libraries too, have to be on devices before anything runs
+/// Sets variables of the environment that CUDA reads when it starts, unless
+/// they are set. Call it first: an MPI with CUDA support may start CUDA. \param
+/// ranks  of the run; if there are several, all kernels, also those of
+///               libraries, are loaded before any runs
 void prepareCuda(int ranks);
 
-/// From now on, of the calling thread.
+/// Selects the device of the calling thread.
 /// \throws DeviceError if there is no such device
 void useCudaDevice(int device);
 
-/// Of the calling thread's device.
+/// Makes a backend on the calling thread's device.
 /// \throws DeviceError if there is none
 std::unique_ptr<Backend> makeCudaBackend();
 
-/// Makes who computes on the host what is offloaded.
+/// Makes the backend that computes offloaded kernels on the host.
 using HostMaker = std::function<std::unique_ptr<Backend>()>;
 
-/// The same; `makeHost` is called where something is offloaded, once.
+/// Makes a backend that calls `makeHost` once when a kernel is offloaded.
 std::unique_ptr<Backend> makeCudaBackendBeside(const HostMaker &makeHost);
 
-/// Kernels that it has, in the order of names.
+/// Returns the names of its kernels, sorted.
 std::vector<std::string> cudaKernelNames();
 
 } // namespace mtplan::runtime

@@ -1,4 +1,4 @@
-//===- device_error.h - What a CUDA call says when it fails -----*- C++ -*-===//
+//===- device_error.h - Errors of CUDA calls --------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ERROR_H
 #define MTPLAN_RUNTIME_CUDA_DEVICE_ERROR_H

@@ -1,77 +1,87 @@
 //===- families.h - Kernels by family ---------------------------*- C++ -*-===//
-//
-// Each makes a kernel for a spec that checkSpec has seen.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_FAMILIES_H
 #define MTPLAN_RUNTIME_CUDA_FAMILIES_H
 
+#include <map>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "runtime/backend/made_kernel.h"
+#include "runtime/backend/followed.h"
+#include "runtime/backend/kernel.h"
 #include "runtime/backend/signature.h"
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/device/tensor.h"
 
 namespace mtplan::runtime::cuda {
 
+/// Makes a kernel for a spec that has passed checkSpec.
 using Maker = MadeKernel (*)(const KernelSpec &spec,
                              const SharedContext &context);
-
-MadeKernel makeGradientFactor(const KernelSpec &spec,
-                              const SharedContext &context);
-MadeKernel makeAdamw(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makeAttention(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makeAttentionGrad(const KernelSpec &spec,
-                             const SharedContext &context);
-MadeKernel makeBalance(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makeDropout(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makeEmbedding(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makeExperts(const KernelSpec &spec, const SharedContext &context);
-/// With `then`; null: there is none that does both at once.
-MadeKernel makeFollowedDropout(const KernelSpec &spec,
-                               const SharedContext &context);
-MadeKernel makeFollowedNormGrad(const KernelSpec &spec,
-                                const SharedContext &context);
-MadeKernel makeFollowedProduct(const KernelSpec &spec,
-                               const SharedContext &context);
-MadeKernel makeFollowedSum(const KernelSpec &spec,
-                           const SharedContext &context);
-MadeKernel makeGate(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makeLetterSum(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makeLoss(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makeMove(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makeNorm(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makePosition(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makeRope(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makeSlots(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makeSoftmax(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makeSquareSum(const KernelSpec &spec, const SharedContext &context);
-MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context);
-
-/// Of runs that Backend::prepareTogether may be given, at least one; null: they
-/// cannot be one kernel.
+/// Makes one kernel of at least one run of Backend::prepareTogether; null if
+/// they cannot be one.
 using ManyMaker = MadeKernel (*)(const std::vector<FixedRun> &runs,
                                  const SharedContext &context);
 
-MadeKernel makeAdamwOfMany(const std::vector<FixedRun> &runs,
-                           const SharedContext &context);
-MadeKernel makeSquareSumOfMany(const std::vector<FixedRun> &runs,
-                               const SharedContext &context);
+/// Makers by name of the kernel.
+struct Makers {
+  std::map<std::string, Maker> single;
+  std::map<std::string, Maker> fused; ///< with the consumer `then`, or null
+  std::map<std::string, ManyMaker> many;
+};
 
-/// As Backend::prepareEven has it.
+/// Add the makers of a family.
+void addAttentions(Makers &to);
+void addAttentionGrads(Makers &to);
+void addEmbeddings(Makers &to);
+void addExperts(Makers &to);
+void addLosses(Makers &to);
+void addMoves(Makers &to);
+void addNorms(Makers &to);
+void addPointwise(Makers &to);
+void addProducts(Makers &to);
+void addSums(Makers &to);
+void addUpdates(Makers &to);
+
+/// Makes an element-wise kernel.
+MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context);
+/// Makes an einsum that is no matrix product.
+MadeKernel makeLetterSum(const KernelSpec &spec, const SharedContext &context);
+/// Makes the kernel of Backend::prepareEven.
 MadeKernel makeEvenProducts(const KernelSpec &spec, const EvenRuns &runs,
                             const SharedContext &context);
 
-/// Where kernels are queued now.
-inline cudaStream_t streamOf(const SharedContext &context) {
-  return context->stream().get();
+/// Makes a kernel that has the same class for all types.
+template <typename Class>
+MadeKernel makeAny(const KernelSpec &spec, const SharedContext &context) {
+  return std::make_unique<Class>(spec, context);
 }
 
-/// Operand or result `i` of a call.
+/// Makes `Class<float>` or `Class<double>`, depending on the tensors.
+template <template <typename> class Class>
+MadeKernel makeTyped(const KernelSpec &spec, const SharedContext &context) {
+  return makeOf<Class>(spec, context);
+}
+
+/// Makes a kernel fused with its consumer; null if their precisions differ.
+template <template <typename> class Class>
+MadeKernel makeFused(const KernelSpec &spec, const SharedContext &context) {
+  return isOfOnePrecision(spec) ? makeOf<Class>(spec, context) : nullptr;
+}
+
+/// Queues to[rows, width] = from[rows, width] + row[width]; `to` may be `from`.
+/// \param elements  rows times width
+/// \param doubly    whether to add in double precision
+void addRow(cudaStream_t stream, Operand from, Operand row, std::int64_t width,
+            Result to, std::int64_t elements, bool doubly);
+
+/// Queues a transposition of [batch, rows, columns] to [batch, columns, rows].
+void transposeRows(cudaStream_t stream, const float *from, float *to,
+                   std::int64_t batch, std::int64_t rows, std::int64_t columns);
+
+/// Return operand or result `i` of a call.
 inline Operand operandOf(const KernelSpec &spec, const Invocation &call,
                          std::size_t i) {
   return {call.inputs[i], spec.inputs[i].type};
@@ -80,6 +90,29 @@ inline Result resultOf(const KernelSpec &spec, const Invocation &call,
                        std::size_t i) {
   return {call.outputs[i], spec.outputs[i].type};
 }
+
+/// A kernel that keeps its spec, and the device on which it is queued.
+class DeviceKernel : public Kernel {
+public:
+  DeviceKernel(const KernelSpec &theSpec, SharedContext theContext)
+      : context(std::move(theContext)), spec(theSpec) {}
+
+protected:
+  cudaStream_t stream() const { return context->stream().get(); }
+  void *scratch() const { return context->shared<void>(); }
+  Operand in(const Invocation &call, std::size_t i) const {
+    return operandOf(spec, call, i);
+  }
+  const std::int32_t *integers(const Invocation &call, std::size_t i) const {
+    return static_cast<const std::int32_t *>(call.inputs[i]);
+  }
+  Result out(const Invocation &call, std::size_t i) const {
+    return resultOf(spec, call, i);
+  }
+
+  const SharedContext context;
+  const KernelSpec spec;
+};
 
 } // namespace mtplan::runtime::cuda
 

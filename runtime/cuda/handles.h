@@ -1,4 +1,4 @@
-//===- handles.h - What a device lends, and who gives it back ---*- C++ -*-===//
+//===- handles.h - Streams, events and memory of a device -------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_HANDLES_H
 #define MTPLAN_RUNTIME_CUDA_HANDLES_H
@@ -11,14 +11,14 @@
 
 namespace mtplan::runtime::cuda {
 
-/// That the calling thread's calls go to.
+/// Returns the device of the calling thread.
 inline int presentDevice() {
   int device = 0;
   MTPLAN_CUDA(cudaGetDevice(&device));
   return device;
 }
 
-/// Movable, not copyable. Its end waits for nothing.
+/// Owns a stream. Its destructor does not wait for queued work.
 class Stream {
 public:
   Stream() {
@@ -39,7 +39,7 @@ private:
   cudaStream_t handle = nullptr;
 };
 
-/// The number of the capture that a stream is part of, if it is.
+/// Returns the number of the capture that a stream is part of, if it is.
 inline std::optional<unsigned long long> captureOf(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   unsigned long long number = 0;
@@ -49,10 +49,10 @@ inline std::optional<unsigned long long> captureOf(cudaStream_t stream) {
   return number;
 }
 
-/// A mark in a stream. Movable, not copyable.
+/// Owns an event of a stream.
 class Event {
 public:
-  /// \param flags  cudaEventDefault: it keeps when it happened
+  /// \param flags  cudaEventDefault for an event that records its time
   explicit Event(unsigned flags = cudaEventDisableTiming) {
     MTPLAN_CUDA(cudaEventCreateWithFlags(&handle, flags));
   }
@@ -65,7 +65,7 @@ public:
   Event &operator=(Event &&) = delete;
 
   cudaEvent_t get() const { return handle; }
-  /// Also if it was never recorded.
+  /// Returns true also if it was never recorded.
   bool hasHappened() const {
     const cudaError_t status = cudaEventQuery(handle);
     if (status == cudaErrorNotReady)
@@ -78,7 +78,7 @@ private:
   cudaEvent_t handle = nullptr;
 };
 
-/// Memory of the device; grows, and is then another.
+/// Owns memory of the device.
 class DeviceMemory {
 public:
   DeviceMemory() = default;
@@ -96,6 +96,7 @@ public:
     return *this;
   }
 
+  /// Replaces smaller memory by new memory, without its contents.
   void grow(std::size_t bytes) {
     if (bytes <= size)
       return;

@@ -1,14 +1,34 @@
-//===- loss.cu - Cross entropy over rows of logits ------------------------===//
+//===- loss.cu - Softmax, and cross entropy over rows of logits -----------===//
 
 #include <algorithm>
 #include <limits>
 
 #include "runtime/cuda/device/loss.cuh"
+#include "runtime/cuda/device/softmax.cuh"
 #include "runtime/cuda/families.h"
 
 namespace mtplan::runtime::cuda {
-
 namespace {
+
+template <typename R> class Softmax final : public DeviceKernel {
+public:
+  Softmax(const KernelSpec &theSpec, SharedContext theContext)
+      : DeviceKernel(theSpec, std::move(theContext)),
+        // A tensor without dimensions is one row of one element.
+        width(spec.outputs[0].shape.empty() ? 1 : spec.outputs[0].shape.back()),
+        rows(spec.outputs[0].elements() / width) {}
+
+  void run(const Invocation &call) override {
+    if (spec.kernel == "softmax")
+      softmax<R>(stream(), in(call, 0), out(call, 0), rows, width);
+    else
+      softmaxGrad<R>(stream(), in(call, 0), in(call, 1), out(call, 0), rows,
+                     width);
+  }
+
+private:
+  const std::int64_t width, rows;
+};
 
 Classes classesOf(const KernelSpec &spec) {
   const TensorView &logits = spec.inputs[0];
@@ -19,64 +39,53 @@ Classes classesOf(const KernelSpec &spec) {
   return {offset, width, std::clamp<std::int64_t>(all - offset, 0, width)};
 }
 
-/// All that go over the rows of the logits.
-template <typename R> class Vocab final : public Kernel {
+/// Kernels over the rows of the logits.
+template <typename R> class Vocab final : public DeviceKernel {
 public:
   Vocab(const KernelSpec &theSpec, SharedContext theContext)
-      : context(std::move(theContext)), spec(theSpec), classes(classesOf(spec)),
+      : DeviceKernel(theSpec, std::move(theContext)), classes(classesOf(spec)),
         tokens(spec.inputs[0].elements() / classes.width) {}
 
   void run(const Invocation &call) override {
-    const cudaStream_t stream = streamOf(context);
-    const Result to = resultOf(spec, call, 0);
-    auto in = [&](std::size_t i) { return operandOf(spec, call, i); };
-    auto targets = [&](std::size_t i) {
-      return static_cast<const std::int32_t *>(call.inputs[i]);
-    };
+    const Operand logits = in(call, 0);
+    const Result to = out(call, 0);
     if (spec.kernel == "vocab_max")
-      vocabMax<R>(stream, in(0), to, tokens, classes);
+      vocabMax<R>(stream(), logits, to, tokens, classes);
     else if (spec.kernel == "vocab_sum_exp")
-      vocabSumExp<R>(stream, in(0), in(1), to, tokens, classes);
+      vocabSumExp<R>(stream(), logits, in(call, 1), to, tokens, classes);
     else if (spec.kernel == "vocab_pick")
-      vocabPick<R>(stream, in(0), targets(1), to, tokens, classes);
+      vocabPick<R>(stream(), logits, integers(call, 1), to, tokens, classes);
     else
-      crossEntropyGrad<R>(stream, in(0), in(1), in(2), targets(3), in(4), to,
-                          tokens, classes);
+      crossEntropyGrad<R>(stream(), logits, in(call, 1), in(call, 2),
+                          integers(call, 3), in(call, 4), to, tokens, classes);
   }
 
 private:
-  const SharedContext context;
-  const KernelSpec spec;
   const Classes classes;
   const std::int64_t tokens;
 };
 
-class TokenLoss final : public Kernel {
+class TokenLoss final : public DeviceKernel {
 public:
-  TokenLoss(const KernelSpec &theSpec, SharedContext theContext)
-      : context(std::move(theContext)), spec(theSpec) {}
+  using DeviceKernel::DeviceKernel;
 
   void run(const Invocation &call) override {
     const TensorView &view = spec.inputs[3];
     const std::int64_t samples = view.shape.empty() ? 1 : view.shape[0];
-    tokenLoss(streamOf(context), operandOf(spec, call, 0),
-              operandOf(spec, call, 1), operandOf(spec, call, 2),
-              static_cast<const std::int32_t *>(call.inputs[3]),
-              operandOf(spec, call, 4), resultOf(spec, call, 0), samples,
+    tokenLoss(stream(), in(call, 0), in(call, 1), in(call, 2),
+              integers(call, 3), in(call, 4), out(call, 0), samples,
               view.elements() / samples);
   }
-
-private:
-  const SharedContext context;
-  const KernelSpec spec;
 };
 
 } // namespace
 
-MadeKernel makeLoss(const KernelSpec &spec, const SharedContext &context) {
-  if (spec.kernel == "token_loss")
-    return std::make_unique<TokenLoss>(spec, context);
-  return makeOf<Vocab>(spec, context);
+void addLosses(Makers &to) {
+  to.single["softmax"] = to.single["softmax_grad"] = makeTyped<Softmax>;
+  for (const char *name :
+       {"cross_entropy_grad", "vocab_max", "vocab_pick", "vocab_sum_exp"})
+    to.single[name] = makeTyped<Vocab>;
+  to.single["token_loss"] = makeAny<TokenLoss>;
 }
 
 } // namespace mtplan::runtime::cuda

@@ -1,4 +1,4 @@
-//===- move.cu - What is copied, cut or cleared ---------------------------===//
+//===- move.cu - Copies, slices, transpositions and zeros -----------------===//
 
 #include <algorithm>
 
@@ -7,33 +7,28 @@
 #include "runtime/cuda/families.h"
 
 namespace mtplan::runtime::cuda {
-
 namespace {
 
-std::size_t bytesOf(const TensorView &view) {
-  return static_cast<std::size_t>(view.elements() *
-                                  runtime::bytesOf(view.type));
-}
-
-/// Of the result, whatever is given.
-class Zeros final : public Kernel {
+/// Clears the result, whatever the operands are.
+class Zeros final : public DeviceKernel {
 public:
-  Zeros(const KernelSpec &spec, SharedContext theContext)
-      : context(std::move(theContext)), bytes(bytesOf(spec.outputs[0])) {}
+  Zeros(const KernelSpec &theSpec, SharedContext theContext)
+      : DeviceKernel(theSpec, std::move(theContext)),
+        bytes(static_cast<std::size_t>(spec.outputs[0].elements() *
+                                       bytesOf(spec.outputs[0].type))) {}
 
   void run(const Invocation &call) override {
-    MTPLAN_CUDA(cudaMemsetAsync(call.outputs[0], 0, bytes, streamOf(context)));
+    MTPLAN_CUDA(cudaMemsetAsync(call.outputs[0], 0, bytes, stream()));
   }
 
 private:
-  const SharedContext context;
   const std::size_t bytes;
 };
 
-template <typename R> class Take final : public Kernel {
+template <typename R> class Take final : public DeviceKernel {
 public:
   Take(const KernelSpec &theSpec, SharedContext theContext)
-      : context(std::move(theContext)), spec(theSpec) {
+      : DeviceKernel(theSpec, std::move(theContext)) {
     const StridedSource all(spec);
     if (all.sizes.size() > kMostDims)
       refuse(spec, "has more than " + std::to_string(kMostDims) +
@@ -47,30 +42,44 @@ public:
   }
 
   void run(const Invocation &call) override {
-    take<R>(streamOf(context), operandOf(spec, call, 0),
-            resultOf(spec, call, 0), runs, source);
+    take<R>(stream(), in(call, 0), out(call, 0), runs, source);
   }
 
 private:
-  const SharedContext context;
-  const KernelSpec spec;
   Strides source;
   std::int64_t runs;
 };
 
+MadeKernel makeTake(const KernelSpec &spec, const SharedContext &context) {
+  // A double holds every i32, and a float does not.
+  if (spec.inputs[0].type == ElementType::i32)
+    return std::make_unique<Take<double>>(spec, context);
+  return makeOf<Take>(spec, context);
+}
+
+/// Makes a copy on the rank that keeps the tensor, and zeros on others.
+MadeKernel makeMask(const KernelSpec &spec, const SharedContext &context) {
+  if (spec.integer("place", 0) == 0)
+    return makePointwise(spec, context);
+  return makeAny<Zeros>(spec, context);
+}
+
 } // namespace
 
-MadeKernel makeMove(const KernelSpec &spec, const SharedContext &context) {
-  if (spec.kernel == "slice" || spec.kernel == "piece" ||
-      spec.kernel == "transpose") {
-    // Through float no i32 would come as it went.
-    if (spec.inputs[0].type == ElementType::i32)
-      return std::make_unique<Take<double>>(spec, context);
-    return makeOf<Take>(spec, context);
-  }
-  if (spec.kernel == "mask" && spec.integer("place", 0) == 0)
-    return makePointwise(spec, context);
-  return std::make_unique<Zeros>(spec, context);
+void addMoves(Makers &to) {
+  for (const char *name : {"piece", "slice", "transpose"})
+    to.single[name] = makeTake;
+  to.single["mask"] = makeMask;
+  to.single["zeros"] = makeAny<Zeros>;
+}
+
+void transposeRows(cudaStream_t stream, const float *from, float *to,
+                   std::int64_t batch, std::int64_t rows,
+                   std::int64_t columns) {
+  const Strides turned{
+      3, {batch, columns, rows}, {rows * columns, 1, columns}, 0, 1};
+  take<float>(stream, {from, ElementType::f32}, {to, ElementType::f32},
+              batch * rows * columns, turned);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -6,36 +6,32 @@
 #include "runtime/cuda/families.h"
 
 namespace mtplan::runtime::cuda {
-
 namespace {
 
-constexpr double kEpsilon = 1e-5; // as in ir/norm_ops.td
+constexpr double kEpsilon = 1e-5; // the default of ir/norm_ops.td
 
-template <typename R> class Norm final : public Kernel {
+template <typename R> class Norm final : public DeviceKernel {
 public:
   Norm(const KernelSpec &theSpec, SharedContext theContext)
-      : context(std::move(theContext)), spec(theSpec),
+      : DeviceKernel(theSpec, std::move(theContext)),
         width(spec.inputs[1].shape[0]),
         rows(spec.inputs[0].elements() / width) {}
 
   void run(const Invocation &call) override {
-    norm<R>(
-        streamOf(context), operandOf(spec, call, 0), operandOf(spec, call, 1),
-        spec.inputs.size() > 2 ? operandOf(spec, call, 2) : kNone,
-        resultOf(spec, call, 0), rows, width, spec.number("epsilon", kEpsilon));
+    norm<R>(stream(), in(call, 0), in(call, 1),
+            spec.inputs.size() > 2 ? in(call, 2) : kNone, out(call, 0), rows,
+            width, spec.number("epsilon", kEpsilon));
   }
 
 private:
-  const SharedContext context;
-  const KernelSpec spec;
   const std::int64_t width, rows;
 };
 
-/// Alone, or with the `add` that follows it.
-template <typename R> class NormGrad final : public Kernel {
+/// The gradient of a norm, alone or with the `add` after it.
+template <typename R> class NormGrad final : public DeviceKernel {
 public:
   NormGrad(const KernelSpec &theSpec, SharedContext theContext)
-      : context(std::move(theContext)), spec(theSpec), adds(spec.find(kThen)),
+      : DeviceKernel(theSpec, std::move(theContext)), adds(spec.find(kThen)),
         centred(spec.kernel == "layer_norm_grad") {
     const std::vector<std::int64_t> &shape = spec.inputs[0].shape;
     sizes.columns = spec.inputs[1].shape[0];
@@ -49,34 +45,26 @@ public:
   }
 
   void run(const Invocation &call) override {
-    normGrad<R>(streamOf(context), operandOf(spec, call, 0),
-                operandOf(spec, call, 1), operandOf(spec, call, 2),
-                resultOf(spec, call, adds ? spec.outputs.size() - 1 : 0),
-                resultOf(spec, call, 1),
-                centred ? resultOf(spec, call, 2) : kNowhere, sizes,
-                spec.number("epsilon", kEpsilon), context->shared<void>(),
-                adds ? Addend{operandOf(spec, call, 3), spec.outputs[0].type}
-                     : Addend());
+    normGrad<R>(stream(), in(call, 0), in(call, 1), in(call, 2),
+                out(call, adds ? spec.outputs.size() - 1 : 0), out(call, 1),
+                centred ? out(call, 2) : kNowhere, sizes,
+                spec.number("epsilon", kEpsilon), scratch(),
+                adds ? Addend{in(call, 3), spec.outputs[0].type} : Addend());
   }
 
 private:
-  const SharedContext context;
-  const KernelSpec spec;
   const bool adds, centred;
   ColumnSizes sizes;
 };
 
 } // namespace
 
-MadeKernel makeNorm(const KernelSpec &spec, const SharedContext &context) {
-  if (spec.kernel.ends_with("_grad"))
-    return makeOf<NormGrad>(spec, context);
-  return makeOf<Norm>(spec, context);
-}
-
-MadeKernel makeFollowedNormGrad(const KernelSpec &spec,
-                                const SharedContext &context) {
-  return isOfOnePrecision(spec) ? makeOf<NormGrad>(spec, context) : nullptr;
+void addNorms(Makers &to) {
+  for (const std::string name : {"layer_norm", "rms_norm"}) {
+    to.single[name] = makeTyped<Norm>;
+    to.single[name + "_grad"] = makeTyped<NormGrad>;
+    to.fused[name + "_grad"] = makeFused<NormGrad>;
+  }
 }
 
 } // namespace mtplan::runtime::cuda

@@ -1,63 +1,87 @@
-//===- pointwise.cu - Element by element ----------------------------------===//
+//===- pointwise.cu - Element-wise kernels, and dropout -------------------===//
 
-#include "runtime/backend/activation.h"
+#include "runtime/backend/followed.h"
+#include "runtime/cuda/device/addend.cuh"
+#include "runtime/cuda/device/dropout.cuh"
 #include "runtime/cuda/device/pointwise.cuh"
-#include "runtime/cuda/pointwise.h"
-#include "runtime/plan/first_term.h"
+#include "runtime/cuda/families.h"
+#include "runtime/plan/kernel_settings.h"
 
 namespace mtplan::runtime::cuda {
-
 namespace {
 
 template <typename R, int Inputs, int Outputs, typename Body>
-class Pointwise final : public Kernel {
+class Pointwise final : public DeviceKernel {
 public:
   Pointwise(const KernelSpec &theSpec, SharedContext theContext, Body theBody)
-      : context(std::move(theContext)), spec(theSpec), body(theBody),
+      : DeviceKernel(theSpec, std::move(theContext)), body(theBody),
         elements(spec.outputs[0].elements()) {}
 
   void run(const Invocation &call) override {
     Several<Operand, Inputs> from;
     Several<Result, Outputs> to;
     for (int i = 0; i < Outputs; ++i)
-      to[i] = {call.outputs[i], spec.outputs[static_cast<std::size_t>(i)].type};
+      to[i] = out(call, static_cast<std::size_t>(i));
     for (int i = 0; i < Inputs; ++i)
-      from[i] = {call.inputs[i], spec.inputs[static_cast<std::size_t>(i)].type};
-    each<R>(streamOf(context), from, to, elements, body);
+      from[i] = in(call, static_cast<std::size_t>(i));
+    each<R>(stream(), from, to, elements, body);
   }
 
 private:
-  const SharedContext context;
-  const KernelSpec spec;
   const Body body;
   const std::int64_t elements;
 };
 
-/// To what is there, but for the first term.
-template <typename R> class Accumulate final : public Kernel {
+/// Adds to the result, or stores the first term.
+template <typename R> class Accumulate final : public DeviceKernel {
 public:
-  Accumulate(const KernelSpec &spec, SharedContext theContext)
-      : context(std::move(theContext)), from(spec.inputs[0].type),
-        to(spec.outputs[0].type), elements(spec.outputs[0].elements()),
+  Accumulate(const KernelSpec &theSpec, SharedContext theContext)
+      : DeviceKernel(theSpec, std::move(theContext)),
+        elements(spec.outputs[0].elements()),
         firstTerm(firstTermOf(spec.settings)) {}
 
   void run(const Invocation &call) override {
-    const Several<Result, 1> sum{{{call.outputs[0], to}}};
-    const Operand term{call.inputs[0], from};
+    const Several<Result, 1> sum{{out(call, 0)}};
+    const Operand term = in(call, 0);
     if (firstTerm.isOf(call.microBatch, call.copy))
-      each<R>(streamOf(context), Several<Operand, 1>{{term}}, sum, elements,
-              EachSame());
+      each<R>(stream(), Several<Operand, 1>{{term}}, sum, elements, EachSame());
     else
-      each<R>(streamOf(context),
-              Several<Operand, 2>{{term, {call.outputs[0], to}}}, sum, elements,
-              EachSum());
+      each<R>(stream(), Several<Operand, 2>{{term, standing(sum[0])}}, sum,
+              elements, EachSum());
   }
 
 private:
-  const SharedContext context;
-  const ElementType from, to;
   const std::int64_t elements;
   const FirstTerm firstTerm;
+};
+
+/// Dropout of a piece of a tensor, alone or with the `add` after it.
+template <typename R> class Dropout final : public DeviceKernel {
+public:
+  Dropout(const KernelSpec &theSpec, SharedContext theContext)
+      : DeviceKernel(theSpec, std::move(theContext)),
+        rate(spec.number("rate", 0.0)), name(spec.text("mask", "")),
+        adds(spec.find(kThen)) {
+    try {
+      pieceOfWhole(spec.outputs[0]);
+    } catch (const std::invalid_argument &fault) {
+      refuse(spec, fault.what());
+    }
+  }
+
+  void run(const Invocation &call) override {
+    Addend addend;
+    if (adds)
+      addend = {in(call, 1), spec.outputs[0].type};
+    dropout<R>(stream(), in(call, 0), out(call, adds ? 1 : 0), spec.outputs[0],
+               call.microBatch, Masks(call.step, name, call.copy, rate),
+               addend);
+  }
+
+private:
+  const double rate;
+  const std::string name;
+  const bool adds;
 };
 
 template <int Inputs, int Outputs, typename Body>
@@ -70,15 +94,8 @@ MadeKernel makeEach(const KernelSpec &spec, const SharedContext &context,
       spec, context, body);
 }
 
-MadeKernel makeAccumulate(const KernelSpec &spec,
-                          const SharedContext &context) {
-  if (usesDouble(spec))
-    return std::make_unique<Accumulate<double>>(spec, context);
-  return std::make_unique<Accumulate<float>>(spec, context);
-}
-
 MadeKernel makeCopy(const KernelSpec &spec, const SharedContext &context) {
-  // A float does not hold every i32, and a double does.
+  // A double holds every i32, and a float does not.
   if (spec.inputs[0].type == ElementType::i32)
     return std::make_unique<Pointwise<double, 1, 1, EachSame>>(spec, context,
                                                                EachSame());
@@ -95,19 +112,22 @@ template <int Inputs, int Outputs, typename Body> Maker makerOf() {
 } // namespace
 
 MadeKernel makePointwise(const KernelSpec &spec, const SharedContext &context) {
-  static const std::map<std::string, Maker> kMakers = [] {
-    std::map<std::string, Maker> table;
-    addPointwise(table);
-    table["mask"] = makeCopy; // at the rank that keeps its tensor
-    return table;
+  static const Makers kMakers = [] {
+    Makers all;
+    addPointwise(all);
+    all.single["mask"] = makeCopy; // on the rank that keeps its tensor
+    return all;
   }();
-  return kMakers.at(spec.kernel)(spec, context);
+  return kMakers.single.at(spec.kernel)(spec, context);
 }
 
-void addPointwise(std::map<std::string, Maker> &table) {
-  table["accumulate"] = makeAccumulate;
+void addPointwise(Makers &to) {
+  auto &table = to.single;
+  table["accumulate"] = makeTyped<Accumulate>;
   table["add"] = makerOf<2, 1, EachSum>();
   table["cast"] = table["copy"] = makeCopy;
+  table["dropout"] = makeTyped<Dropout>;
+  to.fused["dropout"] = makeFused<Dropout>;
   table["mul"] = makerOf<2, 1, EachProduct>();
   table["swiglu"] = makerOf<2, 1, Swiglu>();
   table["swiglu_grad"] = makerOf<3, 2, SwigluGrad>();
@@ -132,6 +152,14 @@ void addPointwise(std::map<std::string, Maker> &table) {
                                 const SharedContext &context) {
     return makeEach<2, 1>(spec, context, ActivatedGrad{activationOf(spec)});
   };
+}
+
+void addRow(cudaStream_t stream, Operand from, Operand row, std::int64_t width,
+            Result to, std::int64_t elements, bool doubly) {
+  if (doubly)
+    addRow<double>(stream, from, row, width, to, elements);
+  else
+    addRow<float>(stream, from, row, width, to, elements);
 }
 
 } // namespace mtplan::runtime::cuda

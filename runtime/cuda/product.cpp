@@ -1,21 +1,29 @@
-//===- product.cpp - Einsums ----------------------------------------------===//
+//===- product.cpp - Einsums as matrix products, and their epilogues ------===//
 
 #include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
-#include "runtime/backend/matrix_calls.h"
-#include "runtime/cuda/added_row.h"
+#include "runtime/backend/einsum.h"
+#include "runtime/backend/followed.h"
 #include "runtime/cuda/families.h"
+#include "runtime/plan/kernel_settings.h"
 
 namespace mtplan::runtime::cuda {
-
 namespace {
 
 const std::byte *at(const void *data, std::int64_t element, ElementType type) {
   return static_cast<const std::byte *>(data) + element * bytesOf(type);
 }
 
-/// What the device can do of it: where it adds no vectors to a product, what is
-/// made is wide, and the vector is added as it is rounded.
+std::size_t bytesOfTensor(const TensorView &view, ElementType type) {
+  return static_cast<std::size_t>(view.elements() * bytesOf(type));
+}
+
+/// Adapts the calls to the device. Where it adds no vectors to a product, the
+/// product is stored in f32 or f64, and the vector is added when it is rounded.
 MatrixCalls doable(MatrixCalls calls, MatrixProducts &products) {
   if (!calls.biased || products.find(calls.first))
     return calls;
@@ -26,12 +34,13 @@ MatrixCalls doable(MatrixCalls calls, MatrixProducts &products) {
   return calls;
 }
 
-/// A tensor that is copied to another type before the product.
+/// A tensor that is converted to another type before or after the product.
 struct Converted {
   MadeKernel kernel; ///< null: it is used as it is
   std::size_t place = 0;
 };
 
+/// An einsum as one or more matrix products.
 class Product final : public Kernel {
 public:
   Product(const KernelSpec &spec, MatrixCalls theCalls,
@@ -43,25 +52,22 @@ public:
     products.push_back(&context->products.of(calls.first));
     if (summed.size() > 1)
       products.push_back(&context->products.of(calls.further));
-    auto reserve = [&](Converted &one, const TensorView &view,
-                       ElementType type) {
-      if (view.type == type)
+    auto reserve = [&](Converted &one, const TensorView &view, ElementType from,
+                       ElementType to, ElementType kept) {
+      if (from == to)
         return;
-      one.kernel = cast(spec, view, view.type, type);
+      one.kernel = cast(spec, view, from, to);
       one.place = workspace;
-      workspace +=
-          roundedUp(static_cast<std::size_t>(view.elements() * bytesOf(type)));
+      workspace += roundedUp(bytesOfTensor(view, kept));
     };
-    reserve(a, spec.inputs[calls.lhs], calls.in);
-    reserve(b, spec.inputs[calls.rhs], calls.in);
+    const TensorView &lhs = spec.inputs[calls.lhs],
+                     &rhs = spec.inputs[calls.rhs];
+    reserve(a, lhs, lhs.type, calls.in, calls.in);
+    reserve(b, rhs, rhs.type, calls.in, calls.in);
     if (calls.biased)
-      reserve(bias, spec.inputs[2], calls.made);
-    if (calls.made != out.type) {
-      result.kernel = cast(spec, out, calls.made, out.type);
-      result.place = workspace;
-      workspace += roundedUp(
-          static_cast<std::size_t>(out.elements() * bytesOf(calls.made)));
-    }
+      reserve(bias, spec.inputs[2], spec.inputs[2].type, calls.made,
+              calls.made);
+    reserve(result, out, calls.made, out.type, calls.made);
     std::size_t most = 0;
     for (const MatrixProduct *product : products)
       most = std::max(most, product->workspaceBytes());
@@ -74,18 +80,19 @@ public:
     const void *vector =
         calls.biased ? converted(bias, call.inputs[2]) : nullptr;
     std::byte *scratch = context->shared<std::byte>();
+    const cudaStream_t stream = context->stream().get();
     void *to = result.kernel ? scratch + result.place : call.outputs[0];
     for (const Place &place : outer)
       for (std::size_t term = 0; term < summed.size(); ++term)
         products[term == 0 ? 0 : 1]->run(
-            streamOf(context),
+            stream,
             {at(left, place.a + summed[term].a, calls.in),
              at(right, place.b + summed[term].b, calls.in), vector,
              const_cast<std::byte *>(at(to, place.c, calls.made))},
             scratch + workspace);
     if (calls.biased && !calls.first.biased) {
-      addRow(streamOf(context), {to, calls.made}, {vector, calls.made},
-             calls.first.n, {call.outputs[0], out.type}, out.elements(),
+      addRow(stream, {to, calls.made}, {vector, calls.made}, calls.first.n,
+             {call.outputs[0], out.type}, out.elements(),
              calls.made == ElementType::f64);
     } else if (result.kernel) {
       const void *from = to;
@@ -120,18 +127,157 @@ private:
   const MatrixCalls calls;
   const TensorView out;
   const std::vector<Place> outer, summed;
-  std::vector<const MatrixProduct *>
-      products; ///< the first term, and the others
+  /// The product of the first term, and that of the others.
+  std::vector<const MatrixProduct *> products;
   Converted a, b, bias, result;
-  std::size_t workspace = 0; ///< where it begins
+  std::size_t workspace = 0; ///< offset of cuBLASLt's workspace
 };
 
-} // namespace
+bool sumsOperand(const FollowedProduct &whole) {
+  return whole.shape.sums != OperandSum::none;
+}
+
+/// Returns whether the sum of an operand is added to the result.
+bool addsSums(const FollowedProduct &whole) {
+  return sumsOperand(whole) && whole.shape.adds;
+}
+
+/// Returns the distance in bytes between the sums of two batched matrices.
+std::size_t sumStep(const KernelSpec &spec, const FollowedProduct &whole) {
+  const TensorView &sum = spec.outputs[whole.biasGradient];
+  return roundedUp(bytesOfTensor(sum, sum.type));
+}
+
+/// One product with an epilogue, of one or more matrices.
+class WithEpilogue final : public Kernel {
+public:
+  /// \param theFirst  stores in run `theTerm` what `theProduct` adds in others
+  WithEpilogue(const KernelSpec &spec, const FollowedProduct &theWhole,
+               const MatrixProduct &theProduct, const MatrixProduct &theFirst,
+               FirstTerm theTerm, SharedContext theContext)
+      : whole(theWhole), product(theProduct), first(theFirst),
+        firstTerm(theTerm), context(std::move(theContext)) {
+    if (addsSums(whole)) {
+      const TensorView &gradient = spec.outputs[whole.biasGradient];
+      addGradient = makePointwise(
+          {"accumulate", spec.label, {}, {gradient}, {gradient}}, context);
+      toNextSum = sumStep(spec, whole);
+      workspace = static_cast<std::size_t>(whole.shape.batches) * toNextSum;
+    }
+    context->reserve(
+        workspace + std::max(product.workspaceBytes(), first.workspaceBytes()));
+  }
+
+  void run(const Invocation &call) override {
+    const void *other = whole.takesAddend || whole.takesKept
+                            ? call.inputs[whole.operands]
+                            : nullptr;
+    const bool stores = firstTerm.isOf(call.microBatch, call.copy);
+    auto *scratch = context->shared<std::byte>();
+    void *const gradient =
+        sumsOperand(whole) ? call.outputs[whole.biasGradient] : nullptr;
+    // cuBLASLt stores a sum, and never adds to it.
+    const void *vector = addGradient && !stores ? scratch : gradient;
+    (stores ? first : product)
+        .run(context->stream().get(),
+             {call.inputs[whole.lhs], call.inputs[whole.rhs],
+              whole.operands == 3 ? call.inputs[2] : nullptr,
+              call.outputs[whole.result], whole.takesAddend ? other : nullptr,
+              whole.takesKept ? other : call.outputs[0],
+              const_cast<void *>(vector)},
+             scratch + workspace);
+    if (vector == gradient)
+      return;
+    for (std::int64_t i = 0; i < whole.shape.batches; ++i) {
+      const void *term = scratch + static_cast<std::size_t>(i) * toNextSum;
+      void *sum = static_cast<std::byte *>(gradient) +
+                  i * whole.shape.vectorStep * bytesOf(whole.shape.result);
+      addGradient->run({&term, &sum});
+    }
+  }
+
+  double flops() const override { return whole.flops; }
+
+private:
+  const FollowedProduct whole;
+  const MatrixProduct &product, &first;
+  const FirstTerm firstTerm;
+  const SharedContext context;
+  MadeKernel addGradient;    ///< adds a stored sum to the gradient, or null
+  std::size_t toNextSum = 0; ///< bytes between stored sums
+  std::size_t workspace = 0; ///< offset of the workspace, behind the sums
+};
+
+/// Returns whether the environment wants the epilogues of a product. It depends
+/// on the device and the version whether one kernel of cuBLASLt or two kernels
+/// are faster, so MTPLAN_EPILOGUES lists those of "gelu" (and its derivative)
+/// and "sums" (of an operand, for a bias's gradient) that are used, or is "0";
+/// without it both are. Biases and addends are always wanted.
+/// \throws std::runtime_error for other words
+bool isWanted(const MatrixShape &shape) {
+  const char *given = std::getenv("MTPLAN_EPILOGUES");
+  if (!given)
+    return true;
+  const std::string_view all = given;
+  bool gelu = false, sums = false;
+  for (std::size_t start = 0; all != "0" && start <= all.size();) {
+    const std::size_t end = std::min(all.find(',', start), all.size());
+    const std::string_view word = all.substr(start, end - start);
+    if (word != "gelu" && word != "sums")
+      throw std::runtime_error("MTPLAN_EPILOGUES is \"" + std::string(all) +
+                               "\": \"gelu\", \"sums\", \"gelu,sums\" or "
+                               "\"0\" is wanted");
+    (word == "gelu" ? gelu : sums) = true;
+    start = end + 1;
+  }
+  return (gelu || shape.epilogue == Epilogue::none) &&
+         (sums || shape.sums == OperandSum::none);
+}
+
+MadeKernel makeWithEpilogue(const std::optional<FollowedProduct> &whole,
+                            const KernelSpec &spec,
+                            const SharedContext &context) {
+  if (!whole || !isWanted(whole->shape))
+    return nullptr;
+  const FirstTerm firstTerm = firstTermOf(spec.settings);
+  MatrixShape stored = whole->shape, added = whole->shape;
+  stored.adds = stored.adds && firstTerm.microBatch == FirstTerm::kNone;
+  if (addsSums(*whole) && added.batches > 1)
+    added.vectorStep = static_cast<std::int64_t>(sumStep(spec, *whole)) /
+                       bytesOf(added.result);
+  if (stored.adds)
+    stored = added;
+  const MatrixProduct *product = context->products.find(added),
+                      *first = context->products.find(stored);
+  if (!product || !first)
+    return nullptr;
+  return std::make_unique<WithEpilogue>(spec, *whole, *product, *first,
+                                        firstTerm, context);
+}
 
 MadeKernel makeProduct(const KernelSpec &spec, const SharedContext &context) {
   if (!ProductShape::of(spec))
     return makeLetterSum(spec, context);
   return std::make_unique<Product>(spec, MatrixCalls::of(spec), context);
+}
+
+MadeKernel makeFusedProduct(const KernelSpec &spec,
+                            const SharedContext &context) {
+  return makeWithEpilogue(FollowedProduct::of(spec), spec, context);
+}
+
+} // namespace
+
+void addProducts(Makers &to) {
+  to.single["einsum"] = makeProduct;
+  to.fused["einsum"] = makeFusedProduct;
+}
+
+MadeKernel makeEvenProducts(const KernelSpec &spec, const EvenRuns &runs,
+                            const SharedContext &context) {
+  if (!isSwitchedOn("MTPLAN_JOINT_PRODUCTS"))
+    return nullptr;
+  return makeWithEpilogue(FollowedProduct::of(spec, runs), spec, context);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -1,21 +1,23 @@
-//===- sums.cu - Sums over samples and over all ---------------------------===//
+//===- sums.cu - Column sums, and einsums that are no matrix products -----===//
 
+#include <algorithm>
+
+#include "runtime/backend/einsum.h"
 #include "runtime/backend/followed.h"
-#include "runtime/cuda/dealt.h"
+#include "runtime/cuda/device/letters.cuh"
 #include "runtime/cuda/device/sums.cuh"
 #include "runtime/cuda/families.h"
-#include "runtime/plan/first_term.h"
+#include "runtime/plan/kernel_settings.h"
 
 namespace mtplan::runtime::cuda {
-
 namespace {
 
-/// `sum`: down to the trailing dimensions; to the last result, which it adds to
-/// if it is an accumulator.
-template <typename R> class Sum final : public Kernel {
+/// The kernel `sum`: over all but the trailing dimensions. Its last result is
+/// the sum, to which it adds if that is an accumulator.
+template <typename R> class Sum final : public DeviceKernel {
 public:
   Sum(const KernelSpec &theSpec, SharedContext theContext)
-      : context(std::move(theContext)), spec(theSpec),
+      : DeviceKernel(theSpec, std::move(theContext)),
         accumulates(spec.find(kThen)), firstTerm(firstTermOf(spec.settings)) {
     const TensorView &from = spec.inputs[0], &to = spec.outputs[0];
     sizes.columns = to.elements();
@@ -25,101 +27,60 @@ public:
   }
 
   void run(const Invocation &call) override {
-    sum<R>(streamOf(context), operandOf(spec, call, 0),
-           resultOf(spec, call, spec.outputs.size() - 1), sizes,
-           context->shared<void>(),
+    sum<R>(stream(), in(call, 0), out(call, spec.outputs.size() - 1), sizes,
+           scratch(),
            accumulates && !firstTerm.isOf(call.microBatch, call.copy));
   }
 
 private:
-  const SharedContext context;
-  const KernelSpec spec;
   const bool accumulates;
   const FirstTerm firstTerm;
   ColumnSizes sizes;
 };
 
-bool doesCount(const KernelSpec &spec) {
-  return spec.integer("counts", 1) != 0;
+Letters lettersOf(const KernelSpec &spec, const LetterLoops &loops) {
+  if (loops.sizes.size() > kMostDims)
+    refuse(spec, "has more than " + std::to_string(kMostDims) + " letters");
+  Letters all;
+  all.count = static_cast<int>(loops.sizes.size());
+  std::ranges::copy(loops.sizes, all.sizes);
+  std::ranges::copy(loops.left, all.left);
+  std::ranges::copy(loops.right, all.right);
+  return all;
 }
 
-template <typename R> class SquareSum final : public Kernel {
+template <typename R> class LetterSum final : public DeviceKernel {
 public:
-  SquareSum(const KernelSpec &theSpec, SharedContext theContext)
-      : context(std::move(theContext)), spec(theSpec), counts(doesCount(spec)),
-        elements(spec.inputs[0].elements()) {
-    context->reserve(squareSumScratch(elements));
+  LetterSum(const KernelSpec &theSpec, SharedContext theContext)
+      : DeviceKernel(theSpec, std::move(theContext)) {
+    const LetterSums loops(spec);
+    kept = lettersOf(spec, loops.kept);
+    summed = lettersOf(spec, loops.summed);
   }
 
   void run(const Invocation &call) override {
-    if (counts)
-      squareSum<R>(streamOf(context), operandOf(spec, call, 0),
-                   static_cast<DeviceLongSum *>(call.outputs[0]), elements,
-                   context->shared<void>());
+    letterSum<R>(stream(), in(call, 0), in(call, 1),
+                 spec.inputs.size() == 3 ? in(call, 2) : kNone, out(call, 0),
+                 kept, summed);
+  }
+
+  double flops() const override {
+    return 2.0 * static_cast<double>(kept.steps() * summed.steps());
   }
 
 private:
-  const SharedContext context;
-  const KernelSpec spec;
-  const bool counts;
-  const std::int64_t elements;
+  Letters kept, summed;
 };
-
-template <typename R> class SquareSumOfMany final : public Kernel {
-public:
-  SquareSumOfMany(const std::vector<Squared> &tensors, void *theSum,
-                  SharedContext theContext)
-      : context(std::move(theContext)), dealt(*context, tensors),
-        sum(static_cast<DeviceLongSum *>(theSum)) {
-    context->reserve(squareSumScratch(dealt.get()));
-  }
-
-  void run(const Invocation & /*call*/) override {
-    squareSum<R>(streamOf(context), dealt.get(), sum, context->shared<void>());
-  }
-
-private:
-  const SharedContext context;
-  const Dealt<Squared> dealt;
-  DeviceLongSum *const sum;
-};
-
-// The result is f64 always.
-bool isDouble(const KernelSpec &spec) {
-  return spec.inputs[0].type == ElementType::f64;
-}
 
 } // namespace
 
-MadeKernel makeSum(const KernelSpec &spec, const SharedContext &context) {
-  return makeOf<Sum>(spec, context);
+MadeKernel makeLetterSum(const KernelSpec &spec, const SharedContext &context) {
+  return makeOf<LetterSum>(spec, context);
 }
 
-MadeKernel makeFollowedSum(const KernelSpec &spec,
-                           const SharedContext &context) {
-  return isOfOnePrecision(spec) ? makeSum(spec, context) : nullptr;
-}
-
-MadeKernel makeSquareSum(const KernelSpec &spec, const SharedContext &context) {
-  if (isDouble(spec))
-    return std::make_unique<SquareSum<double>>(spec, context);
-  return std::make_unique<SquareSum<float>>(spec, context);
-}
-
-MadeKernel makeSquareSumOfMany(const std::vector<FixedRun> &runs,
-                               const SharedContext &context) {
-  void *const sum = runs[0].outputs[0];
-  std::vector<Squared> tensors;
-  for (const FixedRun &run : runs) {
-    if (run.outputs[0] != sum || isDouble(run.spec) != isDouble(runs[0].spec))
-      return nullptr;
-    if (doesCount(run.spec))
-      tensors.push_back({operandOf(run.spec, run.with(nullptr), 0),
-                         run.spec.inputs[0].elements()});
-  }
-  if (isDouble(runs[0].spec))
-    return std::make_unique<SquareSumOfMany<double>>(tensors, sum, context);
-  return std::make_unique<SquareSumOfMany<float>>(tensors, sum, context);
+void addSums(Makers &to) {
+  to.single["sum"] = makeTyped<Sum>;
+  to.fused["sum"] = makeFused<Sum>;
 }
 
 } // namespace mtplan::runtime::cuda

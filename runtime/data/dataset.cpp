@@ -4,17 +4,157 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "runtime/data/digest.h"
-#include "runtime/data/megatron_order.h"
-#include "runtime/data/permutation.h"
 #include "runtime/random/draws.h"
+#include "runtime/random/philox.h"
 
 namespace mtplan::runtime {
+
+//===----------------------------------------------------------------------===//
+// Megatron-LM's order
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+constexpr std::int64_t kMost = std::int64_t{1} << 31;
+
+void refuseAbove(std::int64_t number, const char *what) {
+  if (number >= kMost)
+    throw std::length_error(std::to_string(number) + what +
+                            ", can order 2147483647");
+}
+
+/// Appends all documents once for each epoch, shuffled together.
+void appendShuffled(const MegatronOrderRequest &request, std::int64_t epochs,
+                    NumpyRandom &random, std::vector<std::int32_t> &out) {
+  const std::size_t begin = out.size();
+  for (std::int64_t epoch = 0; epoch < epochs; ++epoch)
+    for (std::int32_t i = request.firstDocument; i < request.endDocument; ++i)
+      out.push_back(i);
+  random.shuffle(std::span(out).subspan(begin));
+}
+
+/// Returns the starts of all samples: sample k begins at token k s of the
+/// concatenated documents.
+std::vector<SampleStart>
+cutSamples(const std::vector<std::int32_t> &documents, std::int64_t sequence,
+           std::int64_t samples,
+           const std::function<std::int64_t(std::int64_t)> &length) {
+  std::vector<SampleStart> starts;
+  starts.reserve(static_cast<std::size_t>(samples) + 1);
+  std::int64_t begin = 0; // token at which `document` begins
+  std::size_t document = 0;
+  std::int64_t tokens = length(documents[0]);
+  for (std::int64_t sample = 0; sample <= samples; ++sample) {
+    const std::int64_t first = sample * sequence;
+    while (first >= begin + tokens) {
+      begin += tokens;
+      tokens = length(documents[++document]);
+    }
+    starts.push_back({static_cast<std::uint32_t>(document),
+                      static_cast<std::uint32_t>(first - begin)});
+  }
+  return starts;
+}
+
+} // namespace
+
+MegatronOrder
+orderAsMegatron(const MegatronOrderRequest &request,
+                const std::function<std::int64_t(std::int64_t)> &length) {
+  const std::int64_t s = request.sequence;
+  std::int64_t tokens = 0; // of an epoch
+  for (std::int64_t i = request.firstDocument; i < request.endDocument; ++i)
+    tokens += length(i);
+  if (tokens == 0)
+    throw std::length_error("holds no token");
+
+  MegatronOrder order;
+  // This is the smallest number with epochs * tokens >= samples * s + 1.
+  if (request.samples > 0)
+    order.epochs = (request.samples * s + tokens) / tokens;
+  const std::int64_t e = order.epochs;
+  refuseAbove(e * (request.endDocument - request.firstDocument),
+              " sequences over all epochs");
+  const std::int64_t samples = (e * tokens - 1) / s;
+  refuseAbove(samples, " samples");
+
+  const std::int64_t before = ((e - 1) * tokens - 1) / s;
+  const std::int64_t perEpoch = (tokens - 1) / s;
+  const bool lastApart = e > 1 && request.samples - before <
+                                      static_cast<std::int64_t>(
+                                          0.80 * static_cast<double>(perEpoch));
+
+  NumpyRandom random(request.seed);
+  appendShuffled(request, lastApart ? e - 1 : e, random, order.documents);
+  if (lastApart)
+    appendShuffled(request, 1, random, order.documents);
+
+  order.starts = cutSamples(order.documents, s, samples, length);
+  order.shuffle.resize(static_cast<std::size_t>(samples));
+  std::iota(order.shuffle.begin(), order.shuffle.end(), 0U);
+  const auto all = std::span(order.shuffle);
+  if (lastApart) {
+    const auto first = static_cast<std::size_t>(before);
+    random.shuffle(all.subspan(0, first));
+    random.shuffle(all.subspan(first));
+  } else {
+    random.shuffle(all);
+  }
+  return order;
+}
+
+//===----------------------------------------------------------------------===//
+// A shuffle that is never stored
+//===----------------------------------------------------------------------===//
+
+Permutation::Permutation(std::int64_t theSize, std::uint64_t theSeed,
+                         std::int64_t theEpoch)
+    : size(static_cast<std::uint64_t>(theSize)), seed(theSeed),
+      epoch(static_cast<std::uint64_t>(theEpoch)) {
+  // The power is at most four times n, so at worst four steps are needed on
+  // average.
+  while ((std::uint64_t{1} << (2 * halfBits)) < size)
+    ++halfBits;
+}
+
+std::uint64_t Permutation::encrypt(std::uint64_t value) const {
+  constexpr std::uint32_t kRounds = 6;
+  const std::uint64_t mask = (std::uint64_t{1} << halfBits) - 1;
+  const auto low = [](std::uint64_t x) {
+    return static_cast<std::uint32_t>(x);
+  };
+  std::uint64_t left = value >> halfBits, right = value & mask;
+  for (std::uint32_t round = 0; round < kRounds; ++round) {
+    const PhiloxCounter words =
+        philox4x32({low(right), round, low(epoch), low(epoch >> 32)},
+                   {low(seed), low(seed >> 32)});
+    const std::uint64_t next = left ^ (words[0] & mask);
+    left = right;
+    right = next;
+  }
+  return left << halfBits | right;
+}
+
+std::int64_t Permutation::operator()(std::int64_t index) const {
+  auto value = static_cast<std::uint64_t>(index);
+  do
+    value = encrypt(value);
+  while (value >= size);
+  return static_cast<std::int64_t>(value);
+}
+
+//===----------------------------------------------------------------------===//
+// Datasets
+//===----------------------------------------------------------------------===//
+
 namespace {
 
 std::string text(std::int64_t number) { return std::to_string(number); }
@@ -40,7 +180,7 @@ const char *nameOf(DataPart part) {
                                    text(options.sequence + 1));
 }
 
-/// First and end of the part that is asked for.
+/// Returns the first element and the end of the part that is asked for.
 std::pair<std::int64_t, std::int64_t> partOf(const DataOptions &options,
                                              std::int64_t elements) {
   const auto points = splitPoints(options.split, elements);
@@ -48,7 +188,8 @@ std::pair<std::int64_t, std::int64_t> partOf(const DataOptions &options,
   return {points[part], points[part + 1]};
 }
 
-/// "93827 bytes, xxh128 0123...", which `xxh128sum` prints as well.
+/// Returns "93827 bytes, xxh128 0123...", with the number that `xxh128sum`
+/// prints.
 std::string contentOf(const MappedFile &file) {
   return text(file.size()) + " bytes, xxh128 " + textOf(digestOf(file));
 }
@@ -59,7 +200,7 @@ template <typename T> std::string digestText(const std::vector<T> &values) {
                                 values.size() * sizeof(T))));
 }
 
-/// One array of tokens, cut and shuffled anew in every epoch.
+/// One array of tokens, whose samples are shuffled anew in every epoch.
 class FlatDataset final : public Dataset {
 public:
   FlatDataset(TokenFile theTokens, const DataOptions &options)
@@ -122,8 +263,8 @@ public:
   }
 
   const std::string &name() const override { return tokens.path(); }
-  // The order also depends on how many samples the run asks for, which is no
-  // part of the files.
+  // The identity includes the order, because it also depends on the number of
+  // samples that the run asks for.
   std::string identity() const override {
     const std::string parts = digestText(order.documents) +
                               digestText(order.starts) +

@@ -1,4 +1,4 @@
-//===- digest.h - Checksums of bytes in memory and in files -----*- C++ -*-===//
+//===- digest.h - Checksums of bytes ----------------------------*- C++ -*-===//
 //
 // The digest is XXH3 with 128 bits, printed as `xxh128sum` prints it. XXH3 runs
 // at the speed of memory and finds every accident; it does not stop somebody
@@ -10,6 +10,7 @@
 #define MTPLAN_RUNTIME_DATA_DIGEST_H
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -19,7 +20,7 @@ namespace mtplan::runtime {
 
 class MappedFile;
 
-/// The bytes are big-endian, in the order in which they are printed.
+/// A digest's bytes, big-endian: in the order in which they are printed.
 using Digest = std::array<std::uint8_t, 16>;
 
 Digest digestOf(std::string_view bytes);
@@ -36,6 +37,23 @@ Digest digestOfPieces(std::int64_t bytes,
 
 /// Returns 32 hexadecimal digits.
 std::string textOf(const Digest &digest);
+
+/// Computes SHA-256 (FIPS 180-4), the number that `sha256sum` prints.
+class Sha256 {
+public:
+  void add(const void *data, std::size_t bytes);
+  /// Returns 64 hexadecimal digits. Nothing may be added afterwards.
+  std::string finish();
+
+private:
+  void block(const unsigned char *data);
+
+  std::array<std::uint32_t, 8> hash = {0x6a09e667, 0xbb67ae85, 0x3c6ef372,
+                                       0xa54ff53a, 0x510e527f, 0x9b05688c,
+                                       0x1f83d9ab, 0x5be0cd19};
+  std::array<unsigned char, 64> rest = {};
+  std::uint64_t total = 0; ///< bytes
+};
 
 } // namespace mtplan::runtime
 

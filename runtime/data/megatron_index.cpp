@@ -3,7 +3,7 @@
 #include "runtime/data/megatron_index.h"
 
 #include <cstring>
-#include <fstream>
+#include <string_view>
 
 namespace mtplan::runtime {
 namespace {
@@ -53,10 +53,8 @@ std::array<std::string, 2> megatronFiles(const std::string &name) {
 }
 
 bool isMegatronIndex(const std::string &path) {
-  char start[sizeof kMegatronMagic] = {};
-  std::ifstream file(path, std::ios::binary);
-  return file.read(start, sizeof start) &&
-         std::memcmp(start, kMegatronMagic, sizeof start) == 0;
+  constexpr std::string_view kMagic(kMegatronMagic, sizeof kMegatronMagic);
+  return firstBytes(path, kMagic.size()) == kMagic;
 }
 
 MegatronIndex::MegatronIndex(const std::string &path) : file(path) {
@@ -75,7 +73,8 @@ MegatronIndex::MegatronIndex(const std::string &path) : file(path) {
                     "version " + std::to_string(version) + ", can read 1");
   elements = kindOf(path, file.read<std::uint8_t>(17));
 
-  // Bounded by the size first: then no product below overflows.
+  // Both numbers are compared with the size first, so that no product below
+  // overflows.
   const auto sequences = file.read<std::uint64_t>(18);
   const auto boundaries = file.read<std::uint64_t>(26);
   const auto most = static_cast<std::uint64_t>(file.size());
@@ -135,7 +134,8 @@ void MegatronIndex::check(const std::string &binPath,
       throw DataError(file.path(), offsetsAt + kOffsetBytes * i,
                       "sequence " + text(i) + " begins at byte " + text(begin) +
                           " of the .bin, the one before ends at " + text(end));
-    // Fits: at most 2^31 tokens of 8 bytes beyond an end within the .bin.
+    // The sum fits: at most 2^31 tokens of 8 bytes beyond an end within the
+    // .bin.
     end += tokens * bytesOf(elements);
     if (end > binBytes)
       throw DataError(file.path(), kMegatronHeaderBytes + kLengthBytes * i,

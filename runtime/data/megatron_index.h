@@ -22,30 +22,86 @@
 #include <cstdint>
 #include <string>
 
-#include "runtime/data/mapped_file.h"
-#include "runtime/data/token_kind.h"
+#include "runtime/data/files.h"
 
 namespace mtplan::runtime {
 
+/// The number type in which a token is stored.
+enum class TokenKind { uint8, int8, int16, int32, int64, uint16, uint32 };
+
+/// Returns the bytes of one token.
+constexpr std::int64_t bytesOf(TokenKind kind) {
+  switch (kind) {
+  case TokenKind::uint8:
+  case TokenKind::int8:
+    return 1;
+  case TokenKind::int16:
+  case TokenKind::uint16:
+    return 2;
+  case TokenKind::int32:
+  case TokenKind::uint32:
+    return 4;
+  case TokenKind::int64:
+    return 8;
+  }
+  return 0;
+}
+
+/// Returns the exclusive upper bound of tokens, which are handled as int32.
+constexpr std::int64_t boundOf(TokenKind kind) {
+  switch (kind) {
+  case TokenKind::uint8:
+    return 256;
+  case TokenKind::int8:
+    return 128;
+  case TokenKind::int16:
+    return 32768;
+  case TokenKind::uint16:
+    return 65536;
+  default:
+    return std::int64_t{1} << 31;
+  }
+}
+
+inline std::string nameOf(TokenKind kind) {
+  switch (kind) {
+  case TokenKind::uint8:
+    return "uint8";
+  case TokenKind::int8:
+    return "int8";
+  case TokenKind::int16:
+    return "int16";
+  case TokenKind::int32:
+    return "int32";
+  case TokenKind::int64:
+    return "int64";
+  case TokenKind::uint16:
+    return "uint16";
+  case TokenKind::uint32:
+    return "uint32";
+  }
+  return "";
+}
+
 class MegatronIndex {
 public:
-  /// \throws DataError on a foreign header or a size that does not fit it
+  /// \throws DataError if the header is not Megatron's or the size is wrong
   explicit MegatronIndex(const std::string &path);
 
   TokenKind kind() const { return elements; }
   std::int64_t sequences() const { return sequenceCount; }
   std::int64_t documents() const { return boundaryCount - 1; }
 
-  /// Tokens of one sequence.
+  /// Returns the number of tokens of a sequence.
   std::int64_t length(std::int64_t sequence) const;
-  /// Byte in the .bin where it begins.
+  /// Returns the byte in the .bin at which a sequence begins.
   std::int64_t offset(std::int64_t sequence) const;
-  /// First sequence of a document, or `sequences()` behind the last.
+  /// Returns the first sequence of a document; sequences() behind the last.
   std::int64_t firstSequence(std::int64_t document) const;
 
-  /// Reads all of it: lengths are not negative, sequences lie one behind the
-  /// other up to the end of the .bin, documents cover them in order.
-  /// \throws DataError at the first that is not so
+  /// Checks the whole index: lengths are not negative, sequences follow each
+  /// other up to the end of the .bin, documents cover them in order. \throws
+  /// DataError at the first fault
   void check(const std::string &binPath, std::int64_t binBytes) const;
 
   const MappedFile &bytes() const { return file; }
@@ -57,19 +113,19 @@ private:
   std::int64_t boundaryCount = 0; ///< documents + 1
 };
 
-/// The .bin and the .idx that `name` stands for: either of them, or both
-/// without their ending.
+/// Returns the .bin and the .idx for the name of either, or of both without
+/// their ending.
 std::array<std::string, 2> megatronFiles(const std::string &name);
 
-/// True if the file exists and starts as an index does.
+/// Returns whether the file exists and starts like an index.
 bool isMegatronIndex(const std::string &path);
 
-/// What an index starts with.
+/// The first bytes of an index.
 inline constexpr char kMegatronMagic[9] = {'M', 'M', 'I', 'D', 'I',
                                            'D', 'X', 0,   0};
 inline constexpr std::int64_t kMegatronHeaderBytes = 34;
 
-/// Number of an element type in an index.
+/// Returns the element code of a type in an index; 0 if there is none.
 int megatronCodeOf(TokenKind kind);
 
 } // namespace mtplan::runtime

@@ -1,4 +1,4 @@
-//===- step_samples.cpp - What the inputs of one step hold ----------------===//
+//===- step_samples.cpp - What the inputs of a step hold ------------------===//
 
 #include "runtime/data/step_samples.h"
 
@@ -58,7 +58,7 @@ void StepReader::readRow(std::int64_t sample, std::vector<std::int32_t> &tokens,
 void StepReader::mask(std::int64_t sample,
                       const std::vector<std::int32_t> &tokens,
                       StepSamples &out) const {
-  // Positions of all samples are elements of one stream.
+  // The positions of all samples are elements of one stream.
   const Stream stream =
       Stream::ofData({objective.seed, 0, 0, 0}, "masked language");
   for (std::int64_t i = 0; i < sequence; ++i) {
@@ -77,6 +77,77 @@ void StepReader::mask(std::int64_t sample,
     if (objective.typeRows > 0)
       out.types.push_back(2 * i >= sequence && objective.typeRows > 1 ? 1 : 0);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Reading ahead
+//===----------------------------------------------------------------------===//
+
+Prefetcher::Prefetcher(Read theRead, std::int64_t first, std::int64_t end,
+                       int theTakers, int theDepth)
+    : read(std::move(theRead)), takers(theTakers),
+      depth(static_cast<std::size_t>(theDepth)), firstKept(first) {
+  assert(takers >= 1 && theDepth >= 1 && "somebody takes, something is kept");
+  thread = std::thread([this, first, end] { run(first, end); });
+}
+
+Prefetcher::~Prefetcher() {
+  stop();
+  thread.join();
+}
+
+void Prefetcher::stop() {
+  const std::lock_guard lock(mutex);
+  stopped = true;
+  changed.notify_all();
+}
+
+void Prefetcher::run(std::int64_t step, std::int64_t end) {
+  for (bool failed = false; step < end && !failed; ++step) {
+    {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return stopped || kept.size() < depth; });
+      if (stopped)
+        return;
+    }
+    Kept next;
+    next.left = takers;
+    try {
+      next.samples = std::make_shared<const StepSamples>(read(step));
+    } catch (...) {
+      next.error = std::current_exception();
+      failed = true;
+    }
+    const std::lock_guard lock(mutex);
+    kept.push_back(std::move(next));
+    changed.notify_all();
+  }
+}
+
+std::shared_ptr<const StepSamples> Prefetcher::take(std::int64_t step) {
+  std::unique_lock lock(mutex);
+  assert(step >= firstKept && "all takers have had this step");
+  const auto isKept = [&] {
+    return step < firstKept + static_cast<std::int64_t>(kept.size());
+  };
+  // No step follows one that could not be read, so later ones report its error.
+  const auto broken = [&] { return !kept.empty() && kept.back().error; };
+  changed.wait(lock, [&] { return stopped || isKept() || broken(); });
+  if (!isKept() && broken())
+    std::rethrow_exception(kept.back().error);
+  if (stopped)
+    return nullptr;
+  Kept &wanted = kept[static_cast<std::size_t>(step - firstKept)];
+  if (wanted.error)
+    std::rethrow_exception(wanted.error);
+  auto samples = wanted.samples;
+  --wanted.left;
+  while (!kept.empty() && !kept.front().error && kept.front().left <= 0) {
+    kept.pop_front();
+    ++firstKept;
+    changed.notify_all();
+  }
+  return samples;
 }
 
 } // namespace mtplan::runtime

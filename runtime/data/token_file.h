@@ -6,8 +6,8 @@
 //             uint32 (Llama 3)
 //   uint16, uint32   tokens without a header
 //
-// All are one array of numbers somewhere in a mapped file; only Megatron's says
-// where sequences begin.
+// Each format is one array of numbers somewhere in a mapped file. Only
+// Megatron's states where sequences begin.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,50 +20,59 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/data/llmc_header.h"
-#include "runtime/data/mapped_file.h"
+#include "runtime/data/files.h"
 #include "runtime/data/megatron_index.h"
-#include "runtime/data/token_kind.h"
 
 namespace mtplan::runtime {
+
+/// The size of the header of every file of llm.c: 256 int32, of which the first
+/// identifies the kind of file and the second its version.
+inline constexpr std::int64_t kLlmcHeaderBytes = 1024;
+/// The first numbers of tokens, models and states of llm.c.
+inline constexpr std::int32_t kLlmcGpt2Magic = 20240520;   ///< version 1
+inline constexpr std::int32_t kLlmcLlama3Magic = 20240801; ///< version 7
+inline constexpr std::int32_t kLlmcModelMagic = 20240326;  ///< version 3 or 5
+inline constexpr std::int32_t kLlmcStateMagic = 20240527;  ///< version 1
 
 enum class TokenFormat { text, megatron, llmc, uint16, uint32 };
 
 std::string_view nameOf(TokenFormat format);
-/// Nothing if no format is called so.
+/// Returns nothing if no format has this name.
 std::optional<TokenFormat> tokenFormatNamed(std::string_view name);
-/// "text, megatron, ..."
+/// Returns "text, megatron, ...".
 std::string tokenFormatNames();
 
 class TokenFile {
 public:
-  /// Without a format it is found from names and content; of a Megatron corpus
-  /// the .bin, the .idx or both without their ending may be named.
-  /// \throws DataError if it is no such file, or could be two
+  /// Opens a file. The format is detected from names and content unless it is
+  /// given. A Megatron corpus is named by its .bin, its .idx or both without
+  /// their ending.
+  /// \throws DataError if the file has another format, or an ambiguous one
   static TokenFile open(const std::string &path,
                         std::optional<TokenFormat> format = std::nullopt);
 
   TokenFormat format() const { return fileFormat; }
   TokenKind kind() const { return elements; }
-  /// The file that the tokens are in.
+  /// Returns the file that holds the tokens.
   const std::string &path() const { return file.path(); }
   std::int64_t tokens() const { return count; }
-  /// Bytes of the tokens in the file: [firstByte, firstByte + tokens width).
+  /// Returns the byte of the file at which a token begins.
   std::int64_t byteOf(std::int64_t token) const {
     return firstByte + token * bytesOf(elements);
   }
   const MappedFile &bytes() const { return file; }
 
-  /// Runs of tokens that belong together, one but for Megatron's.
+  /// Return the number of runs of tokens that belong together: 1 except for
+  /// Megatron's files.
   std::int64_t sequences() const;
   std::int64_t documents() const;
   std::int64_t sequenceLength(std::int64_t sequence) const;
-  /// Number of its first token.
+  /// Returns the number of a sequence's first token.
   std::int64_t sequenceBegin(std::int64_t sequence) const;
-  /// Null but for Megatron's.
+  /// Returns null except for Megatron's files.
   const MegatronIndex *index() const { return idx ? &*idx : nullptr; }
 
-  /// The tokens from `first` on.
+  /// Reads the tokens from `first` on.
   /// \throws DataError if one is negative or not below `vocabulary`, or if the
   ///         file has become shorter
   void read(std::int64_t first, std::span<std::int32_t> out,
@@ -75,7 +84,7 @@ private:
 
   static TokenFile openMegatron(const std::string &path);
   static TokenFile openLlmc(const std::string &path);
-  /// Every byte a part of a token.
+  /// Opens a file without a header.
   static TokenFile openPlain(const std::string &path, TokenFormat format,
                              TokenKind kind);
 
@@ -87,9 +96,10 @@ private:
   std::int64_t count = 0;
 };
 
-/// What a file is, by its name and its first bytes.
-/// \throws DataError if it is something that does not hold tokens, or if only
-///         the person who wrote it knows
+/// Detects the format of a file by its name and its first bytes.
+/// \throws DataError if the file does not hold tokens, or if its format cannot
+/// be
+///         known
 TokenFormat detectTokenFormat(const std::string &path);
 
 } // namespace mtplan::runtime

@@ -5,12 +5,11 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <string_view>
 
 #include "runtime/checkpoint/checkpoint_folder.h"
-#include "runtime/data/llmc_header.h"
+#include "runtime/data/token_file.h"
 #include "runtime/safetensors/header.h"
 
 namespace mtplan::runtime {
@@ -22,7 +21,9 @@ namespace {
 constexpr const char *kOneFile = "model.safetensors",
                      *kIndexFile = "model.safetensors.index.json";
 
-/// Kinds of files that people name by mistake.
+constexpr std::size_t kStart = 32; // bytes that identify a file
+
+/// A kind of file that people name by mistake.
 struct Foreign {
   std::string_view start;
   const char *what;
@@ -43,14 +44,6 @@ constexpr std::array<Foreign, 8> kForeign = {
      {"\x8f\xd8\x34\x01"sv,
       "an optimizer state of llm.c (20240527); its weights are in model_*.bin "
       "beside it"}}};
-
-std::string firstBytes(const std::string &path) {
-  std::string start(32, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(start.data(), static_cast<std::streamsize>(start.size()));
-  start.resize(static_cast<std::size_t>(file.gcount()));
-  return start;
-}
 
 bool isLlmc(const std::string &start) {
   return start.size() >= sizeof(kLlmcModelMagic) &&
@@ -82,7 +75,7 @@ void expectSomethingIn(const std::string &folder) {
        at.increment(error)) {
     const std::string ending = at->path().extension();
     const bool isBin = ending == ".bin";
-    if (isBin && isLlmc(firstBytes(at->path())))
+    if (isBin && isLlmc(firstBytes(at->path(), kStart)))
       models.insert(at->path().filename());
     else
       looksLikeTheirs |= isBin || ending == ".safetensors" || ending == ".pt" ||
@@ -121,7 +114,7 @@ WeightOwner detectWeights(const std::string &path) {
     if (!hasHuggingFace(path))
       expectSomethingIn(path);
     const fs::path file = fs::path(path) / kOneFile;
-    refuseForeign(file, firstBytes(file));
+    refuseForeign(file, firstBytes(file, kStart));
     return WeightOwner::huggingFace;
   }
   if (fs::path(path).filename() == kManifestName)
@@ -129,7 +122,7 @@ WeightOwner detectWeights(const std::string &path) {
                           "is in");
   if (fs::path(path).extension() == ".json")
     return WeightOwner::huggingFace;
-  const std::string start = firstBytes(path);
+  const std::string start = firstBytes(path, kStart);
   if (isLlmc(start))
     return WeightOwner::llmc;
   refuseForeign(path, start);

@@ -3,10 +3,9 @@
 #include "runtime/exchange/import.h"
 
 #include "runtime/checkpoint/checkpoint_folder.h"
-#include "runtime/checkpoint/stored_state.h"
 #include "runtime/data/digest.h"
 #include "runtime/exchange/detect_weights.h"
-#include "runtime/exchange/origin_rules.h"
+#include "runtime/exchange/weight_part.h"
 
 namespace mtplan::runtime {
 

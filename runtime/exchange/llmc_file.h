@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/data/llmc_header.h"
-#include "runtime/data/mapped_file.h"
+#include "runtime/data/files.h"
+#include "runtime/data/token_file.h"
 #include "runtime/plan/plan.h"
 
 namespace mtplan::runtime {

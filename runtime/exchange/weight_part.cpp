@@ -1,8 +1,9 @@
-//===- weight_part.cpp - A parameter within a tensor of a file ------------===//
+//===- weight_part.cpp - Parameters within tensors of files ---------------===//
 
 #include "runtime/exchange/weight_part.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -11,6 +12,10 @@
 #include "runtime/backend/element.h"
 
 namespace mtplan::runtime {
+
+//===----------------------------------------------------------------------===//
+// Parts
+//===----------------------------------------------------------------------===//
 
 namespace {
 
@@ -172,6 +177,101 @@ void convertElements(ElementType from, const std::byte *source, ElementType to,
       convertAll<decltype(a), decltype(b)>(source, target, elements);
     });
   });
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors of files
+//===----------------------------------------------------------------------===//
+
+std::vector<std::int64_t> madeShape(const WeightSource &source,
+                                    const WeightRule &rule) {
+  std::vector<std::vector<std::int64_t>> shapes;
+  shapes.reserve(rule.labels.size());
+  for (const std::string &label : rule.labels)
+    shapes.push_back(source.tensors().at(label).shape);
+  return shapeInFile(rule, shapes);
+}
+
+std::vector<std::byte> madeTensor(const WeightSource &source,
+                                  const WeightRule &rule, ElementType type) {
+  WeightPart part;
+  part.whole = madeShape(source, rule);
+  part.transposed = rule.transposed;
+  part.along = rule.along;
+  std::int64_t size = bytesOf(type);
+  for (const std::int64_t extent : part.whole)
+    size *= extent;
+  std::vector<std::byte> made(static_cast<std::size_t>(size));
+  for (const std::string &label : rule.labels) {
+    const SourceTensor &tensor = source.tensors().at(label);
+    part.shape = tensor.shape;
+    std::vector<std::byte> own = source.read(label);
+    if (tensor.type != type) {
+      std::vector<std::byte> rounded(
+          static_cast<std::size_t>(tensor.elements() * bytesOf(type)));
+      convertElements(tensor.type, own.data(), type, rounded.data(),
+                      tensor.elements());
+      own.swap(rounded);
+    }
+    putPart(part, bytesOf(type), own.data(), made.data());
+    if (rule.labels.size() > 1) {
+      std::vector<std::int64_t> there = tensor.shape;
+      if (rule.transposed)
+        std::ranges::reverse(there);
+      part.before += there[static_cast<std::size_t>(rule.along)];
+    }
+  }
+  return made;
+}
+
+std::vector<std::string> parametersOf(const WeightSource &source) {
+  std::vector<std::string> names;
+  for (const auto &[name, tensor] : source.tensors())
+    if (tensor.kind == StateKind::weight)
+      names.push_back(name);
+  return names;
+}
+
+std::map<std::string, WeightRule> rulesOf(const Origin &origin,
+                                          const WeightSource &source) {
+  const std::vector<std::string> theirs = origin.names();
+  const WeightTable table =
+      weightTable(recogniseWeights(theirs), parametersOf(source));
+  expectWeights(table, theirs);
+  return rulesByName(table, theirs);
+}
+
+std::vector<WeightRule> usualRules(const WeightSource &source,
+                                   const std::string &family) {
+  const std::vector<std::string> labels = parametersOf(source);
+  const std::int64_t layers = layersOf(source);
+  if (!family.empty())
+    return weightTable(usualNames(family, layers), labels).rules;
+  std::string faults;
+  for (const std::string_view name : weightFamilies())
+    try {
+      return weightTable(usualNames(name, layers), labels).rules;
+    } catch (const WeightError &error) {
+      faults += "\n" + std::string(name) + ": " + error.what();
+    }
+  throw WeightError("the model is of no family whose files are known:" +
+                    faults);
+}
+
+std::int64_t layersOf(const WeightSource &source) {
+  constexpr std::string_view kLayer = "h.";
+  std::int64_t layers = 0;
+  for (const auto &[name, tensor] : source.tensors()) {
+    if (!name.starts_with(kLayer))
+      continue;
+    const char *first = name.data() + kLayer.size();
+    std::int64_t number = -1;
+    const auto [end, error] =
+        std::from_chars(first, name.data() + name.size(), number);
+    if (error == std::errc() && *end == '.')
+      layers = std::max(layers, number + 1);
+  }
+  return layers;
 }
 
 } // namespace mtplan::runtime

@@ -1,7 +1,8 @@
-//===- weight_part.h - A parameter within a tensor of a file ----*- C++ -*-===//
+//===- weight_part.h - Parameters within tensors of files -------*- C++ -*-===//
 //
-// The elements of one parameter in a tensor, as a WeightRule describes them:
-// concatenated with other parameters, and possibly transposed.
+// A WeightRule describes how a tensor of a file holds the elements of a
+// parameter: concatenated with those of other parameters, and possibly
+// transposed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,12 +11,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
+#include "runtime/exchange/weight_source.h"
 #include "runtime/plan/plan.h"
+#include "runtime/weights/weight_rules.h"
 
 namespace mtplan::runtime {
 
+/// The elements of one parameter in a tensor.
 struct WeightPart {
   std::vector<std::int64_t> whole; ///< shape of the file's tensor
   std::vector<std::int64_t> shape; ///< of the parameter
@@ -40,6 +46,39 @@ void putPart(const WeightPart &part, std::int64_t bytes, const std::byte *own,
 /// arrays are aligned to their type.
 void convertElements(ElementType from, const std::byte *source, ElementType to,
                      std::byte *target, std::int64_t elements);
+
+//===----------------------------------------------------------------------===//
+// Tensors of files
+//===----------------------------------------------------------------------===//
+
+/// Returns the shape of a rule's tensor in the file.
+/// \throws WeightError if the parameters cannot be concatenated
+std::vector<std::int64_t> madeShape(const WeightSource &source,
+                                    const WeightRule &rule);
+
+/// Returns the elements of a rule's tensor in `type`, each rounded once.
+std::vector<std::byte> madeTensor(const WeightSource &source,
+                                  const WeightRule &rule, ElementType type);
+
+/// Returns the names of the parameters of a source, in order.
+std::vector<std::string> parametersOf(const WeightSource &source);
+
+/// Returns a rule for every tensor of the original that parameters of `source`
+/// make.
+/// \throws WeightError if the two do not fit
+std::map<std::string, WeightRule> rulesOf(const Origin &origin,
+                                          const WeightSource &source);
+
+/// Returns the tensors that files of the family usually have, in the network's
+/// order.
+/// \param family  "": the first that has a place for every parameter
+/// \throws WeightError
+std::vector<WeightRule> usualRules(const WeightSource &source,
+                                   const std::string &family);
+
+/// Returns the number of layers: one more than the largest number in
+/// "h.<number>.".
+std::int64_t layersOf(const WeightSource &source);
 
 } // namespace mtplan::runtime
 

@@ -1,8 +1,8 @@
 //===- weight_source.h - Weights from any kind of file ----------*- C++ -*-===//
 //
-// A checkpoint of mtplan, safetensors of Hugging Face, or a model of llm.c: the
-// same parameters under the same names in the same layout. They are read one at
-// a time, so that no model needs to fit into memory.
+// A checkpoint of mtplan, safetensors of Hugging Face and a model of llm.c have
+// the same parameters, under the same names and in the same layout. They are
+// read one at a time, so that no model needs to fit into memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,7 @@ public:
   virtual ~WeightSource() = default;
 
   /// Describes the source: "checkpoint of step 100", "gpt2 of Hugging Face, 3
-  /// files"
+  /// files".
   virtual std::string what() const = 0;
   /// Returns "gpt2", or a model's own name.
   virtual std::string model() const = 0;
@@ -69,6 +70,33 @@ protected:
 /// \throws CheckpointError, DataError or WeightError that says what it is not,
 /// or that its tensors belong to no known family
 std::unique_ptr<WeightSource> openWeights(const std::string &path);
+
+//===----------------------------------------------------------------------===//
+// Comparison
+//===----------------------------------------------------------------------===//
+
+/// A tensor that differs.
+struct WeightDifference {
+  std::string name;
+  std::optional<SourceTensor> first, second; ///< none: missing
+  // The following members compare tensors of equal shape in double precision.
+  std::int64_t elements = 0; ///< that differ
+  double largest = 0.0;      ///< of |a - b|; infinite if one is NaN
+  std::int64_t at = 0;       ///< index of that element
+  double size = 0.0;         ///< the largest |a|
+};
+
+struct WeightComparison {
+  std::int64_t tensors = 0;                  ///< compared: in both models
+  std::vector<WeightDifference> differences; ///< by name
+  /// One of the two has no moments, so moments were not compared.
+  bool withoutMoments = false;
+};
+
+/// Tensors of different types are equal if their numbers are.
+/// \throws CheckpointError if one is damaged
+WeightComparison compareWeights(const WeightSource &first,
+                                const WeightSource &second);
 
 } // namespace mtplan::runtime
 

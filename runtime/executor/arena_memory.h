@@ -12,6 +12,13 @@
 
 namespace mtplan::runtime {
 
+/// Returns, by group of the plan, the arenas of the stage (Stage::arenas) that
+/// calls of its ranks read or write. A group has none if a rank calls alone, or
+/// with ranks of other stages, whose arenas are laid out differently.
+/// All-to-alls use memory outside the arenas.
+std::vector<std::set<int>> collectiveArenas(const Plan &plan,
+                                            const Stage &stage);
+
 /// One zeroed allocation per arena of a stage. The arena of class host lies in
 /// the backend's staging memory, arenas that collectives use where the backend
 /// prefers them, and the others in the backend's memory.

@@ -8,7 +8,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "runtime/backend/pattern.h"
+#include "runtime/backend/memory.h"
 
 namespace mtplan::runtime {
 

@@ -3,14 +3,16 @@
 #include "runtime/executor/rank_executor.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
 #include <set>
 #include <stdexcept>
 
 #include "base/index.h"
-#include "runtime/backend/fixed_runs.h"
-#include "runtime/executor/collective_arenas.h"
+#include "runtime/backend/kernel.h"
+#include "runtime/executor/arena_memory.h"
 #include "runtime/executor/index_walk.h"
-#include "runtime/executor/task.h"
 #include "runtime/training/piece_filler.h"
 
 namespace mtplan::runtime {
@@ -51,16 +53,16 @@ std::size_t reportsOf(const Stage &stage) {
   return sized(all);
 }
 
-// Returns, by program, the part of a step that it is scheduled in.
-std::vector<std::string> phasesOf(const Stage &stage) {
-  std::vector<std::string> phases(stage.programs.size(), "forward");
-  for (std::size_t p = 0; p < phases.size(); ++p)
-    if (stage.programs[p].name.ends_with(".backward"))
-      phases[p] = "backward";
-  for (const auto *entries : {&stage.reduce, &stage.apply})
-    for (const ScheduleEntry &entry : *entries)
-      phases[sized(entry.program)] = "update";
-  return phases;
+double seconds() {
+  using Clock = std::chrono::steady_clock;
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
+StepNumbers numbersOf(const StepInput &input, bool drops) {
+  NormRule norm;
+  if (input.rule)
+    norm = {true, input.lossScale, input.rule->clip()};
+  return {input.seed, input.step, drops, input.update, norm};
 }
 
 } // namespace
@@ -104,24 +106,12 @@ RankExecutor::RankExecutor(const Plan &thePlan, World &theWorld,
             report &&
             std::ranges::find(reported, report->label) == reported.end())
           reported.push_back(report->label);
-  std::vector<std::string> phases = phasesOf(own);
-  for (std::size_t p = 0; p < own.programs.size(); ++p) {
-    programs.emplace_back();
-    orders.emplace_back(own, own.programs[p]);
-    for (const Instruction &instruction : own.programs[p].instructions) {
-      backend.queue().select(instruction.stream);
-      programs.back().push_back(
-          prepare(instruction, instruction.overlapped ? "update" : phases[p]));
-    }
-  }
-  joinProducts();
-  joinUpdates();
-  findReporting();
-  joinCollectives();
-  backend.queue().select(0);
+  programs = std::make_unique<RankPrograms>(TaskContext{
+      plan, own, where, memory, backend, carrier(), groups, results, counted,
+      numbers.as<const StepNumbers>(), updateNumbers.as<const StepNumbers>()});
   update.mayBeRecorded =
       std::ranges::none_of(own.apply, [&](const ScheduleEntry &entry) {
-        return orders[sized(entry.program)].hasHost();
+        return programs->hasHost(entry.program);
       });
   prepareOwnKernels();
 }
@@ -219,59 +209,196 @@ void RankExecutor::change(const Tensor &tensor, int copy,
 
 void RankExecutor::settle() { backend.queue().finish(); }
 
-double RankExecutor::flops() const {
-  double all = 0.0;
-  for (const auto *entries : {&own.schedule, &own.reduce, &own.apply})
-    for (const ScheduleEntry &entry : *entries)
-      for (const std::unique_ptr<Task> &task : programs[sized(entry.program)])
-        all += entry.count * task->flops();
-  return all;
-}
-
-// Finds the instructions that an evaluation needs: all of the forward pass, and
-// those that reduce the inputs of reports.
-void RankExecutor::findReporting() {
-  const std::vector<std::string> phases = phasesOf(own);
-  for (std::size_t p = 0; p < programs.size(); ++p)
-    reporting.emplace_back(programs[p].size(), phases[p] == "forward");
-  std::set<int> wanted; // buffers
-  std::set<int> seen;
-  for (std::size_t e = own.reduce.size(); e-- > 0;) {
-    const int p = own.reduce[e].program;
-    if (!seen.insert(p).second)
-      continue;
-    const std::vector<Instruction> &all = own.programs[sized(p)].instructions;
-    for (std::size_t i = all.size(); i-- > 0;) {
-      if (!std::holds_alternative<Report>(all[i].what) &&
-          std::ranges::none_of(all[i].outputs, [&](const Tensor &tensor) {
-            return wanted.contains(tensor.buffer);
-          }))
-        continue;
-      for (const Tensor &tensor : all[i].inputs)
-        wanted.insert(tensor.buffer);
-      reporting[sized(p)][i] = true;
-    }
-  }
-}
-
 TimeSpent RankExecutor::timeSpent() const {
   TimeSpent spent;
-  for (const auto &tasks : programs)
-    for (const std::unique_ptr<Task> &task : tasks)
-      spent.*(task->account()) += task->seconds;
+  programs->addTo(spent);
   spent.kernels += secondsOfNorm;
   spent.steps = secondsOfSteps;
   return spent;
 }
 
 std::vector<InstructionTime> RankExecutor::instructionTimes() const {
-  std::vector<InstructionTime> all;
-  for (std::size_t p = 0; p < programs.size(); ++p)
-    for (std::size_t i = 0; i < programs[p].size(); ++i)
-      all.push_back(
-          {&own.programs[p].instructions[i], programs[p][i]->seconds});
+  std::vector<InstructionTime> all = programs->instructionTimes();
   all.push_back({nullptr, secondsOfNorm});
   return all;
+}
+
+// Runs everything up to the gradient norm.
+void RankExecutor::runSchedule(const StepInput &input, bool reportsAlone) {
+  const auto runAll = [&](const std::vector<ScheduleEntry> &entries) {
+    for (const ScheduleEntry &entry : entries)
+      programs->run(entry, input, reportsAlone, *stepTimes);
+  };
+  runAll(own.schedule);
+  programs->endOverlap();
+  runAll(own.reduce);
+}
+
+// The first execution warms up, and may set things up that a recording could
+// not hold.
+void RankExecutor::queue(Part &part, const StepInput &input,
+                         const std::function<void()> &work) {
+  Queue &queue = backend.queue();
+  const bool records = queue.records() && carrier().isQueued() &&
+                       part.mayBeRecorded && !input.isTimed;
+  if (++part.times == 1 || !records)
+    return work();
+  if (!part.recording) {
+    const std::map<CollectiveCount, std::int64_t> before = counted;
+    carrier().beginRecording();
+    part.recording = queue.recorded([&] {
+      work();
+      part.calls = carrier().endRecording();
+    });
+    for (auto &[what, times] : counted) {
+      part.counts[what] = times - before.at(what);
+      times = before.at(what);
+    }
+  }
+  if (part.calls)
+    part.calls->repeat();
+  part.recording->replay();
+  if (part.calls)
+    part.calls->repeated();
+  for (auto &[what, times] : counted)
+    times += part.counts.at(what);
+}
+
+void RankExecutor::feed(const StepInput &input, bool drops) {
+  carrier().beginStep(input.step);
+  programs->feed(input);
+  *stepNumbers.as<StepNumbers>() = numbersOf(input, drops);
+}
+
+std::map<std::string, double> RankExecutor::evaluate(const StepInput &input) {
+  const std::map<CollectiveCount, std::int64_t> before = counted;
+  feed(input, false);
+  queue(evaluation, input, [&] {
+    beginStep();
+    runSchedule(input, true);
+  });
+  backend.queue().finish();
+  StepOutput output;
+  output.reports = results.sums();
+  agree(output, {}, 1.0);
+  counted = before;
+  return output.reports;
+}
+
+void RankExecutor::beginStep() {
+  results.clear();
+  backend.memory().queueUpload(numbers.get(), stepNumbers.get(),
+                               sizeof(StepNumbers));
+}
+
+void RankExecutor::sumSquares() {
+  void *out = squareSums.get();
+  clearSquares->run({nullptr, &out});
+  squares->run({});
+  backend.memory().queueDownload(normOfOwn.get(), squareSums.get(),
+                                 sizeof(LongSum));
+}
+
+// Does on every device what `agree` and the rule do, so that devices need not
+// wait for the hosts.
+void RankExecutor::decideThere() {
+  constexpr std::int64_t kNumbers = sizeof(LongSum) / sizeof(double);
+  everyoneThere->allGather("gradient norm", squareSums.get(),
+                           allSquareSums.get(),
+                           {ElementType::f64, 1, kNumbers});
+  const void *in = allSquareSums.get();
+  void *out = numbers.get() + offsetof(StepNumbers, update) +
+              offsetof(UpdateNumbers, gradientFactor);
+  gradientFactor->run({&in, &out, numbers.as<const StepNumbers>()});
+}
+
+// Reduces the sum of squares of all gradients and the reports, in one message.
+// All ranks of a stage report the same, so the first one counts. Scales are
+// usually powers of two, which leave the bits of reports unchanged.
+double RankExecutor::agree(StepOutput &output, const LongSum &norm,
+                           double scale) {
+  std::vector<double> mine{norm.sum, norm.lost};
+  for (const std::string &label : reported) {
+    auto found = output.reports.find(label);
+    bool speaks = world.rank() == stage().ranks.front();
+    mine.push_back(speaks && found != output.reports.end() ? found->second
+                                                           : 0.0);
+  }
+  std::vector<double> all(mine.size() * sized(plan.ranks));
+  everyone->allGather(
+      "gradient norm", mine.data(), all.data(),
+      {ElementType::f64, 1, static_cast<std::int64_t>(mine.size())});
+  std::vector<LongSum> sums(1 + reported.size());
+  for (std::size_t at = 0; at < all.size(); at += mine.size()) {
+    sums[0].add(LongSum{all[at], all[at + 1]});
+    for (std::size_t i = 1; i < sums.size(); ++i)
+      sums[i].add(all[at + 1 + i]);
+  }
+  for (std::size_t i = 0; i < reported.size(); ++i)
+    output.reports[reported[i]] = sums[1 + i].value() / scale;
+  return sums[0].value();
+}
+
+void RankExecutor::applyUpdate(const StepInput &input) {
+  if (input.beforeUpdate)
+    input.beforeUpdate();
+  queue(update, input, [&] {
+    for (const ScheduleEntry &entry : own.apply)
+      programs->run(entry, input, false, *stepTimes);
+  });
+}
+
+StepOutput RankExecutor::step(const StepInput &input) {
+  const double start = seconds();
+  feed(input, true);
+  const bool isTimed = input.isTimed || !backend.queue().records();
+  stepTimes->begin(isTimed, input.trace);
+  queue(forward, input, [&] {
+    beginStep();
+    runSchedule(input, false);
+    stepTimes->start();
+    sumSquares();
+    if (everyoneThere)
+      decideThere();
+    stepTimes->stop(secondsOfNorm, nullptr);
+  });
+  // The device continues with its own decision while the host learns of it. The
+  // first update warms up, and may wait for devices itself.
+  const bool isAhead =
+      everyoneThere && update.mayBeRecorded && update.times > 0;
+  if (isAhead) {
+    backend.queue().select(0);
+    backend.queue().record(sumsAreThere);
+    applyUpdate(input);
+    backend.queue().await(sumsAreThere);
+  } else {
+    backend.queue().finish();
+  }
+  StepOutput output;
+  output.reports = results.sums();
+  const double squareSum =
+      agree(output, *normOfOwn.as<LongSum>(), input.lossScale);
+  StepInput scaled = input;
+  output.gradientNorm = std::sqrt(squareSum) * input.update.gradientFactor;
+  if (input.rule) {
+    UpdateDecision decision = input.rule->decide(input.step, squareSum);
+    if (!decision.stop.empty())
+      throw std::runtime_error(decision.stop);
+    output.gradientNorm = decision.norm;
+    output.skipped = !decision.update;
+    scaled.update.gradientFactor = decision.factor;
+  }
+  if (!output.skipped && !isAhead) {
+    *updateNumbers.as<StepNumbers>() = numbersOf(scaled, true);
+    backend.queue().select(0);
+    backend.memory().queueUpload(numbers.get(), updateNumbers.get(),
+                                 sizeof(StepNumbers));
+    applyUpdate(scaled);
+  }
+  stepTimes->end();
+  if (isTimed)
+    secondsOfSteps += seconds() - start;
+  return output;
 }
 
 } // namespace mtplan::runtime

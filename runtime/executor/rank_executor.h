@@ -19,7 +19,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "runtime/backend/kernel.h"
@@ -27,81 +26,16 @@
 #include "runtime/communicator/communicator.h"
 #include "runtime/executor/arena_memory.h"
 #include "runtime/executor/rank_place.h"
+#include "runtime/executor/rank_programs.h"
 #include "runtime/executor/results.h"
-#include "runtime/executor/step_data.h"
-#include "runtime/executor/step_times.h"
-#include "runtime/executor/stream_order.h"
-#include "runtime/plan/joint_collectives.h"
-#include "runtime/plan/joint_products.h"
-#include "runtime/plan/joint_updates.h"
-#include "runtime/training/update_rule.h"
 
 namespace mtplan::runtime {
-
-struct TaskRun;
 
 /// Initialises a shard of one layer's parameter before training. Several
 /// threads call it at a time.
 using InitialValues =
     std::function<void(const Parameter &parameter, int copy,
                        const TensorView &piece, double *values)>;
-
-/// The time that an instruction of the rank's stage took in all timed steps so
-/// far.
-struct InstructionTime {
-  /// Null stands for the gradient norm, of this rank and, where devices decide,
-  /// of all ranks; no program contains it.
-  const Instruction *instruction = nullptr;
-  double seconds = 0.0;
-};
-
-/// The inputs of a step that every rank knows before it runs.
-struct StepInput {
-  StepData *data = nullptr;
-  std::uint64_t seed = 1;
-  std::int64_t step = 1; ///< from 1
-  UpdateNumbers update;  ///< gradientFactor is unread if there is a rule
-  /// Scales the loss, and so all gradients; reports are unscaled.
-  double lossScale = 1.0;
-  /// Whether the streams of a device take turns, so that each instruction is
-  /// timed alone: nothing overlaps, and nothing is recorded or replayed. If
-  /// kernels run when they are called, all steps are timed.
-  bool isTimed = false;
-  /// Receives when each instruction of a timed step ran, unless it is null.
-  std::vector<InstructionRun> *trace = nullptr;
-  /// Decides about clipping, loss scale and norms that are not finite, equally
-  /// on all ranks. Null: every step updates.
-  UpdateRule *rule = nullptr;
-  /// Is called before the update, unless it is empty. Until then parameters and
-  /// moments are those of the step before.
-  std::function<void()> beforeUpdate;
-};
-
-/// The outputs of a step that every rank knows.
-struct StepOutput {
-  std::map<std::string, double> reports; ///< of all stages; layers are summed
-  double gradientNorm = 0.0;             ///< of all parameters, before clipping
-  bool skipped = false;                  ///< nothing was updated
-};
-
-/// Counts the calls of a collective, by the phase of its program ("forward",
-/// "backward", "update"; overlapped collectives belong to the phase of their
-/// program), kind and group.
-struct CollectiveCount {
-  std::string phase, kind, group;
-  bool operator==(const CollectiveCount &) const = default;
-  bool operator<(const CollectiveCount &other) const {
-    return std::tie(phase, kind, group) <
-           std::tie(other.phase, other.kind, other.group);
-  }
-};
-
-/// Seconds of all timed steps so far. `steps` also includes the hosts' exchange
-/// of norms and the time between instructions.
-struct TimeSpent {
-  double kernels = 0.0, collectives = 0.0, transfers = 0.0, data = 0.0,
-         steps = 0.0;
-};
 
 class RankExecutor {
 public:
@@ -138,9 +72,7 @@ public:
   /// gradient norm.
   std::vector<InstructionTime> instructionTimes() const;
   /// Returns the flops of the kernels of one step of this rank.
-  double flops() const;
-
-  class Task;
+  double flops() const { return programs->flops(); }
 
 private:
   /// A part of a step that is queued the same way every time.
@@ -153,30 +85,13 @@ private:
     std::map<CollectiveCount, std::int64_t> counts; ///< of one execution
   };
 
-  std::unique_ptr<Task> prepare(const Instruction &instruction,
-                                const std::string &phase);
-  KernelSpec specOf(const Instruction &instruction) const;
   void registerArenas();
   void prepareOwnKernels();
-  /// Finds updates that the backend runs as one kernel.
-  void joinUpdates();
-  void join(const JointUpdates &joint);
-  /// Finds products that the backend runs as one.
-  void joinProducts();
-  void join(const JointProducts &joint);
-  /// Finds collectives that their group runs as one.
-  void joinCollectives();
-  void join(const JointCollectives &joint);
-  void findReporting();
   World &carrier() { return carries ? *carries : world; }
 
   void queue(Part &part, const StepInput &input,
              const std::function<void()> &work);
-  /// \param wanted  instructions; null: all
-  void run(const ScheduleEntry &entry, const StepInput &input,
-           const std::vector<bool> *wanted);
   void runSchedule(const StepInput &input, bool reportsAlone);
-  void runTimed(Task &task, const TaskRun &run, InstructionRun what);
   /// Stores the inputs of the step for what is queued or replayed next.
   void feed(const StepInput &input, bool drops);
   /// Queued first: copies the step's numbers and clears the reports.
@@ -204,15 +119,12 @@ private:
   std::vector<std::unique_ptr<Communicator>> groups;
   std::unique_ptr<Communicator> everyone;
   std::unique_ptr<Communicator> everyoneThere; ///< on devices; null: none
-  std::vector<std::vector<std::unique_ptr<Task>>> programs;
-  std::vector<StreamOrder> orders; ///< by program
-  /// By program: the instructions that an evaluation runs.
-  std::vector<std::vector<bool>> reporting;
+  std::map<CollectiveCount, std::int64_t> counted;
+  std::unique_ptr<RankPrograms> programs;
   std::unique_ptr<Kernel> clearSquares, squares;
   std::unique_ptr<Kernel> gradientFactor; ///< null: no device decides
   int sumsAreThere = 0;                   ///< an event
   std::vector<std::string> reported;      ///< by any stage
-  std::map<CollectiveCount, std::int64_t> counted;
   Part forward, update, evaluation;
   double secondsOfSteps = 0.0;
   double secondsOfNorm = 0.0;

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <set>
 
-#include "runtime/plan/instruction_side.h"
+#include "runtime/plan/plan_queries.h"
 
 namespace mtplan::runtime {
 

@@ -1,12 +1,13 @@
-//===- tasks.cpp - Tasks of every kind of instruction ---------------------===//
+//===- tasks.cpp - Instructions that are ready to run ---------------------===//
+
+#include "runtime/executor/tasks.h"
 
 #include <optional>
 #include <stdexcept>
 
 #include "base/index.h"
 #include "runtime/backend/element.h"
-#include "runtime/executor/task.h"
-#include "runtime/plan/instruction_side.h"
+#include "runtime/plan/plan_queries.h"
 #include "runtime/plan/plan_words.h"
 #include "runtime/random/draws.h"
 
@@ -27,8 +28,6 @@ std::int64_t product(const std::vector<std::int64_t> &shape, std::size_t from,
 std::int64_t bytesIn(const Tensor &tensor) {
   return product(tensor.shape, 0, tensor.shape.size()) * bytesOf(tensor.type);
 }
-
-using Task = RankExecutor::Task;
 
 class KernelTask : public Task {
 public:
@@ -258,63 +257,63 @@ std::unique_ptr<Task> kernelTask(const ArenaMemory &memory,
                                       numbers);
 }
 
-KernelSpec RankExecutor::specOf(const Instruction &instruction) const {
+KernelSpec specOf(const RankPlace &place, const Instruction &instruction) {
   const auto &call = std::get<KernelCall>(instruction.what);
   KernelSpec spec{call.kernel, instruction.label, call.settings, {}, {}};
   if (spec.find("axis")) {
     auto axis = static_cast<int>(spec.integer("axis", 0));
-    spec.settings.push_back({"place", std::int64_t{where.placeOn(axis)}});
-    spec.settings.push_back({"ranks", std::int64_t{where.ranksOn(axis)}});
+    spec.settings.push_back({"place", std::int64_t{place.placeOn(axis)}});
+    spec.settings.push_back({"ranks", std::int64_t{place.ranksOn(axis)}});
   }
   for (const Tensor &tensor : instruction.inputs)
-    spec.inputs.push_back(where.viewOf(tensor));
+    spec.inputs.push_back(place.viewOf(tensor));
   for (const Tensor &tensor : instruction.outputs)
-    spec.outputs.push_back(where.viewOf(tensor));
+    spec.outputs.push_back(place.viewOf(tensor));
   return spec;
 }
 
-std::unique_ptr<RankExecutor::Task>
-RankExecutor::prepare(const Instruction &instruction,
-                      const std::string &phase) {
+std::unique_ptr<Task> prepareTask(const TaskContext &all,
+                                  const Instruction &instruction,
+                                  const std::string &phase) {
+  Backend &backend = all.backend;
   auto fault = [&](const std::string &what) {
     return std::runtime_error(instruction.label + ": " + what);
   };
   if (std::holds_alternative<KernelCall>(instruction.what)) {
-    const KernelSpec spec = specOf(instruction);
-    const Side side = sideOf(own, instruction);
+    const KernelSpec spec = specOf(all.place, instruction);
+    const Side side = sideOf(all.stage, instruction);
     if (side == Side::host) {
       if (!backend.host())
         throw fault("is offloaded to the host, but the backend has nothing "
                     "that computes there");
-      return std::make_unique<KernelTask>(
-          memory, instruction, backend.host()->prepare(spec),
-          updateNumbers.as<const StepNumbers>());
+      return std::make_unique<KernelTask>(all.memory, instruction,
+                                          backend.host()->prepare(spec),
+                                          all.hostNumbers);
     }
     if (side != Side::device && !backend.memory().isHosts())
-      return std::make_unique<MoveTask>(memory, instruction, backend.memory(),
-                                        side == Side::up);
-    return std::make_unique<KernelTask>(memory, instruction,
-                                        backend.prepare(spec),
-                                        numbers.as<const StepNumbers>());
+      return std::make_unique<MoveTask>(all.memory, instruction,
+                                        backend.memory(), side == Side::up);
+    return std::make_unique<KernelTask>(all.memory, instruction,
+                                        backend.prepare(spec), all.numbers);
   }
   if (const auto *call = std::get_if<Collective>(&instruction.what)) {
-    const auto &group = groups[sized(call->group)];
+    const auto &group = all.groups[sized(call->group)];
     if (!group)
       throw fault("the rank is not in the group of its collective");
     return std::make_unique<CollectiveTask>(
-        memory, instruction, *group, backend,
-        counted[{phase, std::string(wordOf(call->kind)),
-                 plan.groups[sized(call->group)].name}]);
+        all.memory, instruction, *group, backend,
+        all.counted[{phase, std::string(wordOf(call->kind)),
+                     all.plan.groups[sized(call->group)].name}]);
   }
   if (const auto *transfer = std::get_if<Transfer>(&instruction.what))
     return std::make_unique<TransferTask>(
-        memory, instruction, carrier(),
-        where.rankOfStage(plan, transfer->stage),
-        counted[{phase, transfer->sends ? "send" : "receive", "pp"}]);
+        all.memory, instruction, all.carrier,
+        all.place.rankOfStage(all.plan, transfer->stage),
+        all.counted[{phase, transfer->sends ? "send" : "receive", "pp"}]);
   if (std::holds_alternative<Input>(instruction.what))
-    return std::make_unique<InputTask>(memory, instruction, where,
-                                       backend.memory(), plan.microBatches);
-  return std::make_unique<ReportTask>(memory, instruction, results);
+    return std::make_unique<InputTask>(all.memory, instruction, all.place,
+                                       backend.memory(), all.plan.microBatches);
+  return std::make_unique<ReportTask>(all.memory, instruction, all.results);
 }
 
 } // namespace mtplan::runtime

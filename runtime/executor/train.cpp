@@ -7,7 +7,7 @@
 #include <string>
 
 #include "runtime/communicator/cores.h"
-#include "runtime/metrics/process_memory.h"
+#include "runtime/metrics/step_record.h"
 #include "runtime/training/initial_values.h"
 
 namespace mtplan::runtime {

@@ -1,4 +1,4 @@
-//===- step_record.h - What is reported of one step -------------*- C++ -*-===//
+//===- step_record.h - The report of one step -------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_METRICS_STEP_RECORD_H
 #define MTPLAN_RUNTIME_METRICS_STEP_RECORD_H
@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 
 namespace mtplan::runtime {
 
@@ -25,26 +27,104 @@ struct StepRecord {
   std::int64_t memoryBytes = 0; ///< of a process, the most so far; 0: unknown
   std::optional<double> validationLoss;
 
-  /// All ranks together.
+  /// Returns the tokens per second of all ranks together.
   double tokensPerSecond() const {
     return seconds > 0.0 ? static_cast<double>(tokens) / seconds : 0.0;
   }
-  /// flop/s of one rank.
+  /// Returns the flop/s of one rank.
   double flopsPerRank() const {
     return seconds > 0.0 ? modelFlops / seconds / ranks : 0.0;
   }
-  /// 0 if the peak is unknown.
+  /// Returns 0 if the peak is unknown.
   double shareOfPeak() const {
     return peakFlops > 0.0 ? flopsPerRank() / peakFlops : 0.0;
   }
-  /// Until the last step, if all take as long as this one.
+  /// Returns the time until the last step, if all take as long as this one.
   double secondsLeft() const {
     return static_cast<double>(steps - step) * seconds;
   }
 };
 
-/// Of a loss in nats.
+/// Returns the perplexity of a loss in nats.
 inline double perplexityOf(double loss) { return std::exp(loss); }
+
+//===----------------------------------------------------------------------===//
+// A line for people
+//
+//   step  20/200  loss 3.4121  norm 0.912  lr 3.00e-04  41.2k tokens/s
+//   1.02 TFLOP/s (34 %)  812 MiB  0:45 left
+//
+// (on one line). Unknown values are left out. Programs read the JSON lines
+// instead, whose names do not change.
+//===----------------------------------------------------------------------===//
+
+/// Returns the line without a line break.
+std::string progressLine(const StepRecord &record);
+
+//===----------------------------------------------------------------------===//
+// A JSON line
+//
+// Every step is one object on one line. The names are a contract: names are
+// added but not changed, and `version` counts the changes that had to break it.
+//
+//   step loss gradient_norm learning_rate loss_scale? skipped tokens seconds
+//   tokens_per_second flops_per_rank? share_of_peak? memory_bytes?
+//   validation_loss? perplexity? version
+//
+// A member with `?` is left out where it is unknown. Numbers are the shortest
+// that read back the same. Infinity and NaN, which JSON does not have, are
+// null.
+//===----------------------------------------------------------------------===//
+
+inline constexpr int kStepLinesVersion = 1;
+
+/// Returns the line with its line break.
+std::string jsonLine(const StepRecord &record);
+
+/// Removes all lines of a log from the first step above `step` on, and half a
+/// line at its end: a run that resumes from a checkpoint writes those steps
+/// again. A missing file stays missing. Returns the number of removed lines.
+/// \throws std::runtime_error if it cannot be read or cut
+std::int64_t cutStepsAfter(const std::string &path, std::int64_t step);
+
+//===----------------------------------------------------------------------===//
+// TensorBoard
+//
+// TFRecord frames around Event messages, written by hand:
+//
+//   u64 length, u32 masked CRC-32C of it, data, u32 masked CRC-32C of the data
+//
+//   Event    1 double wall_time, 2 int64 step, 3 string file_version,
+//            5 Summary
+//   Summary  1 Value: 1 string tag, 2 float simple_value
+//===----------------------------------------------------------------------===//
+
+/// Returns the CRC-32 with Castagnoli's polynomial, reflected.
+std::uint32_t crc32c(std::string_view bytes);
+
+/// Returns the first record of a file.
+/// \param wallTime  seconds since 1970
+std::string versionRecord(double wallTime);
+
+std::string scalarRecord(double wallTime, std::int64_t step,
+                         std::string_view tag, float value);
+
+/// Returns a record for everything that is known of a step, with the names of
+/// the JSON line as tags.
+std::string stepRecords(double wallTime, const StepRecord &record);
+
+/// Returns "events.out.tfevents.<seconds>.<host>.<process>".
+std::string eventFileName(std::int64_t seconds, std::string_view host,
+                          std::int64_t process);
+
+/// Bytes of this process in memory, all threads together; 0 where the system
+/// does not say.
+struct ProcessMemory {
+  std::int64_t now = 0;
+  std::int64_t peak = 0; ///< since the process began
+};
+
+ProcessMemory processMemory();
 
 } // namespace mtplan::runtime
 

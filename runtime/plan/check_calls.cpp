@@ -1,11 +1,16 @@
-//===- check_calls.cpp - Operands that an instruction can work on ---------===//
+//===- check_calls.cpp - Checks what instructions work on -----------------===//
 
 #include <algorithm>
 
 #include "runtime/plan/plan_checks.h"
+#include "runtime/plan/plan_queries.h"
 #include "runtime/plan/plan_words.h"
 
 namespace mtplan::runtime {
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
 
 namespace {
 
@@ -13,7 +18,7 @@ std::string counted(std::size_t count, const char *what) {
   return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
 }
 
-// One instruction of one stage.
+// Checks one instruction of one stage.
 class CallCheck {
 public:
   CallCheck(const Plan &whole, std::size_t stage, std::size_t program,
@@ -47,8 +52,8 @@ public:
     if (group.communicators.empty())
       return;
     const auto size = static_cast<std::int64_t>(group.communicators[0].size());
-    // What the output should be, of as many dimensions as the input. A
-    // dimension that cannot be divided is told by the shape being unequal.
+    // The shape that the output should have. A dimension that cannot be divided
+    // makes it unequal as well.
     std::vector<std::int64_t> wanted = in;
     if (gathers(collective.kind))
       wanted[indexed(collective.gathered)] *= size;
@@ -67,11 +72,11 @@ public:
                              std::to_string(collective.scattered) +
                              ", the one that is gathered; take two");
     if (out != wanted)
-      fail("/outputs/0/shape", "must be " + written(wanted) + ", as " +
+      fail("/outputs/0/shape", "must be " + shapeWords(wanted) + ", as " +
                                    std::string(wordOf(collective.kind)) +
                                    " over " + std::to_string(size) +
-                                   " ranks makes of " + written(in) + ", got " +
-                                   written(out));
+                                   " ranks makes of " + shapeWords(in) +
+                                   ", got " + shapeWords(out));
   }
 
   void operator()(const Transfer &transfer) {
@@ -116,7 +121,7 @@ public:
   void operator()(const Report &) {
     if (has(1, 0) && elementsOf(call.inputs[0]) != 1)
       fail("/inputs/0/shape",
-           "must be one number, got " + written(call.inputs[0].shape));
+           "must be one number, got " + shapeWords(call.inputs[0].shape));
   }
 
 private:
@@ -126,14 +131,9 @@ private:
   }
 
   void checkFits(const Tensor &tensor, const char *list, std::size_t t) {
-    const Buffer &buffer = plan.stages[s].buffers[indexed(tensor.buffer)];
-    std::int64_t bytes = elementsOf(tensor) * bytesOf(tensor.type);
-    if (bytes > buffer.size)
-      fail(at(list, t, "shape"),
-           written(tensor.shape) + " of " + std::string(wordOf(tensor.type)) +
-               " takes " + std::to_string(bytes) + " bytes, but buffer " +
-               std::to_string(tensor.buffer) + " (\"" + buffer.name +
-               "\") has pieces of " + std::to_string(buffer.size));
+    if (const std::string misfit = misfitOf(plan.stages[s], tensor);
+        !misfit.empty())
+      fail(at(list, t, "shape"), misfit);
   }
 
   bool has(std::size_t inputs, std::size_t outputs) {
@@ -154,7 +154,7 @@ private:
                                   std::string(wordOf(call.outputs[0].type)));
   }
 
-  // All ranks of the stage make the call.
+  // Checks that the group has all ranks of the stage, which all make the call.
   void checkMembers(const Group &group) {
     std::vector<int> members;
     for (const std::vector<int> &ranks : group.communicators)
@@ -167,7 +167,7 @@ private:
                                   "\", but is in none of its communicators");
   }
 
-  // The micro-batches of all replicas make the batch.
+  // Checks that the micro-batches of all replicas make up the global batch.
   void checkBatch(const Tensor &made, std::size_t d) {
     std::int64_t samples = times(made.shape[d], plan.microBatches);
     if (!made.split.empty())
@@ -196,6 +196,76 @@ void checkCalls(const Plan &plan, Faults &faults) {
       for (std::size_t i = 0;
            i < plan.stages[s].programs[p].instructions.size(); ++i)
         CallCheck(plan, s, p, i, faults).check();
+}
+
+//===----------------------------------------------------------------------===//
+// Host and device
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class StageSides {
+public:
+  StageSides(const Plan &plan, std::size_t number, Faults &list)
+      : stage(plan.stages[number]), s(number), faults(list),
+        early(stage.programs.size()) {
+    for (const auto *entries : {&stage.schedule, &stage.reduce})
+      for (const ScheduleEntry &entry : *entries)
+        early[indexed(entry.program)] = true;
+  }
+
+  void check() {
+    for (p = 0; p < stage.programs.size(); ++p) {
+      const std::vector<Instruction> &all = stage.programs[p].instructions;
+      for (i = 0; i < all.size(); ++i)
+        checkOne(all[i]);
+    }
+  }
+
+private:
+  void checkOne(const Instruction &one) {
+    switch (sideOf(stage, one)) {
+    case Side::device:
+      return;
+    case Side::mixed:
+      return fail("", "has operands in the host's memory and in the device's; "
+                      "only a copy of one tensor leads from one to the other");
+    case Side::down:
+    case Side::up:
+      if (one.inputs[0].type != one.outputs[0].type ||
+          one.inputs[0].shape != one.outputs[0].shape)
+        fail("/outputs/0", "is " + tensorWords(one.outputs[0]) + ", but " +
+                               tensorWords(one.inputs[0]) +
+                               " is what is copied between the host's memory "
+                               "and the device's");
+      return;
+    case Side::host:
+      if (!std::holds_alternative<KernelCall>(one.what))
+        fail("", "has operands in the host's memory; there kernels work alone");
+      else if (early[p])
+        fail("", "works in the host's memory, but \"" + stage.programs[p].name +
+                     "\" does not run in /apply alone; before it the host "
+                     "only queues");
+      return;
+    }
+  }
+
+  void fail(const std::string &member, const std::string &what) {
+    faults.add(at("stages", s, "programs", p, "instructions", i) + member,
+               what);
+  }
+
+  const Stage &stage;
+  std::size_t s, p = 0, i = 0;
+  Faults &faults;
+  std::vector<bool> early; ///< by program: whether it runs before the norm
+};
+
+} // namespace
+
+void checkSides(const Plan &plan, Faults &faults) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    StageSides(plan, s, faults).check();
 }
 
 } // namespace mtplan::runtime

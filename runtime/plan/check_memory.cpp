@@ -1,7 +1,7 @@
-//===- check_memory.cpp - What is read is what was written ----------------===//
+//===- check_memory.cpp - Checks that reads find what was written ---------===//
 //
-// Runs each stage's step without its numbers: every piece of memory remembers
-// whose value it has.
+// The check runs each stage's step without its numbers: every piece of memory
+// remembers whose value it holds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,7 +9,7 @@
 #include <set>
 #include <tuple>
 
-#include "runtime/plan/first_term.h"
+#include "runtime/plan/kernel_settings.h"
 #include "runtime/plan/placement.h"
 #include "runtime/plan/plan_words.h"
 
@@ -20,7 +20,7 @@ namespace {
 constexpr int kBeforeStep = -1, kSchedule = 0, kApply = 2; // phases
 constexpr int kEveryMicroBatch = -1;
 
-// What a piece of memory has.
+// The value that a piece of memory holds.
 struct Value {
   enum { nothing, something, lost } state = nothing;
   ElementType type = ElementType::f32;
@@ -37,19 +37,20 @@ bool isAdamw(const Instruction &instruction) {
   return call && call->kernel == "adamw";
 }
 
-/// Whether an instruction stores the first term of what it else adds to.
-/// \param copy  of the segment, in the model
+// Returns whether an instruction stores the first term of a sum to which other
+// runs of it add.
+// \param copy  layer in the model
 bool begins(const Instruction &instruction, int microBatch, int copy) {
   return addsUp(instruction) &&
          firstTermOf(std::get<KernelCall>(instruction.what).settings)
              .isOf(microBatch, copy);
 }
 
-// Whether a kernel reads this output, too (runtime/backend/kernels.md), but for
-// sums.
+// Returns whether a kernel also reads this output (runtime/backend/kernels.md).
+// Accumulators are excluded.
 bool updates(const Instruction &instruction, std::size_t output) {
   const auto *call = std::get_if<KernelCall>(&instruction.what);
-  // The parameter is written alone, the state after it updated.
+  // The parameter is only written; the state after it is updated.
   if (isAdamw(instruction))
     return output > 0;
   return call && call->kernel == "square_sum";
@@ -89,7 +90,7 @@ public:
   }
 
 private:
-  // Where the step is.
+  // The point that the step has reached.
   struct Moment {
     int phase = 0;
     std::size_t entry = 0, program = 0, instruction = 0;
@@ -103,7 +104,7 @@ private:
         auto each = [&](const Tensor &tensor, const char *member) {
           std::int64_t entry =
               tensor.entry + std::int64_t{copy} * tensor.entryStep;
-          if (entry >= 0) // told by checkParameters
+          if (entry >= 0) // checkParameters reports others
             act(i, copy, tensor, entry, member);
         };
         each(parameter.value, "value");
@@ -136,7 +137,7 @@ private:
     });
   }
 
-  // All of the state is new, from gradients that were used.
+  // Checks that the step has renewed all of the state from gradients.
   void finish() {
     forEachState([&](std::size_t i, int copy, const Tensor &tensor,
                      std::int64_t entry, std::string_view member) {
@@ -166,7 +167,7 @@ private:
     });
   }
 
-  // Once an operand: what is wrong in one run is wrong in many.
+  // Reports an operand once, because what is wrong in one run is wrong in many.
   void fail(const std::string &member, const std::string &what) {
     if (!told.insert({now.program, now.instruction, member}).second)
       return;
@@ -181,9 +182,7 @@ private:
   }
 
   std::string nameOf(std::size_t piece) const {
-    int buffer = placement.bufferOf(piece);
-    return "buffer " + std::to_string(buffer) + " (\"" +
-           stage.buffers[indexed(buffer)].name + "\")";
+    return bufferName(stage, placement.bufferOf(piece));
   }
 
   std::int64_t entryOf(const Tensor &tensor) const {
@@ -221,7 +220,7 @@ private:
     }
   }
 
-  // Whether every entry exists.
+  // Returns whether every entry exists.
   bool reaches(const std::vector<Tensor> &tensors, const char *list) {
     for (std::size_t t = 0; t < tensors.size(); ++t)
       if (entryOf(tensors[t]) < 0) {
@@ -265,7 +264,8 @@ private:
                        " of " + std::string(wordOf(value.type)));
   }
 
-  // Of a sum there is nothing before its first term, and all else after it.
+  // Checks that a sum holds nothing before its first term, and the previous
+  // terms at every later one.
   void addTo(const Instruction &what, std::size_t t) {
     const Tensor &sum = what.outputs[t];
     const std::size_t piece = pieceOf(sum);
@@ -302,7 +302,7 @@ private:
       }
   }
 
-  // An output has bytes of its own.
+  // Checks that an output has bytes of its own.
   void checkApart(const Instruction &what, std::size_t t) {
     const std::size_t piece = pieceOf(what.outputs[t]);
     const std::string_view rule = "; it needs bytes of its own";
@@ -317,7 +317,7 @@ private:
         fail("/outputs/" + std::to_string(t),
              "overlaps input " + std::to_string(u) + std::string(rule));
     for (std::size_t u = 0; u < t; ++u) {
-      // A parameter that is its own master.
+      // A parameter may be its own master.
       bool isMaster = isAdamw(what) && u == 0 && t == 1 &&
                       pieceOf(what.outputs[u]) == piece;
       if (meets(what.outputs[u]) && !isMaster)

@@ -1,7 +1,7 @@
-//===- check_messages.cpp - What stages say to each other -----------------===//
+//===- check_messages.cpp - Checks messages between stages ----------------===//
 //
-// First both ends of every message and call are compared, then the stages are
-// run side by side, as far as they come.
+// The check compares both ends of every message and call. Then it runs the
+// stages side by side until none can go on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,12 +17,21 @@ namespace mtplan::runtime {
 
 namespace {
 
-// An instruction that another stage has a part in, when it is run.
+// An instruction that other stages take part in, in one of its runs.
 struct Event {
   const Instruction *instruction;
   std::size_t program, number; ///< of the instruction
   int microBatch;
 };
+
+// Returns, by rank, the index of its stage.
+std::vector<int> stagesOfRanks(const Plan &plan) {
+  std::vector<int> stages(indexed(plan.ranks), -1);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    for (int rank : plan.stages[s].ranks)
+      stages[indexed(rank)] = static_cast<int>(s);
+  return stages;
+}
 
 using Channel = std::tuple<int, int, int>; ///< from stage, to stage, number
 
@@ -32,15 +41,10 @@ Channel channelOf(std::size_t stage, const Transfer &transfer) {
                         : Channel{transfer.stage, own, transfer.channel};
 }
 
-const Tensor &operandOf(const Instruction &instruction) {
-  return instruction.inputs.empty() ? instruction.outputs[0]
-                                    : instruction.inputs[0];
-}
-
 std::string described(const Instruction &instruction) {
-  const Tensor &tensor = operandOf(instruction);
-  return '"' + instruction.label + "\", " + written(tensor.shape) + " of " +
-         std::string(wordOf(tensor.type));
+  const Tensor &operand = instruction.inputs.empty() ? instruction.outputs[0]
+                                                     : instruction.inputs[0];
+  return '"' + instruction.label + "\", " + tensorWords(operand);
 }
 
 std::string described(const Instruction &instruction, const Collective &call) {
@@ -67,13 +71,13 @@ public:
   void check() {
     checkChannels();
     checkGroups();
-    // Stages that say different things stop for that reason.
+    // Stages whose calls differ would only stop for that reason.
     if (!faults.any())
       runAll();
   }
 
 private:
-  // By group and stage, the other stages in its communicators.
+  // Finds, by group and stage, the other stages in its communicators.
   void findPartners() {
     const std::vector<int> stageOf = stagesOfRanks(plan);
     partners.resize(plan.groups.size());
@@ -167,7 +171,7 @@ private:
   }
 
   void checkGroups() {
-    // By group and stage, its calls in order.
+    // The calls by group and stage, in order.
     std::vector<std::vector<std::vector<const Event *>>> calls(
         plan.groups.size(),
         std::vector<std::vector<const Event *>>(plan.stages.size()));
@@ -234,7 +238,8 @@ private:
         return tellCycle(s);
   }
 
-  // The stage that keeps `s` from its next event, or -1 when the event is done.
+  // Returns the stage that keeps `s` from its next event, or -1 when the event
+  // is done.
   int waitsFor(std::size_t s) {
     const Instruction &instruction = *events[s][next[s]].instruction;
     if (const auto *transfer = std::get_if<Transfer>(&instruction.what)) {
@@ -257,7 +262,8 @@ private:
     return -1;
   }
 
-  // Whoever waits waits for a stage that waits: there is a cycle behind `s`.
+  // Reports the cycle behind `s`, which exists because every waiting stage
+  // waits for another one that waits.
   void tellCycle(std::size_t s) {
     std::vector<bool> seen(events.size(), false);
     while (!seen[s]) {

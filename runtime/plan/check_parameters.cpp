@@ -11,7 +11,7 @@ namespace mtplan::runtime {
 
 namespace {
 
-// Numbers of the copies in the model, [first, end).
+// The numbers of a parameter's layers in the model, [first, end).
 struct Copies {
   std::int64_t first, end;
   bool meet(const Copies &other) const {
@@ -33,7 +33,7 @@ std::vector<std::int64_t> globalShape(const Plan &plan, const Tensor &tensor) {
   return shape;
 }
 
-// With an entry for each dimension.
+// Returns the tensor's split with an entry for each dimension.
 std::vector<std::vector<int>> splitOf(const Tensor &tensor) {
   std::vector<std::vector<int>> split = tensor.split;
   split.resize(tensor.shape.size());
@@ -80,8 +80,8 @@ private:
              "axis " + std::to_string(parameter.alike[a]) + " is listed twice");
         break;
       }
-    // After the reduction the gradient is whole: over an axis it is split, or
-    // alike.
+    // After the reduction the gradient is complete: an axis splits it, or its
+    // ranks hold the same.
     for (std::size_t a = 0; a < plan.mesh.size(); ++a) {
       const int axis = static_cast<int>(a);
       bool isSplit = splits(parameter.gradient, axis);
@@ -106,7 +106,7 @@ private:
     });
   }
 
-  // Whether the stage's ranks have several places on the axis.
+  // Returns whether the stage's ranks have several places on the axis.
   bool extends(int axis) const {
     int below = 1;
     for (std::size_t a = indexed(axis) + 1; a < plan.mesh.size(); ++a)
@@ -119,8 +119,8 @@ private:
     });
   }
 
-  // Whether a piece by `fine` is part of the rank's own by `coarse`: the weight
-  // can then be its own master.
+  // Returns whether a rank's piece by `fine` is part of its piece by `coarse`:
+  // the weight can then be its own master.
   static bool isWithin(const std::vector<std::vector<int>> &fine,
                        const std::vector<std::vector<int>> &coarse) {
     for (std::size_t d = 0; d < coarse.size(); ++d)
@@ -130,7 +130,8 @@ private:
     return true;
   }
 
-  // State is split as the gradient, and all of it is of one global shape.
+  // Checks that state is split like the gradient, and that all tensors of the
+  // parameter have one global shape.
   void checkShapes(const Parameter &parameter) {
     const Tensor &gradient = parameter.gradient;
     const std::vector<std::int64_t> whole = globalShape(plan, parameter.value);
@@ -138,17 +139,17 @@ private:
       std::vector<std::int64_t> shape = globalShape(plan, tensor);
       if (shape != whole)
         fail(member + "/shape",
-             written(tensor.shape) + " is " + written(shape) +
+             shapeWords(tensor.shape) + " is " + shapeWords(shape) +
                  " over the axes that split it, but the value is " +
-                 written(whole));
+                 shapeWords(whole));
     };
     global(gradient, "/gradient");
     checkUnpadded(parameter.unpadded, whole);
     auto alike = [&](const Tensor &tensor, const std::string &member) {
       if (tensor.shape != gradient.shape)
-        fail(member + "/shape", "must be " + written(gradient.shape) +
+        fail(member + "/shape", "must be " + shapeWords(gradient.shape) +
                                     " as the gradient's, got " +
-                                    written(tensor.shape));
+                                    shapeWords(tensor.shape));
       if (splitOf(tensor) != splitOf(gradient))
         fail(member + "/split", "must be that of the gradient");
       if (!isFloat(tensor.type))
@@ -157,9 +158,10 @@ private:
     if (parameter.master)
       alike(*parameter.master, "/master");
     else if (!isWithin(splitOf(gradient), splitOf(parameter.value)))
-      fail("/master",
-           "is missing: the value is " + written(parameter.value.shape) +
-               ", the gradient and the state are " + written(gradient.shape));
+      fail("/master", "is missing: the value is " +
+                          shapeWords(parameter.value.shape) +
+                          ", the gradient and the state are " +
+                          shapeWords(gradient.shape));
     alike(parameter.firstMoment, "/first_moment");
     alike(parameter.secondMoment, "/second_moment");
     const auto value = splitOf(parameter.value), state = splitOf(gradient);
@@ -192,14 +194,13 @@ private:
                  ", the value's extent, got " + std::to_string(unpadded[d]));
   }
 
-  // Each copy has a piece, which no other tensor has.
+  // Checks that each copy has a piece of a buffer that no other tensor has.
   void checkPlace(const Parameter &parameter, const Tensor &tensor,
                   const std::string &member, MemoryClass expected) {
     const Buffer &buffer = stage.buffers[indexed(tensor.buffer)];
-    const std::string name = "buffer " + std::to_string(tensor.buffer) +
-                             " (\"" + buffer.name + "\")";
+    const std::string name = bufferName(stage, tensor.buffer);
     MemoryClass found = stage.arenas[indexed(buffer.arena)].memoryClass;
-    // A gradient that is reduced to a piece waits where activations were.
+    // A gradient that is scattered may wait where activations were.
     bool waits =
         expected == MemoryClass::gradients && found == MemoryClass::activations;
     bool isOffloaded =
@@ -209,12 +210,8 @@ private:
            name + " is of class " + std::string(wordOf(found)) +
                "; it must be " + std::string(wordOf(expected)) +
                (expected == MemoryClass::optimizer ? " or host" : ""));
-    std::int64_t bytes = elementsOf(tensor) * bytesOf(tensor.type);
-    if (bytes > buffer.size)
-      fail('/' + member + "/shape",
-           written(tensor.shape) + " of " + std::string(wordOf(tensor.type)) +
-               " takes " + std::to_string(bytes) + " bytes, but " + name +
-               " has pieces of " + std::to_string(buffer.size));
+    if (const std::string misfit = misfitOf(stage, tensor); !misfit.empty())
+      fail('/' + member + "/shape", misfit);
     if (buffer.slots != 1)
       fail('/' + member + "/buffer",
            name + " has " + std::to_string(buffer.slots) +
@@ -245,7 +242,7 @@ private:
   std::map<std::pair<int, std::int64_t>, std::string> owners;
 };
 
-// A parameter that several stages have is counted by the first.
+// Checks that the first of the stages that have a parameter counts it.
 void checkCounting(const Plan &plan, Faults &faults) {
   struct Holder {
     std::size_t stage, number;

@@ -1,23 +1,22 @@
-//===- check_ranges.cpp - Numbers in range, indices that exist ------------===//
+//===- check_ranges.cpp - Checks numbers and indices ----------------------===//
 
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/plan/first_term.h"
+#include "runtime/plan/kernel_settings.h"
 #include "runtime/plan/plan_checks.h"
-#include "runtime/plan/plan_limits.h"
 #include "runtime/plan/plan_words.h"
 
 namespace mtplan::runtime {
 
 namespace {
 
-// Instructions that a stage runs in a step; a check that follows more of them
-// would not come to an end in reasonable time.
+// The most instructions that a stage may run in a step. A check that follows
+// more of them would take unreasonably long.
 constexpr std::int64_t kMostRuns = std::int64_t{1} << 26;
 constexpr std::size_t kMostStreams = 64;
 
-// The numbers of one object, whose pointer is made only for a fault.
+// Checks the numbers of one object, whose pointer is made only for a fault.
 template <typename Pointer> class Numbers {
 public:
   Numbers(Pointer where, Faults &list) : pointer(where), faults(list) {}
@@ -32,7 +31,7 @@ public:
     return false;
   }
 
-  // An index into `size` elements of what `of` names.
+  // Checks an index into `size` elements, which `of` names.
   bool index(std::string_view member, std::int64_t value, std::size_t size,
              const char *of) {
     if (value >= 0 && value < static_cast<std::int64_t>(size))
@@ -143,7 +142,7 @@ private:
         continue;
       if (elements > kMostElements / tensor.shape[d]) {
         fields.fail("shape", "has more than " + std::to_string(kMostElements) +
-                                 " elements: " + written(tensor.shape));
+                                 " elements: " + shapeWords(tensor.shape));
         break;
       }
       elements *= tensor.shape[d];
@@ -262,7 +261,7 @@ private:
       fields.fail(member, std::string("needs ") + kFirstTerm);
   }
 
-  // The instructions that the entry runs.
+  // Checks a schedule entry and returns how many instructions it runs.
   std::int64_t checkEntry(const Phase &phase, std::size_t i) {
     const ScheduleEntry &entry = (*phase.entries)[i];
     auto fields = numbers([&, i] { return at("stages", s, phase.name, i); });

@@ -1,10 +1,4 @@
-//===- check_streams.cpp - Streams meet nowhere unasked -------------------===//
-//
-// Whoever touches the same bytes on different streams of a program, one of them
-// writing, is in order; so are the calls of a group and the messages of a
-// channel, which the other ranks expect in one order.
-//
-//===----------------------------------------------------------------------===//
+//===- check_streams.cpp - Checks what runs side by side ------------------===//
 
 #include <algorithm>
 #include <map>
@@ -16,6 +10,15 @@
 #include "runtime/plan/program_order.h"
 
 namespace mtplan::runtime {
+
+//===----------------------------------------------------------------------===//
+// Streams
+//
+// If two instructions on different streams of a program touch the same bytes
+// and one of them writes, the later one follows the earlier one. So do the
+// calls of a group and the messages of a channel, which other ranks expect in
+// one order.
+//===----------------------------------------------------------------------===//
 
 namespace {
 
@@ -63,7 +66,7 @@ private:
       }
   }
 
-  // Micro-batches so far apart touch the same pieces.
+  // Returns the distance of micro-batches that touch the same pieces.
   int microBatchPeriod() const {
     std::int64_t period = 1;
     for (const Instruction &one : program().instructions)
@@ -76,7 +79,7 @@ private:
     return static_cast<int>(std::min(period, std::int64_t{plan.microBatches}));
   }
 
-  // Each call follows the one before that the same ranks take part in.
+  // Checks that each call follows the previous one of the same ranks.
   void checkCalls(const ProgramOrder &order) {
     std::map<int, std::size_t> ofGroup;
     std::map<std::tuple<int, int, bool>, std::size_t> ofChannel;
@@ -98,13 +101,10 @@ private:
     }
   }
 
-  std::int64_t entryOf(const Tensor &tensor) const {
-    return tensor.entry + std::int64_t{copy} * tensor.entryStep;
-  }
-
-  // Of two that touch the same bytes, one of them writing, the later follows.
+  // Checks one run: whatever touches bytes that an earlier instruction writes,
+  // or writes bytes that one reads, follows that instruction.
   void checkRun(const ProgramOrder &order) {
-    struct Users { // the last of each stream; it follows those before
+    struct Users { // the last one of each stream, which follows its others
       std::map<int, std::size_t> readers, writers;
     };
     std::map<std::size_t, Users> users; // by piece
@@ -128,29 +128,16 @@ private:
         if (writes)
           follow(found->second.readers, "reads");
       };
-      auto forEachPiece = [&](auto act) {
-        for (const Tensor &tensor : one.inputs)
-          if (entryOf(tensor) >= 0) // else told by checkMemory
-            act(placement.pieceOf(tensor.buffer, entryOf(tensor), microBatch),
-                false);
-        for (const Tensor &tensor : one.outputs)
-          if (entryOf(tensor) >= 0)
-            act(placement.pieceOf(tensor.buffer, entryOf(tensor), microBatch),
-                true);
-      };
-      forEachPiece([&](std::size_t piece, bool writes) {
-        meet(piece, writes);
-        for (std::size_t other : placement.overlaps(piece))
-          meet(other, writes);
-      });
-      forEachPiece([&](std::size_t piece, bool writes) {
-        Users &own = users[piece];
-        (writes ? own.writers : own.readers)[one.stream] = i;
-      });
+      placement.forEachOverlap(one, copy, microBatch, meet);
+      placement.forEachPiece(
+          one, copy, microBatch, [&](std::size_t piece, bool writes) {
+            Users &own = users[piece];
+            (writes ? own.writers : own.readers)[one.stream] = i;
+          });
     }
   }
 
-  // Once a pair: what is wrong in one run is wrong in many.
+  // Reports a pair once, because what is wrong in one run is wrong in many.
   void fail(std::size_t late, std::size_t early, const std::string &why) {
     if (told.emplace(p, late, early).second)
       faults.add(at("stages", s, "programs", p, "instructions", late, "waits"),
@@ -162,7 +149,7 @@ private:
   const Stage &stage;
   std::size_t s, p = 0;
   Faults &faults;
-  Faults toldElsewhere; ///< about the placement, by checkMemory
+  Faults toldElsewhere; ///< about the placement; checkMemory reports them
   Placement placement;
   std::string where; ///< the entry that runs
   int microBatch = 0, copy = 0;
@@ -174,6 +161,133 @@ private:
 void checkStreams(const Plan &plan, Faults &faults) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s)
     StreamCheck(plan, s, faults).check();
+}
+
+//===----------------------------------------------------------------------===//
+// Overlapped collectives
+//
+// Later runs do not follow an overlapped collective. So it is on a stream of
+// its own, no other stage waits in it, and nothing else touches its bytes
+// before the schedule ends.
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class OverlapCheck {
+public:
+  OverlapCheck(const Plan &whole, std::size_t number, Faults &list)
+      : plan(whole), stage(whole.stages[number]), s(number), faults(list),
+        placement(stage, s, toldElsewhere) {}
+
+  void check() {
+    const std::vector<bool> scheduled = scheduledAlone();
+    for (std::size_t p = 0; p < stage.programs.size(); ++p)
+      for (std::size_t i = 0; i < stage.programs[p].instructions.size(); ++i)
+        if (stage.programs[p].instructions[i].overlapped)
+          checkOne(p, i, scheduled[p]);
+    if (!placement.complete())
+      return;
+    for (std::size_t e = 0; e < stage.schedule.size(); ++e)
+      for (int k = 0; k < stage.schedule[e].count; ++k)
+        checkRun(e, stage.schedule[e].first + k * stage.schedule[e].step);
+  }
+
+private:
+  /// An overlapped collective that may still be under way.
+  struct UnderWay {
+    std::size_t program = 0, instruction = 0;
+    bool isWritten = false;
+  };
+
+  // Returns, by program, whether it runs in the schedule alone.
+  std::vector<bool> scheduledAlone() const {
+    std::vector<bool> scheduled(stage.programs.size(), true);
+    for (const auto *entries : {&stage.reduce, &stage.apply})
+      for (const ScheduleEntry &entry : *entries)
+        scheduled[indexed(entry.program)] = false;
+    return scheduled;
+  }
+
+  void checkOne(std::size_t p, std::size_t i, bool isScheduled) {
+    const Instruction &one = stage.programs[p].instructions[i];
+    const auto *call = std::get_if<Collective>(&one.what);
+    if (!call)
+      return fail(p, i, "is no collective; later runs follow all else");
+    if (one.stream == 0)
+      fail(p, i, "is on stream 0, which all runs begin on");
+    if (!isScheduled)
+      fail(p, i,
+           "is in \"" + stage.programs[p].name +
+               "\", which does not run in /schedule alone");
+    const Group &group = plan.groups[indexed(call->group)];
+    if (!isWithin(group, stage))
+      return fail(p, i,
+                  "is of group \"" + group.name +
+                      "\", in which other stages wait for this one");
+  }
+
+  void checkRun(std::size_t e, int copy) {
+    const ScheduleEntry &entry = stage.schedule[e];
+    const std::size_t p = indexed(entry.program);
+    const std::vector<Instruction> &all = stage.programs[p].instructions;
+    for (std::size_t i = 0; i < all.size() && !underWay.empty(); ++i) {
+      auto meet = [&](std::size_t piece, bool writes) {
+        const auto found = underWay.find(piece);
+        if (found == underWay.end())
+          return;
+        for (const auto &[stream, early] : found->second)
+          if (stream != all[i].stream && (writes || early.isWritten))
+            tellMeeting(p, i, e, copy, early);
+      };
+      placement.forEachOverlap(all[i], copy, entry.microBatch, meet);
+    }
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (all[i].overlapped &&
+          runsFor(entry.microBatch, all[i], plan.microBatches))
+        placement.forEachPiece(all[i], copy, entry.microBatch,
+                               [&](std::size_t piece, bool writes) {
+                                 UnderWay &there =
+                                     underWay[piece][all[i].stream];
+                                 there = {p, i, there.isWritten || writes};
+                               });
+  }
+
+  void fail(std::size_t p, std::size_t i, const std::string &what) {
+    faults.add(at("stages", s, "programs", p, "instructions", i, "overlapped"),
+               what);
+  }
+
+  // Reports a pair once, because what is wrong in one run is wrong in many.
+  void tellMeeting(std::size_t p, std::size_t i, std::size_t e, int copy,
+                   const UnderWay &early) {
+    if (told.emplace(p, i, early.program, early.instruction).second)
+      fail(early.program, early.instruction,
+           "may still be under way when \"" +
+               stage.programs[p].instructions[i].label + "\" of " +
+               at("stages", s, "programs", p, "instructions", i) +
+               " touches the same bytes, in " + at("stages", s, "schedule", e) +
+               " (copy " + std::to_string(copy) + ")");
+  }
+
+  const Plan &plan;
+  const Stage &stage;
+  const std::size_t s;
+  Faults &faults;
+  Faults toldElsewhere; ///< about the placement; checkMemory reports them
+  Placement placement;
+  std::map<std::size_t, std::map<int, UnderWay>> underWay; ///< piece, stream
+  std::set<std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>> told;
+};
+
+} // namespace
+
+void checkOverlap(const Plan &plan, Faults &faults) {
+  const auto isAny = [](const Program &program) {
+    return std::ranges::any_of(program.instructions, &Instruction::overlapped);
+  };
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    if (std::ranges::any_of(plan.stages[s].programs, isAny))
+      OverlapCheck(plan, s, faults).check();
 }
 
 } // namespace mtplan::runtime

@@ -1,4 +1,4 @@
-//===- instruction_class.cpp - What instructions are counted as -----------===//
+//===- instruction_class.cpp - Classes of instructions in reports ---------===//
 
 #include "runtime/plan/instruction_class.h"
 

@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runtime/plan/plan_limits.h"
 #include "runtime/plan/plan_words.h"
 
 namespace mtplan::runtime {

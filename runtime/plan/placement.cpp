@@ -1,28 +1,23 @@
-//===- placement.cpp - Which pieces of a stage's memory overlap -----------===//
+//===- placement.cpp - Overlap of buffers in memory -----------------------===//
 
 #include "runtime/plan/placement.h"
 
 #include <algorithm>
 
-#include "runtime/plan/buffer_end.h"
 #include "runtime/plan/plan_words.h"
 
 namespace mtplan::runtime {
 
 namespace {
 
-// What is more than this says more about the file than about a model.
+// The limits are beyond any model: a stage that exceeds them shows that the
+// file is wrong.
 constexpr std::size_t kMostStagePieces = std::size_t{1} << 22;
 constexpr std::size_t kMostStagePairs = std::size_t{1} << 24;
 
 bool isKept(MemoryClass memoryClass) {
   return memoryClass == MemoryClass::parameters ||
          memoryClass == MemoryClass::optimizer;
-}
-
-std::string nameOf(const Stage &stage, int buffer) {
-  return "buffer " + std::to_string(buffer) + " (\"" +
-         stage.buffers[indexed(buffer)].name + "\")";
 }
 
 } // namespace
@@ -55,8 +50,8 @@ Placement::Placement(const Stage &placed, std::size_t number, Faults &list)
   for (std::size_t b = 0; b < stage.buffers.size(); ++b)
     kept[b] = isKept(stage.arenas[indexed(stage.buffers[b].arena)].memoryClass);
   for (const Parameter &parameter : stage.parameters) {
-    // Gradients are not: a piece that waits for the norm lies where activations
-    // were, or another gradient.
+    // Gradients are not kept: a piece that waits for the norm lies where
+    // activations were, or another gradient.
     for (const Tensor *tensor :
          {&parameter.value, &parameter.firstMoment, &parameter.secondMoment})
       kept[indexed(tensor->buffer)] = true;
@@ -99,8 +94,8 @@ void Placement::place(std::size_t b) {
     }
 }
 
-// From the start of the arena to its end, with the pieces that have begun and
-// not yet ended.
+// Goes from the start of the arena to its end, with the pieces that have begun
+// and not yet ended.
 void Placement::sweep(std::vector<Interval> &intervals) {
   std::ranges::sort(intervals, {}, [](const Interval &one) {
     return std::pair(one.start, one.piece);
@@ -145,9 +140,9 @@ void Placement::meet(std::size_t a, std::size_t b) {
     return;
   }
   int longer = keeps(first) ? first : second;
-  faults.add(where, nameOf(stage, second) + " overlaps " +
-                        nameOf(stage, first) + ", and " +
-                        nameOf(stage, longer) + " is kept over steps");
+  faults.add(where, bufferName(stage, second) + " overlaps " +
+                        bufferName(stage, first) + ", and " +
+                        bufferName(stage, longer) + " is kept over steps");
 }
 
 } // namespace mtplan::runtime

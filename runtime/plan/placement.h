@@ -34,6 +34,31 @@ public:
   const std::vector<std::size_t> &overlaps(std::size_t piece) const {
     return others[piece];
   }
+  /// Calls `act(piece, isWritten)` for every tensor of an instruction in one
+  /// run. An entry below 0 is left out, because checkMemory reports it.
+  template <typename Act>
+  void forEachPiece(const Instruction &one, int copy, int microBatch,
+                    Act act) const {
+    for (const auto *tensors : {&one.inputs, &one.outputs})
+      for (const Tensor &tensor : *tensors)
+        if (const std::int64_t entry =
+                tensor.entry + std::int64_t{copy} * tensor.entryStep;
+            entry >= 0)
+          act(pieceOf(tensor.buffer, entry, microBatch),
+              tensors == &one.outputs);
+  }
+
+  /// Does the same for these pieces and for all that they overlap.
+  template <typename Act>
+  void forEachOverlap(const Instruction &one, int copy, int microBatch,
+                      Act act) const {
+    forEachPiece(one, copy, microBatch, [&](std::size_t piece, bool writes) {
+      act(piece, writes);
+      for (const std::size_t other : overlaps(piece))
+        act(other, writes);
+    });
+  }
+
   /// Returns whether the buffer's bytes keep one meaning throughout all steps.
   bool keeps(int buffer) const { return kept[indexed(buffer)]; }
 

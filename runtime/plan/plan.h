@@ -11,7 +11,7 @@
 // named.
 //
 // A step of a stage: `schedule` runs, forward and backward, which adds up
-// gradients (first_term.h); then `reduce`, after which every parameter's
+// gradients (kernel_settings.h); then `reduce`, after which every parameter's
 // gradient is whole; then the norm of all gradients is taken and agreed on;
 // then `apply`.
 //
@@ -30,7 +30,7 @@
 
 namespace mtplan::runtime {
 
-inline constexpr int kPlanVersion = 6;
+inline constexpr int kPlanVersion = 7;
 
 //===----------------------------------------------------------------------===//
 // Ranks
@@ -170,12 +170,30 @@ struct Instruction {
 // Order
 //===----------------------------------------------------------------------===//
 
+/// Instructions of one stream that are one launch where the backend or the
+/// communicator has one for them. None writes what another reads or writes.
+///   - Products: einsums of `schedule` that differ only in their tensors. They
+///     share one of their first two operands; the others and all that is
+///     written lie at even distances, the same in every run. All may run when
+///     the first does.
+///   - Collectives of one group within the stage. They are consecutive, and
+///     only the first waits.
+///   - Kernels of one name in a program of `apply` that one entry runs. They
+///     are consecutive, and only the first waits.
+struct Batch {
+  std::vector<int> instructions; ///< of the program, ascending
+  /// The kernels of all copies of the entry are one launch. The batch is the
+  /// whole program; it may be one instruction if there are several copies.
+  bool ofAllCopies = false;
+};
+
 /// One direction of one segment ("h.forward", "h.backward"), or a part of the
 /// update.
 struct Program {
   std::string name;
   std::vector<Instruction> instructions;
   int firstCopy = 0; ///< number of copy 0 in the model, which names its masks
+  std::vector<Batch> batches = {}; ///< no instruction is in two
 };
 
 /// Runs a program for `count` copies of its segment: the first-th, counted

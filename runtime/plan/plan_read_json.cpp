@@ -1,4 +1,9 @@
-//===- plan_read_json.cpp - An executable plan from text ------------------===//
+//===- plan_read_json.cpp - Reads an executable plan ----------------------===//
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <system_error>
 
 #include <nlohmann/json.hpp>
 
@@ -6,7 +11,6 @@
 #include "base/json_text.h"
 #include "runtime/plan/instruction_json.h"
 #include "runtime/plan/plan_json.h"
-#include "runtime/plan/plan_limits.h"
 #include "runtime/plan/plan_words.h"
 
 namespace mtplan::runtime {
@@ -112,14 +116,27 @@ Parameter readParameter(const JsonNode &node) {
   return parameter;
 }
 
+Batch readBatch(const JsonNode &node) {
+  static constexpr std::string_view kNames[] = {"instructions",
+                                                "of_all_copies"};
+  JsonMembers members(node, kNames);
+  Batch batch;
+  batch.instructions = members.need("instructions").list(readIndex);
+  if (std::optional<JsonNode> copies = members.find("of_all_copies"))
+    batch.ofAllCopies = copies->boolean();
+  return batch;
+}
+
 Program readProgram(const JsonNode &node) {
   static constexpr std::string_view kNames[] = {"name", "first_copy",
-                                                "instructions"};
+                                                "instructions", "batches"};
   JsonMembers members(node, kNames);
   Program program;
   program.name = members.need("name").text();
   program.firstCopy = members.index("first_copy", 0);
   program.instructions = members.need("instructions").list(readInstruction);
+  if (std::optional<JsonNode> batches = members.find("batches"))
+    program.batches = batches->list(readBatch);
   return program;
 }
 
@@ -165,7 +182,7 @@ Plan readPlan(const JsonNode &node) {
       "version",  "model",   "ranks",         "mesh",
       "groups",   "streams", "micro_batches", "global_batch",
       "sequence", "layers",  "stages"};
-  // Before all else: another version has other members.
+  // The version comes first, because another one has other members.
   if (!node.value().is_object())
     node.mustBe("an object");
   if (auto found = node.value().find("version"); found != node.value().end()) {
@@ -175,7 +192,7 @@ Plan readPlan(const JsonNode &node) {
       version.fail("is " + std::to_string(given) +
                    ", but this program reads version " +
                    std::to_string(kPlanVersion) + "; compile the plan again");
-  } else if (!node.value().contains("stages")) { // a model's file, say
+  } else if (!node.value().contains("stages")) { // for example a model's file
     throw PlanError("is no plan: it has neither a version nor stages; `mtplan "
                     "MODEL -o FOLDER` writes one");
   }
@@ -195,6 +212,34 @@ Plan readPlan(const JsonNode &node) {
   return plan;
 }
 
+[[noreturn]] void fail(const std::filesystem::path &path,
+                       const std::string &what, int error) {
+  throw PlanError(path.string() + ": " + what + ": " +
+                  std::generic_category().message(error));
+}
+
+struct Close {
+  void operator()(std::FILE *file) const {
+    std::fclose(file); // NOLINT: an error after reading does not matter
+  }
+};
+
+std::string readWhole(const std::filesystem::path &path) {
+  // A folder can be opened, but not read.
+  if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
+    fail(path, "cannot be read", EISDIR);
+  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
+  if (!file)
+    fail(path, "cannot be opened", errno);
+  std::string text;
+  char block[1 << 16];
+  while (std::size_t got = std::fread(block, 1, sizeof block, file.get()))
+    text.append(block, got);
+  if (std::ferror(file.get()) != 0)
+    fail(path, "cannot be read", errno);
+  return text;
+}
+
 } // namespace
 
 Plan parsePlan(const std::string &text) {
@@ -205,6 +250,15 @@ Plan parsePlan(const std::string &text) {
     return readPlan(JsonNode(root));
   } catch (const base::JsonError &error) {
     throw PlanError(error.what());
+  }
+}
+
+Plan readPlanFile(const std::filesystem::path &path) {
+  const std::string text = readWhole(path);
+  try {
+    return parsePlan(text);
+  } catch (const PlanError &error) {
+    throw PlanError(path.string() + ": " + error.what());
   }
 }
 

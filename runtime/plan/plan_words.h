@@ -1,4 +1,4 @@
-//===- plan_words.h - Names of enumerators in a plan ------------*- C++ -*-===//
+//===- plan_words.h - Words and limits of the plan format -------*- C++ -*-===//
 //
 // Names are in the order of the enumerators, for both directions and for
 // messages.
@@ -9,6 +9,7 @@
 #define MTPLAN_RUNTIME_PLAN_PLAN_WORDS_H
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 #include "runtime/plan/plan.h"
@@ -41,8 +42,8 @@ constexpr std::string_view wordOf(Reduction reduction) {
   return kReductions[static_cast<std::size_t>(reduction)];
 }
 
-/// Returns whether a call of this kind reads Collective::reduction; likewise
-/// the following functions.
+/// These return whether a call of this kind reads Collective::reduction,
+/// `gathered` and `scattered`.
 constexpr bool reduces(CollectiveKind kind) {
   return kind == CollectiveKind::allReduce ||
          kind == CollectiveKind::reduceScatter;
@@ -54,6 +55,23 @@ constexpr bool scatters(CollectiveKind kind) {
   return kind == CollectiveKind::reduceScatter ||
          kind == CollectiveKind::allToAll;
 }
+
+//===----------------------------------------------------------------------===//
+// Limits of numbers
+//
+// The limits are far above any machine of today, and low enough that no sum or
+// product of a check exceeds 64 bits and that every check ends.
+//===----------------------------------------------------------------------===//
+
+inline constexpr std::int64_t kMostRanks = 1 << 20;
+inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 48;
+inline constexpr std::int64_t kMostElements = std::int64_t{1}
+                                              << 40; ///< of a tensor
+inline constexpr std::int64_t kMostCopies = 1 << 16; ///< of a segment
+inline constexpr std::int64_t kMostMicroBatches = 1 << 20;
+inline constexpr std::int64_t kMostPieces = 1 << 20; ///< entries * slots
+inline constexpr std::int64_t kMostIndex = INT32_MAX;
+inline constexpr std::int64_t kMostSamples = std::int64_t{1} << 40;
 
 } // namespace mtplan::runtime
 

@@ -1,16 +1,19 @@
-//===- plan_write_json.cpp - An executable plan as text -------------------===//
+//===- plan_write_json.cpp - Writes an executable plan --------------------===//
 //
-// One line a buffer, parameter or instruction, so that two plans can be
-// compared line by line. Members with the default of plan.h are left out where
-// docs/executable-plan.md says that they may be.
+// Every buffer, parameter and instruction takes one line, so that two plans can
+// be compared line by line. Members with the default of plan.h are left out
+// where docs/executable-plan.md says that they may be.
 //
 //===----------------------------------------------------------------------===//
 
+#include <cerrno>
 #include <cmath>
+#include <cstdio>
+#include <system_error>
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_pointer.h"
+#include "base/json_text.h"
 #include "runtime/plan/plan_json.h"
 #include "runtime/plan/plan_words.h"
 
@@ -20,7 +23,8 @@ using nlohmann::json;
 
 namespace {
 
-// What cannot be written; the pointer grows from the end as calls return.
+// A value that cannot be written. The pointer grows from the end as calls
+// return.
 struct Fault {
   std::string pointer;
   std::string what;
@@ -36,7 +40,7 @@ std::string written(std::string_view text) {
   }
 }
 
-// With a point or an exponent, so that it is read as a double again.
+// Writes a point or an exponent, so that the number is read as a double again.
 std::string written(double value) {
   if (!std::isfinite(value))
     throw Fault{{},
@@ -45,7 +49,7 @@ std::string written(double value) {
   return json(value).dump();
 }
 
-// The items as an array, `between` after each comma.
+// Returns the items as an array, with `between` after each comma.
 template <typename Items, typename Write>
 std::string array(const Items &items, Write write,
                   std::string_view between = " ") {
@@ -73,7 +77,7 @@ std::string lines(const Items &items, Write write) {
   return items.empty() ? "[]" : "[\n" + array(items, write, "\n").substr(1);
 }
 
-// An object that is being written, on one line or with a line a member.
+// An object that is being written, on one line or with a line for each member.
 class Members {
 public:
   explicit Members(std::string_view separator = ", ") : between(separator) {}
@@ -136,7 +140,7 @@ std::string settings(const std::vector<Setting> &settings) {
   return text += '}';
 }
 
-// The members that only this kind of instruction has.
+// Adds the members that only this kind of instruction has.
 struct What {
   Members &members;
 
@@ -189,16 +193,27 @@ std::string instruction(const Instruction &instruction) {
   return members.close();
 }
 
-std::string program(const Program &program) {
-  return Members()
-      .add("name", program.name)
-      .unless(0, "first_copy", program.firstCopy)
-      .with("instructions",
-            [&] { return lines(program.instructions, instruction); })
-      .close();
+std::string batch(const Batch &batch) {
+  Members members;
+  members.with("instructions", [&] { return numbers(batch.instructions); });
+  if (batch.ofAllCopies)
+    members.with("of_all_copies", [] { return std::string("true"); });
+  return members.close();
 }
 
-// [program, micro-batch, first, count, step], usual values at the end left out.
+std::string program(const Program &program) {
+  Members members;
+  members.add("name", program.name)
+      .unless(0, "first_copy", program.firstCopy)
+      .with("instructions",
+            [&] { return lines(program.instructions, instruction); });
+  if (!program.batches.empty())
+    members.with("batches", [&] { return array(program.batches, batch); });
+  return members.close();
+}
+
+// Returns [program, micro-batch, first, count, step] without the usual values
+// at its end.
 std::string entry(const ScheduleEntry &entry) {
   std::vector<int> values = {entry.program, entry.microBatch, entry.first,
                              entry.count, entry.step};
@@ -308,6 +323,44 @@ std::string planText(const Plan &plan) {
   } catch (const Fault &fault) {
     throw PlanError(fault.pointer + ": " + fault.what);
   }
+}
+
+namespace {
+
+// Returns whether the whole text has reached the file; errno says why not.
+bool writeWhole(const std::filesystem::path &path, const std::string &text) {
+  std::FILE *file = std::fopen(path.c_str(), "wb");
+  if (!file)
+    return false;
+  const bool isWritten =
+      std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  // A full disk may show only here.
+  return std::fclose(file) == 0 && isWritten;
+}
+
+} // namespace
+
+void writePlanFile(const std::filesystem::path &path, const Plan &plan) {
+  std::string text;
+  try {
+    text = planText(plan);
+  } catch (const PlanError &error) {
+    throw PlanError(path.string() + ": " + error.what());
+  }
+  std::filesystem::path fresh = path;
+  fresh += ".part";
+  const bool isWritten = writeWhole(fresh, text);
+  std::error_code error(isWritten ? 0 : errno, std::generic_category());
+  if (isWritten)
+    std::filesystem::rename(fresh, path, error);
+  if (isWritten && !error)
+    return;
+  std::error_code ignored;
+  std::filesystem::remove(fresh, ignored);
+  throw PlanError(
+      path.string() +
+      (isWritten ? ": cannot be replaced: " : ": cannot be written: ") +
+      std::generic_category().message(error.value()));
 }
 
 } // namespace mtplan::runtime

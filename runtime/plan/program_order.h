@@ -1,5 +1,4 @@
-//===- program_order.h - What the streams of a program keep in order -*- C++
-//-*-===//
+//===- program_order.h - The order that streams keep ------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_PLAN_PROGRAM_ORDER_H
 #define MTPLAN_RUNTIME_PLAN_PROGRAM_ORDER_H

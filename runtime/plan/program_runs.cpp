@@ -1,11 +1,13 @@
-//===- program_runs.cpp - The runs of a program in a step -----------------===//
+//===- program_runs.cpp - The runs of a program, and their bytes ----------===//
 
 #include "runtime/plan/program_runs.h"
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 
-#include "runtime/plan/index.h"
+#include "runtime/plan/kernel_settings.h"
+#include "runtime/plan/plan_queries.h"
 
 namespace mtplan::runtime {
 
@@ -13,7 +15,8 @@ namespace {
 
 constexpr int kMostSlots = 1 << 20;
 
-/// In how many micro-batches all places come again, at most kMostSlots.
+/// Returns after how many micro-batches all tensors of a program lie where they
+/// lay, at most kMostSlots.
 int slotsOf(const Stage &stage, const Program &program) {
   int slots = 1;
   for (const Instruction &instruction : program.instructions)
@@ -39,6 +42,44 @@ std::vector<ProgramRun> runsOf(const Stage &stage, int program) {
                       slots == kMostSlots ? entry.microBatch
                                           : entry.microBatch % slots});
   return {found.begin(), found.end()};
+}
+
+ArenaBytes arenaBytesOf(const Stage &stage, const Tensor &tensor,
+                        const ProgramRun &run) {
+  const Buffer &buffer = stage.buffers[indexed(tensor.buffer)];
+  const std::int64_t entry =
+      (tensor.entry + std::int64_t{run.copy} * tensor.entryStep) %
+      buffer.entries;
+  const std::int64_t begin = buffer.offset + entry * buffer.entryStride +
+                             run.microBatch % buffer.slots * buffer.slotStride;
+  std::int64_t bytes = bytesOf(tensor.type);
+  for (const std::int64_t size : tensor.shape)
+    bytes *= size;
+  return {buffer.arena, begin, begin + bytes};
+}
+
+bool isWritten(const Instruction &kernel, std::size_t output) {
+  const auto &settings = std::get<KernelCall>(kernel.what).settings;
+  return output % 2 == 1 ||
+         std::ranges::find(settings, kThen, &Setting::name) == settings.end();
+}
+
+BatchSteps stepsOf(const Stage &stage, int program, const Batch &batch) {
+  const auto &all = stage.programs[indexed(program)].instructions;
+  const Instruction &first = all[indexed(batch.instructions[0])],
+                    &second = all[indexed(batch.instructions[1])];
+  const ProgramRun run = runsOf(stage, program).front();
+  const auto step = [&](const Tensor &from, const Tensor &to) {
+    return arenaBytesOf(stage, to, run).begin -
+           arenaBytesOf(stage, from, run).begin;
+  };
+  BatchSteps steps;
+  for (std::size_t i = 0; i < first.inputs.size(); ++i)
+    steps.inputs.push_back(step(first.inputs[i], second.inputs[i]));
+  for (std::size_t o = 0; o < first.outputs.size(); ++o)
+    steps.outputs.push_back(
+        isWritten(first, o) ? step(first.outputs[o], second.outputs[o]) : 0);
+  return steps;
 }
 
 } // namespace mtplan::runtime

@@ -1,9 +1,16 @@
 //===- embedding.cpp - Reference kernels of lookups and positions ---------===//
 
+#include <cmath>
+
 #include "runtime/reference/kernels.h"
 
 namespace mtplan::runtime::reference {
+
 namespace {
+
+//===----------------------------------------------------------------------===//
+// Tables
+//===----------------------------------------------------------------------===//
 
 /// Returns the first element of the row of a global id in a piece of a table,
 /// or -1 if the piece does not hold that row.
@@ -78,6 +85,91 @@ void positionEmbeddingGrad(Call &call) {
   }
 }
 
+//===----------------------------------------------------------------------===//
+// The first position
+//===----------------------------------------------------------------------===//
+
+/// Calls `visit(sample, element)` for every sample of a piece [b, s, h], with
+/// the first element of its first position, if the piece holds that position.
+template <typename Visit>
+void forEachFirst(const std::vector<std::int64_t> &shape, const Span &positions,
+                  Visit &&visit) {
+  for (std::int64_t b = 0; positions.offset == 0 && b < shape[0]; ++b)
+    visit(b, b * shape[1] * shape[2]);
+}
+
+void putFirst(Call &call) {
+  call.copy(0, 0);
+  const std::vector<std::int64_t> &shape = call.outShape(0);
+  forEachFirst(shape, call.outPiece(0, 1), [&](std::int64_t, std::int64_t at) {
+    for (std::int64_t h = 0; h < shape[2]; ++h)
+      call.out[0][at + h] = call.in[1][h];
+  });
+}
+
+void putFirstGrad(Call &call) {
+  call.copy(0, 0);
+  const std::vector<std::int64_t> &shape = call.outShape(0);
+  Doubles term(call.out[1].size(), 0.0);
+  forEachFirst(shape, call.outPiece(0, 1), [&](std::int64_t, std::int64_t at) {
+    for (std::int64_t h = 0; h < shape[2]; ++h) {
+      term[h] = call.in[0][at + h];
+      call.out[0][at + h] = 0.0;
+    }
+    call.addSample(1, term);
+  });
+}
+
+void takeFirst(Call &call) {
+  const std::vector<std::int64_t> &shape = call.inShape(0);
+  forEachFirst(shape, call.inPiece(0, 1),
+               [&](std::int64_t sample, std::int64_t at) {
+                 for (std::int64_t h = 0; h < shape[2]; ++h)
+                   call.out[0][sample * shape[2] + h] = call.in[0][at + h];
+               });
+}
+
+void takeFirstGrad(Call &call) {
+  const std::vector<std::int64_t> &shape = call.outShape(0);
+  forEachFirst(shape, call.outPiece(0, 1),
+               [&](std::int64_t sample, std::int64_t at) {
+                 for (std::int64_t h = 0; h < shape[2]; ++h)
+                   call.out[0][at + h] = call.in[0][sample * shape[2] + h];
+               });
+}
+
+//===----------------------------------------------------------------------===//
+// Rotary positions
+//===----------------------------------------------------------------------===//
+
+void rope(Call &call) {
+  const std::span<const double> input = call.in[0];
+  call.copy(0, 0);
+  const std::int64_t rotary = call.attributes.integer("rotary_dim", 0);
+  const std::int64_t width = call.attributes.integer("head_dim", 1);
+  const double theta = call.attributes.number("theta", 1e4);
+  const bool interleaved = call.attributes.flag("interleaved");
+  const bool inverse = call.attributes.flag("inverse");
+  const std::int64_t half = rotary / 2;
+  const std::int64_t positions = call.inShape(0)[1];
+  const std::int64_t heads = call.inShape(0)[2] / width;
+  const std::int64_t rows = call.inShape(0)[0] * positions * heads;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t position =
+        call.inPiece(0, 1).offset + row / heads % positions;
+    for (std::int64_t i = 0; i < half; ++i) {
+      const double frequency = std::pow(theta, -2.0 * static_cast<double>(i) /
+                                                   static_cast<double>(rotary));
+      const double angle =
+          static_cast<double>(position) * (inverse ? -frequency : frequency);
+      const std::int64_t x = row * width + (interleaved ? 2 * i : i);
+      const std::int64_t y = x + (interleaved ? 1 : half);
+      call.out[0][x] = input[x] * std::cos(angle) - input[y] * std::sin(angle);
+      call.out[0][y] = input[x] * std::sin(angle) + input[y] * std::cos(angle);
+    }
+  }
+}
+
 } // namespace
 
 void addEmbedding(KernelTable &table) {
@@ -85,6 +177,11 @@ void addEmbedding(KernelTable &table) {
   table["embedding_grad"] = embeddingGrad;
   table["position_embedding"] = positionEmbedding;
   table["position_embedding_grad"] = positionEmbeddingGrad;
+  table["put_first"] = putFirst;
+  table["put_first_grad"] = putFirstGrad;
+  table["take_first"] = takeFirst;
+  table["take_first_grad"] = takeFirstGrad;
+  table["rope"] = rope;
 }
 
 } // namespace mtplan::runtime::reference

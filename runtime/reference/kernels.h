@@ -1,14 +1,143 @@
-//===- kernels.h - The reference kernels by operator name -------*- C++ -*-===//
+//===- kernels.h - The reference kernels ------------------------*- C++ -*-===//
+//
+// The kernels of this room define what each operator computes, with plain loops
+// over doubles, one file per family of operators. The interpreter of the IR and
+// the reference backend of the runtime both run them, and tests/parity holds
+// them to PyTorch. A kernel knows shapes, attributes and the piece of the
+// global tensor that its rank holds. It knows no MLIR, plan, mesh or device.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_REFERENCE_KERNELS_H
 #define MTPLAN_RUNTIME_REFERENCE_KERNELS_H
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <variant>
+#include <vector>
 
-#include "runtime/reference/call.h"
+#include "runtime/random/draws.h"
 
 namespace mtplan::runtime::reference {
+
+/// The attributes of an operator, named as in the IR. A flag is 0 or 1, and an
+/// enumeration is its word.
+class Attributes {
+public:
+  using Value = std::variant<std::int64_t, double, std::string>;
+
+  void set(const std::string &name, Value value) {
+    values[name] = std::move(value);
+  }
+
+  /// These return `absent` where the operator has no such attribute. They throw
+  /// std::bad_variant_access where it has one of another type.
+  std::int64_t integer(const std::string &name, std::int64_t absent) const {
+    return valueOf(name, absent);
+  }
+  double number(const std::string &name, double absent) const {
+    return valueOf(name, absent);
+  }
+  std::string text(const std::string &name) const {
+    return valueOf(name, std::string());
+  }
+  bool flag(const std::string &name) const { return integer(name, 0) != 0; }
+
+private:
+  template <typename T> T valueOf(const std::string &name, T absent) const {
+    const auto found = values.find(name);
+    return found == values.end() ? absent : std::get<T>(found->second);
+  }
+
+  std::map<std::string, Value> values;
+};
+
+/// One dimension of a rank's piece of a tensor.
+struct Span {
+  std::int64_t offset = 0; ///< where the piece begins in the global dimension
+  std::int64_t global = 1; ///< size of the global dimension
+};
+
+/// Returns the row-major index in the global tensor of a piece's element.
+inline std::int64_t globalIndex(std::span<const Span> pieces,
+                                std::span<const std::int64_t> local) {
+  std::int64_t index = 0;
+  for (std::size_t d = 0; d < pieces.size(); ++d)
+    index = index * pieces[d].global + pieces[d].offset + local[d];
+  return index;
+}
+
+/// Calls `visit(linear, index)` for every element of a tensor of `shape`, in
+/// row-major order.
+template <typename Visit>
+void forEachIndex(const std::vector<std::int64_t> &shape, Visit &&visit) {
+  std::vector<std::int64_t> index(shape.size(), 0);
+  std::size_t count = 1;
+  for (std::int64_t size : shape)
+    count *= static_cast<std::size_t>(size);
+  for (std::size_t linear = 0; linear < count; ++linear) {
+    visit(linear, index);
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      if (++index[d] < shape[d])
+        break;
+      index[d] = 0;
+    }
+  }
+}
+
+using Doubles = std::vector<double>;
+
+/// The shape of a rank's tensor and, for each dimension, the piece it holds.
+struct LocalShape {
+  std::vector<std::int64_t> sizes;
+  std::vector<Span> pieces; ///< empty: the rank holds the whole tensor
+};
+
+/// Operands, results and attributes of one run. Results are zero when a kernel
+/// starts.
+struct Call {
+  Attributes attributes;
+  Moment moment;
+  std::vector<LocalShape> inShapes, outShapes;
+  std::vector<std::span<const double>> in;
+  std::vector<Doubles> out;
+
+  /// Sums over samples are rounded to float as accumulators of that type are:
+  /// the term of each sample, and after it the sum of each output. By default
+  /// nothing is rounded.
+  bool roundsTerms = false;
+  std::vector<bool> roundsSums; ///< by output; empty: none
+
+  const std::vector<std::int64_t> &inShape(std::size_t i) const {
+    return inShapes[i].sizes;
+  }
+  const std::vector<std::int64_t> &outShape(std::size_t i) const {
+    return outShapes[i].sizes;
+  }
+  Span inPiece(std::size_t i, std::size_t dim) const {
+    return pieceOf(inShapes[i], dim);
+  }
+  Span outPiece(std::size_t i, std::size_t dim) const {
+    return pieceOf(outShapes[i], dim);
+  }
+
+  /// Copies an operand into a result of the same number of elements.
+  void copy(std::size_t input, std::size_t output) {
+    out[output].assign(in[input].begin(), in[input].end());
+  }
+
+  /// Adds one sample's term to a result and sets the term to zero. Summing
+  /// sample by sample makes one run of eight samples equal eight runs of one.
+  void addSample(std::size_t output, Doubles &term);
+
+private:
+  static Span pieceOf(const LocalShape &shape, std::size_t dim) {
+    return shape.pieces.empty() ? Span{0, shape.sizes[dim]} : shape.pieces[dim];
+  }
+};
 
 using Kernel = void (*)(Call &);
 using KernelTable = std::map<std::string, Kernel>;
@@ -16,17 +145,14 @@ using KernelTable = std::map<std::string, Kernel>;
 /// Returns the kernels of all families by the mnemonic of their operator.
 const KernelTable &kernels();
 
-/// Each adds the kernels of its family.
+/// These add the kernels of one family each.
 void addLinear(KernelTable &table);
 void addEmbedding(KernelTable &table);
 void addPointwise(KernelTable &table);
 void addNorm(KernelTable &table);
 void addAttention(KernelTable &table);
-void addRope(KernelTable &table);
 void addLoss(KernelTable &table);
 void addMoe(KernelTable &table);
-void addPosition(KernelTable &table);
-void addMove(KernelTable &table);
 
 } // namespace mtplan::runtime::reference
 

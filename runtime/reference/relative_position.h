@@ -3,7 +3,10 @@
 #ifndef MTPLAN_RUNTIME_REFERENCE_RELATIVE_POSITION_H
 #define MTPLAN_RUNTIME_REFERENCE_RELATIVE_POSITION_H
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
 
 namespace mtplan::runtime::reference {
 
@@ -14,8 +17,28 @@ namespace mtplan::runtime::reference {
 /// distances from `maxDistance` on. With `both` directions the second half of
 /// all rows is for keys after the query. Otherwise such keys have the row of
 /// distance 0.
-std::int64_t relativeBucket(std::int64_t distance, std::int64_t rows,
-                            std::int64_t maxDistance, bool both);
+inline std::int64_t relativeBucket(std::int64_t distance, std::int64_t rows,
+                                   std::int64_t maxDistance, bool both) {
+  std::int64_t first = 0;
+  if (both) {
+    rows /= 2;
+    first = distance > 0 ? rows : 0;
+  }
+  const std::int64_t past =
+      both ? std::abs(distance) : std::max<std::int64_t>(0, -distance);
+  const std::int64_t exact = rows / 2;
+  if (past < exact)
+    return first + past;
+  const double grown =
+      std::log(static_cast<double>(past) / static_cast<double>(exact)) /
+      std::log(static_cast<double>(maxDistance) / static_cast<double>(exact)) *
+      static_cast<double>(rows - exact);
+  // A table with more rows than distances has a row for each distance.
+  const bool beyond = maxDistance <= exact;
+  return first +
+         std::min(rows - 1,
+                  beyond ? past : exact + static_cast<std::int64_t>(grown));
+}
 
 } // namespace mtplan::runtime::reference
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "runtime/backend/long_sum.h"
-#include "runtime/plan/first_term.h"
+#include "runtime/plan/kernel_settings.h"
 
 namespace mtplan::runtime::reference {
 namespace {

@@ -1,19 +1,173 @@
-//===- header.cpp - What a safetensors file says of its tensors -----------===//
+//===- header.cpp - Reads the header of a safetensors file ----------------===//
 
 #include "runtime/safetensors/header.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 #include <tuple>
 
-#include "runtime/data/data_error.h"
-#include "runtime/safetensors/header_events.h"
-#include "runtime/safetensors/read_json.h"
+#include "base/json_text.h"
+#include "runtime/data/files.h"
 
 namespace mtplan::runtime {
 
+void readFileJson(const std::string &file, std::string_view text,
+                  std::int64_t firstByte, base::JsonEvents &events) {
+  // The limit of serde_json, the parser of the format's own library.
+  constexpr std::size_t kMostDepth = 127;
+  try {
+    base::readJsonEvents(text, kMostDepth, events);
+  } catch (const base::JsonTextFault &fault) {
+    throw DataError(file, firstByte + static_cast<std::int64_t>(fault.offset),
+                    fault.what());
+  } catch (const base::JsonError &error) {
+    throw DataError(file, error.what());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The JSON of a header
+//===----------------------------------------------------------------------===//
+
+using base::JsonPath;
+using base::JsonScalar;
 using base::shown;
+
+namespace {
+
+constexpr const char *kContainers[] = {"an object", "an array"};
+
+// Receives the members of each tensor. It does not check what their numbers
+// mean together. Members that the format does not know are skipped, as the
+// reference does.
+class HeaderEvents final : public base::JsonEvents {
+public:
+  HeaderEvents(const std::string &theFile, SafetensorsHeader &theHeader)
+      : file(theFile), header(theHeader) {}
+
+  void scalar(const JsonPath &path, const JsonScalar &value) override {
+    using Kind = JsonScalar::Kind;
+    if (path.size() < 2) {
+      const bool noMetadata = path.size() == 1 && path[0].key == kMetadataKey &&
+                              value.kind == Kind::null;
+      if (!noMetadata)
+        refuse(path, kContainers[0], shown(value));
+      return;
+    }
+    const Part part = partOf(path);
+    if (part == Part::unknown)
+      return;
+    if (part == Part::metadata || part == Part::type) {
+      if (value.kind != Kind::string)
+        refuse(path, "a text", shown(value));
+      if (part == Part::metadata) {
+        header.metadata.emplace(path[1].key, value.text);
+      } else {
+        hasType = true;
+        header.tensors.back().type = value.text;
+      }
+      return;
+    }
+    if (path.size() == 2)
+      refuse(path, kContainers[1], shown(value));
+    number(path, part, value);
+  }
+
+  void open(const JsonPath &path, bool isArray) override {
+    const char *is = kContainers[isArray ? 1 : 0];
+    if (path.size() < 2) {
+      if (isArray)
+        refuse(path, kContainers[0], is);
+      if (path.size() == 1 && path[0].key != kMetadataKey) {
+        header.tensors.emplace_back().name = path[0].key;
+        hasType = hasShape = false;
+        offsets = -1;
+      }
+      return;
+    }
+    const Part part = partOf(path);
+    if (part == Part::unknown)
+      return;
+    if (part == Part::metadata || part == Part::type)
+      refuse(path, "a text", is);
+    if (path.size() > 2)
+      refuse(path, "a whole number", is);
+    if (!isArray)
+      refuse(path, kContainers[1], is);
+    if (part == Part::shape)
+      hasShape = true;
+    else
+      offsets = 0;
+  }
+
+  void close(const JsonPath &path, bool) override {
+    if (path.size() == 1 && path[0].key != kMetadataKey)
+      finishTensor(path);
+  }
+
+private:
+  enum class Part { metadata, type, shape, offsets, unknown };
+
+  static Part partOf(const JsonPath &path) {
+    if (path[0].key == kMetadataKey)
+      return Part::metadata;
+    const std::string &member = path[1].key;
+    return member == "dtype"          ? Part::type
+           : member == "shape"        ? Part::shape
+           : member == "data_offsets" ? Part::offsets
+                                      : Part::unknown;
+  }
+
+  [[noreturn]] void refuse(const JsonPath &path, const std::string &needs,
+                           const std::string &is) const {
+    throw DataError(file, shown(path) + ": needs " + needs + ", is " + is);
+  }
+
+  void number(const JsonPath &path, Part part, const JsonScalar &value) {
+    constexpr auto kMost =
+        static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (value.kind != JsonScalar::Kind::whole || value.whole > kMost)
+      refuse(path, "a whole number from 0 to " + std::to_string(kMost),
+             shown(value));
+    const auto whole = static_cast<std::int64_t>(value.whole);
+    SafeTensor &tensor = header.tensors.back();
+    if (part == Part::shape) {
+      tensor.shape.push_back(whole);
+      return;
+    }
+    if (offsets == 2)
+      throw DataError(file, shown(path) + ": data_offsets are 2 numbers");
+    (offsets++ == 0 ? tensor.begin : tensor.end) = whole;
+  }
+
+  void finishTensor(const JsonPath &path) const {
+    const char *missing = !hasType      ? "dtype"
+                          : !hasShape   ? "shape"
+                          : offsets < 0 ? "data_offsets"
+                                        : nullptr;
+    if (missing)
+      throw DataError(file, shown(path) + ": has no " + missing);
+    if (offsets != 2)
+      throw DataError(file, shown(path) +
+                                ": data_offsets are 2 numbers, here " +
+                                std::to_string(offsets));
+  }
+
+  const std::string &file;
+  SafetensorsHeader &header;
+  // The following members describe the open tensor.
+  bool hasType = false, hasShape = false;
+  int offsets = -1; ///< offsets that were read; -1: none yet
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The header
+//===----------------------------------------------------------------------===//
 
 namespace {
 
@@ -21,7 +175,7 @@ constexpr std::int64_t kLengthBytes = 8;
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
-/// The JSON, once its length and its first byte are right.
+/// Returns the JSON, after a check of its length and its first byte.
 std::string_view headerText(const std::string &file,
                             std::span<const std::byte> start,
                             std::int64_t size) {
@@ -61,8 +215,8 @@ std::string_view headerText(const std::string &file,
   return json;
 }
 
-/// What the numbers of one tensor say together, and that it begins where the
-/// one before ends.
+/// Checks the numbers of one tensor, and that it begins where the previous one
+/// ends.
 void checkTensor(const std::string &file, const SafeTensor &tensor,
                  const SafeTensor *before) {
   auto refuse = [&](const std::string &why) {

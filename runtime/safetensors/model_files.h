@@ -1,10 +1,11 @@
-//===- model_files.h - The tensors of a model, in one file or many -*- C++ -*-//
+//===- model_files.h - The tensors of a model -------------------*- C++ -*-===//
 //
-// A folder with `model.safetensors`, or with `model.safetensors.index.json` and
-// the files that it names; or one of these files itself. Index and files must
-// agree: every file is there, every tensor is in the file that the index says
-// and in no other, and no file holds one that the index does not name. What
-// does not agree is of two models, or of two versions of one.
+// A model is a folder with `model.safetensors`, or with
+// `model.safetensors.index.json` and the files that it names; or one of these
+// files itself. Index and files must agree: every file exists, every tensor is
+// in the file that the index names and in no other, and no file holds a tensor
+// that the index lacks. Otherwise they are of two models, or of two versions of
+// one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +13,7 @@
 #define MTPLAN_RUNTIME_SAFETENSORS_MODEL_FILES_H
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,11 +21,42 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/data/mapped_file.h"
+#include "runtime/data/files.h"
 #include "runtime/safetensors/header.h"
-#include "runtime/safetensors/index.h"
 
 namespace mtplan::runtime {
+
+/// The index `model.safetensors.index.json`, beside the files of a model that
+/// is too large for one:
+///
+///   {"metadata": {"total_size": <bytes of all tensors>, ...},
+///    "weight_map": {"<tensor>": "model-00001-of-00003.safetensors", ...}}
+struct ShardIndex {
+  /// Bytes of all tensors, without the headers; -1: unknown.
+  std::int64_t totalSize = -1;
+  /// Other members of "metadata", such as "total_parameters": JSON, indented
+  /// for its place, so that it is written as it was read.
+  std::map<std::string, std::string> otherMetadata;
+  /// Maps a tensor's name to that of a file in the same folder.
+  std::map<std::string, std::string> weightMap;
+
+  bool operator==(const ShardIndex &) const = default;
+};
+
+/// Reads an index.
+/// \throws DataError
+ShardIndex readIndex(const std::string &path);
+/// Parses text in memory; `file` is for messages.
+/// \throws DataError
+ShardIndex parseIndex(const std::string &file, std::string_view text);
+
+/// Returns the bytes that Transformers writes: sorted keys, two spaces a level,
+/// ASCII, a newline at the end.
+/// \throws std::invalid_argument if a name is not UTF-8
+std::string writeIndex(const ShardIndex &index);
+
+/// Returns "model-00002-of-00003.safetensors" for the second of three.
+std::string shardName(std::int64_t number, std::int64_t count);
 
 struct ModelFile {
   explicit ModelFile(const std::string &path)
@@ -33,7 +66,7 @@ struct ModelFile {
   SafetensorsHeader header;
 };
 
-/// Where a tensor is. Lives as long as its ModelFiles, which may be moved.
+/// The place of a tensor. Lives as long as its ModelFiles, which may be moved.
 struct ModelTensor {
   const MappedFile *file;
   const SafeTensor *tensor;
@@ -47,18 +80,18 @@ public:
   /// \throws DataError
   static ModelFiles open(const std::string &path);
 
-  /// Null if no tensor is called so.
+  /// Returns null if no tensor has this name.
   const ModelTensor *find(std::string_view name) const;
-  /// By name.
+  /// Returns all tensors by name.
   const std::map<std::string, ModelTensor, std::less<>> &tensors() const {
     return places;
   }
 
-  /// By their names.
+  /// Returns the files in the order of their names.
   const std::vector<std::unique_ptr<const ModelFile>> &files() const {
     return opened;
   }
-  /// Null if the model is one file without an index.
+  /// Returns null if the model is one file without an index.
   const ShardIndex *index() const { return shards ? &*shards : nullptr; }
 
 private:

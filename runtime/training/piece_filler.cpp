@@ -16,12 +16,13 @@ using base::sized;
 
 namespace {
 
-// Elements. A part is under a millisecond of drawing, and its doubles stay in
-// a cache; a batch is long beside what threads and an upload take to begin.
+// Elements. A part takes less than a millisecond to draw, and its doubles stay
+// in a cache. A batch takes long compared with the start of threads and an
+// upload.
 constexpr std::int64_t kPart = 1 << 15, kBatch = 1 << 22;
 
-/// A piece in dense parts: of each dimension before the cut one index, of the
-/// next some, of the others all.
+/// Divides a piece into dense parts. A part has one index of each dimension
+/// before the cut, some indices of the next dimension, and all of the others.
 class Parts {
 public:
   explicit Parts(const TensorView &thePiece)
@@ -31,7 +32,7 @@ public:
         piece.pieces.push_back({0, size});
     while (cut > 0 && inner * piece.shape[cut - 1] <= kPart)
       inner *= piece.shape[--cut];
-    if (cut == 0) // all of them
+    if (cut == 0) // one part has all dimensions
       return;
     length = piece.shape[--cut];
     step = std::max<std::int64_t>(1, kPart / inner);
@@ -41,9 +42,9 @@ public:
   }
 
   std::int64_t number() const { return outer * ofLength; }
-  /// Of the largest.
+  /// Returns the elements of the largest part.
   std::int64_t elements() const { return step * inner; }
-  /// Index of its first element; of number() that of the end.
+  /// Returns the index of a part's first element; the end for number().
   std::int64_t startOf(std::int64_t part) const {
     return (part / ofLength * length + part % ofLength * step) * inner;
   }
@@ -91,7 +92,7 @@ void forEach(std::int64_t first, std::int64_t end, int threads,
     try {
       others.push_back(std::async(std::launch::async, takeThem));
     } catch (const std::system_error &) {
-      break; // with those that there are
+      break; // the existing threads do all tasks
     }
   takeThem();
   for (std::future<void> &other : others)
@@ -123,7 +124,7 @@ void PieceFiller::fill(const TensorView &piece,
   for (std::int64_t first = 0; first < parts.number(); first += ofBatch) {
     const std::int64_t end = std::min(first + ofBatch, parts.number());
     const std::int64_t start = parts.startOf(first);
-    std::vector<std::byte *> to; // of the element at `start`
+    std::vector<std::byte *> to; // addresses of the element at `start`
     std::byte *next = near;
     for (const Filled &tensor : tensors)
       if (tensor.memory->isHosts()) {

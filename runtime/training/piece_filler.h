@@ -12,26 +12,30 @@
 
 namespace mtplan::runtime {
 
-/// Where values go, each rounded once.
+/// A tensor that receives values, each rounded once.
 struct Filled {
   ElementType type = ElementType::f32;
   std::byte *data = nullptr;
-  Memory *memory = nullptr; ///< what `data` lies in
+  Memory *memory = nullptr; ///< the memory of `data`
 };
 
-/// Gives a part of a piece its values, row-major. Called by several threads.
+/// Computes the values of a part of a piece, row-major. Several threads call
+/// it.
 using DrawPart = std::function<void(const TensorView &part, double *values)>;
 
+/// Fills tensors with values that are drawn.
 class PieceFiller {
 public:
-  /// \param theStaging  of the memory that is filled
-  /// \param theThreads  at most, with the caller's, >= 1; no bit depends on it
+  /// \param theStaging  staging() of the memory that is filled
+  /// \param theThreads  the most threads, >= 1, with the caller's; no bit
+  /// depends
+  ///                    on it
   PieceFiller(Memory &theStaging, int theThreads)
       : staging(theStaging), threads(theThreads) {}
 
-  /// Draws each value of `piece` once, into all of `tensors`. What the host
-  /// does not see is uploaded some megabytes at a time.
-  /// \throws what `draw` threw
+  /// Draws each value of `piece` once, into all of `tensors`. Memory that the
+  /// host does not see is filled by uploads of some megabytes. \throws the
+  /// exception that `draw` threw
   void fill(const TensorView &piece, const std::vector<Filled> &tensors,
             const DrawPart &draw);
 

@@ -1,4 +1,4 @@
-//===- precision.h - What is kept in which type -----------------*- C++ -*-===//
+//===- precision.h - The types of a training precision ----------*- C++ -*-===//
 //
 //             weights  master  moments  gradients  activations  loss scale
 //   fp64      f64      -       f64      f64        f64          no
@@ -35,7 +35,7 @@ inline constexpr std::array<Precision, 4> kPrecisions = {
      {"bf16", ElementType::bf16, ElementType::f32, false},
      {"fp16", ElementType::f16, ElementType::f32, true}}};
 
-/// Nothing if none is called so.
+/// Returns nothing if no precision has this name.
 constexpr std::optional<Precision> precisionNamed(std::string_view name) {
   for (const Precision &each : kPrecisions)
     if (each.name == name)

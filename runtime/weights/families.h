@@ -1,4 +1,4 @@
-//===- families.h - The modules of each model family ------------*- C++ -*-===//
+//===- families.h - The tensors of each model family ------------*- C++ -*-===//
 //
 // Describes the classes of Transformers as far as they decide the contents of
 // files. A `*` in a name stands for the number of the layer on both sides.
@@ -9,6 +9,7 @@
 #define MTPLAN_RUNTIME_WEIGHTS_FAMILIES_H
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -48,7 +49,7 @@ struct SkippedModule {
 
 struct WeightFamily {
   std::string_view name, prefix;
-  std::string_view layers; ///< what comes before a layer's number: "h."
+  std::string_view layers; ///< prefix of a layer's number: "h."
   /// Old files call the parameters of norms gamma and beta.
   bool greekNorms = false;
   std::vector<WeightModule> modules; ///< those with a `*` are adjacent
@@ -56,6 +57,39 @@ struct WeightFamily {
 };
 
 std::span<const WeightFamily> knownFamilies();
+
+//===----------------------------------------------------------------------===//
+// The tensors that a family may have
+//===----------------------------------------------------------------------===//
+
+/// A tensor of a file, and whether every file of the family has it.
+struct WeightSlot {
+  WeightRule rule;
+  bool required = true;
+};
+
+/// Numbers of layers.
+using Layers = std::set<std::int64_t>;
+
+/// Returns 0, 1, ..., count - 1.
+Layers layersBelow(std::int64_t count);
+
+/// Returns tensors in the order of Transformers, layer by layer, in which
+/// save_pretrained fills its files.
+std::vector<WeightSlot> slotsOf(const WeightFamily &family,
+                                std::string_view prefix, const Layers &layers);
+std::vector<SkippedWeight> skippedOf(const WeightFamily &family,
+                                     std::string_view prefix,
+                                     const Layers &layers);
+
+/// Returns the family with this name; throws WeightError if there is none.
+const WeightFamily &familyCalled(std::string_view name);
+
+/// Returns `text` with the number of a layer for its `*`.
+std::string numbered(std::string_view text, std::int64_t layer);
+
+/// Returns "gpt2, gptj, llama, mistral, qwen2 and bert".
+std::string familiesText();
 
 } // namespace mtplan::runtime
 

@@ -54,8 +54,8 @@ struct SkippedWeight {
   std::string of; ///< label of the parameter it copies, or empty
 };
 
-/// What a file of a family may hold, without padding: a token embedding has as
-/// many rows as there are tokens.
+/// The tensors that a file of a family may hold, without padding: a token
+/// embedding has as many rows as there are tokens.
 struct WeightTable {
   std::string family;
   std::vector<WeightRule> rules; ///< every parameter is in one of them

@@ -27,8 +27,8 @@ sys.path.insert(0, str(ROOT / "bench"))
 # pylint: disable=wrong-import-position
 import gpu_acceptance
 from acceptance import lines, numbers
+from acceptance.lines import Record
 from acceptance.machine import DeviceMemory, Failure, Machine, NoTime, last_object
-from acceptance.record import Record
 from acceptance.speed import Speed
 
 STAND_INS = {

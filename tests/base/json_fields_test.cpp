@@ -9,7 +9,7 @@
 
 #include "base/json_fields.h"
 #include "base/json_node.h"
-#include "base/json_value.h"
+#include "base/json_text.h"
 
 namespace mtplan::base {
 namespace {

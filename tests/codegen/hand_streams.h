@@ -3,12 +3,14 @@
 #ifndef MTPLAN_TESTS_CODEGEN_HAND_STREAMS_H
 #define MTPLAN_TESTS_CODEGEN_HAND_STREAMS_H
 
+#include <algorithm>
 #include <set>
+#include <string>
 
 #include "codegen/waits.h"
 #include "ir/decisions.h"
 #include "ir/replica_axes.h"
-#include "runtime/plan/instruction_side.h"
+#include "runtime/plan/plan_queries.h"
 
 namespace mtplan {
 
@@ -37,6 +39,27 @@ inline std::string_view handStreamOf(const runtime::Plan &plan,
   return axis == "pp"              ? "pipeline"
          : ir::isReplicaAxis(axis) ? "data"
                                    : "tensor";
+}
+
+/// Moves the instructions of a program of Stage::reduce to the end of a program
+/// of the schedule, as overlapped ones.
+inline void overlapByHand(runtime::Stage &stage, const std::string &from,
+                          const std::string &to) {
+  const auto find = [&](const std::string &name) {
+    return std::ranges::find(stage.programs, name, &runtime::Program::name);
+  };
+  for (runtime::Instruction &one : find(from)->instructions) {
+    one.overlapped = true;
+    find(to)->instructions.push_back(std::move(one));
+  }
+  const auto gone = static_cast<int>(find(from) - stage.programs.begin());
+  stage.programs.erase(find(from));
+  std::erase_if(stage.reduce, [&](const runtime::ScheduleEntry &entry) {
+    return entry.program == gone;
+  });
+  for (auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
+    for (runtime::ScheduleEntry &entry : *entries)
+      entry.program -= entry.program > gone ? 1 : 0;
 }
 
 /// Gives a plan made by hand its streams and waits.

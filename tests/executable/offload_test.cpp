@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/plan/instruction_side.h"
 #include "runtime/plan/plan_json.h"
+#include "runtime/plan/plan_queries.h"
 #include "tests/executable/fault_runs.h"
 #include "tests/tools/command_testing.h"
 

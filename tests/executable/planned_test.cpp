@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "planner/search/given_plan.h"
-#include "runtime/plan/memory_use.h"
 #include "runtime/plan/plan_json.h"
+#include "runtime/plan/plan_queries.h"
 #include "tests/executable/run_plan.h"
 #include "tests/executable/run_process.h"
 #include "tests/tools/command_testing.h"

@@ -13,7 +13,7 @@
 #include "codegen/executable_plan.h"
 #include "passes/layout/planner_op.h"
 #include "passes/pipelines.h"
-#include "passes/schedule/tasks.h"
+#include "passes/schedule/stage_contents.h"
 #include "planner/search/space/setting.h"
 #include "runtime/backend/element.h"
 #include "runtime/executor/index_walk.h"
@@ -33,18 +33,17 @@ constexpr const char *kGradient = "gradient of ", *kFirst = "first moment of ",
 } // namespace
 
 Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
-              int microBatches, bool offloads, bool overlapsReduces) {
+              int microBatches, bool offloads, bool overlapsReductions) {
   passes::writeTasks(step, schedule, microBatches);
   mlir::PassManager manager(step.getContext());
   passes::PlacementOptions placement;
   placement.sumsPerUse = true; // as mtplan -o has it
-  placement.scattersEarly = overlapsReduces;
+  placement.overlapsReductions = overlapsReductions;
   placement.offloads = offloads;
   passes::buildPlacement(manager, placement);
   if (mlir::failed(manager.run(step)))
     throw std::runtime_error("no places");
-  mlir::FailureOr<Plan> plan =
-      codegen::executablePlanOf(step, "any", overlapsReduces);
+  mlir::FailureOr<Plan> plan = codegen::executablePlanOf(step, "any");
   if (mlir::failed(plan))
     throw std::runtime_error("no plan");
   Plan read = parsePlan(planText(*plan));

@@ -39,10 +39,10 @@ struct Gathered {
 /// A partitioned step with places, as a plan, checked, written and read back:
 /// what runs is what stands in the file. Throws std::runtime_error.
 /// \param offloads  the optimizer, to the host's memory
-/// \param overlapsReduces  codegen/overlapped_reduces.h
+/// \param overlapsReductions  gradients are reduced beside the backward
 runtime::Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
                        int microBatches, bool offloads = false,
-                       bool overlapsReduces = false);
+                       bool overlapsReductions = false);
 
 /// Compiles the model for one rank.
 runtime::Plan alone(mlir::ModuleOp logical, int microBatches,

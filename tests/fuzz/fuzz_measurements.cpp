@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "planner/fit/fit_machine.h"
 #include "planner/fit/measurements_json.h"
 #include "planner/machine/machine_json.h"
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ir/model/mlir_text.h"
+#include "ir/model/load.h"
 #include "tests/fuzz/module_promises.h"
 #include "tests/fuzz/reused_context.h"
 

@@ -16,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/data/data_error.h"
+#include "runtime/data/files.h"
 #include "runtime/safetensors/header.h"
-#include "runtime/safetensors/index.h"
+#include "runtime/safetensors/model_files.h"
 
 using namespace mtplan::runtime;
 

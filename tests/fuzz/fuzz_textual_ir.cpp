@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/model/mlir_text.h"
+#include "ir/model/load.h"
 #include "ir/model/module_facts.h"
 #include "tests/fuzz/module_promises.h"
 #include "tests/fuzz/reused_context.h"

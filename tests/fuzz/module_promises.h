@@ -21,7 +21,7 @@
 #include "ir/model/load.h"
 #include "passes/layout/bridge.h"
 #include "passes/passes.h"
-#include "planner/graph/op_graph_check.h"
+#include "planner/graph/op_graph.h"
 
 namespace mtplan::fuzz {
 

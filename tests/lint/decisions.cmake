@@ -1,29 +1,21 @@
 # cmake [-D ROOT=<tree>] -P decisions.cmake
 #
 # Decisions are taken by passes, before memory: no file of codegen/ or
-# runtime/executor/ may compare ranges of bytes to find out what runs. A file
-# does so through the headers of MATCHES; KNOWN lists those that still do, and a
-# file that no longer does has to leave it, so that the list only shrinks.
+# runtime/executor/ may compare ranges of bytes to find out what runs. CHECKS
+# are the headers that compare them; they judge a plan, and no file outside
+# runtime/plan may use them but those of DERIVED, which find out who waits for
+# whom, and how far apart the tensors of a batch are.
 cmake_minimum_required(VERSION 3.25)
 
 if(NOT DEFINED ROOT)
   cmake_path(SET ROOT NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../..)
 endif()
-set(MATCHES "^(codegen/memory_overlaps|runtime/plan/(arena_bytes|runs_apart|joint_[a-z]+))\\.h$")
-
-# memory_overlaps and waits derive who waits for whom from what passes decided;
-# the others decide: which gradients are reduced beside the backward, and which
-# calls are one launch.
-if(NOT DEFINED KNOWN)
-  set(KNOWN
-    codegen/memory_overlaps.cpp
-    codegen/overlapped_reduces.cpp
-    codegen/source/collective_causes.h
+set(CHECKS "^runtime/plan/(program_runs|program_order|placement)\\.h$")
+if(NOT DEFINED DERIVED)
+  set(DERIVED
     codegen/source/stage_source.cpp
-    codegen/source/update_lines.h
     codegen/waits.cpp
-    runtime/executor/join_collectives.cpp
-    runtime/executor/rank_executor.h)
+    runtime/executor/batched_tasks.h)
 endif()
 
 set(violations 0)
@@ -35,20 +27,20 @@ foreach(file IN LISTS files)
   set(compares FALSE)
   foreach(line IN LISTS includes)
     string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" name "${line}")
-    if(name MATCHES "${MATCHES}")
+    if(name MATCHES "${CHECKS}")
       set(compares TRUE)
     endif()
   endforeach()
-  if(compares AND NOT file IN_LIST KNOWN)
+  if(compares AND NOT file IN_LIST DERIVED)
     message(NOTICE "${file}: compares ranges of bytes; decide in passes/")
     math(EXPR violations "${violations} + 1")
-  elseif(file IN_LIST KNOWN AND NOT compares)
+  elseif(file IN_LIST DERIVED AND NOT compares)
     message(NOTICE "${file}: compares no ranges of bytes; take it off the list")
     math(EXPR violations "${violations} + 1")
   endif()
-  list(REMOVE_ITEM KNOWN ${file})
+  list(REMOVE_ITEM DERIVED ${file})
 endforeach()
-foreach(file IN LISTS KNOWN)
+foreach(file IN LISTS DERIVED)
   message(NOTICE "${file}: is on the list, but not there")
   math(EXPR violations "${violations} + 1")
 endforeach()

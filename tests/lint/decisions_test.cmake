@@ -6,13 +6,13 @@ cmake_minimum_required(VERSION 3.25)
 
 macro(run_lint known)
   execute_process(
-    COMMAND ${CMAKE_COMMAND} -D ROOT=${WORK}/tree "-DKNOWN=${known}"
+    COMMAND ${CMAKE_COMMAND} -D ROOT=${WORK}/tree "-DDERIVED=${known}"
       -P ${CMAKE_CURRENT_LIST_DIR}/decisions.cmake
     RESULT_VARIABLE status ERROR_VARIABLE complaints)
 endmacro()
 
 file(REMOVE_RECURSE ${WORK}/tree)
-set(compares "#include \"runtime/plan/arena_bytes.h\"\n")
+set(compares "#include \"runtime/plan/program_runs.h\"\n")
 file(WRITE ${WORK}/tree/codegen/new.cpp "${compares}")
 file(WRITE ${WORK}/tree/codegen/known.cpp "${compares}")
 file(WRITE ${WORK}/tree/codegen/other.cpp "#include \"runtime/plan/plan.h\"\n")

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tools/driver/flags.h"
-#include "tools/text/exit_status.h"
+#include "tools/text/command_line.h"
 
 namespace mtplan::tools {
 

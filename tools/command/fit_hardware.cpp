@@ -2,18 +2,16 @@
 
 #include "tools/command/fit_hardware.h"
 
-#include <algorithm>
 #include <optional>
 #include <ostream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "planner/fit/figures.h"
+#include "planner/fit/fit_machine.h"
 #include "planner/fit/measurements_json.h"
-#include "runtime/data/named_files.h"
-#include "tools/command/command.h"
-#include "tools/text/parse_error.h"
+#include "runtime/data/files.h"
+#include "tools/text/command_line.h"
 #include "tools/text/table.h"
 #include "tools/text/text_file.h"
 

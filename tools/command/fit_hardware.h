@@ -9,7 +9,7 @@
 
 namespace mtplan::tools {
 
-/// The first argument that selects this command.
+/// This word, as the first argument, selects the command.
 inline constexpr const char *kFitHardware = "fit-hardware";
 
 /// Fits a machine file to a measurement file. With -o, the machine goes to that

@@ -1,14 +1,15 @@
-//===- constraints.cpp - Flags as a file ----------------------------------===//
+//===- constraints.cpp - Flags in a file ----------------------------------===//
 
 #include "tools/driver/constraints.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/json_fields.h"
-#include "base/json_text.h"
+#include "planner/integers.h"
 #include "tools/text/text_file.h"
 
 namespace mtplan::tools {
@@ -69,70 +70,139 @@ const char *wantedBy(Kind kind) {
   return "?";
 }
 
-class Adding {
-public:
-  Adding(const std::string &pointer, const std::string &theFile,
-         Flags &theFlags)
-      : where(pointer), file(theFile), flags(theFlags) {}
-
-  void run(const json &object, bool isFile, std::vector<std::string> &errors) {
-    base::JsonErrors notes;
-    base::JsonFields fields(object, where, notes);
-    if (isFile)
-      fields.integer("mtplan_constraints", kConstraintsVersion,
-                     kConstraintsVersion);
-    for (const FlagRow &row : flagRows())
-      if (row.scope & kConstraint)
-        if (const json *value = fields.find(row.key().c_str()))
-          add(row, *value, fields, errors);
-    if (fields.find("pins"))
-      addPins(fields, notes);
-    fields.rejectOthers();
-    for (const std::string &note : notes)
-      addLines(note, file, errors);
+void addFlag(const FlagRow &row, const json &value, const std::string &file,
+             base::JsonFields &fields, Flags &flags,
+             std::vector<std::string> &errors) {
+  const std::string key = row.key(), flag = row.shortName();
+  std::optional<std::string> text = typed(value, row.value.kind);
+  if (!text) {
+    fields.fail(key, wantedBy(row.value.kind));
+    return;
   }
-
-private:
-  void add(const FlagRow &row, const json &value, base::JsonFields &fields,
-           std::vector<std::string> &errors) {
-    const std::string key = row.key(), flag = row.shortName();
-    std::optional<std::string> text = typed(value, row.value.kind);
-    if (!text) {
-      fields.fail(key.c_str(), wantedBy(row.value.kind));
-      return;
-    }
-    const std::string place = file + ": " + fields.pointerTo(key.c_str());
-    const std::string *given = flags.find(flag);
-    if (!given) {
-      flags.texts[flag] = *text;
-      flags.places[flag] = place;
-    } else if (*given != *text) {
-      errors.push_back(fmt::format("{}: is {} here, but {} says {}: give one "
-                                   "of the two",
-                                   flag, *given, place, *text));
-    }
+  const std::string place = file + ": " + fields.pointerTo(key);
+  const std::string *given = flags.find(flag);
+  if (!given) {
+    flags.texts[flag] = *text;
+    flags.places[flag] = place;
+  } else if (*given != *text) {
+    errors.push_back(fmt::format("{}: is {} here, but {} says {}: give one "
+                                 "of the two",
+                                 flag, *given, place, *text));
   }
+}
 
-  void addPins(base::JsonFields &fields, base::JsonErrors &notes) {
-    for (const auto &[pin, pointer] : fields.elements("pins", false)) {
+// Adds the flags of an object, which is the whole file if `isFile` is set.
+void addObject(const json &object, bool isFile, const std::string &pointer,
+               const std::string &file, Flags &flags,
+               std::vector<std::string> &errors) {
+  base::JsonErrors notes;
+  base::JsonFields fields(object, pointer, notes);
+  if (isFile)
+    fields.integer("mtplan_constraints", kConstraintsVersion,
+                   kConstraintsVersion);
+  for (const FlagRow &row : flagRows())
+    if (row.scope & kConstraint)
+      if (const json *value = fields.find(row.key()))
+        addFlag(row, *value, file, fields, flags, errors);
+  if (fields.find("pins"))
+    for (const auto &[pin, where] : fields.elements("pins", false)) {
       if (pin->is_string())
         flags.lists["--pin"].push_back(pin->get<std::string>());
       else
-        notes.push_back(pointer + ": must be a text such as "
-                                  "\"h.*.mlp.fc1=column\"");
+        notes.push_back(where + ": must be a text such as "
+                                "\"h.*.mlp.fc1=column\"");
     }
-  }
+  fields.rejectOthers();
+  for (const std::string &note : notes)
+    addLines(note, file, errors);
+}
 
-  const std::string &where, &file;
-  Flags &flags;
-};
+/// Maps the number of a layer to the value that a label has there.
+using Values = std::map<int, std::string>;
+
+/// Holds the labels in order of their first appearance.
+using Labels = std::vector<std::pair<std::string, Values>>;
+
+void note(Labels &labels, const std::string &label,
+          const planner::SegmentPlan &run, const std::string &value) {
+  auto entry =
+      std::ranges::find(labels, label, &std::pair<std::string, Values>::first);
+  if (entry == labels.end())
+    entry = labels.insert(entry, {label, {}});
+  for (int copy = run.first; copy < run.first + run.count; ++copy)
+    entry->second[copy] = value;
+}
+
+// Returns the dimensions of a stored parameter that tp shards: "[tp,-]".
+std::string entriesOf(const planner::ParameterState &state, int axis) {
+  std::string entries;
+  for (const std::vector<int> &dim : state.stored.dims) {
+    bool split = std::ranges::find(dim, axis) != dim.end();
+    entries += (entries.empty() ? "[" : ",") + std::string(split ? "tp" : "-");
+  }
+  return entries.empty() ? "[]" : entries + ']';
+}
+
+// Writes one pin for all layers, unless the pin would be wrong for a layer or
+// for another label that its star matches.
+void writePins(const std::string &label, const Values &values,
+               const Labels &labels, std::vector<std::string> &pins) {
+  const std::string &value = values.begin()->second;
+  bool alike = std::ranges::all_of(labels, [&](const auto &other) {
+    return !planner::matchesPattern(label, other.first) ||
+           std::ranges::all_of(other.second, [&](const auto &one) {
+             return one.second == value;
+           });
+  });
+  std::size_t star = label.find('*');
+  if (alike || star == label.npos) {
+    pins.push_back(label + '=' + value);
+    return;
+  }
+  for (auto one = values.begin(); one != values.end();) {
+    auto last = one, next = std::next(one);
+    while (next != values.end() && next->first == last->first + 1 &&
+           next->second == one->second)
+      last = next++;
+    std::string copies = std::to_string(one->first);
+    if (last != one)
+      copies += ".." + std::to_string(last->first);
+    pins.push_back(label.substr(0, star) + copies + label.substr(star + 1) +
+                   '=' + one->second);
+    one = next;
+  }
+}
+
+// Returns a pin per operator and parameter. One pin covers all repeated layers
+// that have the same layout.
+std::vector<std::string> pinsOf(const planner::ModelGraph &model,
+                                const planner::PlannedCandidate &plan,
+                                int axis) {
+  using planner::at;
+  Labels operators, parameters;
+  for (const planner::SegmentPlan &run : plan.plans()) {
+    const auto &ops = model.segments[at(run.segment)].ops;
+    for (std::size_t o = 0; o < ops.size(); ++o)
+      note(operators, ops[o].name, run,
+           planner::wordOf(ops[o], run.strategies[o], axis));
+    for (std::size_t p = 0; p < run.parameters.size(); ++p)
+      if (run.parameters[p])
+        note(parameters, model.parameters[p].name, run,
+             entriesOf(*run.parameters[p], axis));
+  }
+  std::vector<std::string> pins;
+  for (const Labels *labels : {&operators, &parameters})
+    for (const auto &[label, values] : *labels)
+      writePins(label, values, *labels, pins);
+  return pins;
+}
 
 } // namespace
 
 void addConstraints(const json &object, const std::string &pointer,
                     const std::string &file, Flags &flags,
                     std::vector<std::string> &errors) {
-  Adding(pointer, file, flags).run(object, false, errors);
+  addObject(object, false, pointer, file, flags, errors);
 }
 
 void addConstraints(const std::string &file, Flags &flags,
@@ -141,26 +211,61 @@ void addConstraints(const std::string &file, Flags &flags,
   if (!text)
     return;
   try {
-    Adding("", file, flags).run(base::parseJson(*text), true, errors);
+    addObject(base::parseJson(*text), true, "", file, flags, errors);
   } catch (const base::JsonError &error) {
     addLines(error.what(), file, errors);
   }
 }
 
-nlohmann::ordered_json constraintsOf(const PlanRequest &request,
-                                     const Problem &problem) {
-  nlohmann::ordered_json constraints;
+json constraintsOf(const PlanRequest &request, const Problem &problem) {
+  json constraints;
   for (const FlagRow &row : flagRows())
     if (row.write)
-      if (nlohmann::ordered_json value = row.write(request, problem.options);
-          !value.is_null())
+      if (json value = row.write(request, problem.options); !value.is_null())
         constraints[row.key()] = std::move(value);
   if (!request.pins.empty()) {
-    constraints["pins"] = nlohmann::ordered_json::array();
+    constraints["pins"] = json::array();
     for (const planner::PinText &pin : request.pins)
       constraints["pins"].push_back(pin.text);
   }
   return constraints;
+}
+
+std::string constraintsOf(const PlanRequest &request, const Problem &problem,
+                          const planner::PlannedCandidate &plan) {
+  const planner::Parallelism &config = plan.config;
+  json file = {{"mtplan_constraints", kConstraintsVersion}};
+  file.update(constraintsOf(request, problem));
+  file["micro_batch"] = config.microBatch;
+  file["tp"] = config.tp;
+  file["dp"] = config.dp;
+  file["pp"] = config.pp;
+  file["cp"] = config.cp;
+  file["ep"] = config.ep;
+  file["schedule"] = nameOf(config.schedule);
+  file["vp"] = config.virtualStages;
+  file.erase("stage_layers");
+  if (config.pp > 1)
+    file["stage_layers"] = config.layers;
+  file["zero"] = config.zeroStage;
+  file.erase("zero_ranks");
+  if (config.zeroStage > 0)
+    file["zero_ranks"] = config.zeroRanks;
+  file["recompute"] = nameOf(config.recompute);
+  file.erase("recompute_layers");
+  if (config.recompute == planner::Recompute::full &&
+      config.recomputeLayers > 0)
+    file["recompute_layers"] = config.recomputeLayers;
+  file["offload"] = nameOf(config.offload);
+  file["tiles"] = config.tiles;
+  file.erase("pins");
+  for (const char *listing : {"top", "objective", "budget_seconds"})
+    file.erase(listing);
+  if (config.tp > 1)
+    file["pins"] = pinsOf(problem.graph, plan,
+                          planner::tensorAxisOf(planner::meshOf(config)));
+  return file.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+         '\n';
 }
 
 } // namespace mtplan::tools

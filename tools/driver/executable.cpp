@@ -9,7 +9,7 @@
 #include "codegen/executable_plan.h"
 #include "codegen/source/cuda_source.h"
 #include "passes/pipelines.h"
-#include "passes/schedule/tasks.h"
+#include "passes/schedule/stage_contents.h"
 #include "runtime/plan/plan_check.h"
 #include "runtime/plan/plan_json.h"
 #include "tools/driver/diagnostics.h"
@@ -40,14 +40,14 @@ executableOf(const Problem &problem, const planner::PlannedCandidate &candidate,
           planner::settingOf(problem.options, problem.machine, config))
           .gradient);
   placement.sumsPerUse = problem.options.sumsPerUse;
-  placement.scattersEarly = problem.options.scattersEarly;
+  placement.overlapsReductions = problem.options.overlaps.reduce;
   placement.offloads = config.offload == planner::Offload::optimizer;
   mlir::PassManager manager(problem.context.get());
   passes::buildPlacement(manager, placement);
   if (mlir::failed(manager.run(*module)))
     return std::nullopt;
-  mlir::FailureOr<runtime::Plan> plan = codegen::executablePlanOf(
-      *module, problem.model.name, problem.options.overlaps.reduce);
+  mlir::FailureOr<runtime::Plan> plan =
+      codegen::executablePlanOf(*module, problem.model.name);
   if (mlir::failed(plan))
     return std::nullopt;
   return std::move(*plan);

@@ -6,7 +6,7 @@
 
 #include "ir/model/fields.h"
 #include "planner/search/space/enumerate.h"
-#include "tools/driver/flag_value.h"
+#include "tools/driver/read_flags.h"
 
 namespace mtplan::tools {
 
@@ -50,7 +50,7 @@ constexpr ExportKind kExports[] = {
 constexpr Objective kObjectives[] = {Objective::stepTime, Objective::memory,
                                      Objective::gpus};
 
-/// A ZeRO stage, named by its number.
+/// Names a ZeRO stage by its number.
 struct ZeroStage {
   int stage = 0;
   operator int() const { return stage; }
@@ -61,7 +61,7 @@ const char *nameOf(ZeroStage zero) {
 }
 constexpr ZeroStage kZeroStages[] = {{0}, {1}, {2}, {3}};
 
-/// Communication that may run beside compute.
+/// Names communication that may run beside compute.
 enum class Overlapped : std::uint8_t { gather, reduce, sends, host };
 const char *nameOf(Overlapped traffic) {
   constexpr const char *kNames[] = {"gather", "reduce", "sends", "host"};
@@ -112,8 +112,8 @@ void readSplits(const std::string &text, PlanRequest &request, Faults &faults) {
   for (const std::string &word : distinct(wordsOf(text)))
     if (auto split = namedBy(word, "split", kSplits, unknown))
       splits.push_back(*split);
-  // Some of the splits are not used, because errors that follow from them would
-  // only add noise.
+  // A list with an unknown split is ignored, because errors that follow from
+  // the rest of it would only add noise.
   if (unknown.empty())
     request.splits = std::move(splits);
   faults.insert(faults.end(), unknown.begin(), unknown.end());
@@ -125,8 +125,15 @@ void readEmit(const std::string &text, PlanRequest &request, Faults &faults) {
     faults.push_back("knows mlir and cuda, but is \"" + text + '"');
 }
 
+Json jsonOf(std::int64_t value) { return value; }
 Json jsonOf(int value) { return value; }
+Json jsonOf(planner::Seconds value) { return value.value; }
+Json jsonOf(const std::string &value) { return value; }
 template <typename Named> Json jsonOf(Named value) { return nameOf(value); }
+
+template <typename Value> Json jsonOf(const std::optional<Value> &value) {
+  return value ? jsonOf(*value) : Json();
+}
 
 template <typename Value> Json jsonOf(const planner::Choices<Value> &choices) {
   if (choices.only.empty())
@@ -139,8 +146,9 @@ template <typename Value> Json jsonOf(const planner::Choices<Value> &choices) {
   return list;
 }
 
-template <typename Value> Json jsonIf(const std::optional<Value> &value) {
-  return value ? Json(*value) : Json();
+template <auto member>
+Json asked(const PlanRequest &request, const SearchOptions &) {
+  return jsonOf(request.*member);
 }
 
 template <auto member>
@@ -184,15 +192,11 @@ std::vector<FlagRow> rowsOfInput() {
        anyText(&PlanRequest::model)},
       {kInput, "--gpus", "N", "number of GPUs (default: one node)",
        count(&PlanRequest::gpus, kMostGpus), kConstraint,
-       [](const PlanRequest &, const SearchOptions &options) -> Json {
-         return options.devices;
-       }},
+       chosen<&SearchOptions::devices>},
       {kInput, "--hardware", "NAME|FILE",
        "machine preset or file (default: dgx-h100)",
        anyText(&PlanRequest::hardware), kConstraint | kReplaceable,
-       [](const PlanRequest &request, const SearchOptions &) -> Json {
-         return request.hardware;
-       }},
+       asked<&PlanRequest::hardware>},
       {kInput, "--software", "NAME|FILE",
        "preset or file of kernels and overlaps (default: mtplan)",
        anyText(&PlanRequest::software), kConstraint | kReplaceable,
@@ -216,26 +220,18 @@ std::vector<FlagRow> rowsOfInput() {
        "bf16, fp16, fp32, or fp8 for the products of layers with bf16 for the "
        "rest (default: the machine's)",
        word(&PlanRequest::precision, "precision", kPrecisions), kConstraint,
-       [](const PlanRequest &, const SearchOptions &options) -> Json {
-         return nameOf(options.precision);
-       }},
+       chosen<&SearchOptions::precision>},
       {kInput, "--seq", "N", "tokens per sample, instead of the model's",
        count(&PlanRequest::sequence, ir::kSizeLimit - 1), kConstraint,
-       [](const PlanRequest &request, const SearchOptions &) {
-         return jsonIf(request.sequence);
-       }},
+       asked<&PlanRequest::sequence>},
       {kInput, "--layers", "N",
        "number of repeated layers, instead of the model's",
        count(&PlanRequest::layers, ir::kMaxLayers), kConstraint,
-       [](const PlanRequest &request, const SearchOptions &) {
-         return jsonIf(request.layers);
-       }},
+       asked<&PlanRequest::layers>},
       {kInput, "--global-batch", "N",
        "samples per step (default: the model file's, or 512)",
        count(&PlanRequest::globalBatch, kMostSamples), kConstraint,
-       [](const PlanRequest &, const SearchOptions &options) -> Json {
-         return options.globalBatch;
-       }},
+       chosen<&SearchOptions::globalBatch>},
       {kInput,
        "--constraints",
        "FILE",
@@ -252,19 +248,11 @@ std::vector<FlagRow> rowsOfParallelism() {
   return {
       {kParallelism, "--micro-batch", "N", "samples per micro-batch",
        count(&PlanRequest::microBatch, kMostSamples), kConstraint,
-       [](const PlanRequest &, const SearchOptions &options) {
-         return jsonIf(options.microBatch);
-       }},
+       chosen<&SearchOptions::microBatch>},
       {kParallelism, "--tp", "N", "tensor-parallel ranks",
-       count(&PlanRequest::tp, kMostGpus), kBoth,
-       [](const PlanRequest &, const SearchOptions &options) {
-         return jsonIf(options.tp);
-       }},
+       count(&PlanRequest::tp, kMostGpus), kBoth, chosen<&SearchOptions::tp>},
       {kParallelism, "--dp", "N", "data-parallel replicas",
-       count(&PlanRequest::dp, kMostGpus), kBoth,
-       [](const PlanRequest &, const SearchOptions &options) {
-         return jsonIf(options.dp);
-       }},
+       count(&PlanRequest::dp, kMostGpus), kBoth, chosen<&SearchOptions::dp>},
       {kParallelism, "--pp", "N|LIST|any", "pipeline stages (default: 1)",
        counts(&PlanRequest::pp, kMostGpus), kBoth, chosen<&SearchOptions::pp>},
       {kParallelism, "--cp", "N|any",
@@ -366,20 +354,13 @@ std::vector<FlagRow> rowsOfSearch() {
        }},
       {kSearch, "--max-step-time", "SECONDS", "reject slower plans",
        number(&PlanRequest::maxStepTime), kConstraint,
-       [](const PlanRequest &request, const SearchOptions &) {
-         return request.maxStepTime ? Json(request.maxStepTime->value) : Json();
-       }},
+       asked<&PlanRequest::maxStepTime>},
       {kSearch, "--budget-seconds", "SECONDS",
        "stop the search then, and print how far the plan may be from optimal",
-       number(&PlanRequest::budget), kConstraint,
-       [](const PlanRequest &request, const SearchOptions &) {
-         return request.budget ? Json(request.budget->value) : Json();
-       }},
+       number(&PlanRequest::budget), kConstraint, asked<&PlanRequest::budget>},
       {kSearch, "--top", "K", "number of plans to list (default: 5)",
        count(&PlanRequest::top, kMostPlans), kConstraint,
-       [](const PlanRequest &, const SearchOptions &options) -> Json {
-         return options.top;
-       }},
+       chosen<&SearchOptions::top>},
       {kSearch, "--verify", "",
        "prove the plan: compare a small run on all ranks with one rank",
        isGiven(&PlanRequest::verify)},

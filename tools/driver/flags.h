@@ -24,13 +24,13 @@
 
 namespace mtplan::tools {
 
-/// The command line as typed, before any value is checked. The keys are short
-/// names of flags ("--tp", "-o"), or "MODEL".
+/// Holds the command line as typed, before any value is checked. The keys are
+/// short names of flags ("--tp", "-o"), or "MODEL".
 struct Flags {
   std::map<std::string, std::optional<std::string>> texts;
   std::map<std::string, std::vector<std::string>> lists;
   std::map<std::string, bool> switches;
-  /// The place that gave a flag, if not the command line ("a.json: /tp").
+  /// Holds the places of flags that a file gave: "a.json: /tp".
   std::map<std::string, std::string> places;
 
   /// Returns the text of a flag; null if the flag was not given.
@@ -41,21 +41,21 @@ struct Flags {
   const std::vector<std::string> &list(const std::string &flag) const;
 };
 
-/// The kind of value that a flag takes. A constraints file writes each kind in
-/// its own form.
+/// Names the kind of value that a flag takes. A constraints file writes each
+/// kind in its own form.
 enum class FlagKind : std::uint8_t {
   count,  ///< a whole number
   counts, ///< one or several whole numbers, or "any"
   number,
   word,
   words,     ///< one or several words
-  text,      ///< anything; not in constraints files
+  text,      ///< any text; constraints files do not have it
   list,      ///< may be given several times
   pair,      ///< takes two values
   onOrAbsent ///< takes no value
 };
 
-/// The type of a flag's value: how its text is checked and where it goes.
+/// Describes a flag's value: how its text is checked and where it goes.
 struct FlagValue {
   FlagKind kind = FlagKind::text;
   /// Writes the value into the request; everything wrong with `text` becomes a
@@ -69,7 +69,7 @@ struct FlagValue {
 using FlagWriter = nlohmann::ordered_json (*)(
     const PlanRequest &request, const planner::SearchOptions &options);
 
-/// The other files that can decide the value of a flag.
+/// Names the other files that can decide the value of a flag.
 enum FlagScope : unsigned {
   kCommandOnly = 0,
   kConstraint = 1, ///< a constraints file may have it, and a saved plan does
@@ -81,19 +81,19 @@ enum FlagScope : unsigned {
 struct FlagRow {
   const char *group; ///< heading in --help
   const char *name;  ///< "--tp", or "-o,--output"
-  const char *type;  ///< of the value, in --help; "" if there is none
+  const char *type;  ///< type of the value in --help; "" if it takes none
   const char *help;
   FlagValue value;
   unsigned scope = kCommandOnly;
   FlagWriter write = nullptr;
 
-  /// "--tp", "-o": the name in messages, and the key in Flags.
+  /// Returns the name in messages, which is the key in Flags: "--tp", "-o".
   std::string shortName() const;
-  /// "micro_batch": the key in a constraints file.
+  /// Returns the key in a constraints file: "micro_batch".
   std::string key() const;
 };
 
-/// All flags, in the order of --help and of the keys in files.
+/// Returns all flags, in the order of --help and of the keys in files.
 const std::vector<FlagRow> &flagRows();
 
 } // namespace mtplan::tools

@@ -59,9 +59,8 @@ void applyTrainerConfig(const std::string &file, const std::string &text,
   bool isMegatron = false;
   TrainerConfig config = readAny(text, model, options, isMegatron);
   std::vector<std::string> found = config.errors;
-  if (found.empty()) {
+  if (found.empty())
     compareShapes(config.model, model, found);
-  }
   const std::string where = file + ": ";
   for (const std::string &error : found)
     errors.push_back(where + error);
@@ -74,7 +73,7 @@ void applyTrainerConfig(const std::string &file, const std::string &text,
     std::int64_t rows = megatronVocabulary(
         *model.vocabulary, config.model.vocabMultiple, parallelism.tp);
     if (rows != *model.paddedVocabulary)
-      notes.push_back(file + ": at tp " + std::to_string(parallelism.tp) +
+      notes.push_back(where + "at tp " + std::to_string(parallelism.tp) +
                       " Megatron-LM stores the vocabulary as " +
                       std::to_string(rows) + ", the model here as " +
                       std::to_string(*model.paddedVocabulary) +

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tools/driver/pipeline.h"
-#include "tools/exchange/trainer_config.h"
 
 namespace mtplan::tools {
 
@@ -16,7 +15,7 @@ namespace mtplan::tools {
 /// tells the three formats apart. Contradictions to the model and options that
 /// have no price become errors.
 /// \param options  has the devices, and the global batch unless the text states
-///   it
+///   one
 void applyTrainerConfig(const std::string &file, const std::string &text,
                         const ir::LoadedModel &model,
                         planner::SearchOptions &options,

@@ -6,9 +6,9 @@
 #include <array>
 #include <optional>
 
+#include "planner/search/space/parallelism.h"
 #include "planner/search/space/pipeline_parts.h"
-#include "planner/search/space/replicas.h"
-#include "tools/text/nearest_numbers.h"
+#include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 
@@ -26,7 +26,21 @@ std::optional<Value> only(const planner::Choices<Value> &choices) {
                                   : std::nullopt;
 }
 
-/// A degree that the request fixes.
+// Returns "1 2 4 7 14 28"; the first 24 divisors if there are more.
+std::string divisorList(std::int64_t number) {
+  constexpr int kMost = 24;
+  std::string list;
+  int count = 0;
+  for (std::int64_t d = 1; d <= number && count < kMost; ++d)
+    if (number % d == 0) {
+      if (count++)
+        list += ' ';
+      list += text(d);
+    }
+  return list;
+}
+
+/// Holds a degree that the request fixes.
 struct Degree {
   const char *name;
   std::int64_t size;
@@ -34,8 +48,8 @@ struct Degree {
 
 void checkMesh(const SearchOptions &options, std::vector<std::string> &errors) {
   std::vector<Degree> fixed;
-  bool isOpen =
-      false; // some degree is not fixed, and takes the remaining devices
+  // A degree that is not fixed takes the remaining devices.
+  bool isOpen = false;
   auto note = [&](const char *name, std::optional<int> size) {
     isOpen = isOpen || !size;
     // Messages leave out a pipeline or context degree of 1.
@@ -320,19 +334,6 @@ void checkTiles(const SearchOptions &options,
 }
 
 } // namespace
-
-std::string divisorList(std::int64_t number) {
-  constexpr int kMost = 24;
-  std::string list;
-  int count = 0;
-  for (std::int64_t d = 1; d <= number && count < kMost; ++d)
-    if (number % d == 0) {
-      if (count++)
-        list += ' ';
-      list += text(d);
-    }
-  return list;
-}
 
 void checkSequenceParallel(const SearchOptions &options, std::int64_t sequence,
                            std::vector<std::string> &errors) {

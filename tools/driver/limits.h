@@ -1,8 +1,8 @@
 //===- limits.h - Degrees that a model and a machine allow ------*- C++ -*-===//
 //
-// Rejects numbers that do not fit together. Each message has both numbers and
-// the nearest that fit. Only fixed numbers are rejected: the search skips its
-// own choices that do not divide.
+// Numbers that do not fit together are rejected. Each message has both numbers
+// and the nearest that fit. Only fixed numbers are rejected: the search skips
+// its own choices that do not divide.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,9 +15,6 @@
 #include "planner/search/search.h"
 
 namespace mtplan::tools {
-
-/// Returns "1 2 4 7 14 28"; the first 24 divisors if there are more.
-std::string divisorList(std::int64_t number);
 
 /// Adds an error for every conflict among the numbers that `options` fixes.
 /// \param model  null if unknown: limits of the model are not checked

@@ -1,7 +1,8 @@
-//===- objective.h - Objectives beside the step time ------------*- C++ -*-===//
+//===- objective.h - Searches beside the one for the step time --*- C++ -*-===//
 //
 // One search minimizes the step time on given devices. Repeated searches find
-// the fewest devices, or the least memory, for a step within some time.
+// the fewest devices, or the least memory, for a step within some time; where
+// nothing fits, they find the requests that would.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +21,12 @@ std::vector<int> gpuCounts(const planner::Machine &machine, int most);
 /// smaller size that was tried, and why it failed.
 PlanOutcome planFor(const PlanRequest &request,
                     std::vector<std::string> errors = {});
+
+/// Returns the changes of the request under which a search found a plan, one
+/// line each. At most 40 searches run, and one more for each split and operator
+/// where no plan is legal.
+std::vector<std::string> remediesOf(const PlanRequest &request,
+                                    const PlanOutcome &outcome);
 
 } // namespace mtplan::tools
 

@@ -86,9 +86,8 @@ public:
     if (!havePins || !errors.empty())
       return nullptr;
     problem->options.software = &problem->software;
-    problem->options.sumsPerUse = !request.output.empty();
-    problem->options.scattersEarly =
-        !request.output.empty() && problem->options.overlaps.reduce;
+    problem->options.sumsPerUse = true;
+    problem->options.scattersEarly = problem->options.overlaps.reduce;
     return std::move(problem);
   }
 
@@ -150,17 +149,14 @@ private:
     }
   }
 
-  // A plan that is compiled accumulates gradients in single precision.
+  // Accumulates gradients in single precision, as compiled plans do, unless the
+  // software is named: a plan has the same price whether it is compiled or not.
   void widenGradients() {
     planner::ParameterTraffic &traffic = problem->software.parameters;
     constexpr double kSingle = 4.0;
-    if (request.output.empty() || !request.software.empty() ||
-        precision == planner::Precision::fp32 || traffic.gradient >= kSingle)
+    if (!request.software.empty() || precision == planner::Precision::fp32 ||
+        traffic.gradient >= kSingle)
       return;
-    problem->notes.push_back(fmt::format(
-        "-o: gradients are kept and sent in fp32, {:g} bytes each where plans "
-        "without -o have {:g}; give --software to have what it has",
-        kSingle, traffic.gradient));
     traffic.optimizer +=
         kSingle - traffic.gradient; // the update reads the gradient
     traffic.gradient = traffic.accumulation = kSingle;

@@ -19,8 +19,8 @@
 
 namespace mtplan::tools {
 
-/// Everything that a plan is chosen from. A problem is not copied, because
-/// options point into it.
+/// Holds everything that a plan is chosen from. A problem is not copied,
+/// because options point into it.
 struct Problem {
   std::unique_ptr<mlir::MLIRContext>
       context;           ///< declared first, to outlive the modules
@@ -40,7 +40,7 @@ struct Problem {
 std::unique_ptr<Problem> buildProblem(const PlanRequest &request,
                                       std::vector<std::string> &errors);
 
-/// A size that an objective tried, and why it failed.
+/// Names a size that an objective tried, and why it failed.
 struct Attempt {
   std::string what, failure;
 };

@@ -1,16 +1,15 @@
-//===- predicted_step.cpp - The predicted step of a plan, for mtrun -------===//
+//===- predicted_step.cpp - Predicted step of a plan, for mtrun -----------===//
 
 #include "tools/driver/predicted_step.h"
 
 #include <algorithm>
 #include <map>
 
-#include "planner/index.h"
+#include "planner/integers.h"
 #include "planner/search/given_plan.h"
-#include "planner/search/price/ledger.h"
 #include "planner/search/price/phase_times.h"
 #include "runtime/plan/instruction_class.h"
-#include "tools/exchange/step_trace.h"
+#include "tools/exchange/chrome_trace.h"
 
 namespace mtplan::tools {
 

@@ -1,5 +1,4 @@
-//===- predicted_step.h - The predicted step of a plan, for mtrun -*- C++
-//-*-===//
+//===- predicted_step.h - Predicted step of a plan, for mtrun ---*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_DRIVER_PREDICTED_STEP_H
 #define MTPLAN_TOOLS_DRIVER_PREDICTED_STEP_H

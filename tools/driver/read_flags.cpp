@@ -2,14 +2,115 @@
 
 #include "tools/driver/read_flags.h"
 
-#include <algorithm>
+#include <charconv>
 
-#include "tools/driver/flag_value.h"
+#include <fmt/format.h>
+
+#include "ir/model/fields.h"
 #include "tools/text/pin_text.h"
 
 namespace mtplan::tools {
 
 using planner::Split;
+
+std::vector<std::string> wordsOf(const std::string &text) {
+  std::vector<std::string> words;
+  std::size_t start = 0;
+  while (start <= text.size()) {
+    const std::size_t end = std::min(text.find(',', start), text.size());
+    const std::size_t first = text.find_first_not_of(' ', start);
+    words.push_back(first < end ? text.substr(first, end - first)
+                                : std::string());
+    words.back().erase(words.back().find_last_not_of(' ') + 1);
+    start = end + 1;
+  }
+  return words;
+}
+
+std::optional<std::int64_t> countOf(const std::string &text, std::int64_t most,
+                                    Faults &faults) {
+  std::int64_t value = 0;
+  const char *end = text.data() + text.size();
+  const auto [rest, problem] = std::from_chars(text.data(), end, value);
+  if (problem == std::errc{} && rest == end && value >= 1 && value <= most)
+    return value;
+  const bool isNumber = rest == end && problem != std::errc::invalid_argument;
+  faults.push_back(fmt::format("must be a whole number from 1 to {}, but is {}",
+                               most, isNumber ? text : '"' + text + '"'));
+  return std::nullopt;
+}
+
+std::vector<int> countsOf(const std::string &text, std::int64_t most,
+                          Faults &faults) {
+  std::vector<int> numbers;
+  for (const std::string &word : wordsOf(text))
+    if (auto number = countOf(word, most, faults))
+      numbers.push_back(static_cast<int>(*number));
+  return numbers;
+}
+
+std::optional<double> numberOf(const std::string &text, Faults &faults) {
+  constexpr double kMost = 1e6;
+  double value = 0;
+  const char *end = text.data() + text.size();
+  const auto [rest, problem] = std::from_chars(text.data(), end, value);
+  // The comparison with 0 also rejects NaN.
+  if (problem == std::errc{} && rest == end && value > 0 && value <= kMost)
+    return value;
+  faults.push_back("must be a number above 0 and at most 1000000, but is \"" +
+                   text + '"');
+  return std::nullopt;
+}
+
+std::optional<std::size_t> positionOf(const std::string &word, const char *what,
+                                      const std::vector<std::string> &known,
+                                      Faults &faults) {
+  const auto found = std::ranges::find(known, word);
+  if (found != known.end())
+    return static_cast<std::size_t>(found - known.begin());
+  faults.push_back(ir::unknownName(what, word, known));
+  return std::nullopt;
+}
+
+FlagValue anyText(std::string PlanRequest::*member) {
+  return {FlagKind::word, [=](const std::string &text, PlanRequest &request,
+                              Faults &) { request.*member = text; }};
+}
+
+FlagValue fileName(std::string PlanRequest::*member) {
+  return {FlagKind::text,
+          [=](const std::string &text, PlanRequest &request, Faults &faults) {
+            if (text.empty())
+              faults.emplace_back("names no file");
+            request.*member = text;
+          }};
+}
+
+FlagValue isGiven(bool PlanRequest::*member) {
+  return {FlagKind::onOrAbsent, [=](const std::string &, PlanRequest &request,
+                                    Faults &) { request.*member = true; }};
+}
+
+FlagValue counts(planner::Choices<int> PlanRequest::*member,
+                 std::int64_t most) {
+  return {FlagKind::counts,
+          [=](const std::string &text, PlanRequest &request, Faults &faults) {
+            std::vector<int> &only = (request.*member).only;
+            if (text == "any")
+              return only.clear();
+            if (auto chosen = distinct(countsOf(text, most, faults));
+                !chosen.empty())
+              only = std::move(chosen);
+          }};
+}
+
+FlagValue number(double PlanRequest::*member) {
+  return {FlagKind::number,
+          [=](const std::string &text, PlanRequest &request, Faults &faults) {
+            if (auto value = numberOf(text, faults))
+              request.*member = *value;
+          }};
+}
 
 namespace {
 
@@ -114,14 +215,11 @@ void applyEmit(const Flags &flags, PlanRequest &request,
     addError(flags, "--stage", fault, errors);
 }
 
-// A flag that --load or --import decides must not be given beside it.
+// Rejects flags that --load or --import decides.
 void rejectDecided(const Flags &flags, std::vector<std::string> &errors) {
-  const auto isGiven = [&](const std::string &flag) {
-    return flags.find(flag) || !flags.list(flag).empty();
-  };
   for (const FlagRow &row : flagRows()) {
     const std::string flag = row.shortName();
-    if (!isGiven(flag))
+    if (!flags.find(flag) && flags.list(flag).empty())
       continue;
     if (flags.find("--import") && (row.scope & kImported))
       addError(flags, flag, "is what --import says: give one of the two",

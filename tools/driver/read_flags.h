@@ -1,15 +1,129 @@
 //===- read_flags.h - From typed flags to a request -------------*- C++ -*-===//
+//
+// Every type of value has a function that returns its FlagValue. The reader in
+// it checks a text and writes the value into a member of the request. A fault
+// names what was found and what is allowed.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_TOOLS_DRIVER_READ_FLAGS_H
 #define MTPLAN_TOOLS_DRIVER_READ_FLAGS_H
+
+#include <algorithm>
 
 #include "tools/driver/flags.h"
 
 namespace mtplan::tools {
 
+using Faults = std::vector<std::string>;
+
 /// Checks every flag and how flags go together. Every fault becomes an error,
 /// which begins with the flag, or with the place in a file that gave it.
 PlanRequest readFlags(const Flags &flags, std::vector<std::string> &errors);
+
+/// Returns the words between commas, without the blanks around them.
+std::vector<std::string> wordsOf(const std::string &text);
+
+/// Returns the values without repetitions, in their order.
+template <typename Value>
+std::vector<Value> distinct(const std::vector<Value> &all) {
+  std::vector<Value> first;
+  for (const Value &value : all)
+    if (std::ranges::find(first, value) == first.end())
+      first.push_back(value);
+  return first;
+}
+
+/// Reads a whole number from 1 to `most`. Any other text is a fault.
+std::optional<std::int64_t> countOf(const std::string &text, std::int64_t most,
+                                    Faults &faults);
+
+/// Reads whole numbers from 1 to `most` between commas.
+std::vector<int> countsOf(const std::string &text, std::int64_t most,
+                          Faults &faults);
+
+/// Reads a number above 0 and at most a million.
+std::optional<double> numberOf(const std::string &text, Faults &faults);
+
+/// Returns the position of `word` among `known`. An unknown word is a fault,
+/// which lists the known words from the nearest on.
+std::optional<std::size_t> positionOf(const std::string &word, const char *what,
+                                      const std::vector<std::string> &known,
+                                      Faults &faults);
+
+/// Returns the one of `values` that nameOf calls `word`.
+template <typename Values>
+auto namedBy(const std::string &word, const char *what, const Values &values,
+             Faults &faults)
+    -> std::optional<std::decay_t<decltype(values[0])>> {
+  std::vector<std::string> known;
+  for (const auto &value : values)
+    known.emplace_back(nameOf(value));
+  if (auto position = positionOf(word, what, known, faults))
+    return values[*position];
+  return std::nullopt;
+}
+
+/// The values are any text, the name of a file, and whether a switch is given.
+FlagValue anyText(std::string PlanRequest::*member);
+FlagValue fileName(std::string PlanRequest::*member);
+FlagValue isGiven(bool PlanRequest::*member);
+
+/// The value is a whole number from 1 to `most`; the member may be optional.
+template <typename Member>
+FlagValue count(Member PlanRequest::*member, std::int64_t most) {
+  return {FlagKind::count,
+          [=](const std::string &text, PlanRequest &request, Faults &faults) {
+            if (auto value = countOf(text, most, faults))
+              request.*member = *value;
+          }};
+}
+
+/// The value is a list of whole numbers to choose from, or "any".
+FlagValue counts(planner::Choices<int> PlanRequest::*member, std::int64_t most);
+
+/// The value is a number above 0; `unit` is the size of 1.
+FlagValue number(double PlanRequest::*member);
+template <typename Quantity>
+FlagValue number(std::optional<Quantity> PlanRequest::*member,
+                 double unit = 1) {
+  return {FlagKind::number,
+          [=](const std::string &text, PlanRequest &request, Faults &faults) {
+            if (auto value = numberOf(text, faults))
+              request.*member = Quantity{*value * unit};
+          }};
+}
+
+/// The value is one of `values`; messages call it a `what`.
+template <typename Member, typename Value, std::size_t N>
+FlagValue word(Member PlanRequest::*member, const char *what,
+               const Value (&values)[N]) {
+  std::vector<Value> all(values, values + N);
+  return {FlagKind::word,
+          [=](const std::string &text, PlanRequest &request, Faults &faults) {
+            if (auto value = namedBy(text, what, all, faults))
+              request.*member = *value;
+          }};
+}
+
+/// The value is a list of some of `values` to choose from, or "any".
+template <typename Choice, typename Value, std::size_t N>
+FlagValue words(planner::Choices<Choice> PlanRequest::*member, const char *what,
+                const Value (&values)[N], FlagKind kind = FlagKind::words) {
+  std::vector<Value> all(values, values + N);
+  return {kind,
+          [=](const std::string &text, PlanRequest &request, Faults &faults) {
+            std::vector<Choice> &only = (request.*member).only;
+            if (text == "any")
+              return only.clear();
+            std::vector<Choice> chosen;
+            for (const std::string &word : distinct(wordsOf(text)))
+              if (auto value = namedBy(word, what, all, faults))
+                chosen.push_back(Choice(*value));
+            if (!chosen.empty())
+              only = std::move(chosen);
+          }};
+}
 
 } // namespace mtplan::tools
 

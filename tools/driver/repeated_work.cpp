@@ -8,10 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "planner/divisors.h"
-#include "planner/index.h"
+#include "planner/integers.h"
 #include "planner/search/space/pipeline_parts.h"
-#include "tools/text/nearest_numbers.h"
 
 namespace mtplan::tools {
 
@@ -20,10 +18,11 @@ using planner::Split;
 
 namespace {
 
-/// The share of repeated products from which a note is written.
+/// A note is written if more than this share of the products is repeated.
 constexpr double kMost = 0.5;
 
-/// Flops of all products, and of those that every tensor rank repeats.
+/// Counts the flops of all products, and of those that every tensor rank
+/// repeats.
 struct Work {
   double all = 0.0, repeated = 0.0;
   bool isMostlyRepeated() const { return repeated > kMost * all; }

@@ -1,8 +1,7 @@
 //===- request.h - What a plan is asked for ---------------------*- C++ -*-===//
 //
-// The values of all flags, once each is known to be well-formed. Whether the
-// numbers fit a model and a machine is checked where those are known
-// (limits.h).
+// A request holds the values of all flags, each of which is well-formed.
+// limits.h checks whether the numbers fit a model and a machine.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +20,7 @@
 
 namespace mtplan::tools {
 
-/// The notation that `--export` writes.
+/// Names the notation that `--export` writes.
 enum class ExportKind : std::uint8_t {
   megatron,
   deepspeed,
@@ -34,28 +33,45 @@ enum class ExportKind : std::uint8_t {
   meshTensorflow,
   constraints
 };
-const char *nameOf(ExportKind kind);
+inline const char *nameOf(ExportKind kind) {
+  constexpr const char *kNames[] = {
+      "megatron", "deepspeed", "torchtitan", "accelerate",      "hf-tp-plan",
+      "jax",      "shardy",    "dtensor",    "mesh-tensorflow", "constraints"};
+  return kNames[static_cast<int>(kind)];
+}
 
-/// The quantity that the search minimizes.
+/// Names the quantity that the search minimizes.
 enum class Objective : std::uint8_t {
   stepTime,
-  memory, ///< of a GPU, then the step time
-  gpus    ///< in all, then the step time
+  memory, ///< memory of a GPU, then the step time
+  gpus    ///< number of GPUs, then the step time
 };
-const char *nameOf(Objective objective);
+inline const char *nameOf(Objective objective) {
+  constexpr const char *kNames[] = {"step-time", "memory", "gpus"};
+  return kNames[static_cast<int>(objective)];
+}
 
-/// The stage of compilation that `--emit mlir` prints.
+/// Names the stage of compilation that `--emit mlir` prints.
 enum class Stage : std::uint8_t { model, differentiated, planned, partitioned };
-const char *nameOf(Stage stage);
+inline const char *nameOf(Stage stage) {
+  constexpr const char *kNames[] = {"model", "differentiated", "planned",
+                                    "partitioned"};
+  return kNames[static_cast<int>(stage)];
+}
 
-/// The splits that tp may use unless `--splits` says otherwise.
-std::vector<planner::Split> defaultSplits();
+/// Returns the splits that tp may use unless `--splits` says otherwise.
+inline std::vector<planner::Split> defaultSplits() {
+  using planner::Split;
+  return {Split::column,   Split::row,   Split::head,  Split::vocab,
+          Split::sequence, Split::batch, Split::expert};
+}
 
 struct PlanRequest {
   std::string model, hardware = "dgx-h100";
   std::optional<std::int64_t> gpus, tp, dp, microBatch, globalBatch;
   std::optional<std::int64_t> sequence, layers;
-  /// Values to choose from. The defaults leave only dp and tp to the search.
+  /// The search chooses from these values. The defaults leave only dp and tp to
+  /// it.
   planner::Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}};
   planner::Choices<int> zeroStage{{0}}, zeroRanks{{0}}, recomputeLayers{{-1}};
   planner::Choices<planner::ScheduleKind> schedule{
@@ -63,22 +79,23 @@ struct PlanRequest {
   planner::Choices<planner::Recompute> recompute{{planner::Recompute::none}};
   planner::Choices<planner::Offload> offload{{planner::Offload::none}};
   planner::Choices<int> tiles{{1}};
-  /// Layers of each virtual stage; empty: the layers are cut evenly.
+  /// Lists the layers of each virtual stage; empty: they are cut evenly.
   std::vector<int> stageLayers;
   bool unevenCuts = false; ///< the search chooses the cuts
-  /// Communication that runs beside compute. Empty: the software file's, or
-  /// none without one.
+  /// Names the communication that runs beside compute. Empty: the software file
+  /// decides; without one, none does.
   std::optional<planner::Overlaps> overlaps;
   std::optional<planner::Precision> precision;
   std::vector<planner::Split> splits = defaultSplits();
   std::vector<planner::PinText> pins;
   std::int64_t top = 5;
-  std::optional<planner::Bytes> memory; ///< of a device, instead of its own
+  /// Replaces the memory of the machine's devices.
+  std::optional<planner::Bytes> memory;
   std::optional<Stage> emit;
-  bool emitsCuda = false; ///< to `output`
-  /// Bandwidth between nodes, as a multiple of the machine's.
+  bool emitsCuda = false; ///< the CUDA program is written to `output`
+  /// The machine's bandwidth between nodes is multiplied by this.
   double networkScale = 1.0;
-  /// Texts of machine and software files to use instead of those named.
+  /// These texts replace the machine and software files that are named.
   std::string machineText, softwareText;
   std::string load;       ///< a saved plan, or empty
   std::string save;       ///< file for the plan, or empty
@@ -93,10 +110,10 @@ struct PlanRequest {
   Objective objective = Objective::stepTime;
   bool sequenceParallel = false; ///< requested: tp must split the sequence
   std::optional<planner::Seconds> maxStepTime; ///< slower plans are rejected
-  std::optional<planner::Seconds> budget;      ///< of the search
+  std::optional<planner::Seconds> budget;      ///< longest search
 };
 
-/// The largest micro-batch or global batch.
+/// No micro-batch or global batch is larger.
 inline constexpr std::int64_t kMostSamples = std::int64_t{1} << 20;
 
 } // namespace mtplan::tools

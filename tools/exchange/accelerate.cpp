@@ -21,17 +21,15 @@ void addNotes(const Parallelism &p, std::vector<std::string> &notes) {
                                 "stages are left out of the file",
                                 p.pp));
   if (p.ep > 1)
-    notes.push_back(fmt::format("accelerate has no expert ranks; {} are left "
-                                "out of the file",
-                                p.ep));
+    notes.push_back(fmt::format(
+        "accelerate has no expert ranks; {} are left out of the file", p.ep));
   if (p.zeroStage == 1)
     notes.emplace_back("FSDP2 has no ZeRO stage 1; written as stage 2");
   if (p.recompute == Recompute::selective)
-    notes.emplace_back("FSDP2 recomputes whole layers or nothing; written as "
-                       "nothing");
+    notes.emplace_back(
+        "FSDP2 recomputes whole layers or nothing; written as nothing");
   if (p.recompute == Recompute::full && p.recomputeLayers > 0)
-    notes.push_back(fmt::format("FSDP2 recomputes all layers, not {} of a "
-                                "part",
+    notes.push_back(fmt::format("FSDP2 recomputes all layers, not {} of a part",
                                 p.recomputeLayers));
   if (p.offload == planner::Offload::optimizer)
     notes.emplace_back("FSDP2 offloads parameters along with the optimizer");

@@ -10,11 +10,15 @@
 #include <variant>
 #include <vector>
 
+namespace mtplan::planner {
+struct StepResult;
+}
+
 namespace mtplan::tools {
 
 using TraceValue = std::variant<std::int64_t, double, std::string>;
 
-/// An event with a duration. Events of one thread are nested or disjoint.
+/// Holds an event with a duration. Events of one thread are nested or disjoint.
 struct TraceEvent {
   int process = 0; ///< for example a rank
   int thread = 0;  ///< for example a stream
@@ -24,13 +28,13 @@ struct TraceEvent {
   std::vector<std::pair<std::string, TraceValue>> args;
 };
 
-/// An arrow from the end of one event to the start of another.
+/// Draws an arrow from the end of one event to the start of another.
 struct TraceFlow {
   std::string name, category;
   std::size_t from = 0, to = 0; ///< indices of events
 };
 
-/// The name of a process, or of one of its threads.
+/// Names a process, or one of its threads.
 struct TraceLabel {
   int process = 0;
   int thread = kWholeProcess;
@@ -50,6 +54,11 @@ struct Trace {
 /// an arrow, if it has no event at an end.
 std::string writeChromeTrace(const Trace &trace,
                              std::vector<std::string> &errors);
+
+/// Returns every task of a step: a process per stage, a thread per stream, and
+/// an arrow from each task that sends to the task of another stage that
+/// receives.
+Trace traceOf(const planner::StepResult &result);
 
 } // namespace mtplan::tools
 

@@ -10,7 +10,6 @@
 
 #include <string>
 
-#include "tools/exchange/launch.h"
 #include "tools/exchange/trainer_config.h"
 
 namespace mtplan::tools {

@@ -1,5 +1,7 @@
 //===- deepspeed_write_json.cpp - Writing DeepSpeed's JSON ----------------===//
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -25,15 +27,15 @@ void addNotes(const TrainerConfig &config, std::vector<std::string> &notes) {
     notes.push_back(fmt::format("DeepSpeed has one chunk a stage, not {}",
                                 p.virtualStages));
   if (p.ep > 1)
-    notes.push_back(fmt::format("DeepSpeed takes {} expert ranks from the "
-                                "code: MoE(ep_size={})",
-                                p.ep, p.ep));
+    notes.push_back(fmt::format(
+        "DeepSpeed takes {} expert ranks from the code: MoE(ep_size={})", p.ep,
+        p.ep));
   if (p.sequenceParallel)
     notes.emplace_back("DeepSpeed's tensor ranks do not split the sequence");
   if (p.zeroStage > 0 && p.zeroStage < 3 && p.zeroRanks < p.dp)
-    notes.push_back(fmt::format("DeepSpeed splits stage {} over all {} "
-                                "replicas, not {}",
-                                p.zeroStage, p.dp, p.zeroRanks));
+    notes.push_back(
+        fmt::format("DeepSpeed splits stage {} over all {} replicas, not {}",
+                    p.zeroStage, p.dp, p.zeroRanks));
   if (p.offload == planner::Offload::optimizer && p.zeroStage == 0 &&
       p.dp * p.cp > 1)
     notes.emplace_back("DeepSpeed offloads from stage 1 on, where replicas "

@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <string>
 
-#include "tools/exchange/megatron_flags.h"
-#include "tools/exchange/trainer_check.h"
 #include "tools/exchange/trainer_config.h"
 
 namespace mtplan::tools {
@@ -28,13 +26,6 @@ constexpr std::int64_t megatronVocabulary(std::int64_t vocabulary,
   std::int64_t step = multiple * tensorRanks;
   return (vocabulary + step - 1) / step * step;
 }
-
-/// Returns Megatron-LM's names, for messages of checks.
-const TrainerNames &megatronNaming();
-
-/// Reads the pipeline options: stages, schedule and recomputation.
-void readMegatronPipeline(const MegatronFlags &flags, TrainerConfig &config);
-void readMegatronRecompute(const MegatronFlags &flags, TrainerConfig &config);
 
 } // namespace mtplan::tools
 

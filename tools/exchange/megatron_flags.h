@@ -4,7 +4,6 @@
 #define MTPLAN_TOOLS_EXCHANGE_MEGATRON_FLAGS_H
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +12,8 @@
 
 namespace mtplan::tools {
 
-/// The given options, without their leading dashes. Each is planned, irrelevant
-/// or refused.
+/// Holds the given options, without their leading dashes. Each is planned,
+/// irrelevant or refused.
 class MegatronFlags {
 public:
   /// Skips the launcher's words up to the first word that ends in ".py".
@@ -52,10 +51,6 @@ private:
   std::vector<std::string> &errors;
   std::size_t complaints = 0;
 };
-
-/// Reads a whole number; nothing if `text` is none.
-std::optional<std::int64_t> wholeNumber(std::string_view text);
-std::optional<double> finiteNumber(std::string_view text);
 
 } // namespace mtplan::tools
 

@@ -7,20 +7,136 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tools/exchange/megatron_pipeline.h"
+
 #include <algorithm>
-#include <numeric>
+#include <cctype>
+#include <cstddef>
 
 #include <fmt/format.h>
 
-#include "tools/exchange/megatron.h"
-#include "tools/exchange/pipeline_layout.h"
-#include "tools/text/nearest_numbers.h"
+#include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 
 using planner::Parallelism;
 
 namespace {
+
+constexpr std::size_t kMostLetters = 100'000; // after expansion
+constexpr std::size_t kMostDepth = 64;        // of nested brackets
+
+// Expands brackets and repetitions, and drops commas. The result of a malformed
+// text is empty.
+class Expander {
+public:
+  Expander(const std::string &source, std::vector<std::string> &notes)
+      : text(source), errors(notes) {}
+
+  std::string run() {
+    for (; position < text.size() && errors.empty(); ++position)
+      step(text[position]);
+    if (errors.empty() && starts.size() > 1)
+      fail(fmt::format("the bracket of column {} is not closed",
+                       columns.back()));
+    return errors.empty() ? letters : std::string();
+  }
+
+private:
+  void fail(const std::string &what) { errors.push_back(what); }
+
+  void step(char c) {
+    if (c == ',' || std::isspace(static_cast<unsigned char>(c)))
+      return;
+    if (std::string("Etm|L").find(c) != std::string::npos) {
+      unit = letters.size();
+      letters += c;
+    } else if (c == '(') {
+      if (starts.size() > kMostDepth)
+        return fail(
+            fmt::format("column {}: more than {} brackets within each other",
+                        position + 1, kMostDepth));
+      starts.push_back(letters.size());
+      columns.push_back(position + 1);
+      unit = std::string::npos;
+    } else if (c == ')') {
+      if (starts.size() == 1)
+        return fail(
+            fmt::format("column {}: \")\" closes nothing", position + 1));
+      unit = starts.back();
+      starts.pop_back();
+      columns.pop_back();
+    } else if (c == '*') {
+      repeat();
+    } else {
+      fail(fmt::format(
+          "column {}: \"{}\" is none of E t m L | ( ) * and digits after *",
+          position + 1, std::isprint(static_cast<unsigned char>(c)) ? c : '?'));
+    }
+    if (letters.size() > kMostLetters)
+      fail(fmt::format("column {}: more than {} letters after repetition",
+                       position + 1, kMostLetters));
+  }
+
+  void repeat() {
+    std::size_t star = position + 1, count = 0, digits = 0;
+    while (position + 1 < text.size() &&
+           std::isdigit(static_cast<unsigned char>(text[position + 1]))) {
+      ++position;
+      ++digits;
+      count =
+          std::min(count * 10 + static_cast<std::size_t>(text[position] - '0'),
+                   kMostLetters + 1);
+    }
+    if (unit == std::string::npos)
+      return fail(fmt::format(
+          "column {}: \"*\" has nothing before it to repeat", star));
+    if (digits == 0 || count == 0)
+      return fail(
+          fmt::format("column {}: \"*\" needs a number of at least 1", star));
+    std::string once = letters.substr(unit);
+    if (once.size() * (count - 1) + letters.size() > kMostLetters)
+      return fail(
+          fmt::format("column {}: more than {} letters after repetition", star,
+                      kMostLetters));
+    for (std::size_t i = 1; i < count; ++i)
+      letters += once;
+    unit = std::string::npos;
+  }
+
+  const std::string &text;
+  std::vector<std::string> &errors;
+  std::string letters;
+  std::vector<std::size_t> starts = {0}, columns;
+  std::size_t position = 0;
+  std::size_t unit = std::string::npos; // start of the operand of a star
+};
+
+// Holds the contents of one virtual stage.
+struct PipelinePart {
+  int layers = 0;
+  int predictors = 0; ///< letters m
+  int embeddings = 0; ///< letters E
+  int losses = 0;     ///< letters L
+};
+
+// Returns the virtual stages of a layout. Errors, of which there must be none
+// before, name the column.
+std::vector<PipelinePart> partsOf(const std::string &layout,
+                                  std::vector<std::string> &errors) {
+  std::vector<PipelinePart> parts(1);
+  for (char c : Expander(layout, errors).run()) {
+    PipelinePart &part = parts.back();
+    if (c == '|')
+      parts.emplace_back();
+    else
+      ++(c == 't'   ? part.layers
+         : c == 'm' ? part.predictors
+         : c == 'E' ? part.embeddings
+                    : part.losses);
+  }
+  return parts;
+}
 
 constexpr std::int64_t kMostLayers = 10'000;
 
@@ -37,9 +153,8 @@ public:
     std::string both;
     int count = 0;
     for (const char *way : ways)
-      if (flags.given(way)) {
+      if (flags.given(way))
         both += fmt::format("{}--{}", count++ > 0 ? " contradicts " : "", way);
-      }
     if (count > 1)
       return fail(both + "; give one of them");
     if (flags.given(ways[2]))
@@ -53,9 +168,7 @@ public:
   }
 
 private:
-  void fail(std::string message) {
-    config.errors.push_back(std::move(message));
-  }
+  void fail(std::string message) { config.fail(std::move(message)); }
 
   bool uneven(const char *name) {
     if (!flags.given(name))
@@ -128,11 +241,11 @@ private:
                                        first ? " and" : "", ofLast)
                          : "");
     if (rest < 0 || (stages == 0 && rest != 0)) {
-      fail(fmt::format("{} leaves {} layers for {} stages; the two must add up "
-                       "to {}",
-                       taken, rest, stages,
-                       stages == 0 ? fmt::format("{}", layers)
-                                   : fmt::format("less than {}", layers)));
+      fail(fmt::format(
+          "{} leaves {} layers for {} stages; the two must add up to {}", taken,
+          rest, stages,
+          stages == 0 ? fmt::format("{}", layers)
+                      : fmt::format("less than {}", layers)));
       return {};
     }
     if (stages > 0 && (rest == 0 || rest % stages != 0)) {
@@ -193,11 +306,11 @@ private:
     auto count = static_cast<std::size_t>(p.pp);
     for (std::size_t i = 0; i < count; ++i)
       if (stages[i] % p.virtualStages != 0)
-        return fail(fmt::format(
-            "--num-virtual-stages-per-pipeline-rank {} does not divide the {} "
-            "layers of stage {}; nearest that do: {}",
-            p.virtualStages, stages[i], i,
-            nearestDivisors(stages[i], p.virtualStages)));
+        return fail(
+            fmt::format("--num-virtual-stages-per-pipeline-rank {} does not "
+                        "divide the {} layers of stage {}; nearest that do: {}",
+                        p.virtualStages, stages[i], i,
+                        nearestDivisors(stages[i], p.virtualStages)));
     std::vector<int> parts(count * static_cast<std::size_t>(p.virtualStages));
     for (std::size_t j = 0; j < parts.size(); ++j)
       parts[j] = stages[j % count] / p.virtualStages;
@@ -211,9 +324,8 @@ private:
 
   void readLayout() {
     const char *const name = "pipeline-model-parallel-layout";
-    std::string text = flags.list(name).front();
     std::vector<std::string> found;
-    std::vector<PipelinePart> parts = parsePipelineLayout(text, found);
+    std::vector<PipelinePart> parts = partsOf(flags.list(name).front(), found);
     for (const std::string &line : found)
       fail(fmt::format("--{}: {}", name, line));
     for (const char *other : {"decoder-first-pipeline-num-layers",
@@ -227,11 +339,10 @@ private:
       return;
     auto count = static_cast<std::int64_t>(parts.size());
     if (count % p.pp != 0)
-      return fail(fmt::format("--{} has {} parts, which do not divide by "
-                              "--pipeline-model-parallel-size {}; nearest "
-                              "numbers of parts: {}",
-                              name, count, p.pp,
-                              nearestMultiples(p.pp, count)));
+      return fail(fmt::format(
+          "--{} has {} parts, which do not divide by "
+          "--pipeline-model-parallel-size {}; nearest numbers of parts: {}",
+          name, count, p.pp, nearestMultiples(p.pp, count)));
     int embeddings = 0, losses = 0, predictors = 0;
     std::int64_t total = 0;
     for (const PipelinePart &part : parts) {
@@ -249,13 +360,13 @@ private:
                        "of them there",
                        name, losses, parts.back().losses));
     if (predictors > 0)
-      fail(fmt::format("--{} has {} m; mtplan has no layers that predict "
-                       "further tokens",
-                       name, predictors));
+      fail(fmt::format(
+          "--{} has {} m; mtplan has no layers that predict further tokens",
+          name, predictors));
     if (layers > 0 && total != layers)
-      fail(fmt::format("--{} has {} layers, but --num-layers is {}; the two "
-                       "must be equal",
-                       name, total, layers));
+      fail(fmt::format(
+          "--{} has {} layers, but --num-layers is {}; the two must be equal",
+          name, total, layers));
     p.virtualStages = static_cast<int>(count / p.pp);
     for (const PipelinePart &part : parts)
       p.layers.push_back(part.layers);
@@ -282,6 +393,17 @@ private:
 
 void readMegatronPipeline(const MegatronFlags &flags, TrainerConfig &config) {
   Pipeline(flags, config).run();
+}
+
+std::string writePipelineLayout(const std::vector<int> &layers) {
+  std::string text = "E";
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (i > 0)
+      text += '|';
+    if (layers[i] > 0)
+      text += layers[i] == 1 ? "t" : fmt::format("t*{}", layers[i]);
+  }
+  return text + 'L';
 }
 
 } // namespace mtplan::tools

@@ -1,14 +1,20 @@
 //===- megatron_read.cpp - Reading Megatron-LM's options ------------------===//
 
+#include <algorithm>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "tools/exchange/megatron.h"
-#include "tools/text/nearest_numbers.h"
+#include "tools/exchange/megatron_flags.h"
+#include "tools/exchange/megatron_pipeline.h"
+#include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 
 using planner::Parallelism;
 using planner::Precision;
+using planner::Recompute;
 
 namespace {
 
@@ -44,8 +50,8 @@ void readModel(const MegatronFlags &flags, TrainerConfig &config) {
   if (flags.given("group-query-attention"))
     m.kvHeads = groups > 0 ? groups : 1;
   else if (groups > 0)
-    config.warnings.emplace_back("--num-query-groups: has no effect without "
-                                 "--group-query-attention");
+    config.warn(
+        "--num-query-groups: has no effect without --group-query-attention");
   if (flags.word("normalization", {"LayerNorm", "RMSNorm"}, "LayerNorm") ==
       "RMSNorm")
     m.norm = NormKind::rmsNorm;
@@ -58,16 +64,14 @@ void readModel(const MegatronFlags &flags, TrainerConfig &config) {
     m.position = PositionKind::none;
   std::int64_t positions = size("max-position-embeddings");
   if (positions > 0 && m.sequence > positions)
-    config.errors.push_back(fmt::format(
-        "--seq-length {} is more than --max-position-embeddings {}; nearest: "
-        "{}",
-        m.sequence, positions, positions));
+    config.fail(fmt::format("--seq-length {} is more than "
+                            "--max-position-embeddings {}; nearest: {}",
+                            m.sequence, positions, positions));
   m.experts = size("num-experts");
   if (m.experts > 0)
     m.expertsPerToken = flags.integer("moe-router-topk", 1, kMostSize, 2);
   else if (flags.given("moe-router-topk"))
-    config.warnings.emplace_back(
-        "--moe-router-topk: has no effect without --num-experts");
+    config.warn("--moe-router-topk: has no effect without --num-experts");
 }
 
 void readDegrees(const MegatronFlags &flags, TrainerConfig &config) {
@@ -82,11 +86,11 @@ void readDegrees(const MegatronFlags &flags, TrainerConfig &config) {
   p.sequenceParallel = flags.given("sequence-parallel");
   int expertTp = ranks("expert-tensor-parallel-size", p.tp);
   if (expertTp != p.tp)
-    config.errors.push_back(fmt::format(
-        "--expert-tensor-parallel-size {} differs from "
-        "--tensor-model-parallel-size {}; mtplan splits experts over the "
-        "tensor ranks of all other layers; nearest: {}",
-        expertTp, p.tp, p.tp));
+    config.fail(
+        fmt::format("--expert-tensor-parallel-size {} differs from "
+                    "--tensor-model-parallel-size {}; mtplan splits experts "
+                    "over the tensor ranks of all other layers; nearest: {}",
+                    expertTp, p.tp, p.tp));
 }
 
 // Reads Megatron-LM's options for ZeRO.
@@ -103,32 +107,30 @@ void readSharding(const MegatronFlags &flags, TrainerConfig &config) {
       if (strategy == strategies[stage])
         p.zeroStage = static_cast<int>(stage);
     if (distributed && p.zeroStage == 0)
-      config.errors.emplace_back(
-          "--use-distributed-optimizer contradicts "
-          "--data-parallel-sharding-strategy no_shard; nearest: optim");
+      config.fail("--use-distributed-optimizer contradicts "
+                  "--data-parallel-sharding-strategy no_shard; nearest: optim");
   } else {
     p.zeroStage = distributed ? 1 : 0;
     if (flags.given("data-parallel-sharding-strategy"))
-      config.errors.emplace_back("--data-parallel-sharding-strategy: needs "
-                                 "--use-megatron-fsdp");
+      config.fail(
+          "--data-parallel-sharding-strategy: needs --use-megatron-fsdp");
   }
   p.zeroRanks = p.zeroStage > 0 ? p.dp : 1;
   std::int64_t instances =
       flags.integer("num-distributed-optimizer-instances", 1, kMostRanks, 1);
   if (instances > 1 && p.zeroStage == 0)
-    config.errors.push_back(
-        fmt::format("--num-distributed-optimizer-instances {} needs "
-                    "--use-distributed-optimizer; nearest without: 1",
-                    instances));
+    config.fail(fmt::format("--num-distributed-optimizer-instances {} needs "
+                            "--use-distributed-optimizer; nearest without: 1",
+                            instances));
   else if (p.dp % instances != 0)
-    config.errors.push_back(fmt::format(
-        "--num-distributed-optimizer-instances {} does not divide the {} "
-        "data-parallel replicas; nearest that do: {}",
-        instances, p.dp, nearestDivisors(p.dp, instances)));
+    config.fail(
+        fmt::format("--num-distributed-optimizer-instances {} does not divide "
+                    "the {} data-parallel replicas; nearest that do: {}",
+                    instances, p.dp, nearestDivisors(p.dp, instances)));
   else if (instances > 1)
     p.zeroRanks = static_cast<int>(p.dp / instances);
   if (flags.given("use-tp-pp-dp-mapping") && p.dp > 1 && p.pp > 1)
-    config.errors.push_back(fmt::format(
+    config.fail(fmt::format(
         "--use-tp-pp-dp-mapping: mtplan numbers ranks tp-cp-ep-dp-pp, which "
         "differs for {} replicas and {} stages",
         p.dp, p.pp));
@@ -143,14 +145,12 @@ void readTraining(const MegatronFlags &flags, TrainerConfig &config) {
   t.overlapPipeline = !flags.given("no-overlap-p2p-communication");
   t.reduceBucket = flags.integer("ddp-bucket-size", 1, kMostSize, 0);
   if (t.overlapParamGather && !t.overlapGradReduce)
-    config.errors.emplace_back(
-        "--overlap-param-gather: needs --overlap-grad-reduce");
+    config.fail("--overlap-param-gather: needs --overlap-grad-reduce");
   if (t.overlapParamGather && config.parallelism.zeroStage == 0)
-    config.errors.emplace_back("--overlap-param-gather: needs "
-                               "--use-distributed-optimizer or "
-                               "--use-megatron-fsdp that shards");
+    config.fail("--overlap-param-gather: needs --use-distributed-optimizer or "
+                "--use-megatron-fsdp that shards");
   if (flags.given("fp16") && flags.given("bf16"))
-    config.errors.emplace_back("--fp16 contradicts --bf16; give one of them");
+    config.fail("--fp16 contradicts --bf16; give one of them");
   config.precision = flags.given("bf16")   ? Precision::bf16
                      : flags.given("fp16") ? Precision::fp16
                                            : Precision::fp32;
@@ -158,65 +158,127 @@ void readTraining(const MegatronFlags &flags, TrainerConfig &config) {
   bool reduced = flags.given("grad-reduce-in-bf16");
   bool full = flags.given("accumulate-allreduce-grads-in-fp32");
   if (reduced && full)
-    config.errors.emplace_back("--grad-reduce-in-bf16 contradicts "
-                               "--accumulate-allreduce-grads-in-fp32; give one "
-                               "of them");
+    config.fail("--grad-reduce-in-bf16 contradicts "
+                "--accumulate-allreduce-grads-in-fp32; give one of them");
   if (reduced && config.precision != Precision::bf16)
-    config.errors.emplace_back("--grad-reduce-in-bf16: needs --bf16");
+    config.fail("--grad-reduce-in-bf16: needs --bf16");
   t.fp32Gradients = full || (config.precision != Precision::fp16 && !reduced);
   flags.word("optimizer", {"adam"}, "adam");
   if (flags.given("optimizer-cpu-offload")) {
     config.parallelism.offload = planner::Offload::optimizer;
     if (double part = flags.number("optimizer-offload-fraction", 0, 1, 1);
         part != 1)
-      config.errors.push_back(
+      config.fail(
           fmt::format("--optimizer-offload-fraction {}: mtplan offloads all of "
                       "the optimizer or nothing; nearest: 1",
                       part));
   } else if (flags.given("optimizer-offload-fraction")) {
-    config.warnings.emplace_back("--optimizer-offload-fraction: has no effect "
-                                 "without --optimizer-cpu-offload");
+    config.warn("--optimizer-offload-fraction: has no effect without "
+                "--optimizer-cpu-offload");
   }
 }
 
 void readBatches(const MegatronFlags &flags, TrainerConfig &config) {
   Parallelism &p = config.parallelism;
   if (!flags.given("micro-batch-size"))
-    config.errors.emplace_back("--micro-batch-size: is missing");
+    config.fail("--micro-batch-size: is missing");
   p.microBatch = flags.integer("micro-batch-size", 1, kMostSize, 1);
   p.globalBatch =
       flags.integer("global-batch-size", 1, kMostSize, p.microBatch * p.dp);
   if (flags.given("rampup-batch-size"))
-    config.warnings.emplace_back("--rampup-batch-size: mtplan plans the batch "
-                                 "that it ends with");
+    config.warn(
+        "--rampup-batch-size: mtplan plans the batch that it ends with");
+}
+
+void readSelective(const MegatronFlags &flags, TrainerConfig &config) {
+  config.parallelism.recompute = Recompute::selective;
+  for (const char *other : {"recompute-method", "recompute-num-layers"})
+    if (flags.given(other))
+      config.fail(fmt::format("--{}: contradicts selective recomputation; it "
+                              "needs --recompute-granularity full",
+                              other));
+  std::vector<std::string> modules = flags.list("recompute-modules");
+  if (!modules.empty() && modules != std::vector<std::string>{"core_attn"})
+    config.fail(
+        fmt::format("--recompute-modules {}: mtplan's selective recomputation "
+                    "is of the core of attention; nearest: core_attn",
+                    fmt::join(modules, " ")));
+}
+
+void readFull(const MegatronFlags &flags, TrainerConfig &config) {
+  Parallelism &p = config.parallelism;
+  p.recompute = Recompute::full;
+  if (flags.given("recompute-modules"))
+    config.fail(
+        "--recompute-modules: contradicts --recompute-granularity full");
+  for (const char *needed : {"recompute-method", "recompute-num-layers"})
+    if (!flags.given(needed))
+      config.fail(fmt::format(
+          "--{}: is missing; --recompute-granularity full needs it", needed));
+  std::string method =
+      flags.word("recompute-method", {"uniform", "block"}, "uniform");
+  std::int64_t count = flags.integer("recompute-num-layers", 1, kMostLayers, 1);
+  if (method == "uniform") {
+    if (count > 1)
+      config.fail(fmt::format(
+          "--recompute-num-layers {} with --recompute-method uniform keeps the "
+          "input of every {} layers, mtplan that of each layer; nearest: 1",
+          count, count));
+    return;
+  }
+  std::int64_t most = 0;
+  for (int part : p.layers)
+    most = std::max<std::int64_t>(most, part);
+  if (most > 0 && count > most)
+    config.fail(fmt::format("--recompute-num-layers {} is more than the {} "
+                            "layers of a part; nearest: {}",
+                            count, most, most));
+  p.recomputeLayers = static_cast<int>(count);
+}
+
+void readRecompute(const MegatronFlags &flags, TrainerConfig &config) {
+  std::string granularity =
+      flags.word("recompute-granularity", {"full", "selective"}, "");
+  bool shorthand = flags.given("recompute-activations");
+  if (shorthand && granularity == "full")
+    config.fail("--recompute-activations means selective and contradicts "
+                "--recompute-granularity full");
+  else if (shorthand || granularity == "selective")
+    readSelective(flags, config);
+  else if (granularity == "full")
+    readFull(flags, config);
+  else if (!flags.given("recompute-granularity"))
+    for (const char *other :
+         {"recompute-method", "recompute-num-layers", "recompute-modules"})
+      if (flags.given(other))
+        config.fail(fmt::format("--{}: needs --recompute-granularity", other));
+}
+
+// Returns Megatron-LM's names, for messages of checks.
+const TrainerNames &naming() {
+  static const TrainerNames names = {
+      .assign = " ",
+      .tp = "--tensor-model-parallel-size",
+      .pp = "--pipeline-model-parallel-size",
+      .cp = "--context-parallel-size",
+      .ep = "--expert-model-parallel-size",
+      .sequenceParallel = "--sequence-parallel",
+      .virtualStages = "--num-virtual-stages-per-pipeline-rank",
+      .microBatch = "--micro-batch-size",
+      .globalBatch = "--global-batch-size",
+      .layers = "--num-layers",
+      .hidden = "--hidden-size",
+      .heads = "--num-attention-heads",
+      .kvHeads = "--num-query-groups",
+      .ffn = "--ffn-hidden-size",
+      .sequence = "--seq-length",
+      .experts = "--num-experts",
+      .topk = "--moe-router-topk",
+  };
+  return names;
 }
 
 } // namespace
-
-const TrainerNames &megatronNaming() {
-  static const TrainerNames names = [] {
-    TrainerNames n;
-    n.assign = " ";
-    n.tp = "--tensor-model-parallel-size";
-    n.pp = "--pipeline-model-parallel-size";
-    n.cp = "--context-parallel-size";
-    n.ep = "--expert-model-parallel-size";
-    n.sequenceParallel = "--sequence-parallel";
-    n.virtualStages = "--num-virtual-stages-per-pipeline-rank";
-    n.microBatch = "--micro-batch-size";
-    n.globalBatch = "--global-batch-size";
-    n.layers = "--num-layers";
-    n.hidden = "--hidden-size";
-    n.heads = "--num-attention-heads";
-    n.kvHeads = "--num-query-groups";
-    n.ffn = "--ffn-hidden-size";
-    n.sequence = "--seq-length";
-    n.experts = "--num-experts";
-    n.topk = "--moe-router-topk";
-    return n;
-  }();
-  return names;
-}
 
 TrainerConfig readMegatron(const std::string &text, std::int64_t gpus) {
   TrainerConfig config;
@@ -227,16 +289,16 @@ TrainerConfig readMegatron(const std::string &text, std::int64_t gpus) {
   readModel(flags, config);
   readDegrees(flags, config);
   std::size_t before = config.errors.size();
-  shareDevices(config, gpus, megatronNaming());
+  shareDevices(config, gpus, naming());
   bool shared = config.errors.size() == before;
   readSharding(flags, config);
   readTraining(flags, config);
   readBatches(flags, config);
   readMegatronPipeline(flags, config);
-  readMegatronRecompute(flags, config);
-  checkSplits(config, megatronNaming());
+  readRecompute(flags, config);
+  checkSplits(config, naming());
   if (shared)
-    checkBatches(config, megatronNaming());
+    checkBatches(config, naming());
   return config;
 }
 

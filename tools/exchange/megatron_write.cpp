@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "tools/exchange/megatron.h"
-#include "tools/exchange/pipeline_layout.h"
+#include "tools/exchange/megatron_pipeline.h"
 #include "tools/exchange/shell_words.h"
 
 namespace mtplan::tools {
@@ -115,14 +115,12 @@ private:
     if (sums.empty() && !p.layers.empty())
       return put("pipeline-model-parallel-layout",
                  writePipelineLayout(p.layers));
-    bool plain = true;
     if (sums.size() > 1) {
       std::vector<int> inner(sums.begin() + 1, sums.end() - 1);
       int usual = inner.empty() ? sums.back() : inner.front();
-      plain = std::ranges::count(inner, usual) ==
-                  static_cast<std::ptrdiff_t>(inner.size()) &&
-              std::ranges::count(sums, 0) == 0;
-      if (!plain)
+      if (std::ranges::count(inner, usual) !=
+              static_cast<std::ptrdiff_t>(inner.size()) ||
+          std::ranges::count(sums, 0) != 0)
         return put("pipeline-model-parallel-layout",
                    writePipelineLayout(p.layers));
       putUnless("decoder-first-pipeline-num-layers", sums.front(), usual);

@@ -16,10 +16,9 @@
 
 namespace mtplan::tools {
 
-inline constexpr int kPredictionVersion = 1;
 inline constexpr char kPredictionFile[] = "predicted.json";
 
-/// A task of the simulated step.
+/// Holds a task of the simulated step.
 struct PredictedTask {
   int stage = 0, stream = 0;
   double start = 0.0, duration = 0.0; ///< seconds
@@ -34,7 +33,7 @@ struct PredictedStream {
 
 struct Prediction {
   double step = 0.0; ///< seconds
-  /// Seconds per step of the mean rank, by class
+  /// The mean rank spends these seconds per step, by class
   /// (runtime/plan/instruction_class.h).
   std::vector<std::pair<std::string, double>> classes;
   std::vector<PredictedStream> streams;
@@ -46,7 +45,7 @@ std::filesystem::path predictionFileOf(const std::filesystem::path &planned);
 
 std::string textOf(const Prediction &prediction);
 
-/// Reads the file.
+/// Reads the file's text.
 /// \throws std::runtime_error with the fault of the text
 Prediction parsePrediction(const std::string &text);
 

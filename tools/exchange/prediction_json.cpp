@@ -15,6 +15,8 @@ using nlohmann::json;
 
 namespace {
 
+constexpr int kPredictionVersion = 1;
+
 // The text can be any JSON; every difference from the written form is a fault.
 double numberOf(const json &value) {
   if (!value.is_number() || !std::isfinite(value.get<double>()))

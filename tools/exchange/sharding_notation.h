@@ -1,11 +1,11 @@
 //===- sharding_notation.h - Layouts in other notations ---------*- C++ -*-===//
 //
 // A layout has the mesh axes that split each dimension, and the axes it is
-// partial over. These notations express the same, each with gaps:
+// partial over. These notations express the same facts, each with gaps:
 //
 //   PartitionSpec   P('dp', None, ('tp', 'cp'), unreduced={'ep'})
 //   Shardy          #sdy.sharding<@mesh, [{"dp"}, {}, {"tp", "cp"}],
-//                   unreduced={"ep"}>
+//                   unreduced={"ep"}>, in shardy.h
 //   DTensor         (Shard(dim=0), Replicate(), Partial('sum')), per mesh axis
 //   Mesh-TensorFlow batch:dp;hidden:tp, per named dimension
 //
@@ -33,33 +33,12 @@ using Errors = std::vector<std::string>;
 
 std::string writePartitionSpec(const planner::Layout &layout,
                                const planner::Mesh &mesh, Errors &errors);
-/// Writes a spec for a tensor of `rank` dimensions; readers add missing
-/// trailing None entries.
+/// Reads the spec of a tensor of `rank` dimensions. Missing entries at the end
+/// are None.
 std::optional<planner::Layout> readPartitionSpec(const std::string &text,
                                                  std::size_t rank,
                                                  const planner::Mesh &mesh,
                                                  Errors &errors);
-
-/// Writes `sdy.mesh @name = <["dp"=2, "tp"=4]>`.
-std::string writeShardyMesh(const planner::Mesh &mesh, const std::string &name);
-struct NamedMesh {
-  std::string name;
-  planner::Mesh mesh;
-};
-std::optional<NamedMesh> readShardyMesh(const std::string &text,
-                                        Errors &errors);
-
-std::string writeShardy(const planner::Layout &layout,
-                        const planner::Mesh &mesh, const std::string &meshName,
-                        Errors &errors);
-/// The parts of a Shardy attribute that a layout does not have.
-struct ShardyLayout {
-  planner::Layout layout;
-  std::vector<bool> open; ///< per dimension: propagation may split it further
-  std::vector<int> priorities; ///< per dimension; 0 comes first
-};
-std::optional<ShardyLayout> readShardy(const std::string &text,
-                                       const NamedMesh &mesh, Errors &errors);
 
 std::string writeDTensor(const planner::Layout &layout,
                          const planner::Mesh &mesh);
@@ -68,7 +47,7 @@ std::optional<planner::Layout> readDTensor(const std::string &text,
                                            const planner::Mesh &mesh,
                                            Errors &errors);
 
-/// A named dimension of Mesh-TensorFlow.
+/// Names a dimension of Mesh-TensorFlow.
 struct NamedDim {
   std::string name;
   std::int64_t size = 1;

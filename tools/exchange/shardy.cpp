@@ -5,11 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tools/exchange/shardy.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "tools/exchange/sharding_notation.h"
+#include "planner/integers.h"
 #include "tools/exchange/text_scanner.h"
 
 namespace mtplan::tools {
@@ -27,7 +29,7 @@ std::string braced(const std::vector<int> &axes, const Mesh &mesh) {
   std::string text = "{";
   for (std::size_t i = 0; i < axes.size(); ++i)
     text += (i == 0 ? "" : ", ") +
-            quotedName(mesh.axes[static_cast<std::size_t>(axes[i])].name, '"');
+            quotedName(mesh.axes[planner::at(axes[i])].name, '"');
   return text + '}';
 }
 

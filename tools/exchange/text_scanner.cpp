@@ -2,23 +2,19 @@
 
 #include "tools/exchange/text_scanner.h"
 
-#include <algorithm>
 #include <cctype>
 
 #include <fmt/format.h>
 
+#include "base/nearest_word.h"
+
 namespace mtplan::tools {
 
-namespace {
-
-constexpr std::size_t kLongestName = 256;
-
-bool isSpace(char c) { return std::isspace(static_cast<unsigned char>(c)); }
-
-} // namespace
+static constexpr std::size_t kLongestName = 256;
 
 void TextScanner::skipBlanks() {
-  while (position < text.size() && isSpace(text[position]))
+  while (position < text.size() &&
+         std::isspace(static_cast<unsigned char>(text[position])))
     ++position;
 }
 
@@ -131,14 +127,22 @@ int AxisReader::next() {
   return axis;
 }
 
+std::vector<int> AxisReader::list() {
+  std::vector<int> axes;
+  while (scanner.nextIsQuote()) {
+    axes.push_back(next());
+    if (!scanner.take(","))
+      break;
+  }
+  return axes;
+}
+
 std::string axisNames(const planner::Mesh &mesh) {
-  std::string names;
-  for (std::size_t i = 0; i < mesh.axes.size(); ++i)
-    names += (i == 0                      ? ""
-              : i + 1 == mesh.axes.size() ? " and "
-                                          : ", ") +
-             mesh.axes[i].name;
-  return names.empty() ? "none" : names;
+  std::vector<std::string> names;
+  for (const planner::MeshAxis &axis : mesh.axes)
+    names.push_back(axis.name);
+  std::string text = base::listed(names, " and ");
+  return text.empty() ? "none" : text;
 }
 
 std::string quotedName(const std::string &name, char quote) {

@@ -52,6 +52,8 @@ public:
 
   /// Reads a quoted name and returns its axis; 0 on an error.
   int next();
+  /// Reads quoted names between commas, as far as there are any.
+  std::vector<int> list();
 
 private:
   TextScanner &scanner;
@@ -59,7 +61,7 @@ private:
   std::vector<bool> used;
 };
 
-/// Returns "dp, tp and cp", for messages.
+/// Returns "dp, tp and cp", or "none", for messages.
 std::string axisNames(const planner::Mesh &mesh);
 
 /// Quotes `name`; `quote` and backslash within it are escaped.

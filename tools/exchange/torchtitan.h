@@ -1,7 +1,7 @@
 //===- torchtitan.h - torchtitan's TOML -------------------------*- C++ -*-===//
 //
-// The sections [parallelism], [training] and [activation_checkpoint] of a
-// torchtitan job. Newer versions keep the names in Python dataclasses.
+// A torchtitan job has the sections [parallelism], [training] and
+// [activation_checkpoint]. Newer versions keep the names in Python dataclasses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,10 +9,11 @@
 #define MTPLAN_TOOLS_EXCHANGE_TORCHTITAN_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "tools/exchange/launch.h"
+#include "planner/simulate/schedule.h"
 #include "tools/exchange/trainer_config.h"
 
 namespace mtplan::tools {
@@ -28,6 +29,23 @@ Exported writeTorchtitan(const TrainerConfig &config);
 /// counts the embedding as a layer of the first and the head as a layer of the
 /// last; empty if there are too few layers.
 std::vector<int> torchtitanParts(std::int64_t layers, int parts);
+
+/// Holds what mtplan plans for a schedule of PyTorch.
+struct NamedSchedule {
+  planner::ScheduleKind kind = planner::ScheduleKind::oneForwardOneBackward;
+  /// A rank has two virtual stages unless more are given.
+  bool manyChunks = false;
+  std::string note; ///< how mtplan's schedule differs; empty: not at all
+};
+
+/// Reads a name of torch.distributed.pipelining in any case, and "ZBV".
+std::optional<NamedSchedule> scheduleNamed(const std::string &name);
+
+/// Returns "GPipe, 1F1B, ...".
+std::string scheduleNames();
+
+/// Returns PyTorch's name of the schedule.
+const char *pytorchName(planner::ScheduleKind kind);
 
 } // namespace mtplan::tools
 

@@ -1,16 +1,17 @@
 //===- torchtitan_read_json.cpp - Reading torchtitan's TOML ---------------===//
 
-#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include <toml++/toml.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/json_fields.h"
-#include "tools/exchange/schedule_names.h"
-#include "tools/exchange/toml_json.h"
 #include "tools/exchange/torchtitan.h"
-#include "tools/exchange/trainer_check.h"
-#include "tools/text/nearest_numbers.h"
+#include "tools/exchange/trainer_config.h"
+#include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 
@@ -21,6 +22,78 @@ using planner::Precision;
 using planner::Recompute;
 
 namespace {
+
+void failAt(const toml::source_region &where, const std::string &what,
+            std::vector<std::string> &errors) {
+  constexpr std::size_t kMostErrors = 50;
+  if (errors.size() < kMostErrors)
+    errors.push_back(fmt::format("line {}: {}", where.begin.line, what));
+}
+
+// Returns the first line with a dotted key of more than 32 parts, or 0. The
+// library limits the depth of values but not of keys, and it frees tables
+// recursively. Dots in texts are counted too, which harms no file: a separator
+// starts the count anew, and a row of dots counts once.
+std::size_t lineTooDeep(const std::string &text) {
+  constexpr int kMostDots = 31;
+  std::size_t line = 1;
+  int dots = 0;
+  char before = '\0';
+  for (const char c : text) {
+    if (c == '.' && before != '.' && ++dots > kMostDots)
+      return line;
+    if (std::string_view("=,[]{}\n").find(c) != std::string_view::npos)
+      dots = 0;
+    line += c == '\n' ? 1 : 0;
+    before = c;
+  }
+  return 0;
+}
+
+json jsonOf(const toml::node &node, std::vector<std::string> &errors) {
+  if (const toml::table *table = node.as_table()) {
+    json object = json::object();
+    for (const auto &[key, value] : *table)
+      object[std::string(key.str())] = jsonOf(value, errors);
+    return object;
+  }
+  if (const toml::array *array = node.as_array()) {
+    json list = json::array();
+    for (const toml::node &element : *array)
+      list.push_back(jsonOf(element, errors));
+    return list;
+  }
+  if (const auto *text = node.as_string())
+    return text->get();
+  if (const auto *number = node.as_integer())
+    return number->get();
+  if (const auto *flag = node.as_boolean())
+    return flag->get();
+  if (const auto *number = node.as_floating_point();
+      number && std::isfinite(number->get()))
+    return number->get();
+  failAt(node.source(),
+         "expected a string, a number, true, false, an array or a table",
+         errors);
+  return nullptr;
+}
+
+// Parses TOML 1.0 to an object of its tables. Values that JSON cannot hold,
+// which are dates, times, infinity and NaN, are errors, as is text that is not
+// TOML. Every error starts with its line; after one the object is not used.
+json parseToml(const std::string &text, std::vector<std::string> &errors) {
+  if (const std::size_t line = lineTooDeep(text)) {
+    errors.push_back(
+        fmt::format("line {}: a key has more than 32 parts", line));
+    return json::object();
+  }
+  try {
+    return jsonOf(toml::parse(text), errors);
+  } catch (const toml::parse_error &error) {
+    failAt(error.source(), std::string(error.description()), errors);
+  }
+  return json::object();
+}
 
 constexpr std::int64_t kMostRanks = 1 << 20;
 constexpr std::int64_t kMostSize = (std::int64_t{1} << 31) - 1;
@@ -54,12 +127,12 @@ public:
     static const json empty = json::object();
     auto section = [&](const char *key) {
       const json *value = root.find(key);
-      return base::JsonFields(value ? *value : empty, root.pointerTo(key),
-                              config.errors);
+      return JsonFields(value ? *value : empty, root.pointerTo(key),
+                        config.errors);
     };
-    base::JsonFields parallelism = section("parallelism");
-    base::JsonFields training = section("training");
-    base::JsonFields checkpoint = section("activation_checkpoint");
+    JsonFields parallelism = section("parallelism");
+    JsonFields training = section("training");
+    JsonFields checkpoint = section("activation_checkpoint");
     degrees(parallelism);
     config.model.sequence =
         training.integer("seq_len", 1, kMostSize, launch.sequence);
@@ -70,28 +143,19 @@ public:
     batches(parallelism, training);
     precision(training);
     recompute(checkpoint);
-    for (base::JsonFields *fields : {&parallelism, &training, &checkpoint})
+    for (JsonFields *fields : {&parallelism, &training, &checkpoint})
       fields->rejectOthers();
-    for (const char *key :
-         {"job", "profiling", "metrics", "model", "optimizer", "lr_scheduler",
-          "checkpoint", "compile", "float8", "mx", "comm", "memory_estimation",
-          "fault_tolerance", "experimental", "validation", "quantize", "debug"})
-      if (root.find(key))
-        config.warnings.push_back(
-            fmt::format("/{}: changes nothing that is planned", key));
+    noteIrrelevant(root,
+                   {"job", "profiling", "metrics", "model", "optimizer",
+                    "lr_scheduler", "checkpoint", "compile", "float8", "mx",
+                    "comm", "memory_estimation", "fault_tolerance",
+                    "experimental", "validation", "quantize", "debug"},
+                   config);
     root.rejectOthers();
   }
 
 private:
-  void irrelevant(base::JsonFields &from,
-                  const std::vector<std::string> &keys) {
-    for (const std::string &key : keys)
-      if (from.find(key))
-        config.warnings.push_back(from.pointerTo(key) +
-                                  ": changes nothing that is planned");
-  }
-
-  void degrees(base::JsonFields &f) {
+  void degrees(JsonFields &f) {
     auto ranks = [&](const char *key) {
       return static_cast<int>(f.integer(key, 1, kMostRanks, 1));
     };
@@ -99,23 +163,25 @@ private:
     p.pp = ranks("pipeline_parallel_degree");
     p.cp = ranks("context_parallel_degree");
     p.ep = ranks("expert_parallel_degree");
-    p.sequenceParallel =
-        p.tp > 1; // torchtitan always splits the sequence over tp
+    // torchtitan always splits the sequence over tp.
+    p.sequenceParallel = p.tp > 1;
     std::size_t before = config.errors.size();
     shareDevices(config, launch.gpus, naming());
     shared = config.errors.size() == before;
-    irrelevant(f,
-               {"disable_loss_parallel", "enable_async_tensor_parallel",
-                "context_parallel_rotate_method", "enable_compiled_autograd",
-                "expert_parallel_a2a_dtype", "pipeline_parallel_schedule_csv"});
+    noteIrrelevant(f,
+                   {"disable_loss_parallel", "enable_async_tensor_parallel",
+                    "context_parallel_rotate_method",
+                    "enable_compiled_autograd", "expert_parallel_a2a_dtype",
+                    "pipeline_parallel_schedule_csv"},
+                   config);
     if (f.integer("expert_tensor_parallel_degree", 1, kMostRanks, p.tp) != p.tp)
       f.fail("expert_tensor_parallel_degree",
-             fmt::format("differs from /parallelism/tensor_parallel_degree "
-                         "{}; nearest: {}",
+             fmt::format("differs from /parallelism/tensor_parallel_degree {}; "
+                         "nearest: {}",
                          p.tp, p.tp));
   }
 
-  void sharding(base::JsonFields &f) {
+  void sharding(JsonFields &f) {
     std::int64_t replicate =
         f.integer("data_parallel_replicate_degree", 1, kMostRanks, 1);
     std::int64_t shard =
@@ -151,7 +217,7 @@ private:
     config.training.overlapParamGather = true;
   }
 
-  void pipeline(base::JsonFields &f) {
+  void pipeline(JsonFields &f) {
     std::string name = f.text("pipeline_parallel_schedule", "1F1B");
     std::optional<NamedSchedule> schedule = scheduleNamed(name);
     std::int64_t each =
@@ -172,7 +238,7 @@ private:
       return;
     }
     if (!schedule->note.empty())
-      config.warnings.push_back(
+      config.warn(
           fmt::format("/parallelism/pipeline_parallel_schedule: \"{}\" is {}",
                       name, schedule->note));
     p.schedule = schedule->kind;
@@ -181,9 +247,9 @@ private:
       parts = static_cast<std::int64_t>(modules.size());
     } else if (each > 0) {
       if (launch.layers == 0)
-        return f.fail("pipeline_parallel_layers_per_stage",
-                      "needs the number of layers, which the file does not "
-                      "say");
+        return f.fail(
+            "pipeline_parallel_layers_per_stage",
+            "needs the number of layers, which the file does not say");
       parts = (launch.layers + 2 + each - 1) / each;
     }
     if (parts % p.pp != 0)
@@ -212,7 +278,7 @@ private:
 
   // Checks that the modules hold every layer once, in order.
   void countModules(
-      base::JsonFields &f,
+      JsonFields &f,
       const std::vector<std::pair<const json *, std::string>> &modules) {
     const char *key = "module_fqns_per_model_part";
     std::int64_t layer = 0;
@@ -227,9 +293,9 @@ private:
             !name.get_ref<const std::string &>().starts_with("layers."))
           continue;
         if (name != fmt::format("layers.{}", layer)) {
-          f.fail(key, fmt::format("the layer after {} others must be "
-                                  "\"layers.{}\"",
-                                  layer, layer));
+          f.fail(key,
+                 fmt::format("the layer after {} others must be \"layers.{}\"",
+                             layer, layer));
           return;
         }
         ++layer;
@@ -242,7 +308,7 @@ private:
                               launch.layers));
   }
 
-  void batches(base::JsonFields &f, base::JsonFields &training) {
+  void batches(JsonFields &f, JsonFields &training) {
     std::int64_t local = training.integer("local_batch_size", 1, kMostSize, 8);
     std::int64_t global =
         training.integer("global_batch_size", -1, kMostSize, -1);
@@ -258,17 +324,18 @@ private:
                          "nearest that do: {}",
                          micro, local, nearestDivisors(local, micro)));
     else if (p.globalBatch % (local * p.dp) != 0)
-      training.fail("global_batch_size",
-                    fmt::format("{} does not divide by {}, which is "
-                                "/training/local_batch_size {} times {} "
-                                "data-parallel replicas; nearest that do: {}",
-                                p.globalBatch, local * p.dp, local, p.dp,
-                                nearestMultiples(local * p.dp, p.globalBatch)));
+      training.fail(
+          "global_batch_size",
+          fmt::format(
+              "{} does not divide by {}, which is /training/local_batch_size "
+              "{} times {} data-parallel replicas; nearest that do: {}",
+              p.globalBatch, local * p.dp, local, p.dp,
+              nearestMultiples(local * p.dp, p.globalBatch)));
     else
       checkBatches(config, naming());
   }
 
-  void precision(base::JsonFields &f) {
+  void precision(JsonFields &f) {
     bool brain =
         f.oneOf("mixed_precision_param", {"bfloat16", "float32"}, 0) == 0;
     bool wide =
@@ -277,42 +344,44 @@ private:
     config.training.fp32Gradients = wide || !brain;
     if (f.boolean("enable_cpu_offload", false)) {
       p.offload = planner::Offload::optimizer;
-      config.warnings.emplace_back(
-          "/training/enable_cpu_offload: planned as offload of the optimizer; "
-          "torchtitan offloads parameters too");
+      config.warn("/training/enable_cpu_offload: planned as offload of the "
+                  "optimizer; torchtitan offloads parameters too");
     }
-    irrelevant(f, {"dataset", "dataset_path", "steps", "max_norm", "seed",
-                   "deterministic", "gc_freq", "gc_debug", "dtype", "compile",
-                   "enable_fp8_linear", "debug_moe_force_load_balance"});
+    noteIrrelevant(f,
+                   {"dataset", "dataset_path", "steps", "max_norm", "seed",
+                    "deterministic", "gc_freq", "gc_debug", "dtype", "compile",
+                    "enable_fp8_linear", "debug_moe_force_load_balance"},
+                   config);
   }
 
-  void recompute(base::JsonFields &f) {
+  void recompute(JsonFields &f) {
     switch (
         f.oneOf("mode", {"selective", "full", "none", "memory_budget"}, 0)) {
     case 0:
       p.recompute = Recompute::selective;
       if (f.find("selective_ac_option"))
-        config.warnings.emplace_back(
-            "/activation_checkpoint/selective_ac_option: planned as the core "
-            "of attention");
+        config.warn("/activation_checkpoint/selective_ac_option: planned as "
+                    "the core of attention");
       break;
     case 1:
       p.recompute = Recompute::full;
       break;
     case 3:
-      f.fail("mode", "\"memory_budget\" is not planned; nearest: "
-                     "\"selective\"");
+      f.fail("mode",
+             "\"memory_budget\" is not planned; nearest: \"selective\"");
       break;
     default:
       break;
     }
     f.find("selective_ac_option"); // known in the other modes too
-    irrelevant(f, {"early_stop", "preserve_rng_state", "determinism_check",
-                   "per_op_sac_force_recompute_mm_shapes_by_fqns",
-                   "memory_budget", "visualize_memory_budget_pareto"});
+    noteIrrelevant(f,
+                   {"early_stop", "preserve_rng_state", "determinism_check",
+                    "per_op_sac_force_recompute_mm_shapes_by_fqns",
+                    "memory_budget", "visualize_memory_budget_pareto"},
+                   config);
   }
 
-  base::JsonFields root;
+  JsonFields root;
   const Launch &launch;
   TrainerConfig &config;
   Parallelism &p;

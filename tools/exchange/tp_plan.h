@@ -17,7 +17,7 @@
 
 namespace mtplan::tools {
 
-/// Pins in the form of planner/search/space/pins.h.
+/// Holds pins in the form of planner/search/space/pins.h.
 struct PlanPins {
   std::vector<std::string> pins; ///< "h.*.attn.q=column"
   std::vector<std::string> warnings;
@@ -28,7 +28,7 @@ struct PlanPins {
 /// An empty `family` means the `model_type` of the file.
 PlanPins readTpPlan(const std::string &text, const std::string &family);
 
-/// A parameter by its label, "h.*.attn.q.weight" or with a layer's number, and
+/// Holds a parameter's label, "h.*.attn.q.weight" or with a layer's number, and
 /// the layout of its weight, [in, out] or [vocabulary, hidden], over a mesh
 /// with an axis "tp".
 struct PlacedParameter {

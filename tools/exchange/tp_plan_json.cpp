@@ -8,10 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/json_pointer.h"
 #include "base/json_text.h"
 #include "base/nearest_word.h"
-#include "tools/exchange/tp_names.h"
 #include "tools/exchange/tp_plan.h"
 
 namespace mtplan::tools {
@@ -20,6 +18,90 @@ using json = base::Json;
 using nlohmann::ordered_json;
 
 namespace {
+
+enum class Kind : std::uint8_t { linear, embedding, head, norm };
+
+// Names a module of a family, and its operators. A module has several where
+// Hugging Face fuses operators that mtplan keeps apart.
+struct TpModule {
+  std::string_view module;              ///< "layers.*.self_attn.q_proj"
+  std::vector<std::string_view> labels; ///< "h.*.attn.q"
+  Kind kind = Kind::linear;
+};
+
+struct Family {
+  std::vector<std::string_view> names;
+  std::vector<TpModule> modules;
+};
+
+const std::vector<Family> &families() {
+  static const std::vector<Family> all = {
+      {{"llama", "mistral", "qwen2"},
+       {{"layers.*.self_attn.q_proj", {"h.*.attn.q"}},
+        {"layers.*.self_attn.k_proj", {"h.*.attn.k"}},
+        {"layers.*.self_attn.v_proj", {"h.*.attn.v"}},
+        {"layers.*.self_attn.o_proj", {"h.*.attn.proj"}},
+        {"layers.*.mlp.gate_proj", {"h.*.mlp.gate"}},
+        {"layers.*.mlp.up_proj", {"h.*.mlp.up"}},
+        {"layers.*.mlp.down_proj", {"h.*.mlp.down"}},
+        {"layers.*.input_layernorm", {"h.*.ln_1"}, Kind::norm},
+        {"layers.*.post_attention_layernorm", {"h.*.ln_2"}, Kind::norm},
+        {"embed_tokens", {"wte"}, Kind::embedding},
+        {"norm", {"ln_f"}, Kind::norm},
+        {"lm_head", {"lm_head"}, Kind::head}}},
+      {{"gpt_neox"},
+       {{"layers.*.attention.query_key_value",
+         {"h.*.attn.q", "h.*.attn.k", "h.*.attn.v"}},
+        {"layers.*.attention.dense", {"h.*.attn.proj"}},
+        {"layers.*.mlp.dense_h_to_4h", {"h.*.mlp.fc1"}},
+        {"layers.*.mlp.dense_4h_to_h", {"h.*.mlp.fc2"}},
+        {"layers.*.input_layernorm", {"h.*.ln_1"}, Kind::norm},
+        {"layers.*.post_attention_layernorm", {"h.*.ln_2"}, Kind::norm},
+        {"embed_in", {"wte"}, Kind::embedding},
+        {"final_layer_norm", {"ln_f"}, Kind::norm},
+        {"embed_out", {"lm_head"}, Kind::head}}},
+      {{"gptj"},
+       {{"h.*.attn.q_proj", {"h.*.attn.q"}},
+        {"h.*.attn.k_proj", {"h.*.attn.k"}},
+        {"h.*.attn.v_proj", {"h.*.attn.v"}},
+        {"h.*.attn.out_proj", {"h.*.attn.proj"}},
+        {"h.*.mlp.fc_in", {"h.*.mlp.fc1"}},
+        {"h.*.mlp.fc_out", {"h.*.mlp.fc2"}},
+        {"h.*.ln_1", {"h.*.ln_1"}, Kind::norm},
+        {"wte", {"wte"}, Kind::embedding},
+        {"ln_f", {"ln_f"}, Kind::norm},
+        {"lm_head", {"lm_head"}, Kind::head}}},
+      {{"gpt2"},
+       {{"h.*.attn.c_attn", {"h.*.attn.q", "h.*.attn.k", "h.*.attn.v"}},
+        {"h.*.attn.c_proj", {"h.*.attn.proj"}},
+        {"h.*.mlp.c_fc", {"h.*.mlp.fc1"}},
+        {"h.*.mlp.c_proj", {"h.*.mlp.fc2"}},
+        {"h.*.ln_1", {"h.*.ln_1"}, Kind::norm},
+        {"h.*.ln_2", {"h.*.ln_2"}, Kind::norm},
+        {"wte", {"wte"}, Kind::embedding},
+        {"ln_f", {"ln_f"}, Kind::norm},
+        {"lm_head", {"lm_head"}, Kind::head}}},
+  };
+  return all;
+}
+
+// Returns the modules of a `model_type`; null if the family is unknown.
+const std::vector<TpModule> *tpModules(std::string_view family) {
+  for (const Family &candidate : families())
+    for (std::string_view name : candidate.names)
+      if (name == family)
+        return &candidate.modules;
+  return nullptr;
+}
+
+// Returns "llama, mistral, ...".
+std::string tpFamilies() {
+  std::string names;
+  for (const Family &family : families())
+    for (std::string_view name : family.names)
+      names += (names.empty() ? "" : ", ") + std::string(name);
+  return names;
+}
 
 enum class Style : std::uint8_t { columns, rows, sequence, whole };
 
@@ -53,19 +135,19 @@ std::string styleNames() {
 }
 
 // Returns the pin for a style on an operator of this kind; empty: no pin.
-std::string_view wordFor(Style style, ModuleKind kind) {
+std::string_view wordFor(Style style, Kind kind) {
   if (style == Style::whole)
     return "replicated";
   if (style == Style::sequence)
-    return kind == ModuleKind::norm ? "sequence" : "";
+    return kind == Kind::norm ? "sequence" : "";
   switch (kind) {
-  case ModuleKind::linear:
+  case Kind::linear:
     return style == Style::columns ? "column" : "row";
-  case ModuleKind::embedding:
+  case Kind::embedding:
     return style == Style::columns ? "hidden" : "vocab";
-  case ModuleKind::head:
+  case Kind::head:
     return style == Style::columns ? "vocab" : "row";
-  case ModuleKind::norm:
+  case Kind::norm:
     return "";
   }
   return "";
@@ -132,7 +214,7 @@ void readEntry(const std::vector<TpModule> &modules, const std::string &key,
   if (word.empty()) {
     pins.errors.push_back(fmt::format(
         "{}: \"{}\" does not apply to {}", pointer, style->name,
-        module->kind == ModuleKind::norm ? "a norm" : "a matrix or a table"));
+        module->kind == Kind::norm ? "a norm" : "a matrix or a table"));
     return;
   }
   for (std::string_view label : module->labels)
@@ -173,6 +255,65 @@ void readObject(const json &root, std::string family, PlanPins &pins) {
       readEntry(*modules, key, *value, base::childPointer(where, key), pins);
 }
 
+// Returns Hugging Face's word for the way tp splits a weight; empty if tp does
+// not, or there is no word.
+std::string_view styleOf(int place, Kind kind) {
+  switch (kind) {
+  case Kind::linear:
+    return place == 1 ? "colwise" : place == 0 ? "rowwise" : "";
+  case Kind::embedding:
+    return place == 0 ? "embedding_rowwise" : "";
+  case Kind::head: // its output is gathered before the loss
+    return place == 1 ? "colwise_rep" : place == 0 ? "rowwise" : "";
+  case Kind::norm:
+    return "";
+  }
+  return "";
+}
+
+// Returns the layers, "*" or numbers, that have weights of the module.
+std::vector<std::string>
+numbersOf(const TpModule &module,
+          const std::vector<PlacedParameter> &parameters) {
+  std::vector<std::string> numbers;
+  for (const PlacedParameter &parameter : parameters) {
+    std::string number, pattern = withStar(parameter.name, number);
+    bool matches =
+        std::ranges::any_of(module.labels, [&](std::string_view label) {
+          return pattern == std::string(label) + ".weight";
+        });
+    if (matches && std::ranges::find(numbers, number) == numbers.end())
+      numbers.push_back(number);
+  }
+  return numbers;
+}
+
+// Returns the style of one layer's module; empty if there is none, with a note
+// unless tp does not split the weights.
+std::string_view styleFor(const TpModule &module, const std::string &number,
+                          const std::vector<PlacedParameter> &parameters,
+                          int axis, std::vector<std::string> &notes) {
+  std::vector<int> places;
+  for (std::string_view label : module.labels)
+    for (const PlacedParameter &parameter : parameters)
+      if (parameter.name == numbered(label, number) + ".weight")
+        places.push_back(axis < 0 ? planner::kReplicated
+                                  : placementOf(parameter.layout, axis));
+  if (std::ranges::count(places, places.front()) !=
+      static_cast<std::ptrdiff_t>(places.size())) {
+    notes.push_back(fmt::format(
+        "{}: one module there, but its {} weights here are split differently",
+        numbered(module.module, number), places.size()));
+    return {};
+  }
+  std::string_view style = styleOf(places.front(), module.kind);
+  if (style.empty() && places.front() != planner::kReplicated)
+    notes.push_back(
+        fmt::format("{}: has no word for tp over dimension {} of the weight",
+                    numbered(module.module, number), places.front()));
+  return style;
+}
+
 } // namespace
 
 PlanPins readTpPlan(const std::string &text, const std::string &family) {
@@ -189,104 +330,32 @@ PlanPins readTpPlan(const std::string &text, const std::string &family) {
   return pins;
 }
 
-namespace {
-
-// Returns Hugging Face's word for the way tp splits a weight; empty if tp does
-// not, or there is no word.
-std::string_view styleOf(int place, ModuleKind kind) {
-  switch (kind) {
-  case ModuleKind::linear:
-    return place == 1 ? "colwise" : place == 0 ? "rowwise" : "";
-  case ModuleKind::embedding:
-    return place == 0 ? "embedding_rowwise" : "";
-  case ModuleKind::head: // its output is gathered before the loss
-    return place == 1 ? "colwise_rep" : place == 0 ? "rowwise" : "";
-  case ModuleKind::norm:
-    return "";
-  }
-  return "";
-}
-
-class PlanWriter {
-public:
-  PlanWriter(const std::vector<TpModule> &known,
-             const std::vector<PlacedParameter> &placed,
-             const planner::Mesh &mesh)
-      : modules(known), parameters(placed), axis(mesh.find("tp")) {}
-
-  Exported run() {
-    ordered_json base = ordered_json::object(), head = ordered_json::object();
-    for (const TpModule &module : modules)
-      for (const std::string &number : numbersOf(module)) {
-        std::string_view style = styleFor(module, number);
-        if (!style.empty())
-          (module.kind == ModuleKind::head
-               ? head
-               : base)[numbered(module.module, number)] = style;
-      }
-    ordered_json root;
-    root["base_model_tp_plan"] = std::move(base);
-    if (!head.empty())
-      root["tp_plan"] = std::move(head);
-    out.text = root.dump(2) + '\n';
-    return std::move(out);
-  }
-
-private:
-  // Returns the layers, "*" or numbers, that have weights of the module.
-  std::vector<std::string> numbersOf(const TpModule &module) const {
-    std::vector<std::string> numbers;
-    for (const PlacedParameter &parameter : parameters) {
-      std::string number, pattern = withStar(parameter.name, number);
-      bool matches =
-          std::ranges::any_of(module.labels, [&](std::string_view label) {
-            return pattern == std::string(label) + ".weight";
-          });
-      if (matches && std::ranges::find(numbers, number) == numbers.end())
-        numbers.push_back(number);
-    }
-    return numbers;
-  }
-
-  std::string_view styleFor(const TpModule &module, const std::string &number) {
-    std::vector<int> places;
-    for (std::string_view label : module.labels)
-      for (const PlacedParameter &parameter : parameters)
-        if (parameter.name == numbered(label, number) + ".weight")
-          places.push_back(axis < 0 ? planner::kReplicated
-                                    : placementOf(parameter.layout, axis));
-    if (std::ranges::count(places, places.front()) !=
-        static_cast<std::ptrdiff_t>(places.size())) {
-      out.notes.push_back(fmt::format(
-          "{}: one module there, but its {} weights here are split differently",
-          numbered(module.module, number), places.size()));
-      return {};
-    }
-    std::string_view style = styleOf(places.front(), module.kind);
-    if (style.empty() && places.front() != planner::kReplicated)
-      out.notes.push_back(
-          fmt::format("{}: has no word for tp over dimension {} of the weight",
-                      numbered(module.module, number), places.front()));
-    return style;
-  }
-
-  const std::vector<TpModule> &modules;
-  const std::vector<PlacedParameter> &parameters;
-  int axis;
-  Exported out;
-};
-
-} // namespace
-
 Exported writeTpPlan(const std::string &family,
                      const std::vector<PlacedParameter> &parameters,
                      const planner::Mesh &mesh) {
-  const std::vector<TpModule> *modules = tpModules(family);
-  if (modules)
-    return PlanWriter(*modules, parameters, mesh).run();
   Exported out;
-  out.notes.push_back(fmt::format(
-      "no module names are known for \"{}\"; known: {}", family, tpFamilies()));
+  const std::vector<TpModule> *modules = tpModules(family);
+  if (!modules) {
+    out.notes.push_back(
+        fmt::format("no module names are known for \"{}\"; known: {}", family,
+                    tpFamilies()));
+    return out;
+  }
+  ordered_json base = ordered_json::object(), head = ordered_json::object();
+  for (const TpModule &module : *modules)
+    for (const std::string &number : numbersOf(module, parameters)) {
+      std::string_view style =
+          styleFor(module, number, parameters, mesh.find("tp"), out.notes);
+      if (!style.empty())
+        (module.kind == Kind::head ? head
+                                   : base)[numbered(module.module, number)] =
+            style;
+    }
+  ordered_json root;
+  root["base_model_tp_plan"] = std::move(base);
+  if (!head.empty())
+    root["tp_plan"] = std::move(head);
+  out.text = root.dump(2) + '\n';
   return out;
 }
 

@@ -1,7 +1,11 @@
 //===- trainer_config.h - The configuration of a trainer --------*- C++ -*-===//
 //
-// The common form of all notations of training configurations: readers fill it,
+// All notations of training configurations share one form: readers fill it,
 // writers write it. A field that a notation cannot express keeps its default.
+//
+// Readers share the checks below. A message names the option in the notation at
+// hand, both numbers and the nearest that would fit. Numbers that are not given
+// are not checked.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,17 +14,22 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "planner/machine/machine.h"
 #include "planner/search/space/parallelism.h"
+
+namespace mtplan::base {
+class JsonFields;
+}
 
 namespace mtplan::tools {
 
 enum class NormKind : std::uint8_t { layerNorm, rmsNorm };
 enum class PositionKind : std::uint8_t { learned, rope, none };
 
-/// The shape of the model, as far as the configuration has it; 0: unknown.
+/// Describes the model, as far as the configuration does; 0: unknown.
 struct ModelFacts {
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
@@ -41,7 +50,7 @@ struct ModelFacts {
   bool operator==(const ModelFacts &) const = default;
 };
 
-/// Other options that change the time or the memory of a step.
+/// Holds the other options that change the time or the memory of a step.
 struct TrainingKnobs {
   double attentionDropout = 0.1;
   double hiddenDropout = 0.1;
@@ -59,21 +68,82 @@ struct TrainerConfig {
   ModelFacts model;
   planner::Precision precision = planner::Precision::fp32;
   TrainingKnobs training;
-  /// Options that were understood and have no effect on the plan.
+  /// These options were understood and have no effect on the plan.
   std::vector<std::string> warnings;
-  /// Options that are unknown, contradictory or not planned. With an error, the
-  /// other fields must not be used.
+  /// These options are unknown, contradictory or not planned. With an error,
+  /// the other fields must not be used.
   std::vector<std::string> errors;
 
   bool ok() const { return errors.empty(); }
+  void fail(std::string message) { errors.push_back(std::move(message)); }
+  void warn(std::string message) { warnings.push_back(std::move(message)); }
 };
 
-/// A configuration in another notation.
+/// Holds the facts that a trainer takes from its launcher or its code. 0:
+/// unknown.
+struct Launch {
+  std::int64_t gpus = 1;
+  int stages = 1;          ///< pipeline stages, if the file cannot have them
+  std::int64_t layers = 0; ///< layers of the model
+  std::int64_t sequence = 0;
+  std::int64_t microBatch = 0;  ///< used if the file has none
+  std::int64_t globalBatch = 0; ///< used if the file has none
+};
+
+/// Holds a configuration in another notation.
 struct Exported {
   std::string text;
-  /// Parts of the configuration that the notation cannot express exactly.
+  /// The notation cannot express these parts of the configuration exactly.
   std::vector<std::string> notes;
 };
+
+/// Holds the names of a notation, and the text before a value: " " for flags,
+/// ": " for JSON pointers. A notation that cannot express a number has an empty
+/// name for it.
+struct TrainerNames {
+  std::string assign;
+  std::string tp, pp, cp, ep, sequenceParallel, virtualStages;
+  std::string microBatch, globalBatch;
+  std::string layers, hidden, heads, kvHeads, ffn, sequence, experts, topk;
+
+  std::string say(const std::string &name, std::int64_t value) const;
+};
+
+/// Sets dp to the quotient of `gpus` by tp, pp and cp. If they do not divide
+/// `gpus`, dp is 1, with an error.
+void shareDevices(TrainerConfig &config, std::int64_t gpus,
+                  const TrainerNames &names);
+
+/// Checks that tp, cp and ep divide what they split.
+void checkSplits(TrainerConfig &config, const TrainerNames &names);
+
+/// Checks that replicas times micro-batch divide the global batch, and that
+/// stages divide the micro-batches if the schedule requires it.
+void checkBatches(TrainerConfig &config, const TrainerNames &names);
+
+/// Holds a number, and its name in messages. 0: not given.
+struct NamedCount {
+  std::string name;
+  std::int64_t value = 0;
+};
+
+struct BatchTriple {
+  NamedCount global; ///< samples per step
+  NamedCount micro;  ///< samples per micro-batch
+  NamedCount steps;  ///< micro-batches per step and replica
+};
+
+/// Fills in missing numbers: two determine the third, and a single batch size
+/// means one micro-batch per step. All three must agree for `replicas`; an
+/// error names the numbers and the nearest that would agree. Returns whether
+/// they agree.
+bool completeTriple(BatchTriple &triple, std::int64_t replicas,
+                    std::vector<std::string> &errors);
+
+/// Marks `keys` as known, and adds a warning for each that is given.
+void noteIrrelevant(base::JsonFields &from,
+                    const std::vector<std::string> &keys,
+                    TrainerConfig &config);
 
 } // namespace mtplan::tools
 

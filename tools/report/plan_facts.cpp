@@ -6,15 +6,18 @@
 
 #include <fmt/format.h>
 
-#include "planner/index.h"
-#include "planner/search/space/tiling.h"
-#include "tools/driver/parallelism_text.h"
+#include "planner/integers.h"
+#include "planner/search/given_plan.h"
+#include "planner/search/segment/reshard_prices.h"
+#include "planner/search/space/segment_runs.h"
+#include "tools/driver/plan_text.h"
 #include "tools/text/units_text.h"
 
 namespace mtplan::tools {
 
 using planner::at;
 using planner::PlannedCandidate;
+using planner::ScheduleKind;
 
 namespace {
 
@@ -90,6 +93,47 @@ collectivesOf(const PlanFacts &facts, const PlannedCandidate &candidate) {
   return all;
 }
 
+planner::Bytes bytesOf(const PlanFacts &facts, const planner::SegmentPlan &run,
+                       const std::vector<int> &tensors,
+                       const std::vector<planner::Layout> &layouts) {
+  const planner::SegmentGraph &segment = facts.graph.segments[at(run.segment)];
+  planner::Bytes bytes;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const planner::Tensor &tensor = segment.tensors[at(tensors[i])];
+    bytes += planner::Bytes{planner::localBytes(
+        tensor.shape, layouts[i], tensor.elementBytes, facts.setting.mesh)};
+  }
+  return bytes;
+}
+
+/// Names a term that the published runs of docs/accuracy/throughput.csv lack.
+/// The runs have 1f1b and interleaved pipelines, tensor and context ranks, ZeRO
+/// 1 and 3, and all kinds of recomputation; none has experts, offloading, tiles
+/// or another schedule.
+struct Gap {
+  const char *name, *without;
+  /// The seconds of the step that the term adds; null if it adds none.
+  planner::Seconds planner::StepTime::*time;
+  /// The schedule that no run has; it is compared with 1f1b.
+  ScheduleKind schedule;
+};
+constexpr Gap kGaps[] = {
+    {"the zero-bubble schedule", "as 1f1b", nullptr, ScheduleKind::zeroBubble},
+    {"the gpipe schedule", "as 1f1b", nullptr, ScheduleKind::gpipe},
+    {"the exchange between experts",
+     "without it",
+     &planner::StepTime::exchange,
+     {}},
+    {"offload to the host", "without it", &planner::StepTime::host, {}}};
+
+planner::Seconds stepOf(const Problem &problem, const PlannedCandidate &plan,
+                        const planner::Parallelism &config) {
+  return planner::priceGiven(
+             planner::withBatch(problem.graph, config.microBatch * config.dp),
+             problem.options, problem.machine, config, plan.parts)
+      .time.step;
+}
+
 } // namespace
 
 PlanFacts factsOf(const Problem &problem, const PlannedCandidate &candidate) {
@@ -129,35 +173,73 @@ int nodesOf(const Problem &problem) {
   return (problem.options.devices + perNode - 1) / perNode;
 }
 
-std::string reasonAgainst(const PlannedCandidate &candidate,
-                          const PlannedCandidate &best) {
-  struct Part {
-    const char *name;
-    planner::Seconds here, there;
-  };
-  const planner::StepTime &a = candidate.time, &b = best.time;
-  const Part parts[] = {{"compute", a.compute, b.compute},
-                        {"tensor communication", a.tensor, b.tensor},
-                        {"context communication", a.context, b.context},
-                        {"data communication", a.data, b.data},
-                        {"pipeline", a.pipeline, b.pipeline},
-                        {"host", a.host, b.host},
-                        {"local copies", a.local, b.local},
-                        {"update", a.update, b.update}};
-  const Part *most = std::ranges::max_element(parts, {}, [](const Part &part) {
-    return (part.here - part.there).value;
-  });
-  return std::string(most->name) + ' ' + timeText(most->here) + " against " +
-         timeText(most->there);
+std::string configText(const planner::Parallelism &config) {
+  std::string choices = choicesText(config);
+  return meshText(config) + ", " + batchText(config) +
+         (choices.empty() ? "" : ", " + choices);
 }
 
-std::string slowdownText(const PlannedCandidate &plan,
-                         const PlannedCandidate &best) {
-  double most = 100 * (plan.time.step / best.time.step - 1);
-  double least = 100 * (plan.lowerBound / best.time.step - 1);
-  if (plan.optimal || most - least < 0.05)
-    return fmt::format("{:+.1f} %", most);
-  return fmt::format("{:+.1f} to {:+.1f} %", least, most);
+std::vector<Send> sendsOf(const Problem &problem, const PlanFacts &facts,
+                          const planner::PlannedCandidate &plan) {
+  std::vector<Send> sends;
+  const planner::Parallelism &config = plan.config;
+  if (config.pp == 1)
+    return sends;
+  planner::StepProblem step = planner::stepProblemOf(
+      facts.graph, plan.parts, facts.setting, config, problem.options.overlaps);
+  auto chunkOf = [&](int part) -> const planner::ChunkTimes & {
+    return step.stages[at(part % config.pp)].chunks[at(part / config.pp)];
+  };
+  auto parts = static_cast<int>(plan.parts.size());
+  for (int part = 0; part + 1 < parts; ++part) {
+    const planner::SegmentPlan &run = plan.parts[at(part)].back();
+    const planner::SegmentGraph &segment =
+        facts.graph.segments[at(run.segment)];
+    sends.push_back({part, part + 1, planner::LedgerPhase::forward,
+                     segment.name,
+                     bytesOf(facts, run, segment.carriedOut, run.carriedOut),
+                     chunkOf(part).sendForward});
+  }
+  for (int part = parts - 1; part > 0; --part) {
+    const planner::SegmentPlan &run = plan.parts[at(part)].front();
+    const planner::SegmentGraph &segment =
+        facts.graph.segments[at(run.segment)];
+    sends.push_back({part, part - 1, planner::LedgerPhase::backward,
+                     segment.name,
+                     bytesOf(facts, run, segment.gradientOut, run.gradientOut),
+                     chunkOf(part).sendBackward});
+  }
+  return sends;
+}
+
+Unvalidated unvalidatedOf(const Problem &problem,
+                          const PlannedCandidate &plan) {
+  Unvalidated found;
+  found.step = plan.time.step;
+  for (const Gap &gap : kGaps) {
+    planner::Seconds less;
+    if (gap.time) {
+      less = plan.time.*gap.time;
+      if (less == planner::Seconds{})
+        continue;
+    } else {
+      if (plan.config.pp == 1 || plan.config.schedule != gap.schedule)
+        continue;
+      planner::Parallelism config = plan.config;
+      config.schedule = ScheduleKind::oneForwardOneBackward;
+      less = plan.time.step - stepOf(problem, plan, config);
+    }
+    found.terms.push_back({gap.name, gap.without, plan.time.step - less});
+    found.step = found.step - less;
+  }
+  if (plan.config.tiles > 1) {
+    planner::Parallelism config = plan.config;
+    config.tiles = 1;
+    planner::Seconds step = stepOf(problem, plan, config);
+    found.terms.push_back({"weights in tiles", "at once", step});
+    found.step = found.step - (plan.time.step - step);
+  }
+  return found;
 }
 
 std::string claimText(const PlanOutcome &outcome) {

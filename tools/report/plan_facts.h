@@ -1,7 +1,7 @@
 //===- plan_facts.h - Facts of a plan, for all reports ----------*- C++ -*-===//
 //
-// Numbers and names of one candidate, computed once for the screen and for
-// JSON. Quantities keep their units; the writers convert them to GiB and ms.
+// The screen, JSON and the page share these numbers and names of one candidate.
+// Quantities keep their units; the writers convert them to GiB and ms.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,44 @@
 
 namespace mtplan::tools {
 
-/// An operator in a run of equal layers.
+/// Names a term of a step's time. The terms are in the order of reports.
+struct TimeTerm {
+  const char *name;
+  planner::Seconds planner::StepTime::*time;
+};
+inline constexpr TimeTerm kTimeTerms[] = {
+    {"compute", &planner::StepTime::compute},
+    {"tensor communication", &planner::StepTime::tensor},
+    {"context communication", &planner::StepTime::context},
+    {"expert communication", &planner::StepTime::exchange},
+    {"data communication", &planner::StepTime::data},
+    {"pipeline", &planner::StepTime::pipeline},
+    {"host", &planner::StepTime::host},
+    {"local copies", &planner::StepTime::local},
+    {"update", &planner::StepTime::update}};
+
+/// Names a class of a device's memory. The classes are in the order of reports.
+struct MemoryClass {
+  const char *name, *meaning;
+  planner::Bytes planner::MemoryUse::*bytes;
+};
+inline constexpr MemoryClass kMemoryClasses[] = {
+    {"parameters", "Weights, in the precision of the products.",
+     &planner::MemoryUse::parameters},
+    {"gradients", "Accumulated over the step.", &planner::MemoryUse::gradients},
+    {"optimizer", "The optimizer's copy of the weights, and its moments.",
+     &planner::MemoryUse::optimizer},
+    {"activations",
+     "Kept from forward to backward, of all micro-batches in flight.",
+     &planner::MemoryUse::activations},
+    {"workspace", "The most that is alive beside them within one segment.",
+     &planner::MemoryUse::workspace},
+    {"spare", "Of the room kept for the workspace, what is left over.",
+     &planner::MemoryUse::spare},
+    {"reserved", "Context, libraries, fragmentation.",
+     &planner::MemoryUse::reserved}};
+
+/// Describes an operator in a run of equal layers.
 struct OpFact {
   std::string label, kind, strategy;
   planner::Phase phase{};
@@ -23,7 +60,7 @@ struct OpFact {
   std::string layout;              ///< of its first result
 };
 
-/// A parameter in a run of equal layers.
+/// Describes a parameter in a run of equal layers.
 struct ParameterFact {
   std::string label, layout;
   std::vector<std::int64_t> shape; ///< per GPU
@@ -32,13 +69,13 @@ struct ParameterFact {
   bool reduceOncePerStep = false;
 };
 
-/// Consecutive repeated layers with the same layouts.
+/// Describes consecutive repeated layers with the same layouts.
 struct RunFact {
   std::string segment;
   int first = 0, copies = 1;
   std::vector<OpFact> ops;
   std::vector<ParameterFact> parameters;
-  /// Collectives of this run; `perMicroBatch` counts those of all its layers.
+  /// In these entries, `perMicroBatch` counts the collectives of all layers.
   std::vector<planner::LedgerEntry> collectives;
 };
 
@@ -48,8 +85,8 @@ struct PlanFacts {
   std::vector<RunFact> runs;
   std::vector<planner::LedgerEntry> collectives; ///< of the whole plan
   double tokensPerSecond = 0.0;
-  planner::FlopsPerSec
-      modelRate;    ///< of one GPU; counts the model's products only
+  /// This rate is of one GPU and counts the model's products only.
+  planner::FlopsPerSec modelRate;
   double mfu = 0.0; ///< share of the peak rate; 0 if unknown
   bool sequenceParallel = false;
 };
@@ -63,20 +100,43 @@ std::string tiledText(const PlanFacts &facts);
 /// Returns the number of nodes, rounded up.
 int nodesOf(const Problem &problem);
 
-/// Returns the part of the step that is most slower than in the best plan:
-/// "tensor communication 310 ms against 205 ms".
-std::string reasonAgainst(const planner::PlannedCandidate &candidate,
-                          const planner::PlannedCandidate &best);
-
-/// Returns the additional step time in percent. A candidate that cannot win is
-/// not solved to the end; the text is then a range from its bound to the plan
-/// found.
-std::string slowdownText(const planner::PlannedCandidate &plan,
-                         const planner::PlannedCandidate &best);
+/// Returns "dp 2 x tp 8, micro-batch 4 x 64, ZeRO 1".
+std::string configText(const planner::Parallelism &config);
 
 /// Returns "Optimal over 34 candidates, 29 of them excluded by bounds". The
 /// outcome must have a plan.
 std::string claimText(const PlanOutcome &outcome);
+
+/// Describes a message that one rank sends to the next or to the previous
+/// virtual stage, once per micro-batch.
+struct Send {
+  int from = 0, to = 0; ///< virtual stages, in the model's order
+  planner::LedgerPhase phase{};
+  std::string segment; ///< segment that produces the value
+  planner::Bytes bytes;
+  planner::Seconds time;
+};
+
+/// Returns the messages, forward ones first, in the model's order; none without
+/// a pipeline.
+std::vector<Send> sendsOf(const Problem &problem, const PlanFacts &facts,
+                          const planner::PlannedCandidate &plan);
+
+/// Names a term of a plan's time that no published run has (docs/accuracy).
+struct UnvalidatedTerm {
+  std::string name;      ///< "the zero-bubble schedule"
+  std::string without;   ///< "as 1f1b": what is priced instead
+  planner::Seconds step; ///< step time without this term
+};
+
+struct Unvalidated {
+  std::vector<UnvalidatedTerm> terms;
+  planner::Seconds step; ///< step time without all these terms
+};
+
+/// Returns the terms of a plan that published runs do not validate.
+Unvalidated unvalidatedOf(const Problem &problem,
+                          const planner::PlannedCandidate &plan);
 
 } // namespace mtplan::tools
 

@@ -13,7 +13,7 @@ using planner::LedgerPhase;
 
 namespace {
 
-/// A collective, and the number of equal ones.
+/// Counts equal collectives.
 struct Tally {
   const LedgerEntry *entry;
   std::int64_t count; ///< per layer and micro-batch
@@ -153,8 +153,10 @@ std::string summaryOf(const RunFact &run, LedgerPhase phase,
   return textOf(tallies, mesh);
 }
 
-static bool looksLike(const RunFact &a, const RunFact &b,
-                      const planner::Mesh &mesh) {
+namespace {
+
+// Returns whether two runs follow each other and print the same rows.
+bool looksLike(const RunFact &a, const RunFact &b, const planner::Mesh &mesh) {
   if (a.segment != b.segment || a.first + a.copies != b.first ||
       rowsOf(a, mesh) != rowsOf(b, mesh))
     return false;
@@ -165,6 +167,8 @@ static bool looksLike(const RunFact &a, const RunFact &b,
       return false;
   return true;
 }
+
+} // namespace
 
 std::vector<RunFact> runsShown(const PlanFacts &facts) {
   std::vector<RunFact> shown;

@@ -32,7 +32,7 @@ std::string nameOf(const RunFact &run);
 std::string summaryOf(const RunFact &run, planner::LedgerPhase phase,
                       const planner::Mesh &mesh, planner::Seconds &time);
 
-/// Returns the runs for display: neighbours that look the same, such as those
+/// Returns the runs for display. Neighbours that look the same, such as those
 /// of two stages, are merged.
 std::vector<RunFact> runsShown(const PlanFacts &facts);
 

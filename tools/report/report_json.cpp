@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "tools/driver/rejections.h"
-#include "tools/report/sends.h"
-#include "tools/report/validated_terms.h"
+#include "tools/driver/plan_text.h"
+#include "tools/report/comparison.h"
+#include "tools/report/plan_facts.h"
 
 namespace mtplan::tools {
 
@@ -49,15 +49,12 @@ Json hardwareJson(const Problem &problem) {
 }
 
 Json memoryJson(const planner::MemoryUse &memory) {
-  return {{"parameters", memory.parameters.value},
-          {"gradients", memory.gradients.value},
-          {"optimizer", memory.optimizer.value},
-          {"activations", memory.activations.value},
-          {"workspace", memory.workspace.value},
-          {"spare", memory.spare.value},
-          {"reserved", memory.reserved.value},
-          {"total", memory.total().value},
-          {"limit", memory.limit.value}};
+  Json json;
+  for (const MemoryClass &one : kMemoryClasses)
+    json[one.name] = (memory.*one.bytes).value;
+  json["total"] = memory.total().value;
+  json["limit"] = memory.limit.value;
+  return json;
 }
 
 // Writes the host memory per GPU: its share of the node's.
@@ -142,22 +139,6 @@ Json predictionJson(const PlannedCandidate &plan, const PlanFacts &facts) {
           {"breakdown_s", breakdownJson(plan.time)}};
 }
 
-Json sendsJson(const Problem &problem, const PlannedCandidate &plan,
-               const PlanFacts &facts) {
-  Json list = Json::array();
-  for (const Send &send : sendsOf(problem, facts, plan))
-    list.push_back({{"kind", "send"},
-                    {"axis", "pp"},
-                    {"bytes", send.bytes.value},
-                    {"count_per_step", plan.config.microBatches()},
-                    {"phase", nameOf(send.phase)},
-                    {"cause", fmt::format("part {} to {}", send.from, send.to)},
-                    {"segment", send.segment},
-                    {"count_per_micro_batch", 1},
-                    {"time_s", send.time.value}});
-  return list;
-}
-
 Json unvalidatedJson(const Unvalidated &found) {
   Json terms = Json::array();
   for (const UnvalidatedTerm &term : found.terms)
@@ -167,7 +148,8 @@ Json unvalidatedJson(const Unvalidated &found) {
   return {{"terms", std::move(terms)}, {"step_time_s", found.step.value}};
 }
 
-Json collectivesJson(const PlanFacts &facts) {
+Json collectivesJson(const Problem &problem, const PlannedCandidate &plan,
+                     const PlanFacts &facts) {
   Json list = Json::array();
   for (const planner::LedgerEntry &entry : facts.collectives)
     list.push_back(
@@ -181,6 +163,16 @@ Json collectivesJson(const PlanFacts &facts) {
          {"segment", entry.segment},
          {"count_per_micro_batch", entry.perMicroBatch},
          {"time_s", entry.time.value}});
+  for (const Send &send : sendsOf(problem, facts, plan))
+    list.push_back({{"kind", "send"},
+                    {"axis", "pp"},
+                    {"bytes", send.bytes.value},
+                    {"count_per_step", plan.config.microBatches()},
+                    {"phase", nameOf(send.phase)},
+                    {"cause", fmt::format("part {} to {}", send.from, send.to)},
+                    {"segment", send.segment},
+                    {"count_per_micro_batch", 1},
+                    {"time_s", send.time.value}});
   return list;
 }
 
@@ -234,14 +226,6 @@ Json alternativeJson(const PlannedCandidate &plan,
   return json;
 }
 
-Json alternativesJson(const PlanOutcome &outcome) {
-  Json list = Json::array();
-  const std::vector<PlannedCandidate> &plans = outcome.result.plans;
-  for (std::size_t i = 1; i < plans.size(); ++i)
-    list.push_back(alternativeJson(plans[i], plans[0]));
-  return list;
-}
-
 Json proofJson(const passes::Proof &proof) {
   return {{"holds", proof.holds},
           {"ranks", proof.ranks},
@@ -263,6 +247,10 @@ std::string print(const Json &json) {
 
 std::string jsonOf(const PlanOutcome &outcome, const JsonStyle &style) {
   const Problem &problem = *outcome.problem;
+  const std::vector<PlannedCandidate> &plans = outcome.result.plans;
+  Json alternatives = Json::array();
+  for (std::size_t i = 1; i < plans.size(); ++i)
+    alternatives.push_back(alternativeJson(plans[i], plans[0]));
   Json report = {{"mtplan", 1},
                  {"model", modelJson(problem.model)},
                  {"hardware", hardwareJson(problem)},
@@ -270,7 +258,7 @@ std::string jsonOf(const PlanOutcome &outcome, const JsonStyle &style) {
                  {"prediction", nullptr},
                  {"collectives", Json::array()},
                  {"search", searchJson(outcome, style.timings)},
-                 {"alternatives", alternativesJson(outcome)},
+                 {"alternatives", std::move(alternatives)},
                  {"notes", problem.notes}};
   if (const PlannedCandidate *best = outcome.best()) {
     PlanFacts facts = factsOf(problem, *best);
@@ -285,9 +273,7 @@ std::string jsonOf(const PlanOutcome &outcome, const JsonStyle &style) {
              .value}};
     report["prediction"]["unvalidated"] =
         unvalidatedJson(unvalidatedOf(problem, *best));
-    report["collectives"] = collectivesJson(facts);
-    for (Json &send : sendsJson(problem, *best, facts))
-      report["collectives"].push_back(std::move(send));
+    report["collectives"] = collectivesJson(problem, *best, facts);
   } else if (const auto &nearest = outcome.result.nearest) {
     report["nearest"] = howJson(nearest->config);
     report["nearest"]["memory_bytes"] = memoryJson(nearest->memory);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "passes/verify/prove.h"
-#include "tools/report/plan_facts.h"
+#include "tools/driver/pipeline.h"
 
 namespace mtplan::tools {
 
@@ -19,7 +19,7 @@ struct JsonStyle {
   bool timings = false;                 ///< fill search.time_s
   const passes::Proof *proof = nullptr; ///< proof of the plan, or null
   const std::vector<std::string> *remedies = nullptr; ///< given if no plan fits
-  const std::vector<std::string> *why = nullptr;      ///< see explain.h
+  const std::vector<std::string> *why = nullptr;      ///< see comparison.h
 };
 
 /// Writes an outcome without errors. If no plan fits, `plan` is null and

@@ -6,12 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "tools/driver/parallelism_text.h"
-#include "tools/driver/rejections.h"
-#include "tools/report/objective_text.h"
+#include "tools/driver/plan_text.h"
+#include "tools/report/comparison.h"
+#include "tools/report/plan_facts.h"
 #include "tools/report/plan_rows.h"
-#include "tools/report/sends.h"
-#include "tools/report/validated_terms.h"
 #include "tools/text/table.h"
 #include "tools/text/units_text.h"
 
@@ -60,27 +58,20 @@ std::string timeSection(const Problem &problem, const PlanFacts &facts,
                         const ScreenStyle &style) {
   const planner::StepTime &time = plan.time;
   std::string parts;
-  auto add = [&](const char *what, planner::Seconds part) {
-    if (part.value > 0)
-      parts += fmt::format("{}{} {} ({})", parts.empty() ? "" : ", ", what,
+  for (const TimeTerm &term : kTimeTerms) {
+    const planner::Seconds part = time.*term.time;
+    // The exchange between experts is not printed.
+    if (part.value > 0 && term.time != &planner::StepTime::exchange)
+      parts += fmt::format("{}{} {} ({})", parts.empty() ? "" : ", ", term.name,
                            timeText(part), percentText(part / time.step));
-  };
-  add("compute", time.compute);
-  add("tensor communication", time.tensor);
-  add("context communication", time.context);
-  add("data communication", time.data);
-  add("pipeline", time.pipeline);
-  add("host", time.host);
-  add("local copies", time.local);
-  add("update", time.update);
+  }
   return bold("Step", style) +
-         fmt::format(
-             "  {}: {} tokens/s, {} TFLOP/s per GPU of the model's products, "
-             "MFU {} of {} {}\n",
-             timeText(time.step), countText(facts.tokensPerSecond),
-             fmt::format("{:.1f}", facts.modelRate.value / 1e12),
-             percentText(facts.mfu), problem.machine.device.name,
-             nameOf(problem.options.precision)) +
+         fmt::format("  {}: {} tokens/s, {:.1f} TFLOP/s per GPU of the model's "
+                     "products, MFU {} of {} {}\n",
+                     timeText(time.step), countText(facts.tokensPerSecond),
+                     facts.modelRate.value / 1e12, percentText(facts.mfu),
+                     problem.machine.device.name,
+                     nameOf(problem.options.precision)) +
          "  " + parts +
          (plan.config.recompute == planner::Recompute::none
               ? "; nothing is recomputed\n"
@@ -140,6 +131,21 @@ std::string communicationSection(const Problem &problem, const PlanFacts &facts,
   return text + (rows.empty() ? "  none\n" : rows);
 }
 
+// Returns a line per mesh without a plan, nearest first, and the number of
+// meshes that are not shown.
+std::string rejectedText(const PlanOutcome &outcome) {
+  constexpr std::size_t kMost = 8;
+  std::vector<RejectedMesh> meshes = rejectedMeshes(outcome);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, meshes.size()); ++i)
+    text += "  " + meshText(meshes[i].nearest->config) + ": " +
+            reasonText(meshes[i], outcome) + '\n';
+  if (meshes.size() > kMost)
+    text += fmt::format("  and {} more meshes (--json lists them)\n",
+                        meshes.size() - kMost);
+  return text;
+}
+
 std::string alternativesSection(const PlanOutcome &outcome,
                                 const ScreenStyle &style) {
   const PlannedCandidate &best = *outcome.best();
@@ -166,27 +172,103 @@ std::string alternativesSection(const PlanOutcome &outcome,
   return rows.empty() ? "" : bold("Alternatives", style) + '\n' + rows;
 }
 
-std::string searchLine(const PlanOutcome &outcome, const ScreenStyle &style) {
-  std::string text = claimText(outcome);
-  if (style.timings)
-    text += fmt::format(", in {}", timeText({outcome.searchSeconds}));
-  return text + '\n';
+// Returns the terms of the plan's time that published runs do not validate, as
+// one line, or nothing.
+std::string unvalidatedText(const Problem &problem,
+                            const PlannedCandidate &plan) {
+  Unvalidated found = unvalidatedOf(problem, plan);
+  std::string text;
+  for (const UnvalidatedTerm &term : found.terms)
+    text += fmt::format("{}{} ({} {})", text.empty() ? "" : ", ", term.name,
+                        timeText(term.step), term.without);
+  if (text.empty())
+    return text;
+  text = "leans on " + text + ", which no published run has";
+  if (found.terms.size() > 1)
+    text += "; without all of them " + timeText(found.step);
+  return text;
+}
+
+// Returns "GPUs  32 are the fewest ..." and a line per attempt; empty for the
+// step time.
+std::string objectiveText(const PlanOutcome &outcome) {
+  if (outcome.asked.objective == Objective::stepTime)
+    return "";
+  const Problem &problem = *outcome.problem;
+  std::string within =
+      outcome.asked.maxStepTime
+          ? " for a step within " + timeText(*outcome.asked.maxStepTime)
+          : "";
+  std::string text;
+  if (outcome.asked.objective == Objective::gpus)
+    text = outcome.best()
+               ? fmt::format("GPUs  {} are the fewest{}, of divisors of a node "
+                             "and whole nodes\n",
+                             problem.options.devices, within)
+               : fmt::format("GPUs  no number tried is enough{}\n", within);
+  else if (outcome.best())
+    text = fmt::format("Least memory  {} of a GPU{}\n",
+                       preciseGibText(outcome.best()->memory.total()), within);
+  else
+    return "";
+  // The last attempt came nearest; a bisection of memory shows no other.
+  const std::size_t kMostLines =
+      outcome.asked.objective == Objective::memory ? 1 : 8;
+  std::size_t count = outcome.attempts.size();
+  std::size_t first = count > kMostLines ? count - kMostLines : 0;
+  if (first > 0 && kMostLines > 1)
+    text += fmt::format("  {} smaller ones failed before\n", first);
+  for (std::size_t i = first; i < count; ++i)
+    text += "  " + outcome.attempts[i].what + ": " +
+            outcome.attempts[i].failure + '\n';
+  return text;
+}
+
+// Returns lines with the memory of each class, and of the host.
+std::string memoryText(const planner::MemoryUse &memory) {
+  std::string text;
+  for (const MemoryClass &one : kMemoryClasses)
+    text += fmt::format("{}{} {}", text.empty() ? "  " : ", ", one.name,
+                        gibText(memory.*one.bytes));
+  text += '\n';
+  if (memory.host.value > 0)
+    text += fmt::format("  on the host {} of {} GiB per GPU: the optimizer, "
+                        "and what comes and goes\n",
+                        gibText(memory.host), gibText(memory.hostLimit));
+  return text;
+}
+
+// Returns a line with the parts of the device's reserved memory, if the machine
+// file has them; else nothing.
+std::string marginsText(const planner::Device &device) {
+  if (device.reservedContext.value + device.reservedBuffers.value == 0)
+    return "";
+  return fmt::format(
+      "  of what is reserved: context and libraries {}, buffers of collectives "
+      "{}, slack {}; fragmentation none, as offsets are planned\n",
+      gibText(device.reservedContext), gibText(device.reservedBuffers),
+      gibText(device.reserved - device.reservedContext -
+              device.reservedBuffers));
+}
+
+// Returns whether time rules out every mesh: the plan found is slower than
+// asked for, or the bounds of all meshes are, whatever their memory.
+bool nothingIsFast(const PlanOutcome &outcome) {
+  using Reason = planner::Rejection::Reason;
+  const auto &nearest = outcome.result.nearest;
+  if (nearest && nearest->fits)
+    return true;
+  bool anySlow = false;
+  for (const RejectedMesh &mesh : rejectedMeshes(outcome)) {
+    const Reason reason = mesh.nearest->reason;
+    if (reason != Reason::bound && reason != Reason::divisor)
+      return false;
+    anySlow = anySlow || reason == Reason::bound;
+  }
+  return anySlow;
 }
 
 } // namespace
-
-std::string rejectedText(const PlanOutcome &outcome) {
-  constexpr std::size_t kMost = 8;
-  std::vector<RejectedMesh> meshes = rejectedMeshes(outcome);
-  std::string text;
-  for (std::size_t i = 0; i < std::min(kMost, meshes.size()); ++i)
-    text += "  " + meshText(meshes[i].nearest->config) + ": " +
-            reasonText(meshes[i], outcome) + '\n';
-  if (meshes.size() > kMost)
-    text += fmt::format("  and {} more meshes (--json lists them)\n",
-                        meshes.size() - kMost);
-  return text;
-}
 
 std::string headingOf(const Problem &problem, const ScreenStyle &style) {
   const ir::LoadedModel &model = problem.model;
@@ -222,34 +304,6 @@ std::string headingOf(const Problem &problem, const ScreenStyle &style) {
   return text + '\n';
 }
 
-std::string memoryText(const planner::MemoryUse &memory) {
-  std::string text = fmt::format(
-      "  parameters {}, gradients {}, optimizer {}, activations {}, workspace "
-      "{}, spare {}, reserved {}\n",
-      gibText(memory.parameters), gibText(memory.gradients),
-      gibText(memory.optimizer), gibText(memory.activations),
-      gibText(memory.workspace), gibText(memory.spare),
-      gibText(memory.reserved));
-  if (memory.host.value > 0)
-    text +=
-        fmt::format("  on the host {} of {} GiB per GPU: the optimizer, and "
-                    "what comes and goes\n",
-                    gibText(memory.host), gibText(memory.hostLimit));
-  return text;
-}
-
-std::string marginsText(const planner::Device &device) {
-  if (device.reservedContext.value + device.reservedBuffers.value == 0)
-    return "";
-  return fmt::format("  of what is reserved: context and libraries {}, buffers "
-                     "of collectives {}, slack {}; fragmentation none, as "
-                     "offsets are planned\n",
-                     gibText(device.reservedContext),
-                     gibText(device.reservedBuffers),
-                     gibText(device.reserved - device.reservedContext -
-                             device.reservedBuffers));
-}
-
 std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style) {
   const Problem &problem = *outcome.problem;
   const PlannedCandidate &plan = *outcome.best();
@@ -279,7 +333,40 @@ std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style) {
           memoryText(plan.memory) + marginsText(problem.machine.device);
   text += communicationSection(problem, facts, plan, style);
   text += alternativesSection(outcome, style);
-  return text + objectiveText(outcome) + searchLine(outcome, style);
+  text += objectiveText(outcome) + claimText(outcome);
+  if (style.timings)
+    text += fmt::format(", in {}", timeText({outcome.searchSeconds}));
+  return text + '\n';
+}
+
+std::string infeasibleText(const PlanOutcome &outcome,
+                           const std::vector<std::string> &remedies,
+                           const ScreenStyle &style) {
+  const Problem &problem = *outcome.problem;
+  std::string text = headingOf(problem, style);
+  for (const std::string &note : problem.notes)
+    text += "note: " + note + '\n';
+  const bool slow = nothingIsFast(outcome);
+  const auto &most = outcome.asked.maxStepTime;
+  text += fmt::format(
+      "{}, of {} candidate{}.\n",
+      slow && most ? "No plan is fast enough for a step in " + timeText(*most)
+      : nothingIsLegal(outcome) ? "N" + nothingLegalText(outcome).substr(1)
+                                : "Nothing fits",
+      outcome.result.candidates, outcome.result.candidates == 1 ? "" : "s");
+  // The plan with the least memory tells nothing about time.
+  if (const auto &nearest = outcome.result.nearest;
+      nearest && (nearest->fits || !slow))
+    text += "Nearest: " + candidateText(*nearest) + '\n' +
+            memoryText(nearest->memory) + marginsText(problem.machine.device);
+  text += objectiveText(outcome);
+  text += rejectedText(outcome);
+  if (remedies.empty())
+    return text + "Nothing that was tried would fit.\n";
+  text += "What would fit:\n";
+  for (const std::string &remedy : remedies)
+    text += "  " + remedy + '\n';
+  return text;
 }
 
 } // namespace mtplan::tools

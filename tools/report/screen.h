@@ -4,15 +4,16 @@
 #define MTPLAN_TOOLS_REPORT_SCREEN_H
 
 #include <string>
+#include <vector>
 
-#include "tools/report/plan_facts.h"
+#include "tools/driver/pipeline.h"
 
 namespace mtplan::tools {
 
 struct ScreenStyle {
   bool colour = false; ///< only on a terminal
-  bool timings =
-      false; ///< print the search time, which differs from run to run
+  /// The search time, which differs from run to run, is printed.
+  bool timings = false;
 };
 
 /// Returns the best plan of an outcome that has one, and the alternatives.
@@ -22,16 +23,11 @@ std::string screenOf(const PlanOutcome &outcome, const ScreenStyle &style);
 /// machine.
 std::string headingOf(const Problem &problem, const ScreenStyle &style);
 
-/// Returns lines with the memory of each class, and the limit.
-std::string memoryText(const planner::MemoryUse &memory);
-
-/// Returns a line with the parts of the device's reserved memory, if the
-/// machine file has them; else nothing.
-std::string marginsText(const planner::Device &device);
-
-/// Returns a line per mesh without a plan, nearest first, and the number of
-/// meshes that are not shown.
-std::string rejectedText(const PlanOutcome &outcome);
+/// Returns the screen of an outcome without a plan: the nearest candidate, the
+/// reasons of other meshes, and the remedies.
+std::string infeasibleText(const PlanOutcome &outcome,
+                           const std::vector<std::string> &remedies,
+                           const ScreenStyle &style);
 
 } // namespace mtplan::tools
 

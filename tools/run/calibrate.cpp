@@ -4,7 +4,6 @@
 
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <ostream>
@@ -15,15 +14,14 @@
 #include <fmt/format.h>
 
 #include "base/nearest_word.h"
-#include "planner/fit/figures.h"
+#include "planner/fit/fit_machine.h"
 #include "planner/fit/measurements_json.h"
-#include "planner/machine/known_device_json.h"
+#include "planner/machine/preset_files_json.h"
 #include "runtime/calibration/calibration.h"
 #include "runtime/communicator/cores.h"
-#include "runtime/data/named_files.h"
-#include "tools/run/backends.h"
+#include "runtime/data/files.h"
 #include "tools/run/calibrated.h"
-#include "tools/run/own_processes.h"
+#include "tools/run/ranks.h"
 #include "tools/run/run_flags.h"
 #include "tools/text/text_file.h"
 #include "tools/text/units_text.h"
@@ -44,7 +42,7 @@ Examples:
 What is in the file: docs/calibration.md
 )";
 
-/// The preset device of the CPU backend, for figures that are not measured.
+/// This preset device gives the CPU backend the figures that are not measured.
 constexpr const char *kCpuCore = "cpu core";
 
 std::vector<ElementType> typesOf(const std::string &list) {

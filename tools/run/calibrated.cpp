@@ -1,12 +1,13 @@
-//===- calibrated.cpp - Tables of measured runs ---------------------------===//
+//===- calibrated.cpp - Predictions and tables of measured runs -----------===//
 
 #include "tools/run/calibrated.h"
 
 #include <fmt/format.h>
 
-#include "planner/machine/software.h"
+#include "planner/cost/kernel_cost.h"
+#include "planner/machine/software_json.h"
 #include "runtime/backend/element.h"
-#include "runtime/calibration/stopwatch.h"
+#include "runtime/calibration/calibration.h"
 #include "tools/text/table.h"
 #include "tools/text/units_text.h"
 
@@ -74,7 +75,119 @@ std::string rateOf(const MeasuredRun &run) {
                          seconds);
 }
 
+// Returns the first of two fused kernels.
+MeasuredRun makerOf(const MeasuredRun &both) {
+  MeasuredRun maker = both;
+  maker.as = both.after.empty() ? MeasuredAs::product : MeasuredAs::pass;
+  maker.kernel = both.after;
+  maker.variant.clear();
+  maker.bytes = both.bytesAfter;
+  return maker;
+}
+
+// Returns the time of a fused consumer: it reads the intermediate result, and
+// writes it unless the producer already did.
+double followerSeconds(const MeasuredRun &run,
+                       const planner::Machine &machine) {
+  const planner::Software &software = planner::defaultSoftware();
+  const planner::Device &device = machine.device;
+  const planner::Precision precision = precisionOf(run.type);
+  planner::BytesPerSec rate = planner::measuredPassRate(
+      software, device, run.kernel, precision, run.variant);
+  if (rate.value == 0)
+    rate = device.passRate();
+  const planner::Bytes once{static_cast<double>(run.bytes)};
+  if (planner::isFused(software, device,
+                       planner::fusionName(run.after, run.kernel, run.variant),
+                       precision))
+    return (once / rate).value;
+  const double passes = run.kernel == "activation" ? 2 : 3;
+  return (passes * once / rate + device.launch).value;
+}
+
 } // namespace
+
+planner::Precision precisionOf(runtime::ElementType type) {
+  switch (type) {
+  case runtime::ElementType::f16:
+    return planner::Precision::fp16;
+  case runtime::ElementType::bf16:
+    return planner::Precision::bf16;
+  default:
+    return planner::Precision::fp32;
+  }
+}
+
+bool isGradient(const MeasuredRun &run) {
+  return run.kernel.ends_with("_grad");
+}
+
+double attentionFlopsOf(const MeasuredRun &run) {
+  const planner::AttentionShape shape{
+      static_cast<double>(run.batch), static_cast<double>(run.m),
+      static_cast<double>(run.n), static_cast<double>(run.k), run.causal};
+  return planner::fusedFlops(shape, isGradient(run),
+                             planner::defaultSoftware().attention)
+      .value;
+}
+
+double predictedSeconds(const MeasuredRun &run,
+                        const planner::Machine &machine) {
+  const planner::Software &software = planner::defaultSoftware();
+  const planner::Device &device = machine.device;
+  const planner::Precision precision = precisionOf(run.type);
+  planner::Measurement row;
+  row.bytes = static_cast<double>(run.bytes);
+  switch (run.as) {
+  case MeasuredAs::launches:
+    row.kind = planner::MeasuredKind::launches;
+    row.count = static_cast<double>(run.count);
+    break;
+  case MeasuredAs::pass: {
+    const planner::BytesPerSec own = planner::measuredPassRate(
+        software, device, run.kernel, precision, run.variant);
+    row.kind = run.kernel == "copy" ? planner::MeasuredKind::stream
+                                    : planner::MeasuredKind::elementwise;
+    if (own.value > 0)
+      return (planner::Bytes{row.bytes} / own + device.launch).value;
+    break;
+  }
+  case MeasuredAs::followed:
+    return predictedSeconds(makerOf(run), machine) +
+           followerSeconds(run, machine);
+  case MeasuredAs::product:
+    row.kind = planner::MeasuredKind::product;
+    row.m = static_cast<double>(run.m);
+    row.n = static_cast<double>(run.n);
+    row.k = static_cast<double>(run.k);
+    row.batch = static_cast<double>(run.batch);
+    row.precision = precision;
+    break;
+  case MeasuredAs::attention: {
+    const planner::AttentionRate rate = planner::attentionRateOf(
+        software, device, precision, run.variant == planner::kDropout);
+    return attentionFlopsOf(run) /
+               (planner::productPeak(device, precision).value *
+                (isGradient(run) ? rate.backward : rate.forward)) +
+           device.launch.value;
+  }
+  case MeasuredAs::message:
+    row.kind = planner::MeasuredKind::send;
+    row.stride = run.stride;
+    break;
+  case MeasuredAs::collective:
+    for (planner::MeasuredKind kind :
+         {planner::MeasuredKind::allReduce, planner::MeasuredKind::allGather,
+          planner::MeasuredKind::reduceScatter,
+          planner::MeasuredKind::allToAll})
+      if (run.kernel == planner::nameOf(kind))
+        row.kind = kind;
+    row.ranks = run.ranks;
+    row.stride = run.stride;
+    break;
+  }
+  return row.predicted(machine);
+}
 
 std::string partText(const runtime::CalibrationPart &part, double seconds) {
   using runtime::Stopwatch;

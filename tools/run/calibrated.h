@@ -11,14 +11,15 @@
 
 namespace mtplan::tools {
 
-/// Facts of the machine that the measured runs do not contain.
+/// Holds the facts of the machine that are not in the measured runs.
 struct CalibratedOn {
   std::string name;   ///< name of the machine
-  std::string device; ///< its name: "AMD EPYC, 2 threads"
+  std::string device; ///< name of the device: "AMD EPYC, 2 threads"
   std::string source; ///< what was run, where and when
-  /// A preset device, for figures that cannot be measured.
+  /// Names the preset device that has the figures that cannot be measured.
   std::string like;
-  /// The preset device's peaks are used; else the best measured rates.
+  /// Says that the preset device's peaks are used; else the best measured rates
+  /// are.
   bool hasKnownPeaks = false;
   double memory = 0.0; ///< bytes per device
   int ranks = 1, ranksOfHost = 1;
@@ -35,16 +36,26 @@ std::string measurementsText(const CalibratedOn &on,
 
 struct Calibrated {
   std::string machineText; ///< the machine file
-  std::string
-      measurementsText;    ///< includes the figures that were given to the fit
+  /// Holds the measurement file, with the figures that were given to the fit.
+  std::string measurementsText;
   planner::Machine before; ///< the machine before calibration
   planner::MachineFit fit;
   std::vector<std::string> untold; ///< figures that were not fitted, and why
 };
 
+/// Fits a machine to the runs.
 /// \throws planner::MachineError, planner::MeasurementsError
 Calibrated calibratedMachine(const CalibratedOn &on,
                              const std::vector<runtime::MeasuredRun> &runs);
+
+/// Returns the planner's precision of products in an element type.
+planner::Precision precisionOf(runtime::ElementType type);
+
+/// Returns whether a run is the gradient of its operator.
+bool isGradient(const runtime::MeasuredRun &run);
+
+/// Returns the floating-point operations of an attention run.
+double attentionFlopsOf(const runtime::MeasuredRun &run);
 
 /// Predicts the time of a run, for plans of this program's software.
 double predictedSeconds(const runtime::MeasuredRun &run,

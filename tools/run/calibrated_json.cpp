@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "planner/cost/attention_cost.h"
-#include "planner/cost/product_cost.h"
+#include "planner/cost/kernel_cost.h"
+#include "planner/fit/fit_machine.h"
 #include "planner/fit/measurements_json.h"
 #include "planner/machine/machine_json.h"
 #include "planner/machine/software_json.h"
@@ -18,7 +18,6 @@
 namespace mtplan::tools {
 
 using nlohmann::ordered_json;
-using runtime::ElementType;
 using runtime::MeasuredAs;
 using runtime::MeasuredRun;
 
@@ -35,26 +34,6 @@ ordered_json quantity(double value, const std::string &source) {
 }
 ordered_json quantity(int value, const std::string &source) {
   return {{"value", value}, {"source", source}};
-}
-
-planner::Precision precisionOf(ElementType type) {
-  switch (type) {
-  case ElementType::f16:
-    return planner::Precision::fp16;
-  case ElementType::bf16:
-    return planner::Precision::bf16;
-  default:
-    return planner::Precision::fp32;
-  }
-}
-
-planner::AttentionShape attentionShapeOf(const MeasuredRun &run) {
-  return {static_cast<double>(run.batch), static_cast<double>(run.m),
-          static_cast<double>(run.n), static_cast<double>(run.k), run.causal};
-}
-
-bool isGradient(const MeasuredRun &run) {
-  return run.kernel.ends_with("_grad");
 }
 
 // Returns whether a run is a plain elementwise pass. Kernels without a figure
@@ -202,10 +181,7 @@ private:
       if (run.as != MeasuredAs::attention)
         continue;
       const planner::Precision precision = precisionOf(run.type);
-      const double flops =
-          planner::fusedFlops(attentionShapeOf(run), isGradient(run),
-                              planner::defaultSoftware().attention)
-              .value;
+      const double flops = attentionFlopsOf(run);
       Mean &mean =
           means[{planner::variantName("attention", run.variant),
                  fmt::format("{}_{}", planner::nameOf(precision),
@@ -339,36 +315,6 @@ ordered_json givenValue(const std::string &figure,
 
 } // namespace
 
-// Returns the first of two fused kernels.
-static MeasuredRun makerOf(const MeasuredRun &both) {
-  MeasuredRun maker = both;
-  maker.as = both.after.empty() ? MeasuredAs::product : MeasuredAs::pass;
-  maker.kernel = both.after;
-  maker.variant.clear();
-  maker.bytes = both.bytesAfter;
-  return maker;
-}
-
-// Returns the time of a fused consumer: it reads the intermediate result, and
-// writes it unless the producer already did.
-static double followerSeconds(const MeasuredRun &run,
-                              const planner::Machine &machine) {
-  const planner::Software &software = planner::defaultSoftware();
-  const planner::Device &device = machine.device;
-  const planner::Precision precision = precisionOf(run.type);
-  planner::BytesPerSec rate = planner::measuredPassRate(
-      software, device, run.kernel, precision, run.variant);
-  if (rate.value == 0)
-    rate = device.passRate();
-  const planner::Bytes once{static_cast<double>(run.bytes)};
-  if (planner::isFused(software, device,
-                       planner::fusionName(run.after, run.kernel, run.variant),
-                       precision))
-    return (once / rate).value;
-  const double passes = run.kernel == "activation" ? 2 : 3;
-  return (passes * once / rate + device.launch).value;
-}
-
 planner::Machine machineLike(const std::string &device) {
   for (const std::string &preset : planner::presetNames()) {
     planner::Machine machine = planner::loadMachine(preset);
@@ -424,66 +370,6 @@ Calibrated calibratedMachine(const CalibratedOn &on,
     }
     made.untold.push_back(line);
   }
-}
-
-double predictedSeconds(const MeasuredRun &run,
-                        const planner::Machine &machine) {
-  const planner::Software &software = planner::defaultSoftware();
-  const planner::Device &device = machine.device;
-  const planner::Precision precision = precisionOf(run.type);
-  planner::Measurement row;
-  row.bytes = static_cast<double>(run.bytes);
-  switch (run.as) {
-  case MeasuredAs::launches:
-    row.kind = planner::MeasuredKind::launches;
-    row.count = static_cast<double>(run.count);
-    break;
-  case MeasuredAs::pass: {
-    const planner::BytesPerSec own = planner::measuredPassRate(
-        software, device, run.kernel, precision, run.variant);
-    row.kind = run.kernel == "copy" ? planner::MeasuredKind::stream
-                                    : planner::MeasuredKind::elementwise;
-    if (own.value > 0)
-      return (planner::Bytes{row.bytes} / own + device.launch).value;
-    break;
-  }
-  case MeasuredAs::followed:
-    return predictedSeconds(makerOf(run), machine) +
-           followerSeconds(run, machine);
-  case MeasuredAs::product:
-    row.kind = planner::MeasuredKind::product;
-    row.m = static_cast<double>(run.m);
-    row.n = static_cast<double>(run.n);
-    row.k = static_cast<double>(run.k);
-    row.batch = static_cast<double>(run.batch);
-    row.precision = precision;
-    break;
-  case MeasuredAs::attention: {
-    const planner::AttentionRate rate = planner::attentionRateOf(
-        software, device, precision, run.variant == planner::kDropout);
-    return planner::fusedFlops(attentionShapeOf(run), isGradient(run),
-                               software.attention)
-                   .value /
-               (planner::productPeak(device, precision).value *
-                (isGradient(run) ? rate.backward : rate.forward)) +
-           device.launch.value;
-  }
-  case MeasuredAs::message:
-    row.kind = planner::MeasuredKind::send;
-    row.stride = run.stride;
-    break;
-  case MeasuredAs::collective:
-    for (planner::MeasuredKind kind :
-         {planner::MeasuredKind::allReduce, planner::MeasuredKind::allGather,
-          planner::MeasuredKind::reduceScatter,
-          planner::MeasuredKind::allToAll})
-      if (run.kernel == planner::nameOf(kind))
-        row.kind = kind;
-    row.ranks = run.ranks;
-    row.stride = run.stride;
-    break;
-  }
-  return row.predicted(machine);
 }
 
 } // namespace mtplan::tools

@@ -14,14 +14,15 @@
 
 namespace mtplan::tools {
 
-/// Messages about checkpoints, on rank 0.
+/// Takes messages about checkpoints, on rank 0.
 struct CheckpointNotes {
   std::function<void(const std::string &line)> say, warn;
-  /// Called once, before any step, with the last completed step.
+  /// Is called once, before any step, with the last completed step.
   std::function<void(std::int64_t step)> begins;
 };
 
-/// The checkpoints of one rank. All ranks call the methods at the same points.
+/// Saves and loads the checkpoints of one rank. All ranks call the methods at
+/// the same points.
 class Checkpoints {
 public:
   /// The arguments must outlive the checkpoints.

@@ -20,8 +20,8 @@ struct CkptFlags {
   bool tensors = false;
 };
 
-/// The text that a verb prints, and whether its answer is yes: undamaged, equal
-/// or done.
+/// Holds the text that a verb prints, and whether its answer is yes: undamaged,
+/// equal or done.
 struct CkptAnswer {
   std::string text;
   bool yes = true;

@@ -1,13 +1,19 @@
-//===- run_data.cpp - The samples of a run --------------------------------===//
+//===- run_data.cpp - The samples of a run, and `mtrun data` --------------===//
 
 #include "tools/run/run_data.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "runtime/data/data_command.h"
+#include "runtime/data/files.h"
 #include "runtime/data/megatron_index.h"
 #include "runtime/executor/sample_data.h"
+#include "runtime/plan/plan_json.h"
 
 namespace mtplan::tools {
 
@@ -22,6 +28,66 @@ DataIdentity identityOf(const std::string &named, const Dataset *dataset) {
     return {named, named};
   const std::string content = dataset->identity();
   return {content, fmt::format("{}: {}", dataset->name(), content)};
+}
+
+std::shared_ptr<const Dataset>
+openFor(const Plan &plan, const Objective &objective, const std::string &path,
+        std::optional<TokenFormat> format, std::uint64_t seed,
+        std::int64_t samples) {
+  DataOptions options;
+  options.path = path;
+  options.format = format;
+  options.sequence = objective.sampleSequence(plan.sequence);
+  options.vocabulary = vocabularyOf(plan);
+  options.seed = seed;
+  options.samples = samples;
+  return openDataset(options);
+}
+
+// Writes the samples of `mtrun --steps N --seed S`, step by step, for
+// stand-alone programs (docs/stand-alone.md), and returns a description of what
+// was written. runtime/cuda/standalone/samples.cuh reads the format.
+std::string writeSteps(const DataFlags &flags,
+                       std::optional<TokenFormat> format) {
+  std::filesystem::path path = flags.plan;
+  if (std::filesystem::is_directory(path))
+    path /= "plan.json";
+  const Plan plan = readPlanFile(path);
+  NamedFiles files;
+  for (const std::string &one : filesOf(flags.file))
+    files.read("FILE", one);
+  files.read("PLAN", path);
+  if (const std::string why = files.write("TO", flags.to); !why.empty())
+    throw BadInput(flags.to + ": " + why);
+  if (flags.steps < 1)
+    throw BadInput(fmt::format("--steps {}: must be 1 or more", flags.steps));
+  const Objective objective = objectiveOf(plan, flags.seed);
+  const StepReader reader(openFor(plan, objective, flags.file, format,
+                                  flags.seed, flags.steps * plan.globalBatch),
+                          objective, plan.sequence, plan.globalBatch);
+  std::ofstream out(flags.to, std::ios::binary);
+  constexpr char kMagic[] = "mtplan steps 1\n";
+  out.write(kMagic, sizeof(kMagic));
+  const auto number = [&](std::int64_t value) {
+    out.write(reinterpret_cast<const char *>(&value), sizeof(value));
+  };
+  for (std::int64_t step = 0; step < flags.steps; ++step) {
+    const StepSamples samples = reader.read(step, step * plan.globalBatch);
+    number(samples.count);
+    for (const std::vector<std::int32_t> *all :
+         {&samples.ids, &samples.targets, &samples.types,
+          &samples.decoderIds}) {
+      number(static_cast<std::int64_t>(all->size()));
+      out.write(
+          reinterpret_cast<const char *>(all->data()),
+          static_cast<std::streamsize>(all->size() * sizeof(std::int32_t)));
+    }
+  }
+  out.close();
+  if (!out)
+    throw BadInput(flags.to + ": cannot be written");
+  return fmt::format("{}: {} steps of {} samples\n", flags.to, flags.steps,
+                     plan.globalBatch);
 }
 
 } // namespace
@@ -80,15 +146,10 @@ void RunData::openValidated() {
 std::shared_ptr<const Dataset> RunData::open(const std::string &path,
                                              const Objective &objective,
                                              std::int64_t samples) {
-  DataOptions options;
-  options.path = path;
-  if (!flags.format.empty())
-    options.format = tokenFormatNamed(flags.format);
-  options.sequence = objective.sampleSequence(plan.sequence);
-  options.vocabulary = vocabularyOf(plan);
-  options.seed = flags.train.seed;
-  options.samples = samples;
-  return openDataset(options);
+  return openFor(plan, objective, path,
+                 flags.format.empty() ? std::nullopt
+                                      : tokenFormatNamed(flags.format),
+                 flags.train.seed, samples);
 }
 
 const DataIdentity &RunData::trainedIdentity() {
@@ -147,6 +208,61 @@ std::unique_ptr<StepData> RunData::validated(std::int64_t step) {
 void RunData::stop() {
   if (prefetcher)
     prefetcher->stop();
+}
+
+CLI::App *describeData(CLI::App &app, DataFlags &flags) {
+  CLI::App *data =
+      app.add_subcommand("data", "inspect and convert token files");
+  data->require_subcommand(1);
+  auto verb = [&](const char *name, const char *what) {
+    CLI::App *one = data->add_subcommand(name, what);
+    one->add_option("FILE", flags.file)->required()->type_name("");
+    one->add_option("--format", flags.format, tokenFormatNames())
+        ->type_name("WORD");
+    return one;
+  };
+  verb("info", "print format, sizes and checksums")
+      ->add_option("--sequence", flags.sequence,
+                   "tokens per sample: also print the number of samples")
+      ->type_name("N");
+  verb("check", "read every token")
+      ->add_option("--vocabulary", flags.vocabulary,
+                   "vocabulary size that every token must be below")
+      ->type_name("N");
+  verb("convert", "write Megatron-LM's .bin and .idx")
+      ->add_option("TO", flags.to)
+      ->required()
+      ->type_name("");
+  CLI::App *steps = verb("steps", "write the samples of a plan, step by step, "
+                                  "for a stand-alone program");
+  steps->add_option("PLAN", flags.plan)->required()->type_name("");
+  steps->add_option("TO", flags.to)->required()->type_name("");
+  steps
+      ->add_option(
+          "--steps", flags.steps,
+          fmt::format("number of training steps (default: {})", flags.steps))
+      ->type_name("N");
+  steps
+      ->add_option(
+          "--seed", flags.seed,
+          fmt::format("seed of the sample order (default: {})", flags.seed))
+      ->type_name("N");
+  return data;
+}
+
+std::string runData(const CLI::App &data, const DataFlags &flags) {
+  std::optional<TokenFormat> format;
+  if (!flags.format.empty() && !(format = tokenFormatNamed(flags.format)))
+    throw BadInput("--format " + flags.format + ": must be one of " +
+                   tokenFormatNames());
+  const std::string verb = data.get_subcommands().front()->get_name();
+  if (verb == "info")
+    return dataInfo(flags.file, format, flags.sequence);
+  if (verb == "check")
+    return dataCheck(flags.file, format, flags.vocabulary);
+  if (verb == "steps")
+    return writeSteps(flags, format);
+  return dataConvert(flags.file, format, flags.to, {});
 }
 
 } // namespace mtplan::tools

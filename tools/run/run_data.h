@@ -1,4 +1,4 @@
-//===- run_data.h - The samples of a run ------------------------*- C++ -*-===//
+//===- run_data.h - The samples of a run, and `mtrun data` ------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_RUN_RUN_DATA_H
 #define MTPLAN_TOOLS_RUN_RUN_DATA_H
@@ -11,9 +11,13 @@
 #include <vector>
 
 #include "runtime/communicator/communicator.h"
-#include "runtime/data/prefetcher.h"
+#include "runtime/data/step_samples.h"
 #include "runtime/executor/step_data.h"
 #include "tools/run/run_flags.h"
+
+namespace CLI {
+class App;
+}
 
 namespace mtplan::tools {
 
@@ -21,7 +25,7 @@ namespace mtplan::tools {
 /// synthetic data.
 std::vector<std::string> filesOf(const std::string &data);
 
-/// Identifies data by what they hold.
+/// Identifies data by their content.
 struct DataIdentity {
   std::string content; ///< "text, 93827 bytes, xxh128 ..."
   std::string shown;   ///< the same behind the name of the file, for messages
@@ -52,13 +56,13 @@ public:
   /// Wakes all ranks that wait for data, because the run has failed.
   void stop();
 
-  /// Says what the files hold, those that are trained on and those that are
-  /// validated on. The first call reads the files whole; ranks that read the
-  /// same bytes in the same order have the same text.
+  /// Returns the identity of the training data and of the validation data. The
+  /// first call reads the files whole; ranks that read the same bytes in the
+  /// same order have the same text.
   const DataIdentity &trainedIdentity();
   const DataIdentity &validatedIdentity();
-  /// Returns what mtrun stored in checkpoints before it knew digests of data: a
-  /// text made of the number of samples and the first four of them.
+  /// Returns the text that mtrun stored in checkpoints before it knew digests
+  /// of data: the number of samples and the first four of them.
   std::string firstSamples() const;
 
 private:
@@ -87,6 +91,22 @@ private:
   /// about the same time.
   std::map<std::int64_t, std::weak_ptr<const runtime::StepSamples>> shared;
 };
+
+/// Holds the flags of `mtrun data`.
+struct DataFlags {
+  std::string file, format, to;
+  std::string plan; ///< a folder that `mtplan -o` wrote, or its plan.json
+  std::optional<std::int64_t> sequence, vocabulary;
+  std::int64_t steps = 100;
+  std::uint64_t seed = 1234;
+};
+
+/// Adds the subcommand `data` and its verbs to `app`, and returns it.
+CLI::App *describeData(CLI::App &app, DataFlags &flags);
+
+/// Returns the text that the typed verb prints.
+/// \throws runtime::DataError, or BadInput
+std::string runData(const CLI::App &data, const DataFlags &flags);
 
 } // namespace mtplan::tools
 

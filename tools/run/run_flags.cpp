@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <string_view>
 
@@ -13,10 +15,10 @@
 #include <fmt/format.h>
 
 #include "base/nearest_word.h"
-#include "runtime/data/named_files.h"
+#include "runtime/data/files.h"
 #include "runtime/data/token_file.h"
 #include "tools/exchange/prediction.h"
-#include "tools/run/backends.h"
+#include "tools/run/ranks.h"
 #include "tools/run/run_data.h"
 
 namespace mtplan::tools {
@@ -29,6 +31,8 @@ constexpr std::int64_t kEvalEvery = 100, kEvalSteps = 10;
 constexpr std::int64_t kSaveEvery = 500, kKeep = 2;
 /// With at most so many steps, the number of samples fits in 64 bits.
 constexpr std::int64_t kMostSteps = 1'000'000'000;
+constexpr double kLeastPositive = std::numeric_limits<double>::denorm_min();
+constexpr double kMostReal = std::numeric_limits<double>::max();
 constexpr std::array<std::string_view, 5> kDecays = {
     "constant", "linear", "cosine", "inverse-square-root", "wsd"};
 constexpr std::array<std::string_view, 7> kLossScales = {
@@ -48,31 +52,25 @@ public:
   std::string text;
 };
 
-// Returns the fault of a text that should be a number of type T; "" if there is
+// Returns the fault of a text that should be a value of type T; "" if there is
 // none.
-template <typename T> std::string misread(const std::string &typed, const T &) {
+template <typename T> std::string misread(const std::string &typed) {
   if constexpr (std::is_same_v<T, std::string>) {
     return "";
   } else {
-    using Number = decltype([] {
-      if constexpr (std::is_arithmetic_v<T>)
-        return T();
-      else
-        return typename T::value_type();
-    }());
-    Number number;
+    T number;
     return CLI::detail::lexical_cast(typed, number) &&
-                   !(std::is_unsigned_v<Number> && typed.starts_with('-'))
+                   !(std::is_unsigned_v<T> && typed.starts_with('-'))
                ? ""
                : typed +
-                     std::string(std::is_integral_v<Number>
+                     std::string(std::is_integral_v<T>
                                      ? " is not a whole number"
                                      : " is not a number") +
-                     (std::is_unsigned_v<Number> ? ", 0 or more" : "");
+                     (std::is_unsigned_v<T> ? ", 0 or more" : "");
   }
 }
 
-/// The check of a flag's value: returns the fault without the flag's name, or
+/// Checks the value of a flag: returns the fault without the flag's name, or
 /// "".
 template <typename T> using Allowed = std::function<std::string(const T &)>;
 
@@ -82,18 +80,6 @@ Allowed<T> between(T least, T most, const std::string &must = "") {
     return value >= least && value <= most ? ""
            : !must.empty()                 ? "must be " + must
                            : fmt::format("must be {} to {}", least, most);
-  };
-}
-
-Allowed<double> above(double least, const std::string &must) {
-  return [=](const double &value) {
-    return std::isfinite(value) && value > least ? "" : "must be " + must;
-  };
-}
-
-Allowed<double> atLeast(double least, const std::string &must) {
-  return [=](const double &value) {
-    return std::isfinite(value) && value >= least ? "" : "must be " + must;
   };
 }
 
@@ -107,8 +93,8 @@ template <typename Words> Allowed<std::string> oneOf(const Words &words) {
   };
 }
 
-/// A flag of `mtrun`: how it is added to the command line, and the fault of its
-/// value once all flags are parsed.
+/// Describes a flag of `mtrun`: how it is added to the command line, and the
+/// fault of its value once all flags are parsed.
 struct Row {
   std::function<void(CLI::App &)> add;
   std::function<std::string()> fault;
@@ -129,8 +115,8 @@ Row row(const char *group, const char *name, const char *type, Member &member,
     app.add_option(name, member, help)
         ->type_name(type)
         ->group(group)
-        ->check([&member](const std::string &typed) {
-          return misread(typed, member);
+        ->check([](const std::string &typed) {
+          return misread<ValueOf<Member>>(typed);
         });
   };
   const auto fault = [=, &member]() -> std::string {
@@ -155,7 +141,7 @@ std::vector<std::string_view> tokenFormats() {
   return words;
 }
 
-/// All flags, in the order of --help.
+/// Returns all flags, in the order of --help.
 std::vector<Row> rowsOf(RunFlags &flags) {
   constexpr const char *kData = "Data", *kTraining = "Training",
                        *kCheckpoints = "Checkpoints", *kOutput = "Output",
@@ -190,7 +176,7 @@ std::vector<Row> rowsOf(RunFlags &flags) {
           steps),
       row(kTraining, "--lr", "RATE", flags.rate,
           fmt::format("peak learning rate (default: {})", preset.rate),
-          above(0.0, "above 0")),
+          between(kLeastPositive, kMostReal, "above 0")),
       row(kTraining, "--lr-decay", "WORD", flags.decay,
           "decay of the learning rate: constant, linear, cosine (default), "
           "inverse-square-root or wsd",
@@ -206,12 +192,12 @@ std::vector<Row> rowsOf(RunFlags &flags) {
       row(kTraining, "--weight-decay", "X", flags.train.weightDecay,
           fmt::format("weight decay of matrices (default: {})",
                       train.weightDecay),
-          atLeast(0.0, "0 or more")),
+          between(0.0, kMostReal, "0 or more")),
       row(kTraining, "--clip", "NORM", flags.train.clipNorm,
           fmt::format("largest norm of all gradients; 0 does not clip "
                       "(default: {})",
                       train.clipNorm),
-          atLeast(0.0, "0 (none) or more")),
+          between(0.0, kMostReal, "0 (none) or more")),
       row(kTraining, "--loss-scale", "WORD", flags.lossScale,
           "loss scaling of fp16: a fixed number, none, the schedule of "
           "megatron, deepspeed, torch, bmtrain or nvidia, or auto (default): "
@@ -268,7 +254,7 @@ std::vector<Row> rowsOf(RunFlags &flags) {
           between<double>(0.1, 1e6, "0.1 to 1000000 seconds"))};
 }
 
-// No output may overwrite a file that the run reads, or another output.
+// Rejects outputs that overwrite a file that the run reads, or another output.
 void checkOutputs(const RunFlags &flags, Faults &faults) {
   NamedFiles files;
   for (const auto &[option, data] :
@@ -392,6 +378,28 @@ std::string optionsText(const RunFlags &flags) {
       train.validationSteps, train.traceStep,
       train.scaler ? flags.lossScale : "none", flags.checkpoint,
       *flags.saveEvery, *flags.keep, flags.load, flags.weights, flags.backend);
+}
+
+std::optional<Prediction> predictionBeside(const std::string &folder) {
+  std::ifstream file(predictionFileOf(folder), std::ios::binary);
+  if (!file)
+    return std::nullopt;
+  return parsePrediction({std::istreambuf_iterator<char>(file), {}});
+}
+
+std::chrono::milliseconds patienceOf(const RunFlags &flags) {
+  constexpr double kLeast = 8.0, kMost = 1e6, kSteps = 10.0; // seconds
+  double seconds = flags.patience.value_or(kLeast);
+  if (!flags.patience) {
+    try {
+      if (const auto prediction = predictionBeside(flags.folder))
+        seconds = std::clamp(kSteps * prediction->step, kLeast, kMost);
+    } catch (const std::exception &) {
+      // The prediction cannot be read; the code that prints it reports that.
+    }
+  }
+  return std::chrono::milliseconds(
+      static_cast<std::int64_t>(std::llround(1000.0 * seconds)));
 }
 
 } // namespace mtplan::tools

@@ -3,6 +3,7 @@
 #ifndef MTPLAN_TOOLS_RUN_RUN_FLAGS_H
 #define MTPLAN_TOOLS_RUN_RUN_FLAGS_H
 
+#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -16,7 +17,10 @@ class App;
 
 namespace mtplan::tools {
 
-/// The flags, or a file they name, cannot be used; a sentence per line.
+struct Prediction;
+
+/// The flags, or a file that they name, cannot be used. The text has a sentence
+/// per line.
 struct BadInput : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -38,7 +42,7 @@ struct RunFlags {
   std::string backend = "cpu";
   std::string ranksAs = "auto";   ///< used if no launcher started the ranks
   std::optional<int> threads;     ///< empty: the cores, divided evenly
-  std::optional<double> patience; ///< seconds; empty: see patience.h
+  std::optional<double> patience; ///< seconds; empty: see patienceOf
 };
 
 /// Adds the flags to `app`; parsing fills `flags`.
@@ -51,8 +55,19 @@ void resolve(RunFlags &flags);
 /// Turns on loss scaling if the plan computes in fp16 and the flag is auto.
 void suit(RunFlags &flags, const runtime::Plan &plan);
 
-/// The options in which all ranks must agree, besides plan and data.
+/// Returns the options in which all ranks must agree, besides plan and data.
 std::string optionsText(const RunFlags &flags);
+
+/// Returns the time after which a silent rank fails a run, the value of
+/// --patience. The default is 8 s, so that a hanging rank is named within ten,
+/// or ten predicted steps if these are longer: a rank may compute for most of a
+/// step before the next one hears from it.
+std::chrono::milliseconds patienceOf(const RunFlags &flags);
+
+/// Reads the prediction that mtplan wrote beside the plan. Returns nothing if
+/// there is none.
+/// \throws std::runtime_error if it is malformed
+std::optional<Prediction> predictionBeside(const std::string &folder);
 
 } // namespace mtplan::tools
 

@@ -1,17 +1,38 @@
-//===- run_watch.h - Output of a run ----------------------------*- C++ -*-===//
+//===- run_watch.h - Times and output of a run ------------------*- C++ -*-===//
 
 #ifndef MTPLAN_TOOLS_RUN_RUN_WATCH_H
 #define MTPLAN_TOOLS_RUN_RUN_WATCH_H
 
 #include <iosfwd>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "runtime/communicator/communicator.h"
 #include "runtime/executor/train.h"
 #include "runtime/metrics/run_log.h"
 #include "tools/exchange/prediction.h"
 #include "tools/run/run_flags.h"
-#include "tools/run/run_times.h"
 
 namespace mtplan::tools {
+
+/// Holds the seconds of a step on the mean rank.
+struct MeanTimes {
+  std::vector<std::pair<std::string, double>> classes; ///< sum to `step`
+  double step = 0.0;
+  std::int64_t steps = 0; ///< number of steps in the mean
+};
+
+/// Averages over all ranks. Every rank calls it and gets the same result.
+MeanTimes meanTimesOf(runtime::World &world, const runtime::Plan &plan,
+                      const runtime::TrainTimes &mine);
+
+/// Holds the records of instructions, by rank.
+using Traces = std::vector<std::vector<runtime::InstructionRun>>;
+
+/// Gathers all records on rank 0. Every rank calls it; other ranks get nothing.
+Traces gatherTraces(runtime::World &world,
+                    const std::vector<runtime::InstructionRun> &mine);
 
 /// Prints lines for people and writes records for programs, on one rank.
 class RunWatch {
@@ -23,7 +44,7 @@ public:
   void begin(const runtime::Plan &plan, bool processes,
              const runtime::TrainOptions &train);
   /// Starts the logs after `step`, and drops later steps of an earlier run.
-  /// Called once, before any step.
+  /// It is called once, before any step.
   /// \throws BadInput if a log cannot be written
   void openLogs(std::int64_t step);
   /// Prints a line if the memory of collectives differs from the plan's.
@@ -38,8 +59,6 @@ public:
            const MeanTimes &means, const Traces &traces);
 
 private:
-  void readPrediction();
-
   const RunFlags &flags;
   std::ostream &out, &err;
   std::optional<runtime::RunLog> log; ///< set once the first step is known

@@ -36,17 +36,6 @@ const std::vector<std::string> &allWords() {
   return words;
 }
 
-// Returns "column, row and replicated", for messages.
-std::string knownWords() {
-  std::string text;
-  for (std::size_t i = 0; i < allWords().size(); ++i)
-    text += (i == 0                       ? ""
-             : i + 1 == allWords().size() ? " and "
-                                          : ", ") +
-            allWords()[i];
-  return text;
-}
-
 // Reads the inside of "[tp,-]".
 bool parseEntries(const std::string &inner, PinText &pin,
                   std::vector<std::string> &errors) {
@@ -63,12 +52,11 @@ bool parseEntries(const std::string &inner, PinText &pin,
     pin.entries.push_back(entry == "tp" ? entry : std::string());
     start = end + 1;
   }
-  if (std::ranges::count(pin.entries, "tp") > 1) {
+  const auto split = std::ranges::count(pin.entries, "tp");
+  if (split > 1)
     errors.push_back(quoted(pin) + ": tp can split one dimension, not " +
-                     std::to_string(std::ranges::count(pin.entries, "tp")));
-    return false;
-  }
-  return true;
+                     std::to_string(split));
+  return split <= 1;
 }
 
 std::optional<PinText> parsePin(const std::string &text,
@@ -97,10 +85,11 @@ std::optional<PinText> parsePin(const std::string &text,
     return pin;
   }
   if (std::ranges::find(allWords(), value) == allWords().end()) {
-    errors.push_back(
-        quoted(pin) + ": unknown value \"" + value + "\"; did you mean \"" +
-        std::string(base::nearestTo(value, allWords())) +
-        "\"? known: " + knownWords() + ", or a layout such as [tp,-]");
+    errors.push_back(quoted(pin) + ": unknown value \"" + value +
+                     "\"; did you mean \"" +
+                     std::string(base::nearestTo(value, allWords())) +
+                     "\"? known: " + base::listed(allWords(), " and ") +
+                     ", or a layout such as [tp,-]");
     return std::nullopt;
   }
   pin.word = value;

@@ -10,7 +10,7 @@
 
 namespace mtplan::tools {
 
-/// Rows of cells; each column is as wide as its widest cell. Texts are ASCII.
+/// Prints rows of ASCII cells; each column is as wide as its widest cell.
 class Table {
 public:
   void add(std::vector<std::string> row) { rows.push_back(std::move(row)); }

@@ -1,10 +1,12 @@
-//===- units_text.cpp - Quantities for people -----------------------------===//
+//===- units_text.cpp - Numbers for people --------------------------------===//
 
 #include "tools/text/units_text.h"
 
 #include <cmath>
 
 #include <fmt/format.h>
+
+#include "planner/integers.h"
 
 namespace mtplan::tools {
 
@@ -48,7 +50,7 @@ std::string gibText(planner::Bytes bytes) {
 }
 
 std::string preciseGibText(planner::Bytes bytes) {
-  return fmt::format("{:.2f} GiB", bytes.value / (1024.0 * 1024.0 * 1024.0));
+  return fmt::format("{:.2f} GiB", bytes.value / kGib);
 }
 
 std::string bytesText(planner::Bytes bytes) {
@@ -81,6 +83,17 @@ std::string shapeText(const std::vector<std::int64_t> &shape) {
 
 std::string percentText(double share) {
   return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string nearestDivisors(std::int64_t number, std::int64_t wanted) {
+  return planner::nearestOf(planner::divisorsOf(number), {wanted});
+}
+
+std::string nearestMultiples(std::int64_t unit, std::int64_t wanted) {
+  std::int64_t below = wanted / unit * unit;
+  if (below == 0)
+    return fmt::format("{}", unit);
+  return fmt::format("{} and {}", below, below + unit);
 }
 
 } // namespace mtplan::tools

@@ -1,6 +1,6 @@
-//===- units_text.h - Quantities for people ---------------------*- C++ -*-===//
+//===- units_text.h - Numbers for people ------------------------*- C++ -*-===//
 //
-// Seconds become ms, and bytes GiB, only here.
+// Only this file turns seconds into ms and bytes into GiB.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,20 +15,26 @@
 
 namespace mtplan::tools {
 
-/// "12.3 s", "205 ms", "4.56 us": three digits.
+/// Returns "12.3 s", "205 ms" or "4.56 us": three digits.
 std::string timeText(planner::Seconds time);
-/// "28.1": GiB without the unit; two decimals below 10.
+/// Returns "28.1": GiB without the unit; two decimals below 10.
 std::string gibText(planner::Bytes bytes);
-/// "28.13 GiB": always two decimals, for sizes that are compared.
+/// Returns "28.13 GiB": always two decimals, for sizes that are compared.
 std::string preciseGibText(planner::Bytes bytes);
-/// "6 MiB", "1.5 GiB", "512 B".
+/// Returns "6 MiB", "1.5 GiB" or "512 B".
 std::string bytesText(planner::Bytes bytes);
-/// "8.3 B", "334 M", "41.6 k": three digits.
+/// Returns "8.3 B", "334 M" or "41.6 k": three digits.
 std::string countText(double count);
-/// "2x1024x3072", "scalar".
+/// Returns "2x1024x3072" or "scalar".
 std::string shapeText(const std::vector<std::int64_t> &shape);
-/// "48.1 %".
+/// Returns "48.1 %".
 std::string percentText(double share);
+
+/// Returns the divisors of `number` nearest to `wanted`: "4 and 8".
+std::string nearestDivisors(std::int64_t number, std::int64_t wanted);
+
+/// Returns the positive multiples of `unit` nearest to `wanted`: "496 and 504".
+std::string nearestMultiples(std::int64_t unit, std::int64_t wanted);
 
 } // namespace mtplan::tools
 

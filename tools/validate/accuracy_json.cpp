@@ -36,14 +36,10 @@ static Json jsonOf(const PricedRow &priced) {
 
 std::string accuracyJson(const std::vector<PricedRow> &rows) {
   Json file;
-  RowGroup all;
   file["rows"] = Json::array();
-  for (const PricedRow &priced : rows) {
+  for (const PricedRow &priced : rows)
     file["rows"].push_back(jsonOf(priced));
-    if (priced.isPriced())
-      all.rows.push_back(&priced);
-  }
-  file["overall"] = jsonOf(summaryOf(all));
+  file["overall"] = jsonOf(summaryOf(pricedRows(rows)));
   file["sources"] = Json::array();
   for (const RowGroup &group : groupsOf(rows, Grouping::source)) {
     Json entry = {{"source", group.name}};
@@ -51,9 +47,7 @@ std::string accuracyJson(const std::vector<PricedRow> &rows) {
     file["sources"].push_back(std::move(entry));
   }
   file["rank_correlation"] = Json::array();
-  for (Grouping grouping :
-       {Grouping::hardwareModel, Grouping::sourceHardwareModel,
-        Grouping::precision, Grouping::gpus, Grouping::batch}) {
+  for (Grouping grouping : kRankedGroupings) {
     RankSummary summary = rankSummaryOf(rows, grouping);
     Json groups = Json::array();
     for (const RowGroup &group : groupsOf(rows, grouping))

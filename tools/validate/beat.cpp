@@ -2,15 +2,17 @@
 
 #include "tools/validate/beat.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
 
-#include "tools/driver/parallelism_text.h"
+#include "tools/driver/plan_text.h"
 
 namespace mtplan::tools {
 
 using planner::Split;
+using Verdict = Beaten::Verdict;
 
 namespace {
 
@@ -21,7 +23,7 @@ std::string keyOf(const RunRow &row, const PricedRow &priced) {
 }
 
 // Searches with everything open except machine, software and batch.
-void plan(const RowCase &one, Beaten &beaten) {
+void searchOpen(const RowCase &one, Beaten &beaten) {
   planner::SearchOptions options = one.options;
   options.pp = options.cp = options.virtualStages = options.zeroStage = {};
   options.schedule = {};
@@ -52,7 +54,7 @@ void keepFaster(std::optional<PublishedPrice> &fastest,
     fastest = {priced.row.id, priced.predicted(), priced.memory, priced.limit};
 }
 
-/// Rows that one plan must beat.
+/// Holds the rows that one plan must beat.
 struct Group {
   Beaten beaten;
   std::vector<RunRow> rows;
@@ -93,7 +95,94 @@ void solve(Group &group, RowPricer &pricer) {
     keepFaster(priced.fits() ? beaten.fitting : beaten.tooLarge, priced);
   }
   PricedRow same;
-  plan(*pricer.caseOf(group.rows.front(), same), beaten);
+  searchOpen(*pricer.caseOf(group.rows.front(), same), beaten);
+}
+
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+
+std::string sizeText(const PublishedPrice &one) {
+  return fmt::format("{:.1f} of {:.1f} GiB", one.memory.value / kGiB,
+                     one.limit.value / kGiB);
+}
+
+std::string publishedText(const PublishedPrice &one, bool fits) {
+  return fmt::format(
+      "{:.4g} s {}{}", one.seconds, one.id,
+      fits ? "" : " (by our estimate it needs " + sizeText(one) + ")");
+}
+
+std::size_t count(const std::vector<Beaten> &all, Verdict verdict) {
+  return static_cast<std::size_t>(std::ranges::count(
+      all, verdict, [](const Beaten &one) { return one.verdict(); }));
+}
+
+struct Total {
+  const char *what;
+  std::string value;
+};
+
+std::vector<Total> totalsOf(const std::vector<Beaten> &all) {
+  std::size_t runs = 0, large = 0, optimal = 0;
+  double sum = 0.0;
+  std::vector<double> seconds;
+  for (const Beaten &one : all) {
+    runs += one.runs;
+    large += one.tooLarge.has_value();
+    optimal += one.optimal;
+    sum += one.searchSeconds;
+    seconds.push_back(one.searchSeconds);
+  }
+  std::ranges::sort(seconds);
+  std::vector<Total> totals = {
+      {"groups, published runs in them",
+       fmt::format("{}, {}", all.size(), runs)},
+      {"the plan fits and is at least as fast as every published run",
+       std::to_string(count(all, Verdict::beaten))},
+      {"it is slower only than runs that do not fit by our estimate",
+       std::to_string(count(all, Verdict::beatsFitting))},
+      {"it is slower than a run that fits",
+       std::to_string(count(all, Verdict::slower))},
+      {"no plan fits by our estimate",
+       std::to_string(count(all, Verdict::nothingFits))},
+      {"groups with a run that does not fit by our estimate",
+       std::to_string(large)},
+      {"plans proved to be the optimum of the space", std::to_string(optimal)}};
+  if (!seconds.empty())
+    totals.push_back(
+        {"time of a search: median, longest, all",
+         fmt::format("{:.2f} s, {:.1f} s, {:.0f} s",
+                     seconds[seconds.size() / 2], seconds.back(), sum)});
+  return totals;
+}
+
+std::string verdictText(const Beaten &one) {
+  switch (one.verdict()) {
+  case Verdict::beaten:
+    return one.how;
+  case Verdict::beatsFitting:
+    return "slower only than what does not fit: " + one.how;
+  case Verdict::slower:
+    return "SLOWER: " + one.how;
+  case Verdict::nothingFits:
+    return one.fitting ? "NOTHING FOUND" : "nothing fits";
+  }
+  return {};
+}
+
+std::string cell(const std::optional<PublishedPrice> &one, bool fits) {
+  if (!one)
+    return {};
+  return fmt::format("{:.4g} ({}{})", one->seconds, one->id,
+                     fits ? "" : ", " + sizeText(*one));
+}
+
+// Returns the ratio to a configuration that fits, if there is one.
+std::string ratioOf(const Beaten &one) {
+  const std::optional<PublishedPrice> &other =
+      one.fitting ? one.fitting : one.tooLarge;
+  if (!one.found || !other)
+    return "-";
+  return fmt::format("{:.3f}", one.planned / other->seconds);
 }
 
 } // namespace
@@ -121,6 +210,61 @@ std::vector<Beaten> beat(
     done(all.back(), i, groups.size());
   }
   return all;
+}
+
+std::string beatLine(const Beaten &one) {
+  std::string text = fmt::format("{}: {} run{}, published ", one.name, one.runs,
+                                 one.runs == 1 ? "" : "s");
+  if (one.fitting)
+    text += publishedText(*one.fitting, true);
+  if (one.tooLarge)
+    text += (one.fitting ? ", " : "") + publishedText(*one.tooLarge, false);
+  if (one.found)
+    text +=
+        fmt::format("; planned {:.4g} s, ratio {}", one.planned, ratioOf(one));
+  return text + fmt::format("; {}; searched {:.2f} s", verdictText(one),
+                            one.searchSeconds);
+}
+
+std::string beatTotals(const std::vector<Beaten> &all) {
+  std::string text;
+  for (const Total &total : totalsOf(all))
+    text += fmt::format("{}: {}\n", total.what, total.value);
+  return text;
+}
+
+std::string beatMarkdown(const std::vector<Beaten> &all,
+                         const std::string &csv) {
+  std::string text = fmt::format(
+      "# Planned and published configurations\n"
+      "\n"
+      "For every model, cluster, software and batch of [{0}]({0}): the plan "
+      "that mtplan chooses with\n"
+      "everything else open, beside the published configurations, all by our "
+      "own prices and memory. A\n"
+      "configuration that does not fit by our estimate is one that we could "
+      "not choose: it is listed with what\n"
+      "it needs, and counted apart. Made by\n"
+      "`mtplan-validate docs/accuracy/{0} --beat --report "
+      "docs/accuracy/beat.md`.\n"
+      "\n"
+      "|  |  |\n"
+      "| --- | ---: |\n",
+      csv);
+  for (const Total &total : totalsOf(all))
+    text += fmt::format("| {} | {} |\n", total.what, total.value);
+  text += "\n"
+          "| model, cluster, batch | runs | fastest published that fits, s | "
+          "fastest that does not fit, s | planned, s | ratio | plan | search, "
+          "s |\n"
+          "| --- | ---: | --- | --- | ---: | ---: | --- | ---: |\n";
+  for (const Beaten &one : all)
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {:.2f} |\n",
+                        one.name, one.runs, cell(one.fitting, true),
+                        cell(one.tooLarge, false),
+                        one.found ? fmt::format("{:.4g}", one.planned) : "-",
+                        ratioOf(one), verdictText(one), one.searchSeconds);
+  return text;
 }
 
 } // namespace mtplan::tools

@@ -9,19 +9,20 @@
 
 namespace mtplan::tools {
 
-/// The price of a published configuration.
+/// Holds the price of a published configuration.
 struct PublishedPrice {
   std::string id;
   double seconds = 0.0;
-  planner::Bytes memory, limit; ///< of the rank with the most
+  planner::Bytes memory, limit; ///< memory of the rank that needs the most
 };
 
-/// One model on one cluster with one batch, as published and as planned.
+/// Compares one model on one cluster with one batch, as published and as
+/// planned.
 struct Beaten {
   std::string name;
   std::size_t runs = 0;
-  /// The fastest configuration that fits by our estimate, and the fastest of
-  /// those that do not fit, which no plan can choose.
+  /// Hold the fastest configuration that fits by our estimate, and the fastest
+  /// of those that do not fit, which no plan can choose.
   std::optional<PublishedPrice> fitting, tooLarge;
   bool found = false;
   std::string how;      ///< configuration of the plan

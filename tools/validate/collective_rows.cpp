@@ -37,7 +37,7 @@ Fields splitLine(const std::string &line) {
   return fields;
 }
 
-// The lines of a table, with columns named by the first line.
+// Holds the lines of a table, whose first line names the columns.
 class Table {
 public:
   explicit Table(const std::string &text) {

@@ -9,7 +9,7 @@
 
 namespace mtplan::tools {
 
-/// One measured all-reduce.
+/// Holds one measured all-reduce.
 struct CollectiveRow {
   int line = 0; ///< line of the table, from 1
   std::string source, hardware;
@@ -20,8 +20,8 @@ struct CollectiveRow {
   double error() const; ///< predicted / measured - 1
 };
 
-/// The machine file or preset that describes a table's hardware. If there is
-/// none, `machine` is empty and `reason` says why.
+/// Names the machine file or preset that describes a table's hardware. If there
+/// is none, `machine` is empty and `reason` says why.
 struct MachineOf {
   std::string hardware, machine, reason;
 };

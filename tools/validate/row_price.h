@@ -29,7 +29,7 @@ struct PricedRow {
   double deviation() const { return predicted() / row.stepSeconds - 1.0; }
 };
 
-/// The inputs of a row's price.
+/// Holds the inputs of a row's price.
 struct RowCase {
   planner::Machine machine;
   planner::Software software;
@@ -42,7 +42,7 @@ struct RowCase {
 /// Prices rows. Models that occur again are built once.
 class RowPricer {
 public:
-  /// Whether the device's memory limits the plan.
+  /// Says whether the device's memory limits the plan.
   enum class Memory { endless, asItIs };
   PricedRow price(const RunRow &row, Memory memory = Memory::endless);
   /// Returns null if `priced` has the reason. The pricer must outlive the
@@ -56,6 +56,19 @@ private:
   using Shape = std::vector<std::int64_t>;
   std::map<Shape, planner::ModelGraph> graphs;
 };
+
+/// Holds a point of weak scaling in Megatron-LM 2019 (arXiv:1909.08053, figure
+/// 5). Models grow with the number of GPUs, and the speed per GPU is compared
+/// with the smallest model's on one GPU.
+struct ScalingPoint {
+  RunRow run;
+  double published = 0.0; ///< 1: as fast per GPU as one GPU
+  double predicted = 0.0;
+};
+
+/// Returns tensor ranks alone on 1 to 8 GPUs, then 64 replicas of each, then
+/// the largest of these without overlapped gradient reduction.
+std::vector<ScalingPoint> weakScaling();
 
 } // namespace mtplan::tools
 

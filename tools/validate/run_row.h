@@ -1,7 +1,9 @@
 //===- run_row.h - Published training runs ----------------------*- C++ -*-===//
 //
 // A CSV of measured step times has a row per run: model, machine, configuration
-// and step time. Empty cells are unknown.
+// and step time. Empty cells are unknown. The machine file, the software file
+// and the stated facts of a run are found from its row; the measured time is
+// not used for that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,13 +15,16 @@
 #include <string>
 #include <vector>
 
+#include "planner/machine/software_json.h"
+
 namespace mtplan::tools {
 
 struct RunRow {
   std::string id, source, hardware, model, recompute, precision, notes;
   std::int64_t gpus = 1;
   std::optional<std::int64_t> gpusPerNode;
-  /// Bandwidth of a device to its node in both directions, and of a node.
+  /// Hold the bandwidth between a device and its node, in both directions
+  /// together, and the bandwidth of a node.
   std::optional<double> intraNodeGBps, interNodeGBps;
   std::optional<double> parametersB;
   std::int64_t layers = 1, hidden = 1, heads = 1, vocabulary = 1;
@@ -45,6 +50,32 @@ struct RunRow {
 /// ones are ignored. Faults become errors, "line N: column: what".
 std::vector<RunRow> readRows(const std::string &text,
                              std::vector<std::string> &errors);
+
+/// Holds a machine preset, with the network that the row states.
+struct FoundMachine {
+  std::string preset;
+  planner::Machine machine;
+};
+
+/// Returns nothing if no preset describes the row's hardware; `error` then
+/// names the nearest.
+std::optional<FoundMachine> machineOf(const RunRow &row, std::string &error);
+
+struct FoundSoftware {
+  std::string preset;
+  planner::Software software;
+  bool assumed = false; ///< the source is unknown, and flags decided
+};
+
+FoundSoftware softwareOf(const RunRow &row, const planner::Machine &machine);
+
+/// Returns why the row has too little to be priced, or measures something else;
+/// empty if it can be priced.
+std::string exclusionOf(const RunRow &row);
+
+/// Returns the stated micro-batch or, without a pipeline, all samples of a
+/// replica.
+std::int64_t microBatchOf(const RunRow &row);
 
 } // namespace mtplan::tools
 

@@ -97,6 +97,14 @@ static std::string keyOf(const RunRow &row, Grouping grouping) {
   return key;
 }
 
+RowGroup pricedRows(const std::vector<PricedRow> &rows) {
+  RowGroup all;
+  for (const PricedRow &priced : rows)
+    if (priced.isPriced())
+      all.rows.push_back(&priced);
+  return all;
+}
+
 std::vector<RowGroup> groupsOf(const std::vector<PricedRow> &rows,
                                Grouping grouping) {
   std::map<std::string, RowGroup> groups;

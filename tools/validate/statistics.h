@@ -10,10 +10,10 @@
 
 namespace mtplan::tools {
 
-/// A summary of deviations, predicted over measured minus 1.
+/// Summarizes deviations, which are predicted over measured minus 1.
 struct ErrorSummary {
   std::size_t rows = 0;
-  double mean = 0.0; ///< of absolute values
+  double mean = 0.0; ///< mean of absolute values
   double p90 = 0.0;  ///< 90th percentile of absolute values
   double bias = 0.0; ///< mean with the sign
 };
@@ -29,27 +29,37 @@ struct RowGroup {
   std::vector<const PricedRow *> rows; ///< priced rows
 };
 
-/// The properties that rows of a group share, from the coarsest grouping to the
-/// finest.
+/// Returns the priced rows as one group without a name.
+RowGroup pricedRows(const std::vector<PricedRow> &rows);
+
+/// Names the properties that rows of a group share, from the coarsest grouping
+/// to the finest.
 enum class Grouping : std::uint8_t {
   source,
   hardwareModel, ///< model and cluster
   sourceHardwareModel,
-  precision, ///< and precision
-  gpus,      ///< and number of devices
-  batch      ///< and batch and sequence
+  precision, ///< the same and precision
+  gpus,      ///< the same and number of devices
+  batch      ///< the same, batch and sequence
 };
 const char *nameOf(Grouping grouping);
+
+/// Times are ranked within the groups of these groupings.
+inline constexpr Grouping kRankedGroupings[] = {
+    Grouping::hardwareModel, Grouping::sourceHardwareModel, Grouping::precision,
+    Grouping::gpus, Grouping::batch};
 
 /// Returns the priced rows by `grouping`, in order of name.
 std::vector<RowGroup> groupsOf(const std::vector<PricedRow> &rows,
                                Grouping grouping);
 
 ErrorSummary summaryOf(const RowGroup &group);
-double spearman(const RowGroup &group); ///< of step times
+
+/// Returns the rank correlation of measured and predicted step times.
+double spearman(const RowGroup &group);
 
 struct RankSummary {
-  std::size_t groups = 0; ///< with at least three rows
+  std::size_t groups = 0; ///< groups with at least three rows
   double mean = 0.0;
 };
 RankSummary rankSummaryOf(const std::vector<PricedRow> &rows,

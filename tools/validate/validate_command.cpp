@@ -9,9 +9,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "runtime/data/named_files.h"
-#include "tools/text/exit_status.h"
-#include "tools/text/parse_error.h"
+#include "runtime/data/files.h"
+#include "tools/text/command_line.h"
 #include "tools/text/text_file.h"
 #include "tools/validate/accuracy_text.h"
 #include "tools/validate/beat.h"

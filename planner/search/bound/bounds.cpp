@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "planner/cost/compute_cost.h"
-#include "planner/index.h"
-#include "planner/search/space/recompute.h"
+#include "planner/integers.h"
+#include "planner/search/space/segment_runs.h"
 
 namespace mtplan::planner {
 
@@ -34,6 +34,44 @@ Seconds pipelineBound(Seconds through, const Parallelism &config) {
   return through / (1.0 - std::pow(1.0 - 1.0 / m, config.pp));
 }
 
+// A micro-batch passes the stages before a stage first, then the stage works
+// through all of them, and the backward of one passes the stages before it
+// last. Zero-bubble schedules may have postponed some of that.
+Seconds cutBound(const Parallelism &config, const LayerTimes &times) {
+  bool putsOff = config.schedule == ScheduleKind::zeroBubble;
+  Seconds before, most;
+  std::size_t layer = 0;
+  for (int count : config.layers) {
+    Seconds work, fillDrain;
+    for (int i = 0; i < count; ++i, ++layer) {
+      work += times.both[layer];
+      fillDrain += putsOff ? times.forward[layer] : times.both[layer];
+    }
+    most = std::max(most,
+                    before + work * static_cast<double>(config.microBatches()));
+    before += fillDrain;
+  }
+  return most;
+}
+
+OrderedCuts orderedCuts(const Parallelism &config, const LayerTimes &times) {
+  std::vector<std::vector<int>> all =
+      unevenCuts(static_cast<int>(times.both.size()), config.pp);
+  std::vector<std::pair<double, std::size_t>> order;
+  Parallelism cut = config;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    cut.layers = all[i];
+    order.emplace_back(cutBound(cut, times).value, i);
+  }
+  std::ranges::sort(order);
+  OrderedCuts ordered;
+  for (auto [bound, i] : order) {
+    ordered.layers.push_back(std::move(all[i]));
+    ordered.bounds.push_back({bound});
+  }
+  return ordered;
+}
+
 Bounds::Bounds(const ModelGraph &theModel, const Machine &theMachine,
                const SearchOptions &theOptions)
     : model(theModel), machine(theMachine), options(theOptions) {
@@ -42,11 +80,8 @@ Bounds::Bounds(const ModelGraph &theModel, const Machine &theMachine,
 }
 
 void Bounds::add(const Parameter &parameter, ParameterSize &size) {
-  double elements = 1.0;
-  for (std::int64_t extent : parameter.shape)
-    elements *= static_cast<double>(extent);
-  bool ofExperts = std::ranges::find(parameter.splits, Split::expert) !=
-                   parameter.splits.end();
+  double elements = elementsOf(parameter.shape);
+  bool ofExperts = isOfExperts(parameter);
   (ofExperts ? size.expertElements : size.elements) += elements;
   (ofExperts ? size.expertBytes : size.bytes) +=
       elements * parameter.elementBytes;
@@ -91,8 +126,7 @@ void Bounds::measure(const SegmentGraph &segment) {
       const Parameter &parameter = model.parameters[at(tensor.parameter)];
       if (!parameter.shared)
         add(parameter, size.parameters);
-      else if (std::ranges::find(size.shared, tensor.parameter) ==
-               size.shared.end())
+      else if (!contains(size.shared, tensor.parameter))
         size.shared.push_back(tensor.parameter);
     }
     // Repeats may save a carried value once for all; leaving it out keeps the
@@ -101,8 +135,7 @@ void Bounds::measure(const SegmentGraph &segment) {
         isCarriedOut(segment, static_cast<int>(t)))
       continue;
     (perSample ? size.perSample : size.fixed) += bytes;
-    if (std::ranges::find(segment.carriedIn, static_cast<int>(t)) !=
-        segment.carriedIn.end())
+    if (contains(segment.carriedIn, static_cast<int>(t)))
       (perSample ? size.carriedPerSample : size.carriedFixed) += bytes;
   }
   sizes.push_back(size);

@@ -1,8 +1,7 @@
 //===- bounds.h - Lower bounds from work and sizes alone --------*- C++ -*-===//
 //
 // Admissible bounds of time and memory that need no solver: no plan of a
-// configuration takes less. Terms that many configurations share are computed
-// once.
+// configuration takes less.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,10 +10,12 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <tuple>
+#include <vector>
 
 #include "planner/search/space/pipeline_parts.h"
-#include "planner/search/space/search_options.h"
+#include "planner/search/space/setting.h"
 
 namespace mtplan::planner {
 
@@ -25,6 +26,51 @@ namespace mtplan::planner {
 /// 1/m)^p).
 Seconds pipelineBound(Seconds through, const Parallelism &config);
 
+/// Lower bounds by layer, together with the segments that a pipeline does not
+/// cut off it: one micro-batch's forward, and forward plus backward.
+struct LayerTimes {
+  std::vector<Seconds> forward, both;
+};
+
+/// The uneven cuts of one pipeline, by ascending lower bound.
+struct OrderedCuts {
+  std::vector<std::vector<int>> layers;
+  std::vector<Seconds> bounds; ///< no plan with the cut is faster
+  std::size_t next = 0;        ///< the first cut that is not expanded
+};
+
+/// Returns a lower bound of the step with the configuration's cut.
+Seconds cutBound(const Parallelism &config, const LayerTimes &times);
+
+/// Orders all uneven cuts.
+/// \param times  of any cut; config.layers does not matter
+OrderedCuts orderedCuts(const Parallelism &config, const LayerTimes &times);
+
+/// A configuration that branch and bound has not solved yet.
+struct Candidate {
+  Parallelism config;
+  Seconds bound; ///< a lower bound: no plan of it is faster
+  /// The source of `bound`. Each level is dearer and tighter than the one
+  /// before: the operators' work; the best plan of one micro-batch, at first
+  /// without recomputation; the least times of every segment; the simulated
+  /// step of those times.
+  enum class BoundLevel : std::uint8_t {
+    work,
+    computedOnce,
+    microBatch,
+    relaxed,
+    step
+  } level{};
+  /// The relaxed step, until it is simulated.
+  std::optional<StepProblem> relaxed;
+  /// The uneven cuts that this candidate stands for. They become candidates of
+  /// their own one by one.
+  std::optional<OrderedCuts> cuts;
+  bool isCut() const { return cuts && level == BoundLevel::microBatch; }
+};
+
+/// Computes bounds of one model. Terms that many configurations share are
+/// computed once.
 class Bounds {
 public:
   /// All arguments must outlive the object.

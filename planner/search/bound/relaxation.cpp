@@ -7,11 +7,8 @@
 #include <limits>
 #include <set>
 
-#include "planner/index.h"
+#include "planner/integers.h"
 #include "planner/search/on_threads.h"
-#include "planner/search/segment/segment_problem.h"
-#include "planner/search/space/pipeline_parts.h"
-#include "planner/simulate/step_bound.h"
 
 namespace mtplan::planner {
 
@@ -43,13 +40,6 @@ bool splitsWithData(const Parameter &parameter) {
     return split == Split::batch || split == Split::sequence ||
            split == Split::expert;
   });
-}
-
-// Gathers what is stored split over the replicas; the tensor axis stays split.
-Layout gathered(Layout layout, const Mesh &mesh) {
-  for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
-    layout = withPlacement(layout, axis, kReplicated);
-  return layout;
 }
 
 // Returns the part of the update that a stage does after all compute: with one
@@ -325,7 +315,7 @@ Seconds Relaxation::microBatchOf(const Parallelism &config) const {
   return bound.isLegal ? bound.all : Seconds{kNever};
 }
 
-Relaxation::LayerTimes Relaxation::layerTimes(const Parallelism &config) const {
+LayerTimes Relaxation::layerTimes(const Parallelism &config) const {
   const MicroBatchBound &bound =
       microBatches.at(keyOf(config, kindsOf(config)[0]));
   LayerTimes times;

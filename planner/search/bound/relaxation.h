@@ -17,10 +17,9 @@
 #include <tuple>
 #include <vector>
 
+#include "planner/search/bound/bounds.h"
 #include "planner/search/price/price.h"
-#include "planner/search/space/pipeline_parts.h"
-#include "planner/search/space/search_options.h"
-#include "planner/search/stage/solver_cache.h"
+#include "planner/solve/chain_solver.h"
 
 namespace mtplan::planner {
 
@@ -32,6 +31,7 @@ struct MicroBatchBound {
   Seconds all; ///< both phases of all repeats, in one plan
 };
 
+/// Relaxes the steps of one model.
 class Relaxation {
 public:
   /// All arguments must outlive the object.
@@ -58,13 +58,8 @@ public:
   /// Returns the bounds of a prepared configuration that has a legal plan.
   StepBound stepOf(const Parallelism &config);
 
-  /// Lower bounds by layer, together with the segments that a pipeline does not
-  /// cut off it: one micro-batch's forward, and forward plus backward. The
-  /// configuration must be prepared and have a legal plan; recomputation counts
-  /// only if all layers recompute.
-  struct LayerTimes {
-    std::vector<Seconds> forward, both;
-  };
+  /// Returns the bounds by layer. The configuration must be prepared and have a
+  /// legal plan; recomputation counts only if all layers recompute.
   LayerTimes layerTimes(const Parallelism &config) const;
 
 private:

@@ -11,13 +11,14 @@
 #include <algorithm>
 
 #include "planner/cost/compute_cost.h"
-#include "planner/index.h"
-#include "planner/search/space/recompute.h"
-#include "planner/search/space/tiling.h"
+#include "planner/integers.h"
+#include "planner/search/space/segment_runs.h"
 
 namespace mtplan::planner {
 
 namespace {
+
+constexpr double kRounding = 1 + 1e-12;
 
 /// The bytes alive at each operator of a segment.
 class Liveness {
@@ -84,7 +85,7 @@ public:
             continue;
           Layout layout =
               wanted(segment, plan, static_cast<int>(o), static_cast<int>(i));
-          if (std::ranges::find(layouts, layout) != layouts.end())
+          if (contains(layouts, layout))
             continue;
           layouts.push_back(layout);
           bytes += localBytes(segment.tensors[t].shape, layout,
@@ -154,11 +155,8 @@ private:
     std::vector<Exchanged> all;
     for (const PlannedConversion &conversion : plan.conversions) {
       std::size_t t = at(conversion.tensor);
-      bool ofState =
-          weights ? segment.tensors[t].kind == TensorKind::parameter
-                  : std::ranges::find(segment.accumulations, conversion.tensor,
-                                      &Accumulation::tensor) !=
-                        segment.accumulations.end();
+      bool ofState = weights ? segment.tensors[t].kind == TensorKind::parameter
+                             : isAccumulated(segment, conversion.tensor);
       bool sent = std::ranges::any_of(
           reshardSteps(conversion.from, conversion.to),
           [&](const ReshardStep &step) {
@@ -262,8 +260,6 @@ void MemoryUse::keepRoom(Bytes room) {
   spare = std::max(Bytes{}, room - workspace);
 }
 
-static constexpr double kRounding = 1 + 1e-12;
-
 bool MemoryUse::hostIsFull() const {
   return host.value > hostLimit.value * kRounding;
 }
@@ -316,20 +312,19 @@ MemoryUse memoryOf(const ModelGraph &model,
     }
     // Recomputed values, but for the segment's inputs, are alive during one
     // repeat's backward.
-    double again = 0.0;
-    std::vector<bool> remade =
+    double recomputedBytes = 0.0;
+    std::vector<bool> tensorRecomputed =
         recomputedTensors(segment, setting.recompute, *setting.software);
-    double recomputed = setting.recomputeShare;
+    double share = setting.recomputeShare;
     for (std::size_t t = 0; t < plan.saved.size(); ++t) {
       if (!plan.saved[t])
         continue;
       double bytes = localBytes(segment.tensors[t].shape, *plan.saved[t],
                                 segment.tensors[t].elementBytes, setting.mesh);
-      bool twice = remade[t] &&
-                   std::ranges::find(segment.carriedIn, static_cast<int>(t)) ==
-                       segment.carriedIn.end();
-      if (twice)
-        again += bytes;
+      bool isRecomputed = tensorRecomputed[t] &&
+                          !contains(segment.carriedIn, static_cast<int>(t));
+      if (isRecomputed)
+        recomputedBytes += bytes;
       double kept = repeats;
       if (isCarriedOut(segment, static_cast<int>(t)) &&
           plan.saved[t] == plan.made[t])
@@ -338,22 +333,23 @@ MemoryUse memoryOf(const ModelGraph &model,
                    : std::min<double>(setting.parts,
                                       repeatsOf(plans, plan.segment));
       use.activations += Bytes{setting.inFlight * kept * bytes *
-                               (twice ? 1.0 - recomputed : 1.0)};
+                               (isRecomputed ? 1.0 - share : 1.0)};
     }
     before = &plan;
-    std::vector<bool> redone =
+    std::vector<bool> opRecomputed =
         recomputedOps(segment, setting.recompute, *setting.software);
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
       Bytes kept =
           savedBeside(segment.ops[o], plan.strategies[o], segment.tensors,
                       setting.mesh, *setting.software, setting.precision);
-      if (redone[o])
-        again += kept.value;
+      if (opRecomputed[o])
+        recomputedBytes += kept.value;
       use.activations += setting.inFlight * repeats *
-                         (redone[o] ? 1.0 - recomputed : 1.0) * kept;
+                         (opRecomputed[o] ? 1.0 - share : 1.0) * kept;
     }
     Workspace workspace(model, plan, setting);
-    use.workspace = std::max(use.workspace, Bytes{workspace.peak() + again});
+    use.workspace =
+        std::max(use.workspace, Bytes{workspace.peak() + recomputedBytes});
     inputs += Bytes{workspace.inputs(inputLayouts[at(plan.segment)])};
   }
   use.workspace += inputs;

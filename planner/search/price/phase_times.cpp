@@ -1,13 +1,12 @@
-//===- phase_times.cpp - Times of one repeat of a segment, by phase -------===//
+//===- phase_times.cpp - Times and collectives, by phase ------------------===//
 
 #include "planner/search/price/phase_times.h"
 
 #include <algorithm>
 
 #include "planner/cost/compute_cost.h"
-#include "planner/index.h"
-#include "planner/search/space/recompute.h"
-#include "planner/search/space/tiling.h"
+#include "planner/integers.h"
+#include "planner/search/space/segment_runs.h"
 
 namespace mtplan::planner {
 
@@ -72,35 +71,34 @@ private:
   void addConversion(const PlannedConversion &conversion) {
     const Tensor &tensor = segment.tensors[at(conversion.tensor)];
     bool forward = conversion.phase == Phase::forward;
-    std::vector<std::int64_t> local =
-        localShape(tensor.shape, conversion.from, setting.mesh);
-    for (const ReshardStep &step :
-         reshardSteps(conversion.from, conversion.to)) {
-      bool passed = tensor.kind == TensorKind::activation &&
-                    !isGradient[at(conversion.tensor)];
-      Seconds time = passed ? exposedTime(step, local, tensor.elementBytes,
-                                          conversion.phase, setting)
-                            : stateTime(step, local, tensor.elementBytes,
-                                        setting, tiles[at(conversion.tensor)]);
-      local = localShape(tensor.shape, step.result, setting.mesh);
-      AxisRole role = roleOf(setting.mesh.axes[at(step.axis)]);
-      Seconds PhaseParts::*part =
-          !isCollective(step.kind)    ? &PhaseParts::local
-          : role == AxisRole::tensor  ? &PhaseParts::tensor
-          : role == AxisRole::context ? &PhaseParts::context
-                                      : &PhaseParts::exchange;
-      bool ofReplicas =
-          part == &PhaseParts::context || part == &PhaseParts::exchange;
-      if (ofReplicas && tensor.kind == TensorKind::parameter) {
-        (forward ? times.gatherForward : times.gatherBackward) += time;
-      } else if (ofReplicas && isGradient[at(conversion.tensor)]) {
-        times.reduce += time;
-      } else {
-        partsOf(conversion.phase).*part += time;
-        if (forward && tensorRecomputed[at(conversion.tensor)])
-          times.backward.*part += time * setting.recomputeShare;
-      }
-    }
+    bool gradient = isGradient[at(conversion.tensor)];
+    bool passed = tensor.kind == TensorKind::activation && !gradient;
+    forEachStep(
+        conversion.from, conversion.to, tensor.shape, setting.mesh,
+        [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
+          Seconds time = passed
+                             ? exposedTime(step, local, tensor.elementBytes,
+                                           conversion.phase, setting)
+                             : stateTime(step, local, tensor.elementBytes,
+                                         setting, tiles[at(conversion.tensor)]);
+          AxisRole role = roleOf(setting.mesh.axes[at(step.axis)]);
+          Seconds PhaseParts::*part =
+              !isCollective(step.kind)    ? &PhaseParts::local
+              : role == AxisRole::tensor  ? &PhaseParts::tensor
+              : role == AxisRole::context ? &PhaseParts::context
+                                          : &PhaseParts::exchange;
+          bool ofReplicas =
+              part == &PhaseParts::context || part == &PhaseParts::exchange;
+          if (ofReplicas && tensor.kind == TensorKind::parameter) {
+            (forward ? times.gatherForward : times.gatherBackward) += time;
+          } else if (ofReplicas && gradient) {
+            times.reduce += time;
+          } else {
+            partsOf(conversion.phase).*part += time;
+            if (forward && tensorRecomputed[at(conversion.tensor)])
+              times.backward.*part += time * setting.recomputeShare;
+          }
+        });
   }
 
   void addParameter(const Parameter &parameter, const ParameterState &state,
@@ -139,6 +137,19 @@ private:
   PhaseTimes times;
 };
 
+// Adds an entry, or counts it with an equal one.
+void record(LedgerEntry added, std::vector<LedgerEntry> &entries) {
+  for (LedgerEntry &entry : entries)
+    if (entry.kind == added.kind && entry.axis == added.axis &&
+        entry.bytes == added.bytes && entry.cause == added.cause &&
+        entry.segment == added.segment) {
+      entry.perStep += added.perStep;
+      entry.perMicroBatch += added.perMicroBatch;
+      return;
+    }
+  entries.push_back(std::move(added));
+}
+
 } // namespace
 
 Seconds operatorTime(const SegmentGraph &segment, const SegmentPlan &plan,
@@ -163,8 +174,7 @@ PhaseTimes phaseTimesOf(const ModelGraph &model, const SegmentPlan &plan,
 std::map<std::string, Seconds> kindTimesOf(const ModelGraph &model,
                                            const SegmentPlan &plan,
                                            const Setting &setting) {
-  const SegmentGraph &segment =
-      model.segments[static_cast<std::size_t>(plan.segment)];
+  const SegmentGraph &segment = model.segments[at(plan.segment)];
   const std::vector<OpRun> runs = opRunsOf(model, segment, setting);
   const std::vector<bool> recomputed =
       recomputedOps(segment, setting.recompute, *setting.software);
@@ -176,13 +186,133 @@ std::map<std::string, Seconds> kindTimesOf(const ModelGraph &model,
         (1.0 + (recomputed[o] ? setting.recomputeShare : 0.0));
   }
   for (const Accumulation &sum : segment.accumulations) {
-    const auto parameter = static_cast<std::size_t>(sum.parameter);
     times["accumulate"] +=
-        accumulationTime(model.parameters[parameter],
-                         *plan.parameters[parameter], setting) /
+        accumulationTime(model.parameters[at(sum.parameter)],
+                         *plan.parameters[at(sum.parameter)], setting) /
         static_cast<double>(setting.microBatches);
   }
   return times;
+}
+
+const char *nameOf(LedgerPhase phase) {
+  constexpr const char *kNames[] = {"forward", "backward", "update"};
+  return kNames[static_cast<std::size_t>(phase)];
+}
+
+std::vector<LedgerEntry> ledgerOf(const ModelGraph &model,
+                                  const std::vector<SegmentPlan> &plans,
+                                  const Setting &setting) {
+  // Keeps program order within a phase, the update last.
+  std::vector<LedgerEntry> phases[3];
+  std::vector<bool> paid(model.parameters.size(), false);
+  double gradientBytes = stateBytesOf(setting).gradient;
+  for (const SegmentPlan &plan : plans) {
+    const SegmentGraph &segment = model.segments[at(plan.segment)];
+    auto emit = [&](const Layout &from, const Layout &to,
+                    const std::vector<std::int64_t> &shape, double elementBytes,
+                    bool ofState, LedgerPhase phase, const std::string &cause,
+                    std::int64_t times, int tiles = 1, double ofSegment = 1.0) {
+      forEachStep(
+          from, to, shape, setting.mesh,
+          [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
+            if (!isCollective(step.kind))
+              return;
+            Bytes bytes{tensorBytes(local, elementBytes)};
+            Seconds seconds = ofState
+                                  ? stateTime(step, local, elementBytes,
+                                              setting, tiles, ofSegment)
+                                  : stepTime(step, local, elementBytes,
+                                             setting.mesh, *setting.machine);
+            // Between replicas each tile is sent on its own.
+            bool untiled =
+                roleOf(setting.mesh.axes[at(step.axis)]) == AxisRole::tensor;
+            int parts = untiled ? 1 : tiles;
+            std::int64_t perMicroBatch =
+                phase == LedgerPhase::update
+                    ? 0
+                    : times * parts / setting.microBatches;
+            record({step.kind, step.axis, bytes / parts, phase, cause,
+                    segment.name, perMicroBatch, times * parts,
+                    seconds / parts},
+                   phases[static_cast<int>(phase)]);
+          });
+    };
+    std::vector<int> tiles = tilesOfTensors(model, segment, setting);
+    std::vector<bool> recomputed =
+        recomputedTensors(segment, setting.recompute, *setting.software);
+    for (const PlannedConversion &conversion : plan.conversions) {
+      const Tensor &tensor = segment.tensors[at(conversion.tensor)];
+      bool ofState = tensor.kind == TensorKind::parameter ||
+                     isAccumulated(segment, conversion.tensor);
+      bool forward = conversion.phase == Phase::forward;
+      auto convert = [&](LedgerPhase phase) {
+        emit(conversion.from, conversion.to, tensor.shape, tensor.elementBytes,
+             ofState, phase, tensor.name, setting.microBatches * plan.count,
+             tiles[at(conversion.tensor)]);
+      };
+      convert(forward ? LedgerPhase::forward : LedgerPhase::backward);
+      // Backward repeats the layout change where it recomputes the value.
+      if (forward && recomputed[at(conversion.tensor)])
+        convert(LedgerPhase::backward);
+    }
+    for (int t : segment.reported) {
+      const Tensor &tensor = segment.tensors[at(t)];
+      emit(*plan.made[at(t)], Layout::replicated(tensor.shape.size()),
+           tensor.shape, tensor.elementBytes, false, LedgerPhase::update,
+           tensor.name, plan.count);
+    }
+    for (std::size_t p = 0; p < plan.parameters.size(); ++p) {
+      if (!plan.parameters[p])
+        continue;
+      const Parameter &parameter = model.parameters[p];
+      if (parameter.shared && paid[p])
+        continue;
+      paid[p] = true;
+      const ParameterState &state = *plan.parameters[p];
+      int repeats = parameter.shared ? 1 : plan.count;
+      emit(accumulatorLayout(state, setting.mesh), state.owned(),
+           parameter.shape, gradientBytes, true, LedgerPhase::update,
+           parameter.name, repeats, 1, parameter.ofSegment);
+      emit(state.owned(), state.stored, parameter.shape, parameter.elementBytes,
+           true, LedgerPhase::update, parameter.name, repeats, 1,
+           parameter.ofSegment);
+    }
+  }
+  std::vector<LedgerEntry> ledger;
+  for (auto &entries : phases)
+    ledger.insert(ledger.end(), entries.begin(), entries.end());
+  return ledger;
+}
+
+void StepTime::add(const PhaseTimes &phases, double times) {
+  for (const PhaseParts *parts : {&phases.forward, &phases.backward}) {
+    compute += parts->compute * times;
+    local += parts->local * times;
+    tensor += parts->tensor * times;
+    context += parts->context * times;
+    exchange += parts->exchange * times;
+  }
+}
+
+StepTime stepTimeOf(const ModelGraph &model,
+                    const std::vector<SegmentPlan> &plans,
+                    const Setting &setting) {
+  StepTime time;
+  std::vector<bool> paid(model.parameters.size(), false);
+  for (const SegmentPlan &plan : plans) {
+    PhaseTimes phases = phaseTimesOf(model, plan, setting, paid);
+    double repeats = plan.count;
+    double times = repeats * static_cast<double>(setting.microBatches);
+    time.add(phases, times);
+    time.data +=
+        (phases.gatherForward + phases.gatherBackward + phases.reduce) * times +
+        (phases.reduceStep + phases.gatherStep) * repeats;
+    time.update += phases.update * repeats;
+    time.host += phases.host.total() * repeats;
+  }
+  time.step = time.compute + time.local + time.tensor + time.context +
+              time.exchange + time.data + time.update + time.host;
+  return time;
 }
 
 } // namespace mtplan::planner

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "planner/cost/collective_cost.h"
-#include "planner/index.h"
+#include "planner/integers.h"
 
 namespace mtplan::planner {
 
@@ -279,17 +279,8 @@ StepTime priceStep(const ModelGraph &model, const PricedParts &parts,
       busiest = s;
   auto scale = static_cast<double>(config.microBatches());
   for (std::size_t part = busiest; part < parts.size(); part += at(config.pp))
-    for (const PricedRun &run : parts[part]) {
-      double times = scale * run.count;
-      for (const PhaseParts *phase :
-           {&run.times->forward, &run.times->backward}) {
-        time.compute += phase->compute * times;
-        time.local += phase->local * times;
-        time.tensor += phase->tensor * times;
-        time.context += phase->context * times;
-        time.exchange += phase->exchange * times;
-      }
-    }
+    for (const PricedRun &run : parts[part])
+      time.add(*run.times, scale * run.count);
   const StageUse &use = result.stages[busiest];
   time.update = use.update;
   time.data = use.exposedData + use.exposedSync;

@@ -11,10 +11,7 @@
 
 #include <vector>
 
-#include "planner/machine/software.h"
-#include "planner/search/price/ledger.h"
 #include "planner/search/price/phase_times.h"
-#include "planner/simulate/step.h"
 
 namespace mtplan::planner {
 

@@ -1,32 +1,23 @@
-//===- parameter_state.cpp - How a parameter is stored, and its price -----===//
+//===- parameter_state.cpp - A parameter's storage and its price ----------===//
 
 #include "planner/search/segment/parameter_state.h"
 
 #include <cassert>
 
+#include "planner/integers.h"
 #include "planner/search/segment/reshard_prices.h"
 
 namespace mtplan::planner {
 
-Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh) {
-  Layout layout = state.gradientIsSplit ? state.owned() : state.stored;
-  int last = tensorAxisOf(mesh);
-  for (int axis = 0; axis < last; ++axis)
-    if (mesh.axes[static_cast<std::size_t>(axis)].size > 1 &&
-        placementOf(layout, axis) == kReplicated)
-      layout = withPlacement(layout, axis, kPartial);
-  if (state.reduceOncePerStep)
-    layout = withPlacement(layout, last, kPartial);
-  return layout;
-}
+namespace {
 
 // Returns the axes over which ZeRO splits state: the innermost that share a
 // replica's copy.
-static std::vector<int> zeroAxes(const Mesh &mesh) {
+std::vector<int> zeroAxes(const Mesh &mesh) {
   std::vector<int> axes;
   bool hybrid = mesh.find("zero") >= 0;
   for (int axis = 0; axis < tensorAxisOf(mesh); ++axis) {
-    const MeshAxis &one = mesh.axes[static_cast<std::size_t>(axis)];
+    const MeshAxis &one = mesh.axes[at(axis)];
     if (one.size > 1 && !(hybrid && one.name == "dp"))
       axes.push_back(axis);
   }
@@ -37,12 +28,12 @@ static std::vector<int> zeroAxes(const Mesh &mesh) {
 // dimension that divides, else along one that the tensor axis splits; over
 // fewer axes where none divides by all of them. With padding, a dimension with
 // at least as many rows as ranks suffices.
-static Layout splitFurther(const Layout &stored, const Parameter &parameter,
-                           const Mesh &mesh, bool padded) {
+Layout splitFurther(const Layout &stored, const Parameter &parameter,
+                    const Mesh &mesh, bool padded) {
   auto mayBe = [&](std::size_t d, const Layout &layout) {
     std::int64_t ranks = 1;
     for (int axis : layout.dims[d])
-      ranks *= mesh.axes[static_cast<std::size_t>(axis)].size;
+      ranks *= mesh.axes[at(axis)].size;
     return padded ? parameter.shape[d] >= ranks
                   : divides(parameter.shape, layout, mesh);
   };
@@ -73,9 +64,9 @@ static Layout splitFurther(const Layout &stored, const Parameter &parameter,
 
 // Returns the layouts to store a parameter in that a pin or the allowed splits
 // leave.
-static std::vector<Layout> storedLayouts(const Parameter &parameter,
-                                         const std::vector<std::string> *pin,
-                                         const Setting &setting) {
+std::vector<Layout> storedLayouts(const Parameter &parameter,
+                                  const std::vector<std::string> *pin,
+                                  const Setting &setting) {
   std::size_t rank = parameter.shape.size();
   Layout replicated = Layout::replicated(rank);
   int tensorAxis = tensorAxisOf(setting.mesh);
@@ -99,48 +90,15 @@ static std::vector<Layout> storedLayouts(const Parameter &parameter,
   return layouts;
 }
 
-std::vector<ParameterState> parameterStates(const ModelGraph &model,
-                                            int parameter,
-                                            const Setting &setting) {
-  auto index = static_cast<std::size_t>(parameter);
-  const std::vector<std::string> *pin = nullptr;
-  if (setting.pins && index < setting.pins->parameters.size() &&
-      setting.pins->parameters[index])
-    pin = &*setting.pins->parameters[index];
-  std::vector<ParameterState> states;
-  for (const Layout &layout :
-       storedLayouts(model.parameters[index], pin, setting)) {
-    for (bool late : {false, true}) {
-      if (late && setting.mesh.axes.back().size == 1)
-        continue;
-      ParameterState state{layout, late, {}, false};
-      if (setting.zeroStage > 0 && model.parameters[index].divisible)
-        state.optimizer = splitFurther(layout, model.parameters[index],
-                                       setting.mesh, setting.padsShards);
-      state.gradientIsSplit = setting.zeroStage > 1;
-      if (setting.zeroStage > 2)
-        state.stored = state.owned();
-      states.push_back(std::move(state));
-    }
-  }
-  if (setting.sharedState && model.parameters[index].shared) {
-    auto chosen = static_cast<std::size_t>(*setting.sharedState);
-    states = chosen < states.size() ? std::vector{states[chosen]}
-                                    : std::vector<ParameterState>{};
-  }
-  return states;
-}
-
 // Gradient accumulators are in single precision, whatever they sum.
 constexpr double kSumBytes = 4;
 
 // Prices our own measured kernels: every gradient is added to its accumulator
 // but the first, which is stored. A weight that is used twice stores one of the
 // two.
-static Seconds measuredAccumulation(BytesPerSec rate,
-                                    const Parameter &parameter,
-                                    const ParameterState &state,
-                                    const Setting &setting) {
+Seconds measuredAccumulation(BytesPerSec rate, const Parameter &parameter,
+                             const ParameterState &state,
+                             const Setting &setting) {
   double perElement =
       setting.microBatches * (bytesOf(setting.precision) + 2 * kSumBytes) -
       kSumBytes;
@@ -148,6 +106,56 @@ static Seconds measuredAccumulation(BytesPerSec rate,
       localBytes(parameter.shape, accumulatorLayout(state, setting.mesh),
                  perElement, setting.mesh);
   return Bytes{bytes} / rate;
+}
+
+} // namespace
+
+Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh) {
+  Layout layout = state.gradientIsSplit ? state.owned() : state.stored;
+  int last = tensorAxisOf(mesh);
+  for (int axis = 0; axis < last; ++axis)
+    if (mesh.axes[at(axis)].size > 1 &&
+        placementOf(layout, axis) == kReplicated)
+      layout = withPlacement(layout, axis, kPartial);
+  if (state.reduceOncePerStep)
+    layout = withPlacement(layout, last, kPartial);
+  return layout;
+}
+
+Layout gathered(Layout layout, const Mesh &mesh) {
+  for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
+    layout = withPlacement(layout, axis, kReplicated);
+  return layout;
+}
+
+std::vector<ParameterState> parameterStates(const ModelGraph &model,
+                                            int parameter,
+                                            const Setting &setting) {
+  const Parameter &what = model.parameters[at(parameter)];
+  const std::vector<std::string> *pin = nullptr;
+  if (setting.pins && at(parameter) < setting.pins->parameters.size() &&
+      setting.pins->parameters[at(parameter)])
+    pin = &*setting.pins->parameters[at(parameter)];
+  std::vector<ParameterState> states;
+  for (const Layout &layout : storedLayouts(what, pin, setting))
+    for (bool late : {false, true}) {
+      if (late && setting.mesh.axes.back().size == 1)
+        continue;
+      ParameterState state{layout, late, {}, false};
+      if (setting.zeroStage > 0 && what.divisible)
+        state.optimizer =
+            splitFurther(layout, what, setting.mesh, setting.padsShards);
+      state.gradientIsSplit = setting.zeroStage > 1;
+      if (setting.zeroStage > 2)
+        state.stored = state.owned();
+      states.push_back(std::move(state));
+    }
+  if (setting.sharedState && what.shared) {
+    std::size_t chosen = at(*setting.sharedState);
+    states = chosen < states.size() ? std::vector{states[chosen]}
+                                    : std::vector<ParameterState>{};
+  }
+  return states;
 }
 
 Seconds squaresTime(const Parameter &parameter, const ParameterState &state,
@@ -177,14 +185,10 @@ Seconds accumulationTime(const Parameter &parameter,
   double bytes = localBytes(parameter.shape, accumulatorLayout(state, mesh),
                             traffic.accumulation * width, mesh) *
                  (microBatches - 1);
-  if (setting.zeroStage > 2) {
-    Layout gathered = state.stored;
-    for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
-      gathered = withPlacement(gathered, axis, kReplicated);
-    bytes += localBytes(parameter.shape, gathered, traffic.shardCopies * width,
-                        mesh) *
+  if (setting.zeroStage > 2)
+    bytes += localBytes(parameter.shape, gathered(state.stored, mesh),
+                        traffic.shardCopies * width, mesh) *
              microBatches;
-  }
   return Bytes{bytes} / setting.machine->device.passRate();
 }
 
@@ -238,7 +242,7 @@ double bytesBehind(const Parameter &parameter, const ParameterState &state,
   for (int axis = 0; axis < tensorAxisOf(mesh); ++axis)
     if (const int dim = placementOf(state.owned(), axis);
         dim >= 0 && placementOf(layout, axis) == kPartial &&
-        roleOf(mesh.axes[static_cast<std::size_t>(axis)]) == AxisRole::data)
+        roleOf(mesh.axes[at(axis)]) == AxisRole::data)
       return localBytes(parameter.shape, withPlacement(layout, axis, dim), 1,
                         mesh) *
              stateBytesOf(setting).gradient;

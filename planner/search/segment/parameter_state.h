@@ -1,11 +1,8 @@
-//===- parameter_state.h - How a parameter is stored, and its price *- C++
-//-*-===//
-//-*-===//
+//===- parameter_state.h - A parameter's storage and its price --*- C++ -*-===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_SEGMENT_PARAMETER_STATE_H
 #define MTPLAN_PLANNER_SEARCH_SEGMENT_PARAMETER_STATE_H
 
-#include <string>
 #include <vector>
 
 #include "planner/search/space/setting.h"
@@ -18,8 +15,9 @@ namespace mtplan::planner {
 /// the optimizer's state, stage 2 also the gradient, stage 3 also the weight.
 struct ParameterState {
   Layout stored; ///< of the weight, between its uses
-  bool reduceOncePerStep =
-      false; ///< the gradient stays partial over the tensor axis
+  /// Whether the gradient stays partial over the tensor axis until the step's
+  /// end.
+  bool reduceOncePerStep = false;
   /// The layout of the optimizer's state; without dimensions, the stored one.
   Layout optimizer;
   bool gradientIsSplit = false; ///< accumulated in the optimizer's layout
@@ -35,6 +33,10 @@ struct ParameterState {
 /// samples or positions, and partial over the tensor axis if the sum waits for
 /// the end of the step.
 Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh);
+
+/// Returns the layout with everything gathered that is split over other axes
+/// than the tensor axis.
+Layout gathered(Layout layout, const Mesh &mesh);
 
 /// Returns the states in which a parameter may be stored, the replicated one
 /// first.

@@ -1,4 +1,4 @@
-//===- reshard_prices.cpp - What a layout change costs --------------------===//
+//===- reshard_prices.cpp - The price of layout changes -------------------===//
 
 #include "planner/search/segment/reshard_prices.h"
 
@@ -8,8 +8,7 @@
 #include <limits>
 
 #include "planner/cost/collective_cost.h"
-#include "planner/graph/layout.h"
-#include "planner/index.h"
+#include "planner/integers.h"
 
 namespace mtplan::planner {
 
@@ -17,7 +16,7 @@ Seconds stepTime(const ReshardStep &step,
                  const std::vector<std::int64_t> &localBefore,
                  double elementBytes, const Mesh &mesh,
                  const Machine &machine) {
-  const MeshAxis &axis = mesh.axes[static_cast<std::size_t>(step.axis)];
+  const MeshAxis &axis = mesh.axes[at(step.axis)];
   Bytes payload{elementsOf(localBefore) * elementBytes};
   if (isCollective(step.kind))
     return collectiveTime(step.kind, payload,
@@ -30,19 +29,63 @@ Seconds stepTime(const ReshardStep &step,
 
 namespace {
 
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
 // Sums `timeOf(step, local shape before it)` over the steps of a layout change.
 template <typename TimeOf>
 Seconds sumOfSteps(const Layout &from, const Layout &to,
                    const std::vector<std::int64_t> &shape, const Mesh &mesh,
                    TimeOf timeOf) {
   Seconds total;
-  std::vector<std::int64_t> local = localShape(shape, from, mesh);
-  for (const ReshardStep &step : reshardSteps(from, to)) {
-    total += timeOf(step, local);
-    local = localShape(shape, step.result, mesh);
-  }
+  forEachStep(
+      from, to, shape, mesh,
+      [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
+        total += timeOf(step, local);
+      });
   return total;
 }
+
+/// By set of layouts that contains `made`: the least cost to have exactly
+/// those, and the last conversion of it.
+struct SubsetTable {
+  std::vector<double> best;
+  std::vector<int> last, parent;
+};
+
+SubsetTable fillSubsets(const LayoutDomain &domain, int made, Phase phase) {
+  assert(domain.size() <= 20 && "a table over all sets of layouts");
+  SubsetTable table;
+  std::size_t sets = std::size_t{1} << domain.size();
+  std::size_t start = std::size_t{1} << made;
+  table.best.assign(sets, kNever);
+  table.last.assign(sets, -1);
+  table.parent.assign(sets, -1);
+  table.best[start] = 0.0;
+  for (std::size_t set = start + 1; set < sets; ++set) {
+    if (!(set & start))
+      continue;
+    for (int last = 0; last < domain.size(); ++last) {
+      if (last == made || !(set >> last & 1U))
+        continue;
+      std::size_t before = set & ~(std::size_t{1} << last);
+      for (int parent = 0; parent < domain.size(); ++parent) {
+        if (!(before >> parent & 1U))
+          continue;
+        double cost = table.best[before] + domain.between(parent, last, phase);
+        if (cost < table.best[set]) {
+          table.best[set] = cost;
+          table.last[set] = last;
+          table.parent[set] = parent;
+        }
+      }
+    }
+  }
+  return table;
+}
+
+// Requires a difference above rounding, so that an all-reduce is not replaced
+// by two halves whose sum rounds down.
+bool isCheaper(double cost, double than) { return cost < than * (1 - 1e-12); }
 
 } // namespace
 
@@ -61,7 +104,7 @@ Seconds stateTime(const ReshardStep &step,
                   double elementBytes, const Setting &setting, int tiles,
                   double ofSegment) {
   const Mesh &mesh = setting.mesh;
-  const MeshAxis &axis = mesh.axes[static_cast<std::size_t>(step.axis)];
+  const MeshAxis &axis = mesh.axes[at(step.axis)];
   const ParameterTraffic &software = setting.software->parameters;
   if (!isCollective(step.kind) || roleOf(axis) == AxisRole::tensor)
     return stepTime(step, localBefore, elementBytes, mesh, *setting.machine);
@@ -105,7 +148,7 @@ Seconds exposedTime(const ReshardStep &step,
                     const std::vector<std::int64_t> &localBefore,
                     double elementBytes, Phase phase, const Setting &setting) {
   const Mesh &mesh = setting.mesh;
-  const MeshAxis &axis = mesh.axes[static_cast<std::size_t>(step.axis)];
+  const MeshAxis &axis = mesh.axes[at(step.axis)];
   Seconds time =
       stepTime(step, localBefore, elementBytes, mesh, *setting.machine);
   if (!isCollective(step.kind) || roleOf(axis) != AxisRole::tensor)
@@ -126,13 +169,14 @@ double localBytes(const std::vector<std::int64_t> &shape, const Layout &layout,
   double bytes = elementsOf(shape) * elementBytes;
   for (const std::vector<int> &dim : layout.dims)
     for (int axis : dim)
-      bytes /= mesh.axes[static_cast<std::size_t>(axis)].size;
+      bytes /= mesh.axes[at(axis)].size;
   return bytes;
 }
 
 int LayoutDomain::find(const Layout &layout) const {
-  auto at = std::ranges::find(layouts, layout);
-  return at == layouts.end() ? -1 : static_cast<int>(at - layouts.begin());
+  auto found = std::ranges::find(layouts, layout);
+  return found == layouts.end() ? -1
+                                : static_cast<int>(found - layouts.begin());
 }
 
 int LayoutDomain::add(const Layout &layout) {
@@ -163,10 +207,10 @@ void LayoutDomain::price(const std::vector<std::int64_t> &shape,
   auto exposed = [&](Phase phase) {
     return table([&, phase](const ReshardStep &step,
                             const std::vector<std::int64_t> &local) {
-      // A partial sum that includes 16-bit values is rounded at every hop at
-      // the size of the sum, which loses too much precision.
+      // A partial sum of 16-bit values is rounded at every hop at the size of
+      // the sum, which loses too much precision.
       if (step.kind == StepKind::maskToRoot && elementBytes < 4)
-        return Seconds{std::numeric_limits<double>::infinity()};
+        return Seconds{kNever};
       return exposedTime(step, local, elementBytes, phase, setting);
     });
   };
@@ -175,8 +219,7 @@ void LayoutDomain::price(const std::vector<std::int64_t> &shape,
   if (!passed) {
     seconds = table(
         [&](const ReshardStep &step, const std::vector<std::int64_t> &local) {
-          const MeshAxis &axis =
-              setting.mesh.axes[static_cast<std::size_t>(step.axis)];
+          const MeshAxis &axis = setting.mesh.axes[at(step.axis)];
           bool ofReplicas =
               !isCollective(step.kind) || roleOf(axis) != AxisRole::tensor;
           return stateTime(step, local, elementBytes, setting, tiles) *
@@ -194,61 +237,13 @@ void LayoutDomain::keepInPlace(int axis) {
     int placed = placementOf(layouts[from], axis);
     for (std::size_t to = 0; to < layouts.size(); ++to)
       if (placed >= 0 && placed != placementOf(layouts[to], axis))
-        seconds[from * layouts.size() + to] =
-            std::numeric_limits<double>::infinity();
+        seconds[from * layouts.size() + to] = kNever;
   }
 }
-
-namespace {
-
-// By set of layouts that contains `made`: the least cost to have exactly those,
-// and the last conversion of it.
-struct SubsetTable {
-  std::vector<double> best;
-  std::vector<int> last, parent;
-};
-
-SubsetTable fillSubsets(const LayoutDomain &domain, int made, Phase phase) {
-  assert(domain.size() <= 20 && "a table over all sets of layouts");
-  SubsetTable table;
-  std::size_t sets = std::size_t{1} << domain.size();
-  std::size_t start = std::size_t{1} << made;
-  table.best.assign(sets, std::numeric_limits<double>::infinity());
-  table.last.assign(sets, -1);
-  table.parent.assign(sets, -1);
-  table.best[start] = 0.0;
-  for (std::size_t set = start + 1; set < sets; ++set) {
-    if (!(set & start))
-      continue;
-    for (int last = 0; last < domain.size(); ++last) {
-      if (last == made || !(set >> last & 1U))
-        continue;
-      std::size_t before = set & ~(std::size_t{1} << last);
-      for (int parent = 0; parent < domain.size(); ++parent) {
-        if (!(before >> parent & 1U))
-          continue;
-        double cost = table.best[before] + domain.between(parent, last, phase);
-        if (cost < table.best[set]) {
-          table.best[set] = cost;
-          table.last[set] = last;
-          table.parent[set] = parent;
-        }
-      }
-    }
-  }
-  return table;
-}
-
-// Requires a difference above rounding, so that an all-reduce is not replaced
-// by two halves whose sum rounds down.
-bool isCheaper(double cost, double than) { return cost < than * (1 - 1e-12); }
-
-} // namespace
 
 std::vector<double> materialiseCosts(const LayoutDomain &domain, Phase phase) {
   std::size_t n = domain.layouts.size(), sets = std::size_t{1} << n;
   assert(n <= 20 && "a table over all sets of layouts");
-  constexpr double kNever = std::numeric_limits<double>::infinity();
   // [set][to]: the cheapest single conversion from any layout of the set.
   std::vector<double> nearest(sets * n, kNever);
   for (std::size_t set = 1; set < sets; ++set)

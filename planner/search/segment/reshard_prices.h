@@ -1,4 +1,4 @@
-//===- reshard_prices.h - What a layout change costs ------------*- C++ -*-===//
+//===- reshard_prices.h - The price of layout changes -----------*- C++ -*-===//
 //
 // The layouts that one tensor may take in a segment, the price of converting
 // each into each other, and the cheapest way to have several of them at once.
@@ -12,11 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "planner/integers.h"
 #include "planner/search/space/setting.h"
 
 namespace mtplan::planner {
 
-/// Returns the time of one step on a shard of `local` shape (before the step).
+/// Returns the time of one step on a shard.
+/// \param localBefore  the shard's shape before the step
 Seconds stepTime(const ReshardStep &step,
                  const std::vector<std::int64_t> &localBefore,
                  double elementBytes, const Mesh &mesh, const Machine &machine);
@@ -25,10 +27,9 @@ Seconds stepTime(const ReshardStep &step,
 /// they travel in the software's buckets, each paying its share, over its
 /// links.
 /// \param tiles      the number of messages, one after another
-/// \param ofSegment  Parameter::ofSegment of what travels once a step as one
-/// message with the rest of its segment, if the software groups those: the
-/// parameter's share of the message's time, whatever the others' layouts. Else
-/// 1
+/// \param ofSegment  the parameter's share of the time of a message that its
+/// whole segment sends once a step, whatever the others' layouts, if the
+/// software groups those (Parameter::ofSegment); else 1
 Seconds stateTime(const ReshardStep &step,
                   const std::vector<std::int64_t> &localBefore,
                   double elementBytes, const Setting &setting, int tiles = 1,
@@ -77,8 +78,7 @@ struct LayoutDomain {
   double between(int from, int to, Phase phase = Phase::forward) const {
     bool differs = phase == Phase::backward && !backwardSeconds.empty();
     return (differs ? backwardSeconds
-                    : seconds)[static_cast<std::size_t>(from) * layouts.size() +
-                               static_cast<std::size_t>(to)];
+                    : seconds)[at(from) * layouts.size() + at(to)];
   }
 };
 

@@ -1,6 +1,6 @@
-//===- segment_plan.h - What was chosen for a run of repeats ----*- C++ -*-===//
+//===- segment_plan.h - The choices for a run of repeats --------*- C++ -*-===//
 //
-// Translates an assignment back into the graph's terms: a strategy per
+// An assignment is translated back into the graph's terms: a strategy per
 // operator, a layout per parameter and boundary, and every layout change.
 //
 //===----------------------------------------------------------------------===//
@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "planner/integers.h"
 #include "planner/search/segment/segment_problem.h"
 
 namespace mtplan::planner {
@@ -48,7 +50,7 @@ SegmentPlan readAssignment(const ModelGraph &model, int segment,
 /// Returns the layout in which operator `op` reads its `operand`.
 inline Layout wanted(const SegmentGraph &segment, const SegmentPlan &plan,
                      int op, int operand) {
-  auto index = static_cast<std::size_t>(op);
+  auto index = at(op);
   return operandLayout(segment.ops[index], plan.strategies[index], operand);
 }
 
@@ -56,18 +58,26 @@ inline Layout wanted(const SegmentGraph &segment, const SegmentPlan &plan,
 /// result in the layout in which it is made; else null. O(operators).
 inline const Op *fusedProducer(const SegmentGraph &segment,
                                const SegmentPlan &plan, int op) {
-  const Op &consumer = segment.ops[static_cast<std::size_t>(op)];
+  const Op &consumer = segment.ops[at(op)];
   if (consumer.fusedOperand < 0)
     return nullptr;
-  const int made =
-      consumer.operands[static_cast<std::size_t>(consumer.fusedOperand)].tensor;
-  if (plan.made[static_cast<std::size_t>(made)] !=
-      wanted(segment, plan, op, consumer.fusedOperand))
+  const int made = consumer.operands[at(consumer.fusedOperand)].tensor;
+  if (plan.made[at(made)] != wanted(segment, plan, op, consumer.fusedOperand))
     return nullptr;
   return &*std::ranges::find_if(segment.ops, [&](const Op &maker) {
     return !maker.results.empty() && maker.results[0].tensor == made;
   });
 }
+
+/// Returns every contradiction within or between runs in chain order, a
+/// sentence each that starts with the segment: a value that is read in a layout
+/// in which it is neither made nor converted; neighbours that disagree about a
+/// boundary; a tied parameter that is stored in two ways. Complexity: linear in
+/// the plans.
+/// \param setting  gives the mesh
+std::vector<std::string> check(const ModelGraph &graph,
+                               const std::vector<SegmentPlan> &plans,
+                               const Setting &setting);
 
 } // namespace mtplan::planner
 

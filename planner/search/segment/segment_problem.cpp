@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <span>
 
 #include "planner/cost/compute_cost.h"
-#include "planner/index.h"
-#include "planner/search/space/recompute.h"
-#include "planner/search/space/tiling.h"
+#include "planner/integers.h"
+#include "planner/search/space/segment_runs.h"
 
 namespace mtplan::planner {
 
@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kForbidden = std::numeric_limits<double>::infinity();
 
+/// Builds the variables and tables of one segment.
 class Builder {
 public:
   Builder(const ModelGraph &graph, int segmentIndex, const Setting &s,
@@ -44,10 +45,6 @@ public:
   }
 
 private:
-  //===--------------------------------------------------------------------===//
-  // Variables
-  //===--------------------------------------------------------------------===//
-
   int addVariable(std::size_t domain) {
     result.link.problem.domains.push_back(static_cast<int>(domain));
     return static_cast<int>(result.link.problem.domains.size()) - 1;
@@ -202,23 +199,19 @@ private:
   void addParameters() {
     result.parameterVariables.assign(model.parameters.size(), -1);
     result.parameterStates.resize(model.parameters.size());
-    for (std::size_t t = 0; t < segment.tensors.size(); ++t) {
-      const Tensor &tensor = segment.tensors[t];
-      if (tensor.kind == TensorKind::parameter)
-        addParameter(static_cast<int>(t), tensor.parameter);
-    }
-    for (const Accumulation &accumulation : segment.accumulations) {
-      int parameter = accumulation.parameter;
-      const auto &states = result.parameterStates[at(parameter)];
-      addReader(accumulation.tensor, Phase::backward,
-                result.parameterVariables[at(parameter)], states.size(),
+    for (std::size_t t = 0; t < segment.tensors.size(); ++t)
+      if (segment.tensors[t].kind == TensorKind::parameter)
+        addParameter(static_cast<int>(t), segment.tensors[t].parameter);
+    for (const Accumulation &sum : segment.accumulations) {
+      const auto &states = result.parameterStates[at(sum.parameter)];
+      int variable = result.parameterVariables[at(sum.parameter)];
+      addReader(sum.tensor, Phase::backward, variable, states.size(),
                 [&](std::size_t v) {
                   return accumulatorLayout(states[v], setting.mesh);
                 });
-      CostTable table{{result.parameterVariables[at(parameter)]}, {}, {}};
-      table.time.assign(states.size(), 0.0);
       if (!phasesApart)
-        add(std::move(table), Growth::accumulation, parameter);
+        add({{variable}, std::vector<double>(states.size(), 0.0), {}},
+            Growth::accumulation, sum.parameter);
     }
   }
 
@@ -240,6 +233,7 @@ private:
     }
   }
 
+  // Adds the parameter's variable and costs, once, and makes `tensor` of it.
   void addParameter(int tensor, int parameter) {
     int &variable = result.parameterVariables[at(parameter)];
     auto &states = result.parameterStates[at(parameter)];
@@ -286,13 +280,9 @@ private:
     auto &readers = phase == Phase::forward ? forwardReaders[at(tensor)]
                                             : backwardReaders[at(tensor)];
     Port reader = port(tensor, variable, values, layoutAt);
-    if (std::ranges::find(readers, reader) == readers.end())
+    if (!contains(readers, reader))
       readers.push_back(std::move(reader));
   }
-
-  //===--------------------------------------------------------------------===//
-  // Tables of a tensor
-  //===--------------------------------------------------------------------===//
 
   void addTensor(int t) {
     const Tensor &tensor = segment.tensors[at(t)];
@@ -309,17 +299,17 @@ private:
       backwardMaker = savedPort(t, domain);
       forward.push_back(backwardMaker);
     }
+    bool accumulated = isAccumulated(segment, t);
     domain.price(tensor.shape, tensor.elementBytes,
-                 tensor.kind == TensorKind::activation && !isAccumulated(t),
-                 setting, tiles[at(t)]);
-    if ((tensor.kind == TensorKind::parameter || isAccumulated(t)) &&
+                 tensor.kind == TensorKind::activation && !accumulated, setting,
+                 tiles[at(t)]);
+    if ((tensor.kind == TensorKind::parameter || accumulated) &&
         !parametersMove())
       domain.keepInPlace(tensorAxis);
     if (saved) {
       // A recomputed value is saved only if it is the segment's input.
       bool recomputed =
-          tensorRecomputed[at(t)] &&
-          std::ranges::find(segment.carriedIn, t) == segment.carriedIn.end();
+          tensorRecomputed[at(t)] && !contains(segment.carriedIn, t);
       double repeats = recomputed ? 1.0 - setting.recomputeShare : 1.0;
       CostTable memory{{backwardMaker.variable}, {}, {}};
       for (int layout : backwardMaker.layouts)
@@ -357,11 +347,6 @@ private:
   bool parametersMove() const {
     const AxisRule &rule = setting.rules[at(tensorAxis)];
     return rule.has(Split::batch) || rule.has(Split::sequence);
-  }
-
-  bool isAccumulated(int t) const {
-    return std::ranges::find(segment.accumulations, t, &Accumulation::tensor) !=
-           segment.accumulations.end();
   }
 
   // A value may be saved in any layout that is not partial.
@@ -403,19 +388,13 @@ private:
     table.scope.push_back(conversions.maker.variable);
     for (const Port &reader : conversions.readers)
       table.scope.push_back(reader.variable);
-    const Port &first = conversions.readers.front();
-    const Port *second =
-        conversions.readers.size() == 2 ? &conversions.readers.back() : nullptr;
+    const std::vector<int> &second = conversions.readers.back().layouts;
+    bool isOne = conversions.readers.size() == 1;
     std::size_t sets = std::size_t{1} << domain.size();
     for (int made : conversions.maker.layouts)
-      for (int one : first.layouts) {
-        unsigned wanted = 1U << one;
-        if (!second)
-          table.time.push_back(memo[at(made) * sets + wanted]);
-        else
-          for (int two : second->layouts)
-            table.time.push_back(memo[at(made) * sets + (wanted | 1U << two)]);
-      }
+      for (const int &one : conversions.readers.front().layouts)
+        for (int two : isOne ? std::span(&one, 1) : std::span(second))
+          table.time.push_back(memo[at(made) * sets + (1U << one | 1U << two)]);
     addTimed(std::move(table), conversions.phase, isRecomputed(conversions));
   }
 

@@ -13,7 +13,7 @@
 //                     many readers share it.
 //
 // Tables price operators (compute) and values (the conversions from the layout
-// made to the layouts read). What the space leaves out: values cross segments
+// made to the layouts read). The space is restricted: values cross segments
 // reduced; gathered parameters are not kept from forward to backward; matrix
 // products and attention are not repeated on every rank of the tensor axis if
 // an allowed split divides them, unless a pin says so; stored pieces are
@@ -28,7 +28,7 @@
 
 #include "planner/search/segment/parameter_state.h"
 #include "planner/search/segment/reshard_prices.h"
-#include "planner/solve/chain.h"
+#include "planner/solve/factor_graph.h"
 
 namespace mtplan::planner {
 

@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "planner/divisors.h"
-#include "planner/search/space/cuts.h"
+#include "planner/integers.h"
 #include "planner/search/space/pipeline_parts.h"
-#include "planner/search/space/recompute.h"
-#include "planner/search/space/replicas.h"
+#include "planner/search/space/segment_runs.h"
 
 namespace mtplan::planner {
 
@@ -56,39 +54,36 @@ private:
   bool isLegal(const Parallelism &config) {
     std::string violated = violatedDivisor(config.tp);
     if (!violated.empty())
-      return refuse(config, Rejection::Reason::divisor,
-                    violated + " do not divide by tp " +
-                        std::to_string(config.tp));
+      return refuse(config, violated + " do not divide by tp " +
+                                std::to_string(config.tp));
     if (config.tp == 1 && splitsArePinned() && mayBeSplit())
-      return refuse(config, Rejection::Reason::pins,
-                    "a pin asks for a split, and tp 1 splits nothing");
+      return refuse(config, "a pin asks for a split, and tp 1 splits nothing",
+                    Rejection::Reason::pins);
     if (options.globalBatch % config.dp != 0)
-      return refuse(config, Rejection::Reason::divisor,
+      return refuse(config,
                     "global batch " + std::to_string(options.globalBatch) +
                         " does not divide by dp " + std::to_string(config.dp) +
                         "; nearest that do: " + batchesNear(config.dp));
     if (config.pp > layers)
-      return refuse(config, Rejection::Reason::divisor,
-                    std::to_string(layers) + " layers do not fill pp " +
-                        std::to_string(config.pp));
+      return refuse(config, std::to_string(layers) + " layers do not fill pp " +
+                                std::to_string(config.pp));
     if (config.pp > 1 && !layersHandOnAlike() &&
         options.schedule.only == std::vector{ScheduleKind::interleaved})
-      return refuse(config, Rejection::Reason::divisor,
+      return refuse(config,
                     "encoder and decoder layers hand on different values and "
                     "cannot take turns on a stage: interleaved needs layers of "
                     "one kind");
     // Zigzag order gives every context rank an early and a late slice of a
     // sequence.
     if (config.cp > 1 && model.sequence % (2 * config.cp) != 0)
-      return refuse(config, Rejection::Reason::divisor,
-                    "sequence " + std::to_string(model.sequence) +
-                        " does not divide by twice cp " +
-                        std::to_string(config.cp));
+      return refuse(config, "sequence " + std::to_string(model.sequence) +
+                                " does not divide by twice cp " +
+                                std::to_string(config.cp));
     return true;
   }
 
-  bool refuse(const Parallelism &config, Rejection::Reason reason,
-              std::string detail) {
+  bool refuse(const Parallelism &config, std::string detail,
+              Rejection::Reason reason = Rejection::Reason::divisor) {
     rejections.push_back({config, reason, {}, {}, false, std::move(detail)});
     return false;
   }
@@ -101,8 +96,7 @@ private:
       return {};
     for (const Divisor &divisor : options.divisors)
       if (divisor.size % tp != 0 &&
-          std::ranges::find(options.tensorSplits, divisor.split) !=
-              options.tensorSplits.end())
+          contains(options.tensorSplits, divisor.split))
         return std::to_string(divisor.size) + " " + divisor.name;
     return {};
   }
@@ -116,7 +110,7 @@ private:
         if (!word.empty() && word != "replicated")
           return true;
     return std::ranges::any_of(options.pins->parameters, [](const auto &pin) {
-      return pin && std::ranges::find(*pin, "tp") != pin->end();
+      return pin && contains(*pin, "tp");
     });
   }
 
@@ -137,8 +131,7 @@ private:
       against = againstZeroRanks(options.zeroRanks,
                                  expertRanks(options.ep, experts, config.dp),
                                  config.dp);
-    return against.empty() ||
-           refuse(config, Rejection::Reason::divisor, std::move(against));
+    return against.empty() || refuse(config, std::move(against));
   }
 
   void addExperts(Parallelism config) {
@@ -192,13 +185,12 @@ private:
     }
   }
 
-  // Returns whether any layer could follow any other by its shapes: chunks of a
+  // Returns whether any layer may follow any other by its shapes: chunks of a
   // stage are solved as one chain.
   bool layersHandOnAlike() const {
     const SegmentGraph *first = nullptr;
     auto shapeAt = [](const SegmentGraph &segment, std::size_t i) {
-      return segment.tensors[static_cast<std::size_t>(segment.carriedIn[i])]
-          .shape;
+      return segment.tensors[at(segment.carriedIn[i])].shape;
     };
     for (const SegmentGraph &segment : model.segments) {
       if (segment.repeat == 1)
@@ -338,16 +330,21 @@ bool isInSpace(const std::vector<Parallelism> &space, const Parallelism &config,
     Parallelism like = one;
     like.layers = config.layers;
     std::vector<int> counts = recomputeCounts(like, options);
-    if (std::ranges::find(counts, countOf(config)) == counts.end() ||
+    if (!contains(counts, countOf(config)) ||
         withCount(like, countOf(config)) != config)
       return false;
     if (one.layers == config.layers)
       return true;
     int layers = std::accumulate(one.layers.begin(), one.layers.end(), 0);
     std::vector<std::vector<int>> cuts = unevenCuts(layers, one.pp);
-    return allowsUnevenCut(one, options) &&
-           std::ranges::find(cuts, config.layers) != cuts.end();
+    return allowsUnevenCut(one, options) && contains(cuts, config.layers);
   });
+}
+
+const char *nameOf(Rejection::Reason reason) {
+  constexpr const char *kNames[] = {"divisor", "memory", "host",
+                                    "bound",   "pins",   "budget"};
+  return kNames[static_cast<std::size_t>(reason)];
 }
 
 } // namespace mtplan::planner

@@ -3,24 +3,52 @@
 #ifndef MTPLAN_PLANNER_SEARCH_SPACE_ENUMERATE_H
 #define MTPLAN_PLANNER_SEARCH_SPACE_ENUMERATE_H
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
-#include "planner/search/space/rejection.h"
-#include "planner/search/space/search_options.h"
+#include "planner/search/space/setting.h"
 
 namespace mtplan::planner {
+
+/// A configuration that was not solved, or not to the end, and the reason.
+struct Rejection {
+  Parallelism config; ///< microBatch 0: all of this mesh
+  /// `budget` means that the search was stopped before it.
+  enum class Reason : std::uint8_t {
+    divisor,
+    memory,
+    host, ///< the host's memory
+    bound,
+    pins,
+    budget
+  } reason{};
+  /// For `bound`, `memory` and `budget`: no plan that fits is faster.
+  Seconds bound;
+  /// For `memory` and `host`: the memory of the plan with the fewest parameters
+  /// and saved values, or a lower bound for any plan (isLowerBound).
+  Bytes needed;
+  bool isLowerBound = false;
+  std::string detail;
+  bool limited = false; ///< whether more memory might lower the bound
+  /// Configurations that this one stands for, itself included: they recompute
+  /// more or less, or have other cuts.
+  std::int64_t count = 1;
+};
+
+const char *nameOf(Rejection::Reason reason);
 
 /// Returns every legal configuration that `options` leave open, in a fixed
 /// order. The reasons against the illegal ones go to `rejections`, once per
 /// mesh.
 ///
-/// Left out unless asked for alone, because they cost more and gain nothing
-/// here: ZeRO without replicas; ZeRO 2 and 3 under a pipeline, which would pay
-/// for gradient and parameter traffic per micro-batch; schedules that differ
-/// only with several stages.
-/// If the number of recomputed layers is open, the configuration with the
-/// fewest stands for all (recomputeCounts); if a pipeline may be cut unevenly,
-/// the even cut does (allowsUnevenCut).
+/// Some are left out unless they are asked for alone, because they cost more
+/// and gain nothing here: ZeRO without replicas; ZeRO 2 and 3 under a pipeline,
+/// which would pay for gradient and parameter traffic per micro-batch;
+/// schedules that differ only with several stages. If the number of recomputed
+/// layers is open, the configuration with the fewest stands for all
+/// (recomputeCounts); if a pipeline may be cut unevenly, the even cut does
+/// (allowsUnevenCut).
 std::vector<Parallelism> enumerateSpace(const ModelGraph &model,
                                         const Machine &machine,
                                         const SearchOptions &options,

@@ -1,8 +1,13 @@
 //===- parallelism.h - The configuration of a plan --------------*- C++ -*-===//
 //
-// The configuration says how devices are used before any operator is looked at:
-// what a Megatron command line or a DeepSpeed file says. A strategy per
-// operator then follows by exact search.
+// The configuration says how devices are used before any operator is looked at,
+// as a Megatron command line or a DeepSpeed file does. A strategy per operator
+// then follows by exact search.
+//
+// Replicas form groups that share a set of experts (ep) and groups that share
+// the state that ZeRO splits (zeroRanks). This file alone decides which numbers
+// are compatible with the rest of a mesh; its messages name the nearest that
+// are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,14 +15,17 @@
 #define MTPLAN_PLANNER_SEARCH_SPACE_PARALLELISM_H
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "planner/graph/op_graph.h"
+#include "planner/machine/machine.h"
 #include "planner/simulate/schedule.h"
 
 namespace mtplan::planner {
 
 /// The part that backward recomputes instead of saving it: nothing; the core of
-/// attention (Korthikanti et al. 2022, section 5); a whole layer but its input.
+/// attention (Korthikanti et al. 2022, section 5); a layer but its input.
 enum class Recompute : std::uint8_t { none, selective, full };
 const char *nameOf(Recompute recompute);
 
@@ -51,7 +59,7 @@ struct Parallelism {
   Offload offload = Offload::none;
   /// The number of tiles in which ZeRO stage 3 gathers, uses and reduces the
   /// largest weight of a product; smaller weights have tiles no larger (see
-  /// tiling.h). 1: untiled.
+  /// segment_runs.h). 1: untiled.
   int tiles = 1;
   bool sequenceParallel = false; ///< the tensor axis may split the sequence
   /// Repeated layers of each virtual stage, in model order: pp * virtualStages
@@ -62,6 +70,75 @@ struct Parallelism {
   std::int64_t microBatches() const { return globalBatch / dp / microBatch; }
   auto operator<=>(const Parallelism &) const = default;
 };
+
+/// Returns the mesh of data-parallel replicas, and inside each the tensor axis,
+/// over which operators are split.
+Mesh meshOf(int dp, int tp);
+inline constexpr int kDataAxis = 0;
+inline constexpr int kTensorAxis = 1;
+
+/// Returns the mesh of one pipeline stage: "dp" first and "tp" last, and
+/// between them those with more than one rank of "zero" (replicas that share
+/// one copy of the state, if fewer than all), "ep" and "cp".
+Mesh meshOf(const Parallelism &config);
+
+/// Returns the mesh of all ranks: "pp" outside the mesh of one stage.
+Mesh worldMeshOf(const Parallelism &config);
+
+/// Returns the order in which the stages process their micro-batches.
+ScheduleShape shapeOf(const Parallelism &config);
+
+/// Returns the micro-batches whose saved activations a rank of the stage holds
+/// at once; with virtual stages the mean over its chunks (Setting::inFlight).
+double inFlightOf(const Parallelism &config, int stage);
+
+/// Returns the share of all layers that recomputes.
+double recomputeShareOf(const Parallelism &config);
+/// Returns the share of one stage's layers that recomputes.
+double recomputeShareOf(const Parallelism &config, int stage);
+/// Returns the least of all stages' shares. Layers may differ in their time, so
+/// at least this share of all of it is recomputed.
+double leastRecomputeShareOf(const Parallelism &config);
+
+/// Returns the index of the tensor axis, the last.
+inline int tensorAxisOf(const Mesh &mesh) {
+  return static_cast<int>(mesh.axes.size()) - 1;
+}
+
+/// The values that may be chosen; none allows every value.
+template <typename T> struct Choices {
+  std::vector<T> only;
+  bool allows(T value) const {
+    for (const T &one : only)
+      if (one == value)
+        return true;
+    return only.empty();
+  }
+};
+
+/// Returns the experts of a layer, without those that every rank has; 1: none.
+std::int64_t expertsOf(const ModelGraph &model);
+
+/// Returns the expert ranks that `asked` allows `dp` replicas, ascending.
+std::vector<int> expertRanks(const Choices<int> &asked, std::int64_t experts,
+                             int dp);
+
+/// Returns the numbers of replicas, out of dp, that may share what ZeRO splits
+/// under the configuration's ep: those that fill a level of the network, and
+/// all; or those that were asked for. Stage 0 splits nothing: 1.
+std::vector<int> zeroRanksOf(const Parallelism &config, const Machine &machine,
+                             const Choices<int> &asked);
+
+/// Returns why none of the expert ranks asked for is possible, with the nearest
+/// that are; empty if one is.
+/// \param areReplicas  whether `devices` is dp; else dp is open and divides it
+std::string againstExpertRanks(const Choices<int> &asked, std::int64_t experts,
+                               int devices, bool areReplicas = true);
+
+/// Returns why none of the ZeRO groups asked for is possible.
+/// \param expertRanks  those that are left, not empty
+std::string againstZeroRanks(const Choices<int> &asked,
+                             const std::vector<int> &expertRanks, int dp);
 
 } // namespace mtplan::planner
 

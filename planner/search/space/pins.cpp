@@ -1,4 +1,4 @@
-//===- pins.cpp - What a person has decided already -----------------------===//
+//===- pins.cpp - The choices that a person has made ----------------------===//
 
 #include "planner/search/space/pins.h"
 
@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/nearest_word.h"
-#include "planner/index.h"
+#include "planner/integers.h"
 
 namespace mtplan::planner {
 
@@ -14,22 +14,7 @@ namespace {
 
 std::string quoted(const PinText &pin) { return "pin \"" + pin.text + '"'; }
 
-std::string joined(const std::vector<std::string> &words, const char *last) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == words.size() ? last : ", ") + words[i];
-  return text;
-}
-
-std::string divisorsOf(std::int64_t size) {
-  std::string text;
-  for (std::int64_t d = 1; d <= std::min<std::int64_t>(size, 1024); ++d)
-    if (size % d == 0)
-      text += ' ' + std::to_string(d);
-  return text;
-}
-
-// "h.*.mlp.fc1", 3 -> "h.3.mlp.fc1"
+// Turns "h.*.mlp.fc1", 3 into "h.3.mlp.fc1".
 std::string nameOfRepeat(std::string label, int repeat) {
   std::size_t star = label.find('*');
   if (star != label.npos)
@@ -47,7 +32,8 @@ struct NumberedPattern {
   }
 };
 
-// "h.4..7.mlp" -> "h.", 4, 7, ".mlp"; nothing if there is no such range.
+// Turns "h.4..7.mlp" into "h.", 4, 7, ".mlp"; nothing if there is no such
+// range.
 std::optional<NumberedPattern> numberedPattern(const std::string &pattern) {
   auto isDigit = [&](std::size_t i) {
     return i < pattern.size() && pattern[i] >= '0' && pattern[i] <= '9';
@@ -70,7 +56,7 @@ std::optional<NumberedPattern> numberedPattern(const std::string &pattern) {
   return std::nullopt;
 }
 
-// For each copy of the segment, whether the pin names this label there.
+// Returns by repeat of the segment whether the pin names this label there.
 std::vector<bool> matchedRepeats(const PinText &pin, const std::string &label,
                                  const SegmentGraph &segment) {
   std::vector<bool> matched(at(segment.repeat));
@@ -94,11 +80,10 @@ std::vector<bool> matchedRepeats(const PinText &pin, const std::string &label,
 
 bool matches(const PinText &pin, const std::string &label,
              const SegmentGraph &segment) {
-  std::vector<bool> repeats = matchedRepeats(pin, label, segment);
-  return std::ranges::find(repeats, true) != repeats.end();
+  return contains(matchedRepeats(pin, label, segment), true);
 }
 
-// Calls `visit(parameter)` for each parameter a segment reads, once.
+// Calls `visit(parameter)` once for each parameter that a segment reads.
 template <typename Visit>
 void forEachParameter(const SegmentGraph &segment, Visit visit) {
   std::set<int> seen;
@@ -130,9 +115,9 @@ public:
   }
 
 private:
-  // Copies of one operator, cut apart, repeat one finding: say it once.
+  // Reports a finding once: repeats of one operator, cut apart, have the same.
   void error(const std::string &text) {
-    if (std::ranges::find(findings, text) == findings.end())
+    if (!contains(findings, text))
       findings.push_back(text);
   }
 
@@ -157,10 +142,10 @@ private:
     return any;
   }
 
-  // What is pinned forward holds backward: the operators that an operator's
-  // gradient is made of bear its name and a suffix, and split its factors.
-  // Where the word means nothing to one of them (a bias has no rows), or a pin
-  // of its own says otherwise, it is left alone.
+  // Pins the operators of gradients as their forward operator, whose name they
+  // bear with a suffix and whose factors they split. An operator to which the
+  // word means nothing (a bias has no rows), or which has a pin of its own, is
+  // left alone.
   void pinGradients(std::size_t s) {
     const SegmentGraph &segment = model.segments[s];
     for (std::size_t o = 0; o < segment.ops.size(); ++o) {
@@ -191,10 +176,8 @@ private:
   }
 
   bool mayBeUsed(const Factor &factor) const {
-    return factor.divisible &&
-           (factor.split == Split::feature ||
-            std::ranges::find(limits.splits, factor.split) !=
-                limits.splits.end());
+    return factor.divisible && (factor.split == Split::feature ||
+                                contains(limits.splits, factor.split));
   }
 
   bool isLegal(const PinText &pin, const Op &op) {
@@ -203,7 +186,7 @@ private:
       return true;
     std::vector<std::string> legal;
     auto add = [&](const char *word) {
-      if (std::ranges::find(legal, word) == legal.end())
+      if (!contains(legal, word))
         legal.emplace_back(word);
     };
     const Factor *indivisible = nullptr;
@@ -224,10 +207,8 @@ private:
       indivisible = &factor;
     }
     if (indivisible) {
-      error(quoted(pin) + ": the " + pin.word + " dimension of " + op.name +
-            " is " + std::to_string(indivisible->size) +
-            ", which does not divide by tp " + std::to_string(*limits.tp) +
-            "; tp may be" + divisorsOf(indivisible->size));
+      notDivided(pin, "the " + pin.word + " dimension of " + op.name,
+                 indivisible->size);
       return false;
     }
     add("replicated");
@@ -235,8 +216,19 @@ private:
       add("partial");
     error(quoted(pin) + ": " + op.name + " cannot be " + pin.word +
           (excluded ? ", which is not among the splits that are allowed" : "") +
-          "; it may be " + joined(legal, " or "));
+          "; it may be " + base::listed(legal, " or "));
     return false;
+  }
+
+  void notDivided(const PinText &pin, const std::string &dimension,
+                  std::int64_t size) {
+    std::string divisors;
+    for (std::int64_t d : divisorsOf(size))
+      if (d <= 1024)
+        divisors += ' ' + std::to_string(d);
+    error(quoted(pin) + ": " + dimension + " is " + std::to_string(size) +
+          ", which does not divide by tp " + std::to_string(*limits.tp) +
+          "; tp may be" + divisors);
   }
 
   bool pinParameters(const PinText &pin) {
@@ -276,11 +268,10 @@ private:
     std::int64_t size =
         parameter.shape[static_cast<std::size_t>(split - pin.entries.begin())];
     if (limits.tp && size % *limits.tp != 0) {
-      error(quoted(pin) + ": dimension " +
-            std::to_string(split - pin.entries.begin()) + " of " +
-            parameter.name + " is " + std::to_string(size) +
-            ", which does not divide by tp " + std::to_string(*limits.tp) +
-            "; tp may be" + divisorsOf(size));
+      notDivided(pin,
+                 "dimension " + std::to_string(split - pin.entries.begin()) +
+                     " of " + parameter.name,
+                 size);
       return false;
     }
     return true;
@@ -289,7 +280,7 @@ private:
   void noMatch(const PinText &pin) {
     std::vector<std::string> ops, parameters;
     auto note = [](std::vector<std::string> &names, const std::string &name) {
-      if (std::ranges::find(names, name) == names.end())
+      if (!contains(names, name))
         names.push_back(name);
     };
     bool otherKind = false;
@@ -320,7 +311,7 @@ private:
     }
     error(quoted(pin) + ": matches no " + kind +
           (near.empty() ? std::string()
-                        : "; the nearest are " + joined(near, " and ")));
+                        : "; the nearest are " + base::listed(near, " and ")));
   }
 
   const ModelGraph &model;

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
-#include <string>
+
+#include "planner/integers.h"
 
 namespace mtplan::planner {
 
@@ -60,12 +61,12 @@ std::vector<PipelinePart> pipelineParts(const ModelGraph &model,
 }
 
 std::vector<int> evenLayers(int layers, int parts) {
-  std::vector<int> counts(static_cast<std::size_t>(parts), layers / parts);
+  std::vector<int> counts(at(parts), layers / parts);
   int more = layers % parts;
   // The remainder goes to the middle; the ends come last.
   std::size_t first = static_cast<std::size_t>(parts - more + 1) / 2;
   for (int i = 0; i < more; ++i)
-    ++counts[first + static_cast<std::size_t>(i)];
+    ++counts[first + at(i)];
   return counts;
 }
 
@@ -76,6 +77,32 @@ bool fillsChunks(int layers, int chunks) {
     if ((layers + besides) % chunks == 0)
       return true;
   return false;
+}
+
+std::vector<std::vector<int>> unevenCuts(int layers, int stages) {
+  std::vector<std::vector<int>> cuts;
+  if (stages < 2 || layers < stages)
+    return cuts;
+  const std::vector<int> even = evenLayers(layers, stages);
+  if (stages == 2) {
+    for (int first = 1; first < layers; ++first)
+      if (first != even.front())
+        cuts.push_back({first, layers - first});
+    return cuts;
+  }
+  int between = stages - 2;
+  for (int first = 1; first <= layers - between - 1; ++first)
+    for (int last = 1; last <= layers - between - first; ++last) {
+      std::vector<int> middle = evenLayers(layers - first - last, between);
+      if (std::max(first, last) > *std::ranges::max_element(middle))
+        break;
+      std::vector<int> cut{first};
+      cut.insert(cut.end(), middle.begin(), middle.end());
+      cut.push_back(last);
+      if (cut != even)
+        cuts.push_back(std::move(cut));
+    }
+  return cuts;
 }
 
 } // namespace mtplan::planner

@@ -2,8 +2,12 @@
 //
 // The layers of a model are the repeats of its repeated segments, also where
 // pins split them (all segments, if none is repeated). A pipeline cuts between
-// layers: what precedes the first layer goes with it, and what follows a layer
-// goes with that layer. The numbers of layers must add up to the model's.
+// layers: the segments before the first layer go with it, and those after a
+// layer go with that layer. The numbers of layers must add up to the model's.
+//
+// The ends of a pipeline also hold the embedding and the head, and have other
+// numbers of micro-batches in flight than its middle. They may be better off
+// with fewer layers; the middle stages share the rest evenly.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,6 +46,11 @@ std::vector<int> evenLayers(int layers, int parts);
 /// same number, but for one layer less at an end, where embedding or head stand
 /// for a layer.
 bool fillsChunks(int layers, int chunks);
+
+/// Returns all cuts of `layers` layers into `stages` stages in which neither
+/// end holds more than a middle stage (with two stages: all cuts), without the
+/// even one.
+std::vector<std::vector<int>> unevenCuts(int layers, int stages);
 
 } // namespace mtplan::planner
 

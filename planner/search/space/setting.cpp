@@ -1,107 +1,18 @@
-//===- setting.cpp - What a configuration fixes before it is solved -------===//
+//===- setting.cpp - What a configuration fixes ---------------------------===//
 
 #include "planner/search/space/setting.h"
 
-#include <algorithm>
-
-#include "planner/simulate/in_flight.h"
+#include "planner/integers.h"
 
 namespace mtplan::planner {
 
-Mesh meshOf(int dp, int tp) {
-  Mesh mesh;
-  mesh.axes = {{"dp", dp}, {"tp", tp}};
-  return mesh;
-}
-
-Mesh meshOf(const Parallelism &config) {
-  int sharing = config.zeroStage > 0 ? config.zeroRanks : config.dp;
-  Mesh mesh;
-  int outer = config.dp / config.ep;
-  bool hybrid = sharing < config.dp && sharing % config.ep == 0;
-  int inner = hybrid ? sharing / config.ep : 1;
-  mesh.axes.push_back({"dp", outer / inner});
-  auto add = [&](const char *name, int size) {
-    if (size > 1)
-      mesh.axes.push_back({name, size});
-  };
-  add("zero", inner);
-  add("ep", config.ep);
-  add("cp", config.cp);
-  mesh.axes.push_back({"tp", config.tp});
-  return mesh;
-}
-
-Mesh worldMeshOf(const Parallelism &config) {
-  Mesh mesh = meshOf(config);
-  mesh.axes.insert(mesh.axes.begin(), {"pp", config.pp});
-  return mesh;
-}
-
-ScheduleShape shapeOf(const Parallelism &config) {
-  return {config.schedule, config.pp, config.virtualStages,
-          static_cast<int>(config.microBatches())};
-}
-
-double inFlightOf(const Parallelism &config, int stage) {
-  return static_cast<double>(inFlight(shapeOf(config), stage).total()) /
-         config.virtualStages;
-}
-
-namespace {
-
-// Averages over every `step`th virtual stage from `first` on.
-double shareOf(const Parallelism &config, std::size_t first, std::size_t step) {
-  int all = 0, recomputed = 0;
-  for (std::size_t part = first; part < config.layers.size(); part += step) {
-    all += config.layers[part];
-    recomputed += std::min(config.layers[part], config.recomputeLayers);
-  }
-  return config.recomputeLayers < 0 || all == 0 ? 1.0
-                                                : double(recomputed) / all;
-}
-
-} // namespace
-
-double recomputeShareOf(const Parallelism &config) {
-  return shareOf(config, 0, 1);
-}
-
-double recomputeShareOf(const Parallelism &config, int stage) {
-  return shareOf(config, static_cast<std::size_t>(stage),
-                 static_cast<std::size_t>(config.pp));
-}
-
-double leastRecomputeShareOf(const Parallelism &config) {
-  double least = 1.0;
-  for (int stage = 0; stage < config.pp; ++stage)
-    least = std::min(least, recomputeShareOf(config, stage));
-  return least;
-}
-
-const char *nameOf(Recompute recompute) {
-  switch (recompute) {
-  case Recompute::none:
-    return "none";
-  case Recompute::selective:
-    return "selective";
-  case Recompute::full:
-    return "full";
-  }
-  return "?";
-}
-
-const char *nameOf(Offload offload) {
-  return offload == Offload::none ? "none" : "optimizer";
-}
-
 const char *wordOf(const Op &op, const Strategy &strategy, int axis) {
-  int choice = strategy.axes[static_cast<std::size_t>(axis)];
+  int choice = strategy.axes[at(axis)];
   if (choice == kReplicated)
     return "replicated";
   if (choice <= kLinear)
     return "partial";
-  return nameOf(op.factors[static_cast<std::size_t>(choice)].split);
+  return nameOf(op.factors[at(choice)].split);
 }
 
 StateBytes stateBytesOf(Precision precision) {
@@ -120,13 +31,65 @@ StateBytes stateBytesOf(const Setting &setting) {
   bytes.traffic = traffic.optimizer;
   bytes.sweep = traffic.sweep;
   // The host updates weights of its own in fp32, with gradients that arrive
-  // beside them. What it sends back is stored there too, in 16 bits or as its
-  // own weights.
+  // beside them. It also stores the weights that it sends back, in 16 bits or
+  // as its own.
   if (setting.offload == Offload::optimizer) {
     bytes.host = bytes.optimizer + bytes.gradient + bytesOf(setting.precision);
     bytes.optimizer = bytes.traffic = 0;
   }
   return bytes;
+}
+
+bool hidesReplicaTraffic(const SearchOptions &options,
+                         const Parallelism &config) {
+  return (options.overlaps.gather || options.overlaps.reduce) &&
+         config.dp * config.cp * config.tp > 1;
+}
+
+Setting settingOf(const SearchOptions &options, const Machine &machine,
+                  const Parallelism &config) {
+  Setting setting;
+  setting.mesh = meshOf(config);
+  for (const MeshAxis &axis : setting.mesh.axes)
+    switch (roleOf(axis)) {
+    case AxisRole::data: // replicas differ in their samples alone
+      setting.rules.push_back({{Split::batch}, false});
+      break;
+    case AxisRole::expert:
+      setting.rules.push_back({{Split::expert, Split::batch}, false});
+      break;
+    case AxisRole::context:
+      setting.rules.push_back({{Split::sequence}, false});
+      break;
+    case AxisRole::tensor:
+      setting.rules.push_back({options.tensorSplits, true});
+      // Feature splits follow from others and are no choice of their own.
+      setting.rules.back().splits.push_back(Split::feature);
+      break;
+    }
+  setting.microBatches = config.microBatches();
+  setting.parts = config.virtualStages;
+  setting.devices = options.devices;
+  setting.padsShards = options.padsShards;
+  setting.sumsPerUse = options.sumsPerUse;
+  setting.scattersEarly = options.scattersEarly;
+  setting.zeroStage = config.zeroStage;
+  setting.recompute = config.recompute;
+  setting.recomputeShare = recomputeShareOf(config);
+  setting.offload = config.offload;
+  setting.tiles = config.tiles;
+  const Overlaps &overlaps = options.overlaps;
+  bool besideHost = config.offload != Offload::none &&
+                    (overlaps.down || overlaps.hostUpdate || overlaps.up);
+  setting.updateAddsUp = !besideHost;
+  // With several chunks one may be reduced while the host works on another.
+  setting.hostAddsUp = config.virtualStages == 1 ||
+                       (!besideHost && !hidesReplicaTraffic(options, config));
+  setting.machine = &machine;
+  setting.software = options.software;
+  setting.precision = options.precision;
+  setting.pins = options.pins;
+  return setting;
 }
 
 } // namespace mtplan::planner

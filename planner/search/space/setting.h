@@ -1,59 +1,33 @@
-//===- setting.h - What a configuration fixes before solving ----*- C++ -*-===//
+//===- setting.h - What a configuration fixes -------------------*- C++ -*-===//
+//
+// SearchOptions holds the choices that are open to a search. Setting holds one
+// configuration of them for the solver: a mesh, a micro-batch, and all else
+// that prices depend on.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PLANNER_SEARCH_SPACE_SETTING_H
 #define MTPLAN_PLANNER_SEARCH_SPACE_SETTING_H
 
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "planner/graph/strategy.h"
-#include "planner/machine/machine.h"
 #include "planner/machine/software_json.h"
 #include "planner/search/space/parallelism.h"
+#include "planner/simulate/step.h"
 
 namespace mtplan::planner {
-
-/// The axis of data-parallel replicas, and inside each the tensor axis, which
-/// operators are split over.
-inline constexpr int kDataAxis = 0;
-inline constexpr int kTensorAxis = 1;
-Mesh meshOf(int dp, int tp);
-
-/// Returns the mesh of one pipeline stage: "dp" first and "tp" last, and
-/// between them those with more than one rank of "zero" (replicas that share
-/// one copy of the state, if fewer than all), "ep" and "cp".
-Mesh meshOf(const Parallelism &config);
-
-/// Returns the mesh of all ranks: "pp" outside the mesh of one stage.
-Mesh worldMeshOf(const Parallelism &config);
-
-/// Returns the order in which the stages process their micro-batches.
-ScheduleShape shapeOf(const Parallelism &config);
-
-/// Returns the micro-batches whose saved activations a rank of the stage holds
-/// at once; with virtual stages the mean over its chunks (Setting::inFlight).
-double inFlightOf(const Parallelism &config, int stage);
-
-/// Returns the share of all layers that recomputes.
-double recomputeShareOf(const Parallelism &config);
-/// Returns the share of one stage's layers that recomputes.
-double recomputeShareOf(const Parallelism &config, int stage);
-/// Returns the least of all stages' shares. Layers may differ in their time, so
-/// at least this share of all of it is recomputed.
-double leastRecomputeShareOf(const Parallelism &config);
-
-/// Returns the index of the tensor axis, the last.
-inline int tensorAxisOf(const Mesh &mesh) {
-  return static_cast<int>(mesh.axes.size()) - 1;
-}
 
 /// Choices that a person made, by the indices of the graph they were resolved
 /// for.
 struct Pins {
-  /// [segment][op]: what the tensor axis must be used for, in the words of
-  /// nameOf(Split), or "replicated", "partial"; empty: free.
+  /// [segment][op]: the use of the tensor axis, in the words of nameOf(Split),
+  /// or "replicated", "partial"; empty: free.
   std::vector<std::vector<std::string>> ops;
   /// [parameter]: per dimension the axis that stores it split, "" if none.
   std::vector<std::optional<std::vector<std::string>>> parameters;
@@ -98,7 +72,7 @@ struct Setting {
   const Pins *pins = nullptr; ///< null: nothing is pinned
 };
 
-/// Returns what the tensor axis does under `strategy`, in the words of
+/// Returns the use of the tensor axis under `strategy`, in the words of
 /// Pins::ops.
 const char *wordOf(const Op &op, const Strategy &strategy, int axis);
 
@@ -114,6 +88,69 @@ struct StateBytes {
 StateBytes stateBytesOf(Precision precision);
 /// Returns the same with the figures of the setting's software.
 StateBytes stateBytesOf(const Setting &setting);
+
+/// A dimension that an axis must divide for a split to be legal.
+struct Divisor {
+  std::string name; ///< "heads", "key/value heads"
+  std::int64_t size = 0;
+  Split split = Split::head; ///< binding only if this split is allowed
+};
+
+/// The choices that are open to a search, and its limits.
+struct SearchOptions {
+  int devices = 1; ///< dp * tp * pp * cp
+  std::optional<int> dp, tp;
+  std::optional<std::int64_t> microBatch; ///< samples per replica at once
+  Choices<int> pp{{1}}, cp{{1}}, ep{{1}}, virtualStages{{1}}, zeroStage{{0}};
+  /// Replicas that share the state that ZeRO splits; 0: all. If left open: all,
+  /// those within one level of the network, or one.
+  Choices<int> zeroRanks{{0}};
+  Choices<ScheduleKind> schedule{{ScheduleKind::oneForwardOneBackward}};
+  Choices<Recompute> recompute{{Recompute::none}};
+  /// Layers of each virtual stage that recompute in full, if some do; -1: all.
+  Choices<int> recomputeLayers{{-1}};
+  /// Offload needs a machine that describes its hosts.
+  Choices<Offload> offload{{Offload::none}};
+  Choices<int> tiles{{1}}; ///< more than one only in ZeRO stage 3
+  /// Layers of each virtual stage; empty: evenly distributed.
+  std::vector<int> layers;
+  /// Whether pipelines with one chunk per stage may also be cut unevenly
+  /// (unevenCuts). `layers` excludes it.
+  bool unevenCuts = false;
+  Overlaps overlaps{false, false, false, false, false, false};
+  std::int64_t globalBatch = 1; ///< samples per step
+  Precision precision = Precision::bf16;
+  const Software *software = &defaultSoftware();
+  /// Whether ZeRO pads dimensions that do not divide, as trainers do that
+  /// flatten their state. Our own IR cannot.
+  bool padsShards = false;
+  /// Whether a weight that several segments of a stage use, such as a tied
+  /// embedding, has a gradient accumulator for each of those that are not
+  /// repeated. The order of micro-batches then does not mix them.
+  bool sumsPerUse = false;
+  /// Whether ZeRO 1 scatters gradients while backward runs, into the
+  /// accumulators of the repeat after it. This needs room for one more repeat's
+  /// shards.
+  bool scattersEarly = false;
+  std::vector<Split> tensorSplits; ///< what tp may be used for
+  std::vector<Divisor> divisors;
+  const Pins *pins = nullptr;
+  int top = 1; ///< plans to return, best first
+  /// Slower plans are rejected.
+  Seconds atMost{std::numeric_limits<double>::infinity()};
+  /// Polled between candidates once there is a plan; the search stops when it
+  /// returns true. Null: never.
+  std::function<bool()> stop;
+};
+
+/// Returns the configuration's setting, from which prices and legal strategies
+/// follow.
+Setting settingOf(const SearchOptions &options, const Machine &machine,
+                  const Parallelism &config);
+
+/// Returns whether some traffic of parameters and gradients overlaps compute.
+bool hidesReplicaTraffic(const SearchOptions &options,
+                         const Parallelism &config);
 
 } // namespace mtplan::planner
 

@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "planner/index.h"
-#include "planner/search/segment/scaled_link.h"
-#include "planner/search/space/tiling.h"
+#include "planner/integers.h"
+#include "planner/search/space/segment_runs.h"
 
 namespace mtplan::planner {
 
@@ -16,11 +15,9 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 bool someDomainIsEmpty(const std::vector<HeldSegment> &held) {
-  for (const HeldSegment &one : held)
-    if (std::ranges::find(one.problem->link.problem.domains, 0) !=
-        one.problem->link.problem.domains.end())
-      return true;
-  return false;
+  return std::ranges::any_of(held, [](const HeldSegment &one) {
+    return contains(one.problem->link.problem.domains, 0);
+  });
 }
 
 std::vector<SegmentPlan> readRuns(const ModelGraph &graph,
@@ -46,10 +43,8 @@ std::vector<SegmentPlan> readRuns(const ModelGraph &graph,
 // Returns the bytes of one rank's shard of what `use` touches.
 double shardBytes(const Use &use, const Strategy &strategy,
                   const std::vector<Tensor> &tensors, const Mesh &mesh) {
-  const Tensor &tensor = tensors[static_cast<std::size_t>(use.tensor)];
-  double bytes = tensor.elementBytes;
-  for (std::int64_t size : tensor.shape)
-    bytes *= static_cast<double>(size);
+  const Tensor &tensor = tensors[at(use.tensor)];
+  double bytes = tensorBytes(tensor.shape, tensor.elementBytes);
   for (int factor : use.factors)
     for (std::size_t a = 0; factor >= 0 && a < strategy.axes.size(); ++a)
       if (strategy.axes[a] == factor)
@@ -68,7 +63,7 @@ double leastWorkingSet(const Op &op, const std::vector<Strategy> &strategies,
     double bytes = 0.0;
     for (const std::vector<Use> *uses : {&op.operands, &op.results})
       for (const Use &use : *uses) {
-        auto index = static_cast<std::size_t>(use.tensor);
+        std::size_t index = at(use.tensor);
         if (tensors[index].kind == TensorKind::activation &&
             savedVariables[index] < 0)
           bytes += shardBytes(use, strategy, tensors, mesh) / tiles[index];
@@ -85,7 +80,7 @@ double leastInputs(const SegmentGraph &segment, const SegmentProblem &problem,
   std::vector<double> least(segment.tensors.size(), 0.0);
   for (std::size_t o = 0; o < segment.ops.size(); ++o)
     for (const Use &use : segment.ops[o].operands) {
-      auto index = static_cast<std::size_t>(use.tensor);
+      std::size_t index = at(use.tensor);
       if (segment.tensors[index].kind != TensorKind::input)
         continue;
       double smallest = kNever;
@@ -121,7 +116,69 @@ double workspaceReserve(const ModelGraph &graph,
   return 2.0 * most + inputs;
 }
 
+bool holdShared(const ModelGraph &graph, const std::vector<int> &repeats) {
+  for (std::size_t s = 0; s < repeats.size(); ++s)
+    for (const Tensor &tensor : graph.segments[s].tensors)
+      if (repeats[s] > 0 && tensor.kind == TensorKind::parameter &&
+          graph.parameters[at(tensor.parameter)].shared)
+        return true;
+  return false;
+}
+
+// Returns whether virtual stages save carried values, one copy of which
+// suffices.
+bool handsOn(const ModelGraph &graph) {
+  for (const SegmentGraph &segment : graph.segments)
+    for (int tensor : segment.carriedIn)
+      if (isCarriedOut(segment, tensor))
+        return true;
+  return false;
+}
+
 } // namespace
+
+Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
+                const Setting &setting, int repeats) {
+  Link link = unit.link;
+  link.repeat = repeats;
+  auto microBatches = static_cast<double>(setting.microBatches);
+  for (std::size_t t = 0; t < unit.growth.size(); ++t) {
+    CostTable &table = link.problem.tables[t];
+    auto [growth, parameter] = unit.growth[t];
+    if (growth == Growth::perMicroBatch) {
+      for (double &seconds : table.time)
+        seconds *= microBatches;
+      for (double &bytes : table.memory)
+        bytes *= setting.inFlight;
+    } else if (growth == Growth::carriedOut) {
+      for (double &bytes : table.memory)
+        bytes *= setting.inFlight * std::min(setting.parts, repeats) / repeats;
+    } else if (growth == Growth::perChunk) {
+      for (double &bytes : table.memory)
+        bytes *=
+            static_cast<double>(std::min(setting.parts, repeats)) / repeats;
+    } else if (growth == Growth::sharedByRepeats) {
+      for (std::vector<double> *costs : {&table.time, &table.memory})
+        for (double &cost : *costs)
+          cost /= repeats;
+    } else if (growth == Growth::accumulation) {
+      const auto &states = unit.parameterStates[at(parameter)];
+      for (std::size_t s = 0; s < states.size(); ++s)
+        table.time[s] = accumulationTime(model.parameters[at(parameter)],
+                                         states[s], setting)
+                            .value;
+    }
+  }
+  return link;
+}
+
+SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,
+                                   const Setting &setting,
+                                   const std::vector<bool> &owner) {
+  SegmentProblem problem = unitProblem(model, segment, setting, owner);
+  problem.link = scaledLink(problem, model, setting, problem.link.repeat);
+  return problem;
+}
 
 StageSolver::StageSolver(const ModelGraph &theGraph, const Setting &theSetting,
                          const Parallelism &theConfig, StageCache &theCache)
@@ -133,29 +190,6 @@ MemoryUse StageSolver::measure(const StageSolution &solution) const {
   memory.keepRoom(solution.reserve);
   return memory;
 }
-
-namespace {
-
-bool holdShared(const ModelGraph &graph, const std::vector<int> &repeats) {
-  for (std::size_t s = 0; s < repeats.size(); ++s)
-    for (const Tensor &tensor : graph.segments[s].tensors)
-      if (repeats[s] > 0 && tensor.kind == TensorKind::parameter &&
-          graph.parameters[at(tensor.parameter)].shared)
-        return true;
-  return false;
-}
-
-// Returns whether virtual stages save carried values, of which one copy
-// suffices.
-bool handsOn(const ModelGraph &graph) {
-  for (const SegmentGraph &segment : graph.segments)
-    for (int tensor : segment.carriedIn)
-      if (isCarriedOut(segment, tensor))
-        return true;
-  return false;
-}
-
-} // namespace
 
 const StageSolution &StageSolver::solve(const std::vector<int> &repeats,
                                         double inFlight, SolveLimits limits) {

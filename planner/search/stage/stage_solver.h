@@ -16,10 +16,21 @@
 #include "planner/search/price/memory_use.h"
 #include "planner/search/price/phase_times.h"
 #include "planner/search/space/pipeline_parts.h"
-#include "planner/search/stage/solver_cache.h"
+#include "planner/solve/chain_solver.h"
 
 namespace mtplan::planner {
 
+/// Returns the link of `repeats` repeats, its numbers scaled from one
+/// micro-batch to those of a step.
+Link scaledLink(const SegmentProblem &unit, const ModelGraph &model,
+                const Setting &setting, int repeats);
+
+/// Builds a segment's problem and scales its link.
+SegmentProblem buildSegmentProblem(const ModelGraph &model, int segment,
+                                   const Setting &setting,
+                                   const std::vector<bool> &owner);
+
+/// The strategies of a stage, or the reason why there are none.
 struct StageSolution {
   enum class Outcome : std::uint8_t {
     fits,
@@ -69,6 +80,7 @@ struct HeldSegment {
   const SegmentProblem *problem = nullptr;
 };
 
+/// Solves stages of one configuration.
 class StageSolver {
 public:
   /// Model and cache must outlive the solver. `theSetting.inFlight` does not

@@ -1,4 +1,4 @@
-//===- cuda_absent.cpp - Without CUDA there are no devices ----------------===//
+//===- cuda_absent.cpp - Replaces CUDA in a build without it --------------===//
 
 #include <stdexcept>
 

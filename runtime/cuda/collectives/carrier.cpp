@@ -1,4 +1,4 @@
-//===- carrier.cpp - Who carries what lies in GPUs' memory ----------------===//
+//===- carrier.cpp - The world that transports GPUs' memory ---------------===//
 
 #include "runtime/cuda/collectives/carrier.h"
 
@@ -19,8 +19,8 @@ namespace mtplan::runtime::cuda {
 
 namespace {
 
-/// Where a rank is, and what it was told of NCCL. No two devices of the world
-/// have the same uuid.
+/// The host, process and device of a rank, and its settings of NCCL. Devices
+/// have unique uuids.
 struct Whereabouts {
   std::array<char, 64> host{};
   std::int64_t process = 0, registers = 0, joins = 0;
@@ -62,8 +62,9 @@ std::vector<int> ranksOn(const std::array<char, 16> &device,
   return ranks;
 }
 
+/// Throws CommunicationError unless all ranks have the same setting.
 /// \param what      "memory is registered with NCCL"
-/// \param variable  of the environment, which says so
+/// \param variable  of the environment, which sets it
 void checkAlike(const std::vector<Whereabouts> &all,
                 std::int64_t Whereabouts::*told, const std::string &what,
                 const std::string &variable) {

@@ -1,4 +1,4 @@
-//===- carrier.h - Who carries what lies in GPUs' memory --------*- C++ -*-===//
+//===- carrier.h - The world that transports GPUs' memory -------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_COLLECTIVES_CARRIER_H
 #define MTPLAN_RUNTIME_CUDA_COLLECTIVES_CARRIER_H
@@ -10,14 +10,15 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Where all ranks are threads of one process and share its device, a
-/// OneDeviceWorld; where each has a device of its own, NCCL. All ranks of
-/// `host`, which outlives it, ask for it. Calls are queued on the context's
-/// selected stream.
-/// \throws CommunicationError on all ranks if the ranks' devices are others
+/// Makes a OneDeviceWorld if all ranks are threads of one process and share its
+/// device, and a world over NCCL if each rank has a device of its own. All
+/// ranks of `host`, which outlives it, call this. Calls of the world are queued
+/// on the context's selected stream. \throws CommunicationError on all ranks if
+/// the devices are neither
 std::unique_ptr<World> makeCarrier(World &host, const SharedContext &context);
 
-/// The world over NCCL; throws CommunicationError if it was built without.
+/// Makes the world over NCCL. Throws CommunicationError in a build without
+/// NCCL.
 std::unique_ptr<World> makeNcclWorld(World &host, const SharedContext &context);
 
 } // namespace mtplan::runtime::cuda

@@ -5,9 +5,156 @@
 #include <algorithm>
 
 #include "runtime/communicator/call.h"
-#include "runtime/cuda/collectives/one_device_group.h"
+#include "runtime/communicator/reduce.h"
+#include "runtime/cuda/collectives/place_kernels.h"
 
 namespace mtplan::runtime::cuda {
+
+namespace {
+
+/// The buffers of a place in a call.
+struct Seat {
+  const void *in = nullptr;
+  void *out = nullptr;
+};
+
+/// Gathers a value of every place, by place.
+template <typename T>
+std::vector<T> gathered(Communicator &host, const std::string &label,
+                        const T &mine) {
+  static_assert(sizeof(T) % 4 == 0);
+  std::vector<T> all(static_cast<std::size_t>(host.size()));
+  host.allGather(label, &mine, all.data(),
+                 {ElementType::i32, 1, sizeof(T) / 4});
+  return all;
+}
+
+const char *offset(const void *data, std::int64_t bytes) {
+  return static_cast<const char *>(data) + bytes;
+}
+char *offset(void *data, std::int64_t bytes) {
+  return static_cast<char *>(data) + bytes;
+}
+
+} // namespace
+
+/// A call, from the arrival of all places until all are done.
+class OneDeviceGroup::Session {
+public:
+  Session(OneDeviceGroup &itsGroup, const Call &call, const void *in, void *out)
+      : group(itsGroup), label(wordsOf(call)) {
+    checkCall(call, group.its);
+    seats = {{in, out}};
+    if (isAlone())
+      return;
+    MTPLAN_CUDA(cudaEventRecord(mine().arrived.get(), stream()));
+    seats = gathered(*group.host, label, Seat{in, out});
+    for (const auto &theirs : group.marks)
+      wait(theirs->arrived);
+  }
+  Session(const Session &) = delete;
+  Session &operator=(const Session &) = delete;
+
+  /// Makes the caller's stream wait until all places are done.
+  void leave() const {
+    if (isAlone())
+      return;
+    MTPLAN_CUDA(cudaEventRecord(mine().done.get(), stream()));
+    gathered(*group.host, label, Seat{});
+    for (const auto &theirs : group.marks)
+      wait(theirs->done);
+  }
+
+  std::vector<const void *> sources(std::int64_t bytes = 0) const {
+    std::vector<const void *> all;
+    all.reserve(seats.size());
+    for (const Seat &seat : seats)
+      all.push_back(offset(seat.in, bytes));
+    return all;
+  }
+  std::vector<void *> outputs(std::int64_t bytes) const {
+    std::vector<void *> all;
+    all.reserve(seats.size());
+    for (const Seat &seat : seats)
+      all.push_back(offset(seat.out, bytes));
+    return all;
+  }
+  const Seat &seat(int place) const {
+    return seats[static_cast<std::size_t>(place)];
+  }
+  cudaStream_t stream() const { return group.context->stream().get(); }
+
+private:
+  bool isAlone() const { return group.size() == 1; }
+  Marks &mine() const {
+    return *group.marks[static_cast<std::size_t>(group.place())];
+  }
+  void wait(const Event &event) const {
+    MTPLAN_CUDA(cudaStreamWaitEvent(stream(), event.get(), 0));
+  }
+
+  OneDeviceGroup &group;
+  const std::string label;
+  std::vector<Seat> seats;
+};
+
+OneDeviceGroup::OneDeviceGroup(std::unique_ptr<Communicator> itsHost,
+                               GroupName group, SharedContext theContext)
+    : host(std::move(itsHost)), its(std::move(group)),
+      context(std::move(theContext)) {
+  struct Place {
+    const std::shared_ptr<Marks> *its;
+  };
+  if (size() == 1)
+    return;
+  const auto mine = std::make_shared<Marks>();
+  for (const Place &place : gathered(*host, "events", Place{&mine}))
+    marks.push_back(*place.its);
+  // Keeps `mine` alive until all places have copied it.
+  gathered(*host, "events are shared", Seat{});
+}
+
+void OneDeviceGroup::make(const Call &call, const void *in, void *out) {
+  const auto [type, outer, inner] = call.pieces;
+  const std::int64_t width = bytesOf(type), mine = place() * inner * width;
+  const Session session(*this, call, in, out);
+  switch (call.kind) {
+  case CallKind::allReduce:
+  case CallKind::reduce: {
+    // No other place reads or writes this place's share, in any buffer.
+    const Share share = shareOf(outer * inner, place(), size());
+    const std::int64_t first = share.first * width;
+    const std::vector<void *> outputs =
+        call.kind == CallKind::allReduce
+            ? session.outputs(first)
+            : std::vector<void *>{offset(session.seat(call.root).out, first)};
+    reducePlaces(*context, call.reduction, session.sources(first), outputs,
+                 {type, 1, share.count, share.count});
+    break;
+  }
+  case CallKind::allGather:
+    gatherPlaces(*context, session.sources(), out, {type, outer, inner, inner});
+    break;
+  case CallKind::reduceScatter:
+    reducePlaces(*context, call.reduction, session.sources(mine), {&out, 1},
+                 {type, outer, inner, size() * inner});
+    break;
+  case CallKind::allToAll:
+    gatherPlaces(*context, session.sources(mine), out,
+                 {type, outer, inner, size() * inner});
+    break;
+  case CallKind::broadcast:
+    if (const std::int64_t bytes = outer * inner * width;
+        place() != call.root && bytes > 0)
+      MTPLAN_CUDA(cudaMemcpyAsync(out, session.seat(call.root).in,
+                                  static_cast<std::size_t>(bytes),
+                                  cudaMemcpyDeviceToDevice, session.stream()));
+    break;
+  case CallKind::barrier:
+    break;
+  }
+  session.leave();
+}
 
 OneDeviceWorld::OneDeviceWorld(World &itsHost, SharedContext theContext)
     : host(itsHost), context(std::move(theContext)) {}
@@ -42,7 +189,7 @@ void OneDeviceWorld::send(const std::string &label, const void *data,
     MTPLAN_CUDA(cudaMemcpyAsync(parcel->memory.get(), data, size,
                                 cudaMemcpyDeviceToDevice, stream));
   MTPLAN_CUDA(cudaEventRecord(parcel->filled.get(), stream));
-  // The receiver takes this share of it.
+  // The receiver deletes this pointer.
   auto share = std::make_unique<SharedParcel>(parcel);
   const Letter letter{share.get()};
   host.send(label, &letter, sizeof(letter), to, channel);

@@ -1,10 +1,10 @@
 //===- one_device_world.h - Ranks that share a device -----------*- C++ -*-===//
 //
-// For ranks that are threads of one process: each sees the others' memory, and
-// takes what it needs out of it with kernels of its own. In every call the
-// ranks' threads meet twice on the host, to tell each other pointers and
-// events; events order their streams, and nobody waits for the device. So
-// plans of many ranks can be run, and compared, on a single device.
+// The ranks are threads of one process. Each sees the others' memory, and reads
+// what it needs with kernels of its own. In every call the threads meet twice
+// on the host, to exchange pointers and events. Events order the streams, and
+// no thread waits for the device. Plans of many ranks can thus be run, and
+// compared, on a single device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,14 +17,43 @@
 #include <string>
 #include <vector>
 
+#include "runtime/communicator/call.h"
 #include "runtime/communicator/communicator.h"
 #include "runtime/cuda/context.h"
 
 namespace mtplan::runtime::cuda {
 
+/// Collectives of ranks that share a device.
+class OneDeviceGroup final : public CallGroup {
+public:
+  /// \param host  the same group, of threads of this process
+  OneDeviceGroup(std::unique_ptr<Communicator> host, GroupName group,
+                 SharedContext context);
+
+  int size() const override { return host->size(); }
+  int place() const override { return host->place(); }
+
+private:
+  class Session;
+
+  void make(const Call &call, const void *in, void *out) override;
+
+  /// Events of a place: its buffers are ready, and it is done with all buffers.
+  /// They are recorded anew only when all places have waited for them.
+  struct Marks {
+    Event arrived, done;
+  };
+
+  const std::unique_ptr<Communicator> host;
+  const GroupName its;
+  const SharedContext context;
+  std::vector<std::shared_ptr<Marks>> marks; ///< by place, shared by all places
+};
+
+/// The world of ranks that share a device.
 class OneDeviceWorld final : public World {
 public:
-  /// \param host  outlives it; its ranks are threads of this process
+  /// \param host  outlives this world; its ranks are threads of this process
   OneDeviceWorld(World &host, SharedContext context);
 
   int size() const override { return host.size(); }
@@ -32,26 +61,26 @@ public:
 
   std::unique_ptr<Communicator> group(const std::string &name,
                                       const std::vector<int> &ranks) override;
-  /// Copies into memory that is its own, which is made when there is none left
-  /// that the receiver is done with: after the first step there is enough.
+  /// Copies the data to memory of its own. It allocates when the receiver still
+  /// needs all such memory, which does not happen after the first step.
   void send(const std::string &label, const void *data, std::int64_t bytes,
             int to, int channel) override;
   void receive(const std::string &label, void *data, std::int64_t bytes,
                int from, int channel) override;
 
-  /// After all that this rank has queued on the selected stream.
+  /// Waits for the selected stream first.
   void barrier(const std::string &label) override;
 
   std::chrono::milliseconds patience() const override {
     return host.patience();
   }
   void check() override { host.check(); }
-  /// Others' threads would have to meet.
+  /// Several ranks meet on the host in every call, so calls cannot be recorded.
   bool isQueued() const override { return size() == 1; }
   void fail(const std::string &why) noexcept override { host.fail(why); }
 
 private:
-  /// A message between two ranks; both hold it.
+  /// A message between two ranks, which both own.
   struct Parcel {
     explicit Parcel(std::size_t size) : memory(size), room(size) {}
 
@@ -62,9 +91,9 @@ private:
     std::atomic<bool> isEmptied{false}; ///< `emptied` has been recorded
   };
   using SharedParcel = std::shared_ptr<Parcel>;
-  /// What the host carries of it.
+  /// The message over the host.
   struct Letter {
-    SharedParcel *share = nullptr; ///< of who receives it
+    SharedParcel *share = nullptr; ///< the receiver's share of the ownership
   };
 
   SharedParcel emptyParcel(std::vector<SharedParcel> &all, std::size_t bytes);

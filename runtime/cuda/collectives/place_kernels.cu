@@ -1,4 +1,4 @@
-//===- place_kernels.cu - Pieces of several places, on a device -----------===//
+//===- place_kernels.cu - Kernels over the buffers of places --------------===//
 
 #include <algorithm>
 #include <initializer_list>
@@ -11,8 +11,6 @@
 
 namespace mtplan::runtime::cuda {
 namespace {
-
-constexpr unsigned kThreads = 256;
 
 template <typename Pointer> using Places = Several<Pointer, kMostPlaces>;
 
@@ -27,7 +25,7 @@ Places<Pointer> placesOf(std::span<const Pointer> all) {
   return places;
 }
 
-/// What elements are summed as.
+/// The type in which elements are summed.
 template <typename T>
 using Wide = std::conditional_t<
     std::is_same_v<T, double>, double,
@@ -57,8 +55,7 @@ __global__ void reduceElements(Places<const void *> sources, int places,
                                Reduction reduction, std::int64_t count,
                                std::int64_t inner, std::int64_t stride) {
   using R = Wide<T>;
-  const std::int64_t i =
-      static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = threadOfGrid();
   if (i >= count)
     return;
   const std::int64_t from = i / inner * stride + i % inner;
@@ -77,8 +74,7 @@ template <typename Unit>
 __global__ void gatherUnits(Places<const void *> sources, int places, Unit *out,
                             std::int64_t count, std::int64_t inner,
                             std::int64_t stride) {
-  const std::int64_t i =
-      static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = threadOfGrid();
   if (i >= count)
     return;
   const std::int64_t piece = i / inner;
@@ -89,8 +85,7 @@ __global__ void gatherUnits(Places<const void *> sources, int places, Unit *out,
 template <typename Unit>
 __global__ void exchangeUnits(const Unit *in, Unit *out, std::int64_t first,
                               std::int64_t second, std::int64_t inner) {
-  const std::int64_t i =
-      static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = threadOfGrid();
   if (i >= first * second * inner)
     return;
   const std::int64_t piece = i / inner;
@@ -115,10 +110,6 @@ void withUnit(std::initializer_list<std::uint64_t> all, Use use) {
 
 std::uint64_t addressOf(const void *data) {
   return reinterpret_cast<std::uintptr_t>(data);
-}
-
-Grid gridOf(std::int64_t count) {
-  return {.blocks = blocksFor(count, kThreads), .threads = kThreads};
 }
 
 template <typename T>

@@ -1,7 +1,7 @@
-//===- place_kernels.h - Pieces of several places, on a device --*- C++ -*-===//
+//===- place_kernels.h - Kernels over the buffers of places -----*- C++ -*-===//
 //
-// Queued on the context's selected stream. Sums and maxima have the bits of
-// runtime/communicator/reduce.h.
+// Kernels are queued on the context's selected stream. Sums and maxima have the
+// bits of runtime/communicator/reduce.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Places whose memory one kernel sees.
+/// The most places whose memory one kernel accesses.
 inline constexpr int kMostPlaces = 64;
 
 /// Rows of `inner` elements, whose starts lie `stride` elements apart.
@@ -25,19 +25,20 @@ struct PieceRows {
   std::int64_t rows = 1, inner = 1, stride = 1;
 };
 
-/// Reduces the rows of all sources, in their order, into every output, where
-/// rows lie without gaps. An output may be a source if there is one row.
-/// \param sources, outputs  at most kMostPlaces
+/// Reduces the rows of all sources, in their order, into every output, which
+/// has contiguous rows. An output may be a source if there is one row. \param
+/// sources, outputs  at most kMostPlaces
 void reducePlaces(const Context &context, Reduction reduction,
                   std::span<const void *const> sources,
                   std::span<void *const> outputs, const PieceRows &rows);
 
-/// Row o of the result is row o of the first source, then of the second, ...
+/// Gathers rows: row o of the result is row o of the first source, then of the
+/// second, and so on.
 /// \param sources  at most kMostPlaces
 void gatherPlaces(const Context &context, std::span<const void *const> sources,
                   void *out, const PieceRows &rows);
 
-/// [first][second][inner] becomes [second][first][inner]; not in place.
+/// Transposes [first][second][inner] to [second][first][inner], not in place.
 void exchangeDimensions(const Context &context, ElementType type,
                         const void *in, void *out, std::int64_t first,
                         std::int64_t second, std::int64_t inner);

@@ -1,19 +1,18 @@
 //===- registration.h - Memory that NCCL reads and writes itself *- C++ -*-===//
 //
-// NCCL copies what it is given through memory of its own, but for registered
-// memory: there ranks of a machine reach each other's, and switches that can
-// add do. That takes memory of NCCL's own allocator, which rounds up to what
-// the device maps at once.
+// NCCL copies data through memory of its own, unless the memory is registered.
+// Ranks of a machine access registered memory of each other directly, and
+// switches that can add do so. Registered memory comes from NCCL's own
+// allocator, which rounds sizes up to the device's mapping granularity.
 //
-// Ranks of a communicator must agree: where one has registered what it gives
-// and another has not, NCCL promises nothing. So what cannot be registered is
-// an error, not left out.
+// The ranks of a communicator must agree: NCCL promises nothing where one has
+// registered its memory and another has not. A failed registration is therefore
+// an error.
 //
-// Captured calls register what they are given by themselves, if it is of that
-// allocator; those that are not captured need it done before. Windows
-// (ncclCommWindowRegister), which symmetric kernels need, are not used: to make
-// one is a collective call of ranks whose sizes are equal, and to be measured
-// before it is worth that.
+// Captured calls register memory of that allocator by themselves; for other
+// calls it is registered beforehand. Windows (ncclCommWindowRegister), which
+// symmetric kernels need, are not used: making one is a collective call with
+// equal sizes on all ranks, and its benefit has not been measured.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,21 +20,28 @@
 #define MTPLAN_RUNTIME_CUDA_COLLECTIVES_REGISTRATION_H
 
 #include <cstddef>
+#include <cstdlib>
+#include <string_view>
 
 namespace mtplan::runtime::cuda {
 
-/// How to do without, for the end of a message.
+/// Ends a message with the way to do without registration.
 inline constexpr const char *kWithoutRegistration =
     " (MTPLAN_NCCL_REGISTER=0 does without registered memory)";
 
-/// Whether it is asked for: MTPLAN_NCCL_REGISTER is neither empty nor 0.
-bool registrationIsWanted();
+/// Returns whether MTPLAN_NCCL_REGISTER is set, and neither empty nor 0.
+inline bool registrationIsWanted() {
+  const char *given = std::getenv("MTPLAN_NCCL_REGISTER");
+  const std::string_view wanted = given ? given : "";
+  return !wanted.empty() && wanted != "0";
+}
 
-/// Of the calling thread's device, for registration; at least one byte.
+/// Allocates memory of the calling thread's device for registration, at least
+/// one byte.
 /// \throws DeviceError with the bytes if there is no room or no NCCL
 void *allocateForNccl(std::size_t bytes);
-/// When the device has done all that it was given. Communicators that have it
-/// registered must have ended.
+/// Releases it once the device is idle. Communicators that have registered it
+/// must have ended.
 void releaseForNccl(void *data) noexcept;
 
 } // namespace mtplan::runtime::cuda

@@ -1,11 +1,15 @@
-//===- attention_graph.cpp - Attention as a graph of cuDNN's --------------===//
+//===- attention_graph.cpp - Attention as graphs of cuDNN -----------------===//
 
 #include "runtime/cuda/cudnn/attention_graph.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <utility>
 
 #include "runtime/cuda/device_error.h"
 
 namespace mtplan::runtime::cuda {
-
 namespace {
 
 namespace fe = cudnn_frontend;
@@ -16,12 +20,13 @@ fe::DataType_t typeOf(ElementType type) {
                                   : fe::DataType_t::BFLOAT16;
 }
 
-/// [batch, heads, rows, width] to cuDNN; it lies as [batch, rows, heads,
-/// width], and a sample may have more rows than are looked at.
-struct Layout {
+/// Describes [batch, heads, rows, width] to cuDNN. In memory it is [batch,
+/// rows, heads, width], and a sample may have more rows than are used.
+struct TensorLayout {
   std::vector<std::int64_t> sizes, steps;
 };
 
+/// Writes one graph.
 class Writer {
 public:
   Writer(const AttentionShape &theShape, Graph &theGraph)
@@ -35,45 +40,45 @@ public:
   void backward();
 
 private:
-  Layout ofQueries() const {
+  TensorLayout ofQueries() const {
     return laidOut(shape.heads, shape.queries, shape.queries);
   }
-  Layout ofKeys() const {
+  TensorLayout ofKeys() const {
     return laidOut(shape.keyHeads, shape.keys, shape.keyRows);
   }
-  Layout laidOut(std::int64_t heads, std::int64_t seen,
-                 std::int64_t rows) const {
+  TensorLayout laidOut(std::int64_t heads, std::int64_t seen,
+                       std::int64_t rows) const {
     return {{shape.batch, heads, seen, shape.width},
             {rows * heads * shape.width, shape.width, heads * shape.width, 1}};
   }
-  // As cuDNN wants them: it takes no other steps in its backward graphs.
-  Layout ofSums() const {
+  // cuDNN takes no other strides in its backward graphs.
+  TensorLayout ofSums() const {
     return {{shape.batch, shape.heads, shape.queries, 1},
             {shape.heads * shape.queries, shape.queries, 1, 1}};
   }
 
   static void describe(fe::graph::Tensor_attributes &tensor,
-                       AttentionTensor name, const Layout &layout) {
+                       AttentionTensor name, const TensorLayout &layout) {
     tensor.set_uid(static_cast<std::int64_t>(name))
         .set_dim(layout.sizes)
         .set_stride(layout.steps);
     if (name == AttentionTensor::sums)
       tensor.set_data_type(fe::DataType_t::FLOAT);
   }
-  Tensor given(AttentionTensor name, const Layout &layout) {
+  Tensor given(AttentionTensor name, const TensorLayout &layout) {
     fe::graph::Tensor_attributes tensor;
     describe(tensor, name, layout);
     return graph.tensor(tensor);
   }
   static void made(const Tensor &tensor, AttentionTensor name,
-                   const Layout &layout) {
+                   const TensorLayout &layout) {
     tensor->set_output(true);
     describe(*tensor, name, layout);
   }
   template <typename Attributes> void setUp(Attributes &attributes) const {
     attributes.set_attn_scale(static_cast<float>(shape.scale));
-    // Where there are as many keys as queries both alignments are the same, and
-    // the first is taken by more kernels.
+    // With as many keys as queries both alignments are the same, and more
+    // kernels take the first.
     if (shape.causal)
       attributes
           .set_diagonal_alignment(shape.keys == shape.queries
@@ -128,6 +133,19 @@ fe::error_t ask(Graph &graph, cudnnHandle_t handle) {
   return graph.check_support();
 }
 
+std::shared_ptr<Graph> build(CudnnGraphs &graphs, const AttentionShape &shape,
+                             bool isGrad) {
+  auto graph = std::make_shared<Graph>();
+  (isGrad ? addAttentionGrad : addAttention)(shape, *graph);
+  if (!offer(*graph, graphs.library()).taken)
+    return nullptr;
+  if (const cudnn_frontend::error_t said = graph->build_plans(); said.is_bad())
+    throw DeviceError("cuDNN takes attention of these shapes and cannot build "
+                      "it: " +
+                      said.err_msg);
+  return graph;
+}
+
 } // namespace
 
 void addAttention(const AttentionShape &shape, Graph &graph) {
@@ -140,10 +158,65 @@ void addAttentionGrad(const AttentionShape &shape, Graph &graph) {
 
 Taken offer(Graph &graph, cudnnHandle_t handle) {
   const fe::error_t said = ask(graph, handle);
-  // Not of the graph: a library that is not installed, say.
+  // This is no fault of the graph: a library may not be installed.
   if (said.err_msg.find("PREREQUISITE_MISSING") != std::string::npos)
     throw DeviceError("cuDNN lacks something it needs: " + said.err_msg);
   return {said.is_good(), said.err_msg};
+}
+
+CudnnGraphs::CudnnGraphs(Make theMake) : make(std::move(theMake)) {}
+CudnnGraphs::CudnnGraphs() : CudnnGraphs(build) {}
+CudnnGraphs::~CudnnGraphs() {
+  if (handle)
+    cudnnDestroy(handle);
+}
+
+cudnnHandle_t CudnnGraphs::library() {
+  if (handle)
+    return handle;
+  if (const cudnnStatus_t status = cudnnCreate(&handle);
+      status != CUDNN_STATUS_SUCCESS) {
+    handle = nullptr;
+    throw DeviceError(std::string("cuDNN does not start: ") +
+                      cudnnGetErrorString(status));
+  }
+  return handle;
+}
+
+CudnnGraphs::Built CudnnGraphs::find(const AttentionShape &shape, bool isGrad) {
+  const auto found = std::ranges::find_if(all, [&](const Built &one) {
+    return one.shape == shape && one.isGrad == isGrad;
+  });
+  return found != all.end() ? *found : all.emplace_back(built(shape, isGrad));
+}
+
+CudnnGraphs::Built CudnnGraphs::built(const AttentionShape &shape,
+                                      bool isGrad) {
+  Built one{shape, isGrad, shape, nullptr};
+  // cuDNN needs this alignment of all tensors, also of the sums of later
+  // samples.
+  constexpr std::int64_t kSumsTogether = 16 / sizeof(float);
+  try {
+    if (const auto some = mostSamples(shape, [&](const AttentionShape &part) {
+          if (part.batch < shape.batch &&
+              part.batch * part.heads * part.queries % kSumsTogether != 0)
+            return false;
+          one.graph = make(*this, part, isGrad);
+          return one.graph != nullptr;
+        }))
+      one.together = *some;
+  } catch (const DeviceError &error) {
+    warn(error.what());
+  }
+  return one;
+}
+
+void CudnnGraphs::warn(const char *why) {
+  if (!std::exchange(hasWarned, true))
+    std::fprintf(stderr,
+                 "warning: %s: attention is by our own kernels, as with "
+                 "MTPLAN_CUDNN=0\n",
+                 why);
 }
 
 } // namespace mtplan::runtime::cuda

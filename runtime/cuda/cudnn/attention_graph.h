@@ -1,7 +1,8 @@
-//===- attention_graph.h - Attention as a graph of cuDNN's ------*- C++ -*-===//
+//===- attention_graph.h - Attention as graphs of cuDNN ---------*- C++ -*-===//
 //
-// What is told to cuDNN, without a device: tests ask it about devices that are
-// not there. Needs cuDNN's C++ frontend; only this folder includes it.
+// Graphs need cuDNN's C++ frontend, which only this folder includes. They can
+// be described without a device: tests ask cuDNN about devices that do not
+// exist.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,16 +10,19 @@
 #define MTPLAN_RUNTIME_CUDA_CUDNN_ATTENTION_GRAPH_H
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include <cudnn_frontend.h>
 
-#include "runtime/cuda/cudnn/attention_shape.h"
+#include "runtime/cuda/cudnn/fused_attention.h"
 
 namespace mtplan::runtime::cuda {
 
-/// By which a graph's tensors are given when it runs. `sums` are logarithms of
-/// the sums of a row's exponentials, [batch, heads, queries].
+/// Identifies a graph's tensors when it runs. `sums` are the log-sum-exps of
+/// rows, [batch, heads, queries].
 enum class AttentionTensor : std::int64_t {
   query = 1,
   key,
@@ -33,27 +37,65 @@ enum class AttentionTensor : std::int64_t {
 
 using Graph = cudnn_frontend::graph::Graph;
 
-/// To a new graph: query, key, value -> result, sums.
+/// Adds to a new graph: query, key, value -> result, sums.
 void addAttention(const AttentionShape &shape, Graph &graph);
-/// To a new graph: query, key, value, result, sums, above -> queryGrad,
-/// keyGrad, valueGrad; the same bits every time.
+/// Adds to a new graph: query, key, value, result, sums, above -> queryGrad,
+/// keyGrad, valueGrad, by a deterministic algorithm.
 void addAttentionGrad(const AttentionShape &shape, Graph &graph);
 
-/// Bytes that a graph may take beside a plan's memory: about what machine files
-/// reserve less contexts. cuDNN's deterministic gradients store two bytes for
-/// each score, which grow with the square of the sequence.
+/// The bytes that a graph may use beside a plan's memory: about the reserve of
+/// machine files without contexts. cuDNN's deterministic gradients store two
+/// bytes for each score, which grow with the square of the sequence.
 inline constexpr std::int64_t kMostScratch = std::int64_t{1} << 30;
 
-/// What became of a graph that cuDNN was asked to take.
+/// The answer of cuDNN to a graph.
 struct Taken {
   bool taken = false;
-  std::string why; ///< if not: what it says of the graph
+  std::string why; ///< cuDNN's reason if it does not take the graph
 };
 
-/// Asks for kernels, and whether one of them takes the graph in kMostScratch.
-/// \param handle  null where the graph was told of a device instead
-/// \throws DeviceError if cuDNN lacks what it needs to say so
+/// Asks cuDNN whether it has a kernel for the graph within kMostScratch.
+/// \param handle  null if the graph describes a device instead
+/// \throws DeviceError if cuDNN lacks a library that it needs to answer
 Taken offer(Graph &graph, cudnnHandle_t handle);
+
+/// The graphs of a rank; layers with equal shapes share one. If cuDNN itself
+/// fails, a run loses its fastest attention but goes on: our own kernels
+/// replace it, with one warning.
+struct CudnnGraphs {
+  /// Makes a graph; null if cuDNN does not take it.
+  /// \throws DeviceError if cuDNN does not work, or cannot build the graph
+  using Make = std::function<std::shared_ptr<Graph>(
+      CudnnGraphs &graphs, const AttentionShape &shape, bool isGrad)>;
+
+  explicit CudnnGraphs(Make theMake);
+  CudnnGraphs();
+  CudnnGraphs(const CudnnGraphs &) = delete;
+  CudnnGraphs &operator=(const CudnnGraphs &) = delete;
+  ~CudnnGraphs();
+
+  struct Built {
+    AttentionShape shape;
+    bool isGrad;
+    AttentionShape together;      ///< the samples of one execution
+    std::shared_ptr<Graph> graph; ///< null: our own kernels are used
+  };
+  /// Returns a graph, which is built the first time. O(shapes)
+  Built find(const AttentionShape &shape, bool isGrad);
+
+  /// Returns the handle of cuDNN.
+  /// \throws DeviceError if cuDNN does not start
+  cudnnHandle_t library();
+
+private:
+  Built built(const AttentionShape &shape, bool isGrad);
+  void warn(const char *why);
+
+  const Make make;
+  cudnnHandle_t handle = nullptr; ///< null until it is asked for
+  bool hasWarned = false;
+  std::vector<Built> all;
+};
 
 } // namespace mtplan::runtime::cuda
 

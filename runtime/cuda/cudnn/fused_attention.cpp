@@ -6,24 +6,33 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "runtime/cuda/cudnn/attention_graphs.h"
-#include "runtime/cuda/cudnn/kept_sums.h"
+#include "runtime/backend/signature.h"
+#include "runtime/cuda/cudnn/attention_graph.h"
 
 namespace mtplan::runtime::cuda {
-
 namespace {
 
+bool areOfType(const std::vector<TensorView> &tensors, ElementType type,
+               const TensorView &sums) {
+  for (const TensorView &one : tensors)
+    if (one.type != (&one == &sums ? ElementType::f32 : type))
+      return false;
+  return true;
+}
+
+/// Returns whether cuDNN is switched on.
 bool isWanted() {
   const char *given = std::getenv("MTPLAN_CUDNN");
   return !given || std::string_view(given) != "0";
 }
 
-class FusedAttention final : public Kernel {
+/// Attention, or its gradient, by a graph of cuDNN.
+class FusedAttention final : public DeviceKernel {
 public:
   FusedAttention(const KernelSpec &theSpec, SharedContext theContext,
                  const AttentionShape &theShape,
                  std::shared_ptr<Graph> theGraph)
-      : context(std::move(theContext)), spec(theSpec), shape(theShape),
+      : DeviceKernel(theSpec, std::move(theContext)), shape(theShape),
         graph(std::move(theGraph)), isGrad(spec.kernel == "attention_grad"),
         samples(spec.inputs[0].shape[0]) {
     std::int64_t bytes = 0;
@@ -34,39 +43,39 @@ public:
   }
 
   void run(const Invocation &call) override {
-    auto *scratch = context->shared<std::byte>();
-    auto *sums = reinterpret_cast<float *>(scratch + sumsAt);
-    const cudaStream_t stream = streamOf(context);
+    auto *workspace = context->shared<std::byte>();
+    auto *sums = reinterpret_cast<float *>(workspace + sumsAt);
     if (isGrad) {
-      turn(stream, static_cast<const float *>(call.inputs[4]), sums, samples,
-           shape.queries, shape.heads);
-      if (shape.keys < shape.keyRows) // what nobody sees
+      transposeRows(stream(), static_cast<const float *>(call.inputs[4]), sums,
+                    samples, shape.queries, shape.heads);
+      if (shape.keys < shape.keyRows) // no query sees the other keys
         for (std::size_t i : {1, 2})
           MTPLAN_CUDA(cudaMemsetAsync(
               call.outputs[i], 0,
-              sized(spec.outputs[i].elements() * bytesOf(shape.type)), stream));
+              sized(spec.outputs[i].elements() * bytesOf(shape.type)),
+              stream()));
     }
     const cudnnHandle_t handle = context->cudnn->library();
-    if (const cudnnStatus_t status = cudnnSetStream(handle, stream);
+    if (const cudnnStatus_t status = cudnnSetStream(handle, stream());
         status != CUDNN_STATUS_SUCCESS)
       refuse(spec, std::string("cuDNN: ") + cudnnGetErrorString(status));
     for (std::int64_t sample = 0; sample < samples; sample += shape.batch) {
       auto places = placesOf(call, sums, sample);
-      check(graph->execute(handle, places, scratch));
+      check(graph->execute(handle, places, workspace));
     }
     if (!isGrad)
-      turn(stream, sums, static_cast<float *>(call.outputs[1]), samples,
-           shape.heads, shape.queries);
+      transposeRows(stream(), sums, static_cast<float *>(call.outputs[1]),
+                    samples, shape.heads, shape.queries);
   }
 
 private:
-  /// What the graph is given, from this sample on.
+  /// Returns the addresses of the graph's tensors from a sample on.
   std::unordered_map<std::int64_t, void *>
   placesOf(const Invocation &call, float *sums, std::int64_t sample) const {
     std::unordered_map<std::int64_t, void *> places;
     const auto place = [&](AttentionTensor name, const void *data,
                            std::int64_t bytes) {
-      // cuDNN asks for all alike and writes to results alone.
+      // cuDNN takes mutable pointers to all tensors, and only writes results.
       places[static_cast<std::int64_t>(name)] = const_cast<std::byte *>(
           static_cast<const std::byte *>(data) + sample * bytes);
     };
@@ -97,16 +106,58 @@ private:
       refuse(spec, "cuDNN: " + said.err_msg);
   }
 
-  const SharedContext context;
-  const KernelSpec spec;
-  const AttentionShape shape; ///< of the samples that go together
+  const AttentionShape shape; ///< the samples of one execution
   const std::shared_ptr<Graph> graph;
   const bool isGrad;
-  const std::int64_t samples; ///< in all
-  std::size_t sumsAt = 0;     ///< in the scratch memory, behind cuDNN's own
+  const std::int64_t samples; ///< of all executions
+  std::size_t sumsAt = 0;     ///< offset of the sums, behind cuDNN's workspace
 };
 
 } // namespace
+
+std::optional<AttentionShape> attentionShapeOf(const KernelSpec &spec) {
+  const bool isGrad = spec.kernel == "attention_grad";
+  const TensorView &query = spec.inputs[0], &key = spec.inputs[1];
+  const TensorView &sums = isGrad ? spec.inputs[4] : spec.outputs[1];
+  if (spec.inputs.size() > (isGrad ? 6 : 3) || spec.number("rate", 0.0) > 0.0 ||
+      spec.find("softcap"))
+    return std::nullopt;
+  if (query.type != ElementType::bf16 && query.type != ElementType::f16)
+    return std::nullopt;
+  if (!areOfType(spec.inputs, query.type, sums) ||
+      !areOfType(spec.outputs, query.type, sums))
+    return std::nullopt;
+  AttentionShape shape;
+  shape.width = spec.integer("head_dim", 1);
+  shape.batch = query.shape[0];
+  shape.queries = query.shape[1];
+  shape.heads = query.shape[2] / shape.width;
+  shape.keyRows = key.shape[1];
+  shape.keyHeads = key.shape[2] / shape.width;
+  shape.causal = spec.integer("causal", 0) != 0;
+  shape.scale = spec.number("scale", 1.0);
+  shape.type = query.type;
+  // The last query sees keys up to its own place.
+  shape.keys =
+      shape.causal ? pieceOf(query, 1).offset + shape.queries : shape.keyRows;
+  if (shape.keys > shape.keyRows)
+    return std::nullopt;
+  return shape;
+}
+
+std::optional<AttentionShape>
+mostSamples(const AttentionShape &shape,
+            const std::function<bool(const AttentionShape &)> &takes) {
+  for (std::int64_t parts = 1; parts <= shape.batch; ++parts) {
+    if (shape.batch % parts != 0)
+      continue;
+    AttentionShape some = shape;
+    some.batch = shape.batch / parts;
+    if (takes(some))
+      return some;
+  }
+  return std::nullopt;
+}
 
 MadeKernel makeFusedAttention(const KernelSpec &spec,
                               const SharedContext &context) {

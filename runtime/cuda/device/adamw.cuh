@@ -1,13 +1,48 @@
-//===- adamw.cuh - The update of parameters ---------------------*- C++ -*-===//
+//===- adamw.cuh - Parameter updates: AdamW, clip, unscale ------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ADAMW_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_ADAMW_CUH
 
 #include "runtime/backend/step_numbers.h"
-#include "runtime/cuda/device/deal.cuh"
+#include "runtime/cuda/device/block_sum.cuh"
+#include "runtime/cuda/device/elements.cuh"
 
 namespace mtplan::runtime::cuda {
 
+/// Makes the decision of runtime/training/gradient_factor.h in one thread, with
+/// the same bits: sums are taken in the same order, and no operations can be
+/// fused. The decision may be part of `step`.
+static __global__ void decideFactor(const DeviceLongSum *sums,
+                                    std::int64_t ranks, const StepNumbers *step,
+                                    double *decision) {
+  const NormRule rule = step->norm;
+  if (!rule.applies) {
+    decision[1] = 1.0;
+    return;
+  }
+  DeviceLongSum all{0.0, 0.0};
+  for (std::int64_t rank = 0; rank < ranks; ++rank)
+    all.add(sums[rank]);
+  const double squares = all.value();
+  const double norm = sqrt(squares) / rule.lossScale;
+  const double clipped = rule.clip / (norm + 1e-6);
+  double factor = 1.0 / rule.lossScale;
+  if (rule.clip > 0.0 && clipped < 1.0)
+    factor *= clipped;
+  decision[0] = factor;
+  decision[1] = isfinite(squares) ? 1.0 : 0.0;
+}
+
+/// Queues decideFactor. All pointers are to the device's memory.
+/// \param sums      of the squares of each rank's gradients
+/// \param decision  the gradients' factor, and whether the step updates
+inline void gradientFactor(cudaStream_t stream, const DeviceLongSum *sums,
+                           std::int64_t ranks, const StepNumbers *step,
+                           double *decision) {
+  launch(stream, {1, 1, 1}, decideFactor, sums, ranks, step, decision);
+}
+
+/// The numbers of a step that all elements share.
 template <typename R> struct AdamwNumbers {
   R factor, beta1, beta2, correction1, correction2, epsilon, rate;
   R shrink; ///< 1 - learning rate * decay
@@ -28,7 +63,7 @@ template <typename R> struct AdamwNumbers {
   }
 };
 
-/// What an update is told of a parameter, which may be its own master.
+/// The tensors of an updated parameter, which may be its own master.
 struct Updated {
   Operand gradient;
   Result parameter, master, mean, square;
@@ -36,9 +71,9 @@ struct Updated {
   bool decays;
 };
 
-/// With decoupled decay (Loshchilov and Hutter 2019). A step that updates
-/// nothing gives the parameter all the same: it may be made in a place of the
-/// moment and be gathered from there.
+/// Updates a pack, with decoupled decay (Loshchilov and Hutter 2019). A skipped
+/// step writes the parameter all the same, because its memory may be temporary
+/// and be gathered from there.
 template <typename R>
 __device__ void updatePack(const Updated &one, std::int64_t first, int count,
                            const AdamwNumbers<R> &numbers) {
@@ -69,20 +104,20 @@ __device__ void updatePack(const Updated &one, std::int64_t first, int count,
     store(one.parameter, first, count, weight);
 }
 
-/// One pack a thread.
+/// Updates one parameter. A thread processes a pack.
 template <typename R>
 __global__ void updateOne(Updated one, const StepNumbers *step) {
-  // Powers are dear: once a block.
+  // The powers are expensive, so one thread of a block computes them.
   __shared__ AdamwNumbers<R> numbers;
   if (threadIdx.x == 0)
     numbers.take(step->update, one.decays);
   __syncthreads();
-  const std::int64_t first =
-      (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kPack;
+  const std::int64_t first = threadOfGrid() * kPack;
   if (first < one.elements)
     updatePack(one, first, packAt(first, one.elements), numbers);
 }
 
+/// Updates many parameters. A block processes a piece.
 template <typename R>
 __global__ void updateMany(Deal<Updated> all, const StepNumbers *step) {
   __shared__ AdamwNumbers<R> numbers;
@@ -96,22 +131,19 @@ __global__ void updateMany(Deal<Updated> all, const StepNumbers *step) {
   });
 }
 
-/// Of `elements`; the parameter may be its own master.
-/// \param step  on the device
+/// Queues the update of a parameter, which may be its own master.
+/// \param step  is in the device's memory
 template <typename R>
 void adamw(cudaStream_t stream, const Operand &gradient,
            const Result &parameter, const Result &master, const Result &mean,
            const Result &square, std::int64_t elements, const StepNumbers *step,
            bool decays) {
-  constexpr unsigned kThreads = 256;
-  launch(stream,
-         {blocksFor(elements, std::int64_t{kThreads} * kPack), 1, kThreads},
-         updateOne<R>,
+  launch(stream, gridOf(blocksFor(elements, kPack)), updateOne<R>,
          Updated{gradient, parameter, master, mean, square, elements, decays},
          step);
 }
 
-/// The same of many parameters.
+/// Queues the update of many parameters.
 template <typename R>
 void adamw(cudaStream_t stream, const Deal<Updated> &all,
            const StepNumbers *step) {

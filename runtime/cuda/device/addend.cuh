@@ -1,4 +1,4 @@
-//===- addend.cuh - The sum that follows a kernel ---------------*- C++ -*-===//
+//===- addend.cuh - Sums fused into a kernel --------------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ADDEND_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_ADDEND_CUH
@@ -7,17 +7,17 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Rounded on its own, not with a product that it is a sum of.
+/// Adds with a rounding of its own, never fused with a product.
 inline __device__ float addedApart(float a, float b) { return __fadd_rn(a, b); }
 inline __device__ double addedApart(double a, double b) {
   return __dadd_rn(a, b);
 }
 
-/// What is added to what a kernel makes, if there is data: to the bits of an
-/// `add` after it.
+/// A tensor that is added to the result of a kernel, if it has data. The bits
+/// are those of a separate `add`.
 struct Addend {
   Operand data = kNone;
-  ElementType between = ElementType::f32; ///< what is made is rounded to it
+  ElementType between = ElementType::f32; ///< the result is rounded to it first
 
   template <typename R>
   __device__ void addTo(R (&made)[kPack], std::int64_t first, int count) const {
@@ -31,6 +31,31 @@ struct Addend {
       made[i] = addedApart(other[i], made[i]);
   }
 };
+
+/// Adds `row` to each row. A thread processes a pack.
+template <typename R>
+__global__ void addRowToEach(Operand from, Operand row, std::int64_t width,
+                             Result to, std::int64_t elements) {
+  const std::int64_t first = threadOfGrid() * kPack;
+  if (first >= elements)
+    return;
+  const int count = packAt(first, elements);
+  R values[kPack];
+  load(from, first, count, values);
+#pragma unroll
+  for (int e = 0; e < kPack; ++e)
+    if (e < count)
+      values[e] += loadOne<R>(row, (first + e) % width);
+  store(to, first, count, values);
+}
+
+/// Queues `to` = `from` + `row`, which repeats after `width` elements.
+template <typename R>
+void addRow(cudaStream_t stream, const Operand &from, const Operand &row,
+            std::int64_t width, const Result &to, std::int64_t elements) {
+  launch(stream, gridOf(blocksFor(elements, kPack)), addRowToEach<R>, from, row,
+         width, to, elements);
+}
 
 } // namespace mtplan::runtime::cuda
 

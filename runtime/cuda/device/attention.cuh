@@ -1,23 +1,230 @@
 //===- attention.cuh - Attention, with a running softmax --------*- C++ -*-===//
+//
+// Two kernels: on tensor cores for 16-bit tensors, and a general one. On tensor
+// cores it is FlashAttention-2 (Dao 2023): a block has 128 queries, 32 to each
+// of its four warps, and iterates over tiles of keys. Sums stay in registers,
+// and probabilities are rounded once, as weights of values. The values of a
+// tile are copied while its scores are computed, and the next keys while the
+// values are added. A block shares 36 KiB where heads are up to 64 wide, with
+// tiles of 64 keys, and 51 KiB up to 128, with 32.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_CUH
 
-#include "runtime/cuda/device/attention_cores.cuh"
+#include "runtime/cuda/device/core_masks.cuh"
 
 namespace mtplan::runtime::cuda {
 
-template <typename R> __device__ R largestOfWarp(R value) {
+//===----------------------------------------------------------------------===//
+// On tensor cores
+//===----------------------------------------------------------------------===//
+
+/// The shape of a block for heads up to Width wide.
+template <int Width> struct AttendShape {
+  static constexpr int kStrips = 2; ///< per warp
+  static constexpr int kQueries = kCoreWarps * kStrips * kStrip;
+  static constexpr int kKeys = Width <= 64 ? 64 : 32;
+  static constexpr unsigned kShared = tileBytes<Width>(kQueries + 2 * kKeys);
+};
+
+/// The running softmax of the rows of which a lane holds elements.
+/// Probabilities are relative to a reference score of the row. The reference
+/// becomes the largest score, and earlier sums are rescaled, only when a
+/// probability would exceed 2^kSlack, like in FlashAttention-4: sums and 16-bit
+/// numbers have room for such probabilities, and few tiles need it.
+template <int Strips> struct RunningRows {
+  static constexpr float kSlack = 8.0F;
+
+  float largest[Strips][2], totals[Strips][2];
+
+  __device__ RunningRows() {
 #pragma unroll
-  for (int apart = kWarp / 2; apart > 0; apart /= 2) {
-    const R other = __shfl_xor_sync(0xffffffffU, value, apart);
-    // A NaN stays.
-    value = value > other || value != value ? value : other;
+    for (int s = 0; s < Strips; ++s)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        largest[s][half] = -INFINITY;
+        totals[s][half] = 0.0F;
+      }
   }
-  return value;
+
+  /// Replaces scores by probabilities, and rescales earlier sums if necessary.
+  /// \param scale  of scores, so that probabilities are powers of two
+  template <int Keys, int Width>
+  __device__ void take(CoreSums<Strips, Keys> &scores,
+                       CoreSums<Strips, Width> &sums, float scale) {
+    float tops[Strips][2];
+    bool grown = false;
+#pragma unroll
+    for (int s = 0; s < Strips; ++s)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float &top = tops[s][half];
+        top = scores[s][0][half * 2];
+#pragma unroll
+        for (int n = 0; n < Keys / 8; ++n)
+          top = fmaxf(
+              top, fmaxf(scores[s][n][half * 2], scores[s][n][half * 2 + 1]));
+        grown = grown || (top - largest[s][half]) * scale > kSlack;
+      }
+    if (__any_sync(0xffffffffU, grown))
+      grow<Width>(tops, sums, scale);
+#pragma unroll
+    for (int s = 0; s < Strips; ++s)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float offset = largest[s][half] * scale;
+        float total = 0.0F;
+#pragma unroll
+        for (int n = 0; n < Keys / 8; ++n)
+#pragma unroll
+          for (int e = half * 2; e < half * 2 + 2; ++e) {
+            scores[s][n][e] = powerOfTwo(scores[s][n][e] * scale - offset);
+            total += scores[s][n][e];
+          }
+        totals[s][half] += total;
+      }
+  }
+
+private:
+  /// Raises the references of rows that need it.
+  /// \param tops  the largest of this lane's scores, by row
+  template <int Width>
+  __device__ void grow(const float (&tops)[Strips][2],
+                       CoreSums<Strips, Width> &sums, float scale) {
+#pragma unroll
+    for (int s = 0; s < Strips; ++s)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float top = tops[s][half];
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffU, top, 1));
+        top = fmaxf(top, __shfl_xor_sync(0xffffffffU, top, 2));
+        const float power = (largest[s][half] - top) * scale;
+        // A row whose scores have not grown stays the same.
+        const bool grown = power < -kSlack;
+        const float factor = grown ? powerOfTwo(power) : 1.0F;
+        largest[s][half] = grown ? top : largest[s][half];
+        totals[s][half] *= factor;
+#pragma unroll
+        for (int n = 0; n < Width / 8; ++n) {
+          sums[s][n][half * 2] *= factor;
+          sums[s][n][half * 2 + 1] *= factor;
+        }
+      }
+  }
+};
+
+/// Computes attention on tensor cores. A block processes a tile of queries of a
+/// head of a sample; a head's last tiles, which see most keys, come first.
+template <typename T, int Width, bool Drops>
+__global__ void __launch_bounds__(kCoreThreads)
+    attendOnCores(const T *query, const T *key, const T *value, Heads all,
+                  Masks masks, T *to, Result kept) {
+  using Shape = AttendShape<Width>;
+  constexpr int kStrips = Shape::kStrips, kKeys = Shape::kKeys;
+  T *const queries = static_cast<T *>(launchedMemory());
+  T *const keys = queries + Shape::kQueries * kPitch<Width>;
+  T *const values = keys + kKeys * kPitch<Width>;
+  const CoreBlock block(blockIdx.x, all.queries, Shape::kQueries, all.heads);
+  const int first = block.lastFirst(), head = block.head,
+            row = warpOfBlock() * kStrips * kStrip, lane = laneOfWarp(),
+            width = static_cast<int>(all.width),
+            left = static_cast<int>(all.queries) - first;
+  const Sight sight(all);
+  const int end = sight.of(
+                first + (left < Shape::kQueries ? left : Shape::kQueries) - 1),
+            seenByWarp = sight.of(first + row + kStrips * kStrip - 1);
+  const float scale = static_cast<float>(all.scale * kLog2E);
+
+  const std::int64_t keysAt = all.keyAt(block.sample, head / all.ofHead(), 0);
+  const auto begin = [&](T *tile, const T *from, int k) {
+    const int stride = static_cast<int>(all.keyHeads * all.width);
+    beginRows<kKeys, Width>(tile, from + keysAt + std::int64_t{k} * stride,
+                            stride, sight.keys - k, width);
+  };
+  const std::int64_t at = all.queryAt(block.sample, head, first);
+  const int stride = static_cast<int>(all.heads * all.width);
+  beginRows<Shape::kQueries, Width>(queries, query + at, stride, left, width);
+  begin(keys, key, 0);
+  CoreSums<kStrips, Width> sums = {};
+  RunningRows<kStrips> rows;
+  const CoreMaskOf<Drops, false> mask(masks, all, block.sample, head,
+                                      first + row);
+  for (int k = 0; k < end; k += kKeys) {
+    endCopies();
+    __syncthreads();
+    begin(values, value, k);
+    CoreSums<kStrips, kKeys> scores;
+    if (k < seenByWarp)
+      dotRows<Width, kStrips, kKeys>(scores, queries, row, keys);
+    endCopies();
+    __syncthreads();
+    if (k + kKeys < end)
+      begin(keys, key, k + kKeys);
+    if (k >= seenByWarp)
+      continue;
+    if (sight.of(first + row) < k + kKeys)
+      hideUnseen<false, kStrips, kKeys>(scores, sight, first + row, k);
+    rows.template take<kKeys, Width>(scores, sums, scale);
+    if constexpr (Drops) {
+      CorePairs<kStrips, kKeys> shares;
+      roundSums<T, kStrips, kKeys>(shares, scores);
+      if (mask.drops())
+        drop<kStrips, kKeys>(shares, mask, k);
+      addWeighted<Width, kKeys, kStrips>(sums, shares, values);
+    } else {
+      addWeighted<Width, kKeys, kStrips>(sums, scores, values);
+    }
+  }
+#pragma unroll
+  for (int s = 0; s < kStrips; ++s)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float total = rows.totals[s][half];
+      total += __shfl_xor_sync(0xffffffffU, total, 1);
+      total += __shfl_xor_sync(0xffffffffU, total, 2);
+      const int q = row + s * kStrip + half * 8 + lane / 4;
+      if (lane % 4 == 0 && q < left)
+        storeOne(kept, all.keptAt(block.sample, head, first + q),
+                 rows.largest[s][half] * static_cast<float>(all.scale) +
+                     logf(total));
+      const float inverse = mask.factor() / total;
+#pragma unroll
+      for (int n = 0; n < Width / 8; ++n) {
+        sums[s][n][half * 2] *= inverse;
+        sums[s][n][half * 2 + 1] *= inverse;
+      }
+    }
+  storeSums<kStrips, Width>(to + at, stride, row, left, width, sums, 1.0F);
 }
 
-/// A block for each tile of queries of each head of each sample.
+/// Queues attendOnCores.
+/// \param kept  the log-sum-exp of each row, for the gradient
+template <typename T, int Width>
+void attentionOnCores(cudaStream_t stream, const Operand &query,
+                      const Operand &key, const Operand &value,
+                      const Result &to, const Result &kept, const Heads &all,
+                      const Masks &masks) {
+  using Shape = AttendShape<Width>;
+  launch(stream,
+         {.blocks =
+              all.batch * all.heads * blocksFor(all.queries, Shape::kQueries),
+          .threads = kCoreThreads,
+          .shared = Shape::kShared},
+         masks.limit > 0 ? attendOnCores<T, Width, true>
+                         : attendOnCores<T, Width, false>,
+         static_cast<const T *>(query.data), static_cast<const T *>(key.data),
+         static_cast<const T *>(value.data), all, masks,
+         static_cast<T *>(to.data), kept);
+}
+
+//===----------------------------------------------------------------------===//
+// For all types
+//===----------------------------------------------------------------------===//
+
+/// Computes attention of any type. A block processes a tile of queries of a
+/// head of a sample.
 template <typename R, int Widths>
 __global__ void __launch_bounds__(kTileThreads)
     attend(Operand query, Operand key, Operand value, Result to, Result kept,
@@ -46,14 +253,14 @@ __global__ void __launch_bounds__(kTileThreads)
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       const std::int64_t s = first + row + r;
-      // A row that is not there has no keys.
+      // A row that does not exist sees no keys.
       const bool seen = s < last && k + lane < all.visible(s);
       const R score =
           seen ? all.score(scores[r], head, s, k + lane) : -R(INFINITY);
       const R before = largest[r];
-      const R top = largestOfWarp(score);
+      const R top = overWarp(score, Larger());
       largest[r] = top > before || top != top ? top : before;
-      // Of nothing seen yet there is nothing to scale.
+      // Before the first visible key there is nothing to scale.
       const R factor = before == largest[r] ? R(1) : exp(before - largest[r]);
       const R share = seen ? exp(score - largest[r]) : R(0);
       totals[r] = totals[r] * factor + share;
@@ -69,9 +276,7 @@ __global__ void __launch_bounds__(kTileThreads)
   }
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-    for (int apart = kWarp / 2; apart > 0; apart /= 2)
-      totals[r] += __shfl_xor_sync(0xffffffffU, totals[r], apart);
+    totals[r] = overWarp(totals[r], Plus());
     if (lane == 0 && first + row + r < last)
       storeOne(kept, all.keptAt(b, head, first + row + r),
                largest[r] + log(totals[r]));
@@ -81,7 +286,8 @@ __global__ void __launch_bounds__(kTileThreads)
             last - first, all.width, sums, totals);
 }
 
-/// \param kept  of each row, for the gradient
+/// Queues attention, on tensor cores where they suit.
+/// \param kept  the log-sum-exp of each row, for the gradient
 template <typename R, int Widths>
 void attentionOf(cudaStream_t stream, const Operand &query, const Operand &key,
                  const Operand &value, const Result &to, const Result &kept,

@@ -1,9 +1,10 @@
 //===- attention_grad.cuh - Gradients of attention --------------*- C++ -*-===//
 //
-// Probabilities are made again from what forward kept of each row. Each tensor
+// Probabilities are recomputed from the log-sum-exp of each row. Each tensor
 // has blocks of its own, which sum in one order: queries' gradients by tiles of
-// queries, keys' and values' by tiles of keys. A bias's gradient is summed
-// along diagonals, where distances are equal, then by row of its table.
+// queries, keys' and values' gradients by tiles of keys. The gradient of a bias
+// is summed along diagonals, where distances are equal, then by row of its
+// table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,14 +16,14 @@
 
 namespace mtplan::runtime::cuda {
 
-inline constexpr int kDiagonals = 2 * kTile - 1; ///< of a tile
+inline constexpr int kDiagonals = 2 * kTile - 1; ///< per tile
 
 struct GradOperands {
   Operand query, key, value, above;
 };
 
-/// Gradients of the scores of a tile, and what values are weighted by; zeros
-/// where nothing is seen.
+/// Computes the gradients of a tile's scores, and the weights of values; both
+/// are zero where a key is not visible.
 template <typename R>
 __device__ void slopesOf(const GradOperands &from, const RowNumbers<R> *numbers,
                          const Heads &all, const Mask &mask, std::int64_t b,
@@ -64,8 +65,9 @@ template <typename R> __device__ void fill(R (&factors)[kRows], R value) {
     factors[r] = value;
 }
 
-/// A block for each tile of queries of each head of each sample.
-/// \param diagonals  of each block keyTiles + 1 times kTile, cleared; or null
+/// Computes the gradients of queries. A block processes a tile of queries of a
+/// head of a sample.
+/// \param diagonals  zeros, keyTiles + 1 times kTile of each block; or null
 template <typename R, int Widths>
 __global__ void __launch_bounds__(kTileThreads)
     queryGrad(GradOperands from, const RowNumbers<R> *numbers, Heads all,
@@ -84,7 +86,7 @@ __global__ void __launch_bounds__(kTileThreads)
     addRows<false>(slopes, keyRows(all, from.key, b, head / all.ofHead(), k),
                    all.width, left, sums);
     if (diagonals && threadIdx.x < kDiagonals) {
-      // Keys that are so many after the query, from kTile - 1 before it on.
+      // The diagonals have keys from kTile - 1 before the query on.
       const int apart = static_cast<int>(threadIdx.x) - (kTile - 1);
       R sum = R(0);
       for (int q = 0; q < kTile; ++q)
@@ -99,8 +101,9 @@ __global__ void __launch_bounds__(kTileThreads)
             last - first, all.width, sums, factors);
 }
 
-/// A block for each tile of keys of each of their heads of each sample: the
-/// heads that share them come one after another.
+/// Computes the gradients of keys and values. A block processes a tile of keys
+/// of a key head of a sample, and the query heads that share it one after
+/// another.
 template <typename R, int Widths>
 __global__ void __launch_bounds__(kTileThreads)
     keyGrad(GradOperands from, const RowNumbers<R> *numbers, Heads all,
@@ -134,7 +137,8 @@ __global__ void __launch_bounds__(kTileThreads)
   storeRows(toValue, start, stride, rows, all.width, valueSums, factors);
 }
 
-/// A block for each element of the table, [row, head]; samples in their order.
+/// Sums the diagonals to the table of biases, samples in their order. A block
+/// processes an element of the table, [row, head].
 template <typename R>
 __global__ void biasGrad(const R *diagonals, Heads all, Result to) {
   const std::int64_t row = blockIdx.x / all.heads;
@@ -168,14 +172,16 @@ template <typename R> std::size_t diagonalBytes(const Heads &all) {
                                   (all.keyTiles() + 1) * kTile) *
          sizeof(R);
 }
+/// Returns the bytes of scratch memory of attentionGradOf.
 template <typename R>
 std::size_t attentionGradScratch(const Heads &all, bool biased) {
   return numberBytes<R>(all) + (biased ? diagonalBytes<R>(all) : 0);
 }
 
-/// \param result, lse  what the forward kernel gave
-/// \param toTable     of the biases' table; without data: there is none
-/// \param biases      elements of it
+/// Queues the gradients of attention, on tensor cores where they suit.
+/// \param result, lse  the results of attentionOf
+/// \param toTable     gradient of the table of biases; without data: none
+/// \param biases      elements of the table
 template <typename R, int Widths>
 void attentionGradOf(cudaStream_t stream, const GradOperands &from,
                      const Operand &result, const Operand &lse,

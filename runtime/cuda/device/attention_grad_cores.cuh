@@ -1,33 +1,57 @@
-//===- attention_grad_cores.cuh - Its gradients on tensor cores -*- C++ -*-===//
+//===- attention_grad_cores.cuh - Gradients on tensor cores -----*- C++ -*-===//
 //
 // FlashAttention-2's backward (Dao 2023), in two kernels, so that every sum has
-// one order without atomics: one walks over keys for a tile of queries, the
-// other over queries for a tile of keys. Both keep the tile of their own, and
-// 32 rows of the others come while the 32 before are used. Shares and slopes
-// are rounded once, as weights. A block shares, for 128 queries, 55 KiB where
-// heads are up to 64 wide and 103 KiB up to 128, and for 128 keys of up to 64,
-// or 64 of up to 128, 55 and 69 KiB. A device of 99 KiB takes 64 queries at
-// once instead of 128, in 69: each has its sums in the same order.
+// one order without atomics: one iterates over keys for a tile of queries, the
+// other over queries for a tile of keys. Both keep their own tile, and 32 rows
+// of the others are copied while the 32 before are used. Probabilities and
+// score gradients are rounded once, as weights. A block shares, for 128
+// queries, 55 KiB where heads are up to 64 wide and 103 KiB up to 128, and for
+// 128 keys of up to 64, or 64 of up to 128, 55 and 69 KiB. A device of 99 KiB
+// takes 64 queries at once instead of 128, in 69 KiB; each query has its sums
+// in the same order.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_GRAD_CORES_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_ATTENTION_GRAD_CORES_CUH
 
-#include "runtime/cuda/device/attention_rows.cuh"
+#include "runtime/cuda/device/attention_tiles.cuh"
 #include "runtime/cuda/device/core_masks.cuh"
 
 namespace mtplan::runtime::cuda {
 
-/// For heads up to Width wide: strips of a warp, rows of a block, and how many
-/// of the others come at once.
+/// The numbers of a query's row that the gradients of its scores need.
+template <typename R> struct RowNumbers {
+  R lse;        ///< logarithm of the sum of the scores' exponentials
+  R projection; ///< dot product of the result and its gradient
+};
+
+/// Computes the numbers of each row. A warp processes a row.
+template <typename R>
+__global__ void project(Operand result, Operand above, Operand lse,
+                        std::int64_t rows, std::int64_t width,
+                        RowNumbers<R> *to) {
+  const std::int64_t row = threadOfGrid() / kWarp;
+  if (row >= rows)
+    return;
+  R sum = R(0);
+  for (std::int64_t h = threadIdx.x % kWarp; h < width; h += kWarp)
+    sum += loadOne<R>(result, row * width + h) *
+           loadOne<R>(above, row * width + h);
+  sum = overWarp(sum, Plus());
+  if (threadIdx.x % kWarp == 0)
+    to[row] = {loadOne<R>(lse, row), sum};
+}
+
+/// The shape of a block for heads up to Width wide: strips of a warp, own rows
+/// of the block, and rows of the others at once.
 template <int Width, int Strips> struct QueryGradShape {
   static constexpr int kStrips = Strips;
   static constexpr int kOwn = kCoreWarps * kStrips * kStrip;
   static constexpr int kOthers = 32;
   static constexpr unsigned kShared = tileBytes<Width>(2 * kOwn + 4 * kOthers) +
                                       kOwn * sizeof(RowNumbers<float>);
-  /// Blocks of a multiprocessor at once: registers of a thread suffice.
+  /// Blocks per multiprocessor for which the registers suffice.
   static constexpr int kAtOnce = Width <= 64 ? 3 : 2;
 };
 template <int Width> struct KeyGradShape {
@@ -42,11 +66,11 @@ template <typename T> struct CoreOperands {
   const T *query, *key, *value, *above;
 };
 
-/// Gradient of a score.
-/// \param above   product of the value with what comes from above
-/// \param factor  of what is kept
-/// \param scale   of scores, so that shares are powers of two
-/// \param share   of the value, if it is kept: without the factor
+/// Returns the gradient of a score.
+/// \param above   product of the value with the gradient of the result
+/// \param factor  of kept probabilities
+/// \param scale   of scores, so that probabilities are powers of two
+/// \param share   receives the probability, without the factor
 __device__ __forceinline__ float slopeOf(float score, float above, bool kept,
                                          float factor, float scale,
                                          const RowNumbers<float> &row,
@@ -55,8 +79,8 @@ __device__ __forceinline__ float slopeOf(float score, float above, bool kept,
   return share * ((kept ? above : 0.0F) * factor - row.projection);
 }
 
-/// Begins to copy numbers of Rows rows of a head, of which `there` exist, one
-/// at least; all else becomes zeros.
+/// Begins to copy the numbers of Rows rows of a head, of which `there` exist,
+/// at least one; the others become zeros.
 template <int Rows>
 __device__ void beginNumbers(RowNumbers<float> *to,
                              const RowNumbers<float> *from, int stride,
@@ -69,8 +93,8 @@ __device__ void beginNumbers(RowNumbers<float> *to,
         row < there);
 }
 
-/// A block for each tile of queries of each head of each sample, as
-/// attendOnCores has them.
+/// Computes the gradients of queries. A block processes a tile of queries of a
+/// head of a sample, in the order of attendOnCores.
 template <typename T, int Width, int Strips, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads,
                                   QueryGradShape<Width, Strips>::kAtOnce)
@@ -81,7 +105,7 @@ __global__ void __launch_bounds__(kCoreThreads,
                 kTileSize = kKeys * kPitch<Width>;
   T *const queries = static_cast<T *>(launchedMemory());
   T *const aboves = queries + Shape::kOwn * kPitch<Width>;
-  T *const pairs = aboves + Shape::kOwn * kPitch<Width>; // of keys and values
+  T *const pairs = aboves + Shape::kOwn * kPitch<Width>; // keys and values
   auto *const rowNumbers =
       reinterpret_cast<RowNumbers<float> *>(pairs + 4 * kTileSize);
   const CoreBlock block(blockIdx.x, all.queries, Shape::kOwn, all.heads);
@@ -156,8 +180,9 @@ __global__ void __launch_bounds__(kCoreThreads,
                             static_cast<float>(all.scale));
 }
 
-/// A block for each tile of keys of each of their heads of each sample: the
-/// heads that share them come one after another.
+/// Computes the gradients of keys and values. A block processes a tile of keys
+/// of a key head of a sample, and the query heads that share it one after
+/// another.
 template <typename T, int Width, bool Drops>
 __global__ void __launch_bounds__(kCoreThreads)
     keyGradOnCores(CoreOperands<T> from, const RowNumbers<float> *numbers,
@@ -207,7 +232,7 @@ __global__ void __launch_bounds__(kCoreThreads)
   if (head < endOfHeads)
     begin(head, query, turn);
   else
-    endCopies(); // nobody sees these keys
+    endCopies(); // no query sees these keys
   while (head < endOfHeads) {
     const int atQuery = query, atHead = head;
     endCopies();
@@ -223,12 +248,12 @@ __global__ void __launch_bounds__(kCoreThreads)
     }
     if (head < endOfHeads)
       begin(head, query, turn);
-    // None of these queries may see anything of this warp's keys.
+    // None of these queries sees any of this warp's keys.
     if (first + row >= sight.of(atQuery + kQueries - 1))
       continue;
     const std::int64_t rowOfMask =
         (atHead - firstHead) * all.positions.global + atQuery;
-    // Rows of queries that are not there are zeros, and add nothing.
+    // Rows of queries that do not exist are zeros, and add nothing.
     CoreSums<kStrips, kQueries> scores, above;
     dotRows<Width, kStrips, kQueries>(scores, keys, row, queries);
     dotRows<Width, kStrips, kQueries>(above, values, row, aboves);
@@ -267,6 +292,7 @@ __global__ void __launch_bounds__(kCoreThreads)
                             mask.factor());
 }
 
+/// Queues queryGradOnCores.
 template <typename T, int Width, int Strips>
 void launchQueryGrad(cudaStream_t stream, const CoreOperands<T> &from,
                      const RowNumbers<float> *numbers, T *toQuery,
@@ -281,6 +307,7 @@ void launchQueryGrad(cudaStream_t stream, const CoreOperands<T> &from,
          from, numbers, all, masks, toQuery);
 }
 
+/// Queues both kernels.
 /// \param numbers  of each query's row
 template <typename T, int Width>
 void attentionGradOnCores(cudaStream_t stream, const CoreOperands<T> &from,

@@ -1,9 +1,9 @@
-//===- attention_tiles.cuh - What both halves of attention share *- C++ -*-===//
+//===- attention_tiles.cuh - Tiles of attention's tensors -------*- C++ -*-===//
 //
-// Queries and keys are taken in tiles of 32, so that scores exist for one tile
-// at a time (Dao et al. 2022). In a block each of four warps has eight rows of
-// a tile and each lane a column; tensors come 32 features at a time, so that
-// any width fits the memory that a block shares.
+// Queries and keys are processed in tiles of 32, so that scores exist for one
+// tile at a time (Dao et al. 2022). In a block each of four warps has eight
+// rows of a tile and each lane a column. Tensors are loaded 32 features at a
+// time, so that any width fits the shared memory of a block.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,35 +14,37 @@
 
 #include "runtime/backend/relative_position.h"
 #include "runtime/backend/tensor_view.h"
-#include "runtime/cuda/device/mask.cuh"
+#include "runtime/cuda/device/block_sum.cuh"
+#include "runtime/cuda/device/dropout.cuh"
 
 namespace mtplan::runtime::cuda {
 
 inline constexpr int kTile = kWarp;
-inline constexpr int kRows = 8; ///< of a warp
+inline constexpr int kRows = 8; ///< per warp
 inline constexpr unsigned kTileThreads = kTile / kRows * kWarp;
 inline constexpr std::int64_t kMostWidth = 8 * kTile; ///< of a head
 
-/// A column more, so that lanes down a column use different banks.
+/// One more column, so that lanes that read a column use different banks.
 template <typename R> using Tile = R[kTile][kTile + 1];
 
-/// Not inline, as code for every type would be in the midst of all else.
+/// Loads one element. It is not inline, to keep code for every type out of
+/// loops.
 template <typename R>
 __device__ __noinline__ R loadRarely(Operand from, std::int64_t index) {
   return loadOne<R>(from, index);
 }
 
-/// Shapes, and what queries see of keys.
+/// The shapes of an attention, and which keys queries see.
 struct Heads {
   std::int64_t width, batch, queries, heads, keys, keyHeads;
   bool causal;
   double scale;
-  Span samples, positions; ///< of the queries
+  Span samples, positions; ///< the queries' in the whole tensor
   std::int64_t firstHead, allHeads;
   std::int64_t microBatch = 0;
-  Operand table = kNone;                 ///< of biases; no data: none
-  const std::int32_t *buckets = nullptr; ///< row of the table by bucketAt
-  double softcap = 0.0; ///< of scaled scores; 0: none, and none beside a table
+  Operand table = kNone;                 ///< biases; without data: none
+  const std::int32_t *buckets = nullptr; ///< rows of the table, by bucketAt
+  double softcap = 0.0; ///< for scaled scores; 0: none, and none with a table
 
   __host__ __device__ std::int64_t queryTiles() const {
     return (queries + kTile - 1) / kTile;
@@ -52,7 +54,8 @@ struct Heads {
   }
   __device__ std::int64_t ofHead() const { return heads / keyHeads; }
 
-  /// First element of a row of queries, of keys, of what is kept of a row.
+  /// Return the first element of a row of queries, of a row of keys, and the
+  /// element of a row's log-sum-exp.
   __device__ std::int64_t queryAt(std::int64_t b, std::int64_t head,
                                   std::int64_t s) const {
     return ((b * queries + s) * heads + head) * width;
@@ -65,12 +68,12 @@ struct Heads {
                                  std::int64_t s) const {
     return (b * queries + s) * heads + head;
   }
-  /// Keys that the query at local position `s` sees.
+  /// Returns how many keys the query at local position `s` sees.
   __device__ std::int64_t visible(std::int64_t s) const {
     const std::int64_t past = positions.offset + s + 1;
     return causal && past < keys ? past : keys;
   }
-  /// As maskIndex has it for scores.
+  /// Returns the index of a row's first element in the mask, like maskIndex.
   __device__ std::int64_t maskRow(std::int64_t b, std::int64_t head,
                                   std::int64_t s) const {
     const std::int64_t sample =
@@ -83,7 +86,7 @@ struct Heads {
                                  std::int64_t s, std::int64_t k) const {
     return maskRow(b, head, s) + scoreIndex(k);
   }
-  /// All distances from `queries - 1` keys back on.
+  /// Returns the index of a distance, from `queries - 1` keys back on.
   __host__ __device__ std::int64_t bucketAt(std::int64_t s,
                                             std::int64_t k) const {
     return k - s + queries - 1;
@@ -111,7 +114,7 @@ template <typename R> __device__ R scoreSlope(const Heads &all, R score) {
   return R(1) - share * share;
 }
 
-/// Rows of one head, some of which a tile may not have.
+/// Rows of one head; a tile may have fewer than kTile of them.
 struct HeadRows {
   Operand from;
   std::int64_t start, stride, rows;
@@ -130,8 +133,9 @@ inline __device__ HeadRows keyRows(const Heads &all, const Operand &from,
           all.keys - first};
 }
 
-/// Features first ... first + kTile - 1, zeros beyond the end: a pack each. Not
-/// inline: it is called in many places and has code for every type.
+/// Loads features first ... first + kTile - 1, zeros beyond the end; each
+/// thread loads a pack. It is not inline because it has many callers and code
+/// for every type.
 template <typename R>
 __device__ __noinline__ void loadTile(HeadRows rows, std::int64_t first,
                                       std::int64_t width, Tile<R> &tile) {
@@ -156,7 +160,7 @@ __device__ void addProducts(const HeadRows &left, const HeadRows &right,
   const unsigned lane = threadIdx.x % kWarp;
   const unsigned row = threadIdx.x / kWarp * kRows;
   for (std::int64_t first = 0; first < width; first += kTile) {
-    __syncthreads(); // who reads those before has done so
+    __syncthreads(); // all threads have read the previous tiles
     loadTile(left, first, width, leftTile);
     loadTile(right, first, width, rightTile);
     __syncthreads();
@@ -171,8 +175,8 @@ __device__ void addProducts(const HeadRows &left, const HeadRows &right,
   }
 }
 
-/// Adds rows by their weights; a lane has features lane, lane + 32, ...
-/// \param byColumn  this warp's rows are columns of the weights
+/// Adds weighted rows; a lane has features lane, lane + 32, ...
+/// \tparam ByColumn  whether this warp's rows are columns of the weights
 template <bool ByColumn, typename R, int Widths>
 __device__ void addRows(const Tile<R> &weights, const HeadRows &rows,
                         std::int64_t width, Tile<R> &tile,
@@ -183,7 +187,7 @@ __device__ void addRows(const Tile<R> &weights, const HeadRows &rows,
   for (int part = 0; part < Widths; ++part) {
     if (part * kTile >= width)
       continue;
-    __syncthreads(); // also: the weights are there
+    __syncthreads(); // the weights are complete, and `tile` has been read
     loadTile(rows, part * kTile, width, tile);
     __syncthreads();
     for (int i = 0; i < kTile; ++i) {
@@ -196,7 +200,7 @@ __device__ void addRows(const Tile<R> &weights, const HeadRows &rows,
   }
 }
 
-/// Stores what addRows made, times a factor of each row.
+/// Stores the sums of addRows, times a factor for each row.
 template <typename R, int Widths>
 __device__ void storeRows(const Result &to, std::int64_t start,
                           std::int64_t stride, std::int64_t rows,
@@ -219,8 +223,8 @@ __device__ void storeRows(const Result &to, std::int64_t start,
   });
 }
 
-/// By Heads::bucketAt, the row of a bias's table.
-/// \param offset  of the queries' first position
+/// Returns rows of a table of biases, indexed by Heads::bucketAt.
+/// \param offset  the queries' first position
 inline std::vector<std::int32_t>
 biasRows(std::int64_t queries, std::int64_t keys, std::int64_t offset,
          std::int64_t rows, std::int64_t maxDistance, bool bothWays) {

@@ -1,20 +1,22 @@
-//===- balance.cuh - What an even use of experts costs ----------*- C++ -*-===//
+//===- balance.cuh - The load-balancing loss of experts ---------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_BALANCE_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_BALANCE_CUH
 
 #include "runtime/cuda/device/block_sum.cuh"
-#include "runtime/cuda/device/routes.cuh"
+#include "runtime/cuda/device/gate.cuh"
 
 namespace mtplan::runtime::cuda {
 
 inline constexpr unsigned kBalanceThreads = 128;
 
+/// The settings of a load-balancing loss.
 template <typename R> struct Balance {
   std::int64_t positions, experts, topK;
   double coefficient;
 
-  /// The loss's slope by a probability, for each time its expert is chosen.
+  /// Returns the derivative of the loss by a probability, for each time that
+  /// the expert is chosen.
   __device__ R scale(const Operand &count) const {
     return static_cast<R>(
         coefficient * static_cast<double>(experts) /
@@ -22,9 +24,9 @@ template <typename R> struct Balance {
   }
 };
 
-/// A block for each expert of each sample. To `slopes`, by sample and expert:
-/// how often it is chosen, times the scale; or, if there is none, to `terms`
-/// what it adds to the loss.
+/// Writes for each sample and expert, to `terms`, its term of the loss, or, if
+/// `terms` is null, to `slopes`, how often it is chosen times the scale. A
+/// block processes an expert of a sample.
 template <typename R>
 __global__ void weighExperts(Operand logits, Operand count, Balance<R> all,
                              R *slopes, R *terms) {
@@ -50,7 +52,7 @@ __global__ void weighExperts(Operand logits, Operand count, Balance<R> all,
     slopes[blockIdx.x] = slope;
 }
 
-/// One thread: samples in their order.
+/// Adds the terms in one thread, samples in their order.
 template <typename R>
 __global__ void addTerms(const R *terms, std::int64_t samples,
                          std::int64_t experts, Result to) {
@@ -66,11 +68,12 @@ __global__ void addTerms(const R *terms, std::int64_t samples,
   storeOne(to, 0, loss);
 }
 
-/// A thread for each token: softmax backward of its sample's slopes.
+/// Computes the softmax's gradient from the slopes of the sample. A thread
+/// processes a token.
 template <typename R>
 __global__ void balanceGrad(Operand logits, const R *slopes, Balance<R> all,
                             std::int64_t tokens, Result to) {
-  const std::int64_t at = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::int64_t at = threadOfGrid();
   if (at >= tokens)
     return;
   const Token<R> token{logits, at * all.experts, all.experts};
@@ -84,6 +87,7 @@ __global__ void balanceGrad(Operand logits, const R *slopes, Balance<R> all,
              of.share(token.logit(e)) * (slope[e] - projection));
 }
 
+/// Returns the bytes of scratch memory of both.
 template <typename R>
 std::size_t balanceScratch(std::int64_t samples, std::int64_t experts) {
   return static_cast<std::size_t>(samples * experts) * sizeof(R);
@@ -109,9 +113,8 @@ void balanceLossGrad(cudaStream_t stream, const Operand &logits,
   const std::int64_t tokens = samples * all.positions;
   launch(stream, {samples * all.experts, 1, kBalanceThreads}, weighExperts<R>,
          logits, count, all, slopes, none);
-  launch(stream, {blocksFor(tokens, kBalanceThreads), 1, kBalanceThreads},
-         balanceGrad<R>, logits, static_cast<const R *>(slopes), all, tokens,
-         to);
+  launch(stream, gridOf(tokens, kBalanceThreads), balanceGrad<R>, logits,
+         static_cast<const R *>(slopes), all, tokens, to);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -1,10 +1,10 @@
-//===- core_masks.cuh - Dropout's masks, as tensor cores hold sums *- C++ -*-=//
+//===- core_masks.cuh - Dropout masks for tensor cores ----------*- C++ -*-===//
 //
-// A draw masks eight scores of one query: two neighbours in each of four eights
-// of keys (runtime/random's scoreIndex). Where queries are rows they are all
-// one lane's. Where keys are, two lanes have them, for two queries: each draws
-// for one and gives the other what is its. No element's word is drawn twice in
-// a warp.
+// A draw masks eight scores of one query: two neighbours in each of four groups
+// of eight keys (scoreIndex in runtime/random). Where queries are rows, one
+// lane holds all of them. Where keys are rows, two lanes hold them, for two
+// queries: each lane draws for one query and exchanges half of the words. No
+// word is drawn twice in a warp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,9 +15,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Which of two elements that lie side by side are kept. The bits of a half
-/// word compare as those of a 16-bit float do, of which infinity and then what
-/// is no number are the largest.
+/// Tells which of two neighbouring elements are kept. The bits of a half word
+/// are compared as 16-bit floats, where infinity and then NaN are the largest.
 class KeptPair {
 public:
   KeptPair() = default;
@@ -25,7 +24,7 @@ public:
   __device__ KeptPair(std::uint32_t theWord, std::uint32_t limit)
       : word(theWord), limits(limit << 16 | limit) {}
 
-  /// All bits of a half are set if its element is kept.
+  /// Returns a word in which all bits of a half are set if its element is kept.
   __device__ std::uint32_t mask() const {
     __half2 number, least;
     memcpy(static_cast<void *>(&number), &word, sizeof(word));
@@ -38,11 +37,11 @@ private:
   std::uint32_t word, limits;
 };
 
-/// Draws for a warp's sums.
-/// \tparam KeysAreRows  of the sums; else queries are
+/// Draws the masks of a warp's sums.
+/// \tparam KeysAreRows  whether keys, and not queries, are rows of the sums
 template <bool KeysAreRows> class CoreMask {
 public:
-  /// \param query  the first of the sums
+  /// \param query  the first one of the sums
   __device__ CoreMask(const Masks &masks, const Heads &all, int sample,
                       int head, int query)
       : mask(masks.now()), ofKept(static_cast<float>(mask.factor)),
@@ -55,10 +54,10 @@ public:
   }
 
   __device__ bool drops() const { return mask.drops(); }
-  /// Of what is kept.
+  /// Returns the factor of kept elements.
   __device__ float factor() const { return ofKept; }
 
-  /// Of rows `row` + g, and four eights of columns from `key` on.
+  /// Draws for row `row` + g and four groups of eight columns from `key` on.
   __device__ void ofColumns(int row, int key, KeptPair (&pairs)[4]) const {
     static_assert(!KeysAreRows);
     const PhiloxCounter words = wordsOf(row, key);
@@ -67,15 +66,15 @@ public:
       pairs[n] = KeptPair(words[n], mask.limit);
   }
 
-  /// Of Strips strips from `key` on, rows g and g + 8 of each, and the eight
-  /// columns from `query` on. Two strips are a group of keys; of one, half of a
-  /// draw is another warp's.
+  /// Draws for Strips strips from `key` on, rows g and g + 8 of each, and the
+  /// eight columns from `query` on. Two strips are a whole group of keys; with
+  /// one strip, another warp uses the other half of a draw.
   template <int Strips>
   __device__ void ofRows(std::int64_t query, int key,
                          KeptPair (&pairs)[Strips][2]) const {
     static_assert(KeysAreRows && Strips <= 2);
     const PhiloxCounter words = wordsOf(query, key / kScoreGroup * kScoreGroup);
-    // This lane has the half words of odd keys or those of even ones.
+    // This lane draws the half words of odd keys, or those of even keys.
     const bool odd = laneOfWarp() / 4 % 2 != 0;
 #pragma unroll
     for (int s = 0; s < Strips; ++s) {
@@ -99,12 +98,12 @@ private:
 
   Mask mask;
   float ofKept;
-  std::int64_t perQuery; ///< draws
-  std::int64_t first;    ///< this lane's draw of its first query's first keys
+  std::int64_t perQuery; ///< draws per query
+  std::int64_t first;    ///< this lane's draw for its first query's first keys
 };
 
-/// Drops from pairs whose rows are queries.
-/// \param key  of the first column
+/// Applies the mask to pairs whose rows are queries.
+/// \param key  the first column
 template <int Strips, int Columns>
 __device__ void drop(CorePairs<Strips, Columns> &pairs,
                      const CoreMask<false> &mask, int key) {
@@ -122,11 +121,12 @@ __device__ void drop(CorePairs<Strips, Columns> &pairs,
       }
 }
 
-/// Of kernels that drop nothing.
+/// Replaces KeptPair in kernels without dropout.
 struct AllKept {
   __device__ std::uint32_t mask() const { return ~0U; }
   __device__ Halves halves() const { return {true, true}; }
 };
+/// Replaces CoreMask in kernels without dropout.
 struct NoCoreMask {
   __device__ NoCoreMask(const Masks &, const Heads &, int, int, int) {}
   __device__ float factor() const { return 1.0F; }

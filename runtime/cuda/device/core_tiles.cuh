@@ -1,9 +1,9 @@
 //===- core_tiles.cuh - Tiles in shared memory, for tensor cores *- C++ -*-===//
 //
 // A block of four warps keeps rows of up to Width 16-bit elements in shared
-// memory, in packs of eight, and a pack more: so that eight rows' packs of one
-// column lie in different banks, and all places are a constant away from the
-// lane's first. A warp computes strips of sixteen rows.
+// memory, in packs of eight, with one more pack per row: packs of one column in
+// eight rows lie in different banks, and all addresses are a constant away from
+// the lane's first. A warp computes strips of sixteen rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,11 +21,11 @@ inline constexpr int kCoreWarps = 4;
 inline constexpr unsigned kCoreThreads = kCoreWarps * kWarp;
 inline constexpr int kStrip = 16;
 inline constexpr double kLog2E = 1.4426950408889634;
-inline constexpr int kMostOnCores = 128; ///< width of a head
-/// Of masks: those of a 16-bit float's infinity.
+inline constexpr int kMostOnCores = 128; ///< the widest head
+/// The largest limit of a mask: the bits of a 16-bit float's infinity.
 inline constexpr std::uint32_t kMostLimitOnCores = 0x7C00;
 
-/// Sums of Strips strips by Columns columns, as a lane holds them
+/// The sums that a lane holds of Strips strips by Columns columns
 /// (tensor_core.cuh).
 template <int Strips, int Columns>
 using CoreSums = float[Strips][Columns / 8][4];
@@ -37,11 +37,11 @@ inline __device__ int warpOfBlock() {
   return static_cast<int>(threadIdx.x / kWarp);
 }
 
-/// Which tile of rows of which head of which sample a block has.
+/// The tile of rows, head and sample of a block.
 struct CoreBlock {
   int tile, tiles, head, sample, rows;
 
-  /// \param ofTile  rows of a tile
+  /// \param ofTile  rows per tile
   __device__ CoreBlock(unsigned block, std::int64_t allRows, int ofTile,
                        std::int64_t heads)
       : tiles(static_cast<int>(blocksFor(allRows, ofTile))), rows(ofTile) {
@@ -50,11 +50,11 @@ struct CoreBlock {
     head = at / tiles % static_cast<int>(heads);
     sample = at / tiles / static_cast<int>(heads);
   }
-  /// First row, if of a head's tiles the last come first.
+  /// Returns the first row, where the last tiles of a head are processed first.
   __device__ int lastFirst() const { return (tiles - 1 - tile) * rows; }
 };
 
-/// Heads::visible, in few registers: positions are less than 2^31.
+/// Heads::visible in few registers; positions are less than 2^31.
 struct Sight {
   int past, keys;
 
@@ -67,15 +67,15 @@ struct Sight {
   }
 };
 
-/// Elements from a row of a tile to the next.
+/// Elements from one row of a tile to the next.
 template <int Width> inline constexpr int kPitch = Width + kPack;
-/// Bytes of so many rows.
+/// Returns the bytes of `rows` rows.
 template <int Width> constexpr unsigned tileBytes(int rows) {
   return static_cast<unsigned>(rows * kPitch<Width> * 2);
 }
 
-/// Begins to copy Rows rows of `width` elements, of which `there` exist, one at
-/// least; all else becomes zeros.
+/// Begins to copy Rows rows of `width` elements, of which `there` exist, at
+/// least one; all other elements become zeros.
 template <int Rows, int Width, typename T>
 __device__ void beginRows(T *tile, const T *from, int stride, int there,
                           int width) {
@@ -94,7 +94,8 @@ __device__ void beginRows(T *tile, const T *from, int stride, int there,
   }
 }
 
-/// Rows row ... row + 15 and columns column ... column + 15, as a left factor.
+/// Loads rows row ... row + 15 and columns column ... column + 15 as a left
+/// factor.
 template <int Width, typename T>
 __device__ void loadLeft(std::uint32_t (&left)[4], const T *tile, int row,
                          int column) {
@@ -103,8 +104,8 @@ __device__ void loadLeft(std::uint32_t (&left)[4], const T *tile, int row,
                                 lane / 16 * kPack);
 }
 
-/// The same as two right factors, of which rows are sums: right[0, 1] for the
-/// first eight columns, right[2, 3] for the others.
+/// Loads the same as two right factors, whose rows are summed over: right[0, 1]
+/// for the first eight columns, right[2, 3] for the others.
 template <int Width, typename T>
 __device__ void loadRight(std::uint32_t (&right)[4], const T *tile, int row,
                           int column) {
@@ -113,8 +114,8 @@ __device__ void loadRight(std::uint32_t (&right)[4], const T *tile, int row,
                                 lane / 16 * kPack);
 }
 
-/// The same turned over: columns are sums, and right[0, 1] is for the first
-/// eight rows.
+/// Loads the same transposed: columns are summed over, and right[0, 1] is for
+/// the first eight rows.
 template <int Width, typename T>
 __device__ void loadTurned(std::uint32_t (&right)[4], const T *tile, int row,
                            int column) {
@@ -124,7 +125,8 @@ __device__ void loadTurned(std::uint32_t (&right)[4], const T *tile, int row,
                           column + lane / 8 % 2 * kPack);
 }
 
-/// Products of rows of `left`, from `row` on, with rows of `right`.
+/// Computes the products of rows of `left`, from `row` on, with rows of
+/// `right`.
 template <int Width, int Strips, int Columns, typename T>
 __device__ void dotRows(CoreSums<Strips, Columns> &sums, const T *left, int row,
                         const T *right) {
@@ -154,9 +156,9 @@ __device__ void dotRows(CoreSums<Strips, Columns> &sums, const T *left, int row,
   }
 }
 
-/// Scores of keys that are not there or not to be seen become those of nothing.
-/// \tparam KeysAreRows  of the sums; else queries are
-/// \param query, key     the sums' first
+/// Sets scores of keys that do not exist or are not visible to minus infinity.
+/// \tparam KeysAreRows  whether keys, and not queries, are rows of the sums
+/// \param query, key     the first ones of the sums
 template <bool KeysAreRows, int Strips, int Columns>
 __device__ void hideUnseen(CoreSums<Strips, Columns> &scores,
                            const Sight &sight, int query, int key) {
@@ -175,6 +177,7 @@ __device__ void hideUnseen(CoreSums<Strips, Columns> &scores,
       }
 }
 
+/// Rounds two numbers to 16 bits each.
 template <typename T> __device__ std::uint32_t pairOf(float low, float high) {
   std::uint32_t bits;
   if constexpr (std::is_same_v<T, __half>) {
@@ -187,12 +190,12 @@ template <typename T> __device__ std::uint32_t pairOf(float low, float high) {
   return bits;
 }
 
-/// What a lane holds of sums, rounded to 16 bits, two by two: rows g and g + 8
-/// of columns 8n + 2t, + 1.
+/// A lane's sums, rounded to 16 bits, in pairs: rows g and g + 8 of columns
+/// 8n + 2t, + 1.
 template <int Strips, int Columns>
 using CorePairs = std::uint32_t[Strips][Columns / 8][2];
 
-/// The pair of a row of strip s, of sums too.
+/// Returns the pair of a row of strip s; sums are rounded.
 template <typename T, int Strips, int Eights>
 __device__ std::uint32_t pairAt(const std::uint32_t (&pairs)[Strips][Eights][2],
                                 int s, int n, int half) {
@@ -204,6 +207,7 @@ __device__ std::uint32_t pairAt(const float (&sums)[Strips][Eights][4], int s,
   return pairOf<T>(sums[s][n][half * 2], sums[s][n][half * 2 + 1]);
 }
 
+/// Rounds all sums to pairs.
 template <typename T, int Strips, int Columns>
 __device__ void roundSums(CorePairs<Strips, Columns> &pairs,
                           const CoreSums<Strips, Columns> &sums) {
@@ -216,14 +220,14 @@ __device__ void roundSums(CorePairs<Strips, Columns> &pairs,
         pairs[s][n][half] = pairAt<T>(sums, s, n, half);
 }
 
-/// Adds the tile's rows, times weights.
+/// Adds the rows of the tile, times weights.
 /// \param weights  CorePairs, or CoreSums, which are rounded to T
 template <int Width, int Columns, int Strips, typename Weights, typename T>
 __device__ void addWeighted(CoreSums<Strips, Width> &sums,
                             const Weights &weights, const T *tile) {
 #pragma unroll
   for (int k = 0; k < Columns; k += 16) {
-    // As sums lie two by two, they are a left factor.
+    // Pairs of sums have the layout of a left factor.
     std::uint32_t left[Strips][4];
 #pragma unroll
     for (int s = 0; s < Strips; ++s)
@@ -243,7 +247,8 @@ __device__ void addWeighted(CoreSums<Strips, Width> &sums,
   }
 }
 
-/// Stores this warp's sums from `row` of `there` on, times a factor.
+/// Stores this warp's sums, times a factor, to rows from `row` on, of which
+/// `there` exist.
 template <int Strips, int Width, typename T>
 __device__ void storeSums(T *to, int stride, int row, int there, int width,
                           const CoreSums<Strips, Width> &sums, float factor) {
@@ -264,9 +269,10 @@ __device__ void storeSums(T *to, int stride, int row, int there, int width,
     }
 }
 
-/// Whether all of these are 16-bit, of one type and aligned, their rows too;
-/// biases, scores that fall with products and masks that keep less than one in
-/// 32 are for other kernels.
+/// Returns whether tensor cores can be used: all tensors are 16-bit, of one
+/// type and aligned, and so are their rows. Biases, soft caps, scales that are
+/// not positive and masks that keep less than one in 32 need the general
+/// kernels.
 inline bool suitCores(const Heads &all, const Masks &masks,
                       std::initializer_list<Operand> tensors) {
   const ElementType type = tensors.begin()->type;
@@ -281,7 +287,7 @@ inline bool suitCores(const Heads &all, const Masks &masks,
   return true;
 }
 
-/// Calls `use` with a null pointer of the type's own C++ type, 16-bit.
+/// Calls `use` with a null pointer of the 16-bit type's own C++ type.
 template <typename Use> void withHalf(ElementType type, Use use) {
   if (type == ElementType::f16)
     use(static_cast<__half *>(nullptr));

@@ -1,4 +1,10 @@
-//===- dropout.cuh - Dropout over a piece of a tensor -----------*- C++ -*-===//
+//===- dropout.cuh - Dropout, and its masks ---------------------*- C++ -*-===//
+//
+// Masks are drawn where they are needed, as runtime/random specifies: an
+// element is drawn from its index in the whole tensor, eight to a draw, so no
+// mask is ever stored.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_DROPOUT_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_DROPOUT_CUH
@@ -6,23 +12,112 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "runtime/backend/step_numbers.h"
 #include "runtime/backend/tensor_view.h"
 #include "runtime/cuda/device/addend.cuh"
-#include "runtime/cuda/device/mask.cuh"
-#include "runtime/cuda/device/rows.cuh"
+#include "runtime/cuda/device/elements.cuh"
+#include "runtime/random/draws.h"
+#include "runtime/random/split_mix.h"
 
 namespace mtplan::runtime::cuda {
 
-/// Where a piece lies in the whole: dimensions that it has whole are one with
-/// those before them.
+/// The mask of one step.
+struct Mask {
+  std::uint32_t key0, key1;
+  std::uint64_t stream;
+  std::uint32_t limit; ///< bits of at least this keep; 0: all elements are kept
+  double factor;       ///< multiplies the kept elements
+
+  __device__ bool drops() const { return limit > 0; }
+
+  /// Returns the words of a draw, like runtime::Stream::maskWordsAt.
+  __device__ PhiloxCounter wordsOf(std::uint64_t draw) const {
+    return philox4x32<kMaskRounds>({static_cast<std::uint32_t>(draw),
+                                    static_cast<std::uint32_t>(draw >> 32),
+                                    static_cast<std::uint32_t>(stream),
+                                    static_cast<std::uint32_t>(stream >> 32)},
+                                   {key0, key1});
+  }
+
+  /// Returns the factor that a half word draws.
+  /// \param half  0 or 1
+  template <typename R>
+  __device__ R valueOf(std::uint32_t word, unsigned half) const {
+    return ((word >> 16 * half) & kMaskBits) < limit ? R(0)
+                                                     : static_cast<R>(factor);
+  }
+
+  /// Returns the factor of an element.
+  template <typename R> __device__ R at(std::int64_t index) const {
+    if (!drops())
+      return R(1);
+    const PhiloxCounter words =
+        wordsOf(static_cast<std::uint64_t>(index) / kMaskDraw);
+    const unsigned i = static_cast<unsigned>(index % kMaskDraw);
+    // An index such as words[i / 2] would move the words to local memory.
+    return valueOf<R>(i < 2   ? words[0]
+                      : i < 4 ? words[1]
+                      : i < 6 ? words[2]
+                              : words[3],
+                      i % 2);
+  }
+
+  /// Multiplies elements index, index + 1, ...
+  template <typename R>
+  __device__ void apply(std::int64_t index, R (&values)[kPack]) const {
+    if (!drops())
+      return;
+    if (index % kMaskDraw == 0) {
+      static_assert(kPack == kMaskDraw);
+      const PhiloxCounter words =
+          wordsOf(static_cast<std::uint64_t>(index) / kMaskDraw);
+#pragma unroll
+      for (unsigned i = 0; i < kPack; ++i)
+        values[i] *= valueOf<R>(words[i / 2], i % 2);
+      return;
+    }
+    for (int i = 0; i < kPack; ++i)
+      values[i] *= at<R>(index + i);
+  }
+};
+
+/// The masks of all steps; the number of the step is read on the device.
+struct Masks {
+  const StepNumbers *step;
+  std::uint64_t stream; ///< for all steps
+  std::uint32_t limit;
+  double factor;
+
+  /// \param numbers  on the device
+  Masks(const StepNumbers *numbers, std::string_view name, std::int64_t copy,
+        double rate)
+      : step(numbers), stream(streamOfAllSteps(Purpose::mask, name, copy)),
+        limit(maskLimit(rate)), factor(maskFactor(rate)) {}
+
+  /// Returns the mask of the present step, like runtime::Stream::ofMask.
+  __device__ Mask now() const {
+    if (limit == 0 || !step->drops)
+      return {0, 0, 0, 0, 1.0};
+    const std::uint64_t ofStep =
+        splitMix(stream ^ static_cast<std::uint64_t>(step->step));
+    return {static_cast<std::uint32_t>(step->seed),
+            static_cast<std::uint32_t>(step->seed >> 32), splitMix(ofStep),
+            limit, factor};
+  }
+};
+
+/// The place of a piece in the whole tensor. A dimension that is not cut is
+/// merged with the one before it.
 struct Piece {
   int dims = 1;
   std::int64_t sizes[kMostDims] = {1}, offsets[kMostDims] = {},
                globals[kMostDims] = {1};
 
-  /// Index in the whole of the first element of a row: of the last dimension.
+  /// Returns the index in the whole tensor of the first element of a row, which
+  /// is a run of the last dimension.
   __device__ std::int64_t indexOf(std::int64_t row) const {
     std::int64_t index = offsets[dims - 1], size = globals[dims - 1];
     for (int d = dims - 2; d >= 0; --d) {
@@ -34,9 +129,10 @@ struct Piece {
   }
 };
 
+/// Finds the place of a tensor's piece.
 /// \throws std::invalid_argument if it is cut along more than kMostDims
 inline Piece pieceOfWhole(const TensorView &view) {
-  // From the last on; turned round below.
+  // These are in reverse order, and are reversed below.
   std::vector<std::int64_t> sizes, offsets, globals;
   for (std::size_t d = view.shape.size(); d-- > 0;) {
     const std::int64_t size = view.shape[d];
@@ -62,17 +158,14 @@ inline Piece pieceOfWhole(const TensorView &view) {
   return piece;
 }
 
-/// A thread for each pack of each row.
+/// Drops elements, and adds the addend. A thread processes a pack.
 template <typename R>
 __global__ void dropOut(Operand from, Addend addend, Result to, Piece piece,
                         std::int64_t rows, std::int64_t before, Masks masks) {
   const std::int64_t width = piece.sizes[piece.dims - 1];
-  const std::int64_t packs = (width + kPack - 1) / kPack;
-  const std::int64_t pack = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (pack >= rows * packs)
+  const auto [row, h, count] = packOfThread(width);
+  if (row >= rows)
     return;
-  const std::int64_t row = pack / packs, h = pack % packs * kPack;
-  const int count = packAt(h, width);
   R x[kPack];
   load(from, row * width + h, count, x);
   masks.now().apply(before + piece.indexOf(row) + h, x);
@@ -90,10 +183,8 @@ void dropout(cudaStream_t stream, const Operand &from, const Result &to,
   std::int64_t whole = 1;
   for (int d = 0; d < piece.dims; ++d)
     whole *= piece.globals[d];
-  constexpr unsigned kThreads = 256;
-  launch(stream,
-         {blocksFor(rows * blocksFor(width, kPack), kThreads), 1, kThreads},
-         dropOut<R>, from, addend, to, piece, rows, microBatch * whole, masks);
+  launch(stream, gridOfPacks(rows, width), dropOut<R>, from, addend, to, piece,
+         rows, microBatch * whole, masks);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -1,14 +1,16 @@
-//===- elements.cuh - Tensors of any type, eight at once --------*- C++ -*-===//
+//===- elements.cuh - Elements of any type, in packs of eight ---*- C++ -*-===//
 //
-// Kernels compute in float, or in double where an operand is f64. What type a
-// tensor has is looked up once per pack: the same for all threads, so it costs
-// nothing beside the memory. Packs that are aligned are moved 16 bytes at a
+// Kernels compute in float, or in double where an operand is f64. The type of a
+// tensor is looked up once per pack. It is the same for all threads, so the
+// lookup costs nothing beside the memory. Aligned packs are moved 16 bytes at a
 // time.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_ELEMENTS_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_ELEMENTS_CUH
+
+#include <algorithm>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -20,12 +22,12 @@ namespace mtplan::runtime::cuda {
 
 inline constexpr int kPack = 8; ///< 16 bytes of two-byte elements
 
-/// A result as it stands.
+/// Returns a result as an operand, to read what it holds.
 inline __host__ __device__ Operand standing(const Result &result) {
   return {result.data, result.type};
 }
 
-/// What kernels are given as they are.
+/// An array that is passed to kernels by value.
 template <typename T, int N> struct Several {
   T items[N];
   __host__ __device__ T &operator[](int i) { return items[i]; }
@@ -48,7 +50,7 @@ template <typename R> __device__ R widened(std::int32_t value) {
   return static_cast<R>(value);
 }
 
-/// To nearest, ties to even.
+/// Rounds to the nearest value, ties to even.
 template <typename T, typename R> __device__ T narrowed(R value) {
   if constexpr (std::is_same_v<T, __half>) {
     if constexpr (std::is_same_v<R, double>)
@@ -85,7 +87,8 @@ inline __device__ bool isAligned(const void *data) {
   return reinterpret_cast<std::uintptr_t>(data) % sizeof(uint4) == 0;
 }
 
-/// Elements first ... first + count - 1, count <= kPack; the rest become zeros.
+/// Loads elements first ... first + count - 1, count <= kPack; the rest become
+/// zeros.
 template <typename R>
 __device__ void load(const Operand &from, std::int64_t first, int count,
                      R (&values)[kPack]) {
@@ -111,6 +114,7 @@ __device__ void load(const Operand &from, std::int64_t first, int count,
   });
 }
 
+/// Stores elements first ... first + count - 1, count <= kPack.
 template <typename R>
 __device__ void store(const Result &to, std::int64_t first, int count,
                       const R (&values)[kPack]) {
@@ -137,7 +141,7 @@ __device__ void store(const Result &to, std::int64_t first, int count,
   });
 }
 
-/// Elements first ... first + count - 1, to `sums`.
+/// Adds elements first ... first + count - 1 to `sums`.
 template <typename R>
 __device__ void addPack(const Operand &from, std::int64_t first, int count,
                         R (&sums)[kPack]) {
@@ -148,7 +152,7 @@ __device__ void addPack(const Operand &from, std::int64_t first, int count,
     sums[i] += values[i];
 }
 
-/// To what a tensor of the type would hold.
+/// Rounds values as a store to a tensor of the type would.
 template <typename R>
 __device__ void roundTo(ElementType type, R (&values)[kPack]) {
   withType(type, [&](auto *tag) {
@@ -175,6 +179,128 @@ __device__ void storeOne(const Result &to, std::int64_t index, R value) {
     using T = std::remove_pointer_t<decltype(tag)>;
     static_cast<T *>(to.data)[index] = narrowed<T>(value);
   });
+}
+
+//===----------------------------------------------------------------------===//
+// Rows of a tensor
+//===----------------------------------------------------------------------===//
+
+/// Returns the elements of the pack that begins at `first` in a row of `width`.
+inline __host__ __device__ int packAt(std::int64_t first, std::int64_t width) {
+  return width - first < kPack ? static_cast<int>(width - first) : kPack;
+}
+
+/// Returns the threads of a block that processes a row: one for each pack, in
+/// whole warps.
+inline unsigned threadsOfRow(std::int64_t width, unsigned most) {
+  return static_cast<unsigned>(std::clamp<std::int64_t>(
+      blocksFor(blocksFor(width, kPack), kWarp) * kWarp, kWarp, most));
+}
+
+/// Calls `use(first, count)` for this thread's packs of a row.
+template <typename Use>
+__device__ void packsOfRow(std::int64_t width, Use use) {
+  for (std::int64_t first = std::int64_t{threadIdx.x} * kPack; first < width;
+       first += std::int64_t{blockDim.x} * kPack)
+    use(first, packAt(first, width));
+}
+
+/// A pack of a row: its row, its first column and its elements.
+struct RowPack {
+  std::int64_t row, first;
+  int count;
+};
+
+/// Returns the pack of this thread, where each pack of each row of `width` has
+/// one. Threads beyond the last pack get a row beyond the last.
+inline __device__ RowPack packOfThread(std::int64_t width) {
+  const std::int64_t packs = (width + kPack - 1) / kPack;
+  const std::int64_t pack = threadOfGrid();
+  const std::int64_t first = pack % packs * kPack;
+  return {pack / packs, first, packAt(first, width)};
+}
+
+/// Returns the grid for packOfThread.
+inline Grid gridOfPacks(std::int64_t rows, std::int64_t width) {
+  return gridOf(rows * blocksFor(width, kPack));
+}
+
+/// Two rows that are added; one below 0 does not exist.
+struct SourceRows {
+  std::int64_t first = -1, second = -1;
+};
+
+/// Makes each row of the result the sum of the rows that `source(row)` names,
+/// or zeros. A thread processes a pack.
+template <typename R, typename Source>
+__global__ void gatherRows(Operand first, Operand second, Result to,
+                           std::int64_t rows, std::int64_t width,
+                           Source source) {
+  const auto [row, h, count] = packOfThread(width);
+  if (row >= rows)
+    return;
+  const SourceRows from = source(row);
+  R sum[kPack] = {}, other[kPack];
+  if (from.first >= 0)
+    load(first, from.first * width + h, count, sum);
+  if (from.second >= 0) {
+    load(second, from.second * width + h, count, other);
+    // A single addend keeps its sign, even if it is zero.
+    for (int i = 0; i < kPack; ++i)
+      sum[i] = from.first >= 0 ? sum[i] + other[i] : other[i];
+  }
+  store(to, row * width + h, count, sum);
+}
+
+/// Queues gatherRows.
+/// \param second  may have no data if no source names a row of it
+template <typename R, typename Source>
+void gather(cudaStream_t stream, const Operand &first, const Operand &second,
+            const Result &to, std::int64_t rows, std::int64_t width,
+            const Source &source) {
+  launch(stream, gridOfPacks(rows, width), gatherRows<R, Source>, first, second,
+         to, rows, width, source);
+}
+
+//===----------------------------------------------------------------------===//
+// Many tensors for one kernel
+//===----------------------------------------------------------------------===//
+//
+// A kernel that is queued takes some microseconds, however little it does. Many
+// small tensors are therefore processed by one kernel: a table in the device's
+// memory names the tensor of each block, and the piece of it.
+
+/// The part of a block: the `piece`-th piece of a tensor.
+struct Share {
+  std::int32_t tensor, piece;
+};
+
+/// Tensors, and the part of each block.
+/// \tparam Item  describes a tensor, with its number of `elements`
+template <typename Item> struct Deal {
+  const Item *items;
+  const Share *shares; ///< by block
+  std::int64_t blocks;
+};
+
+/// Threads of a block, and packs per thread.
+inline constexpr unsigned kDealThreads = 256;
+inline constexpr std::int64_t kDealPacks = 8;
+/// Elements of a piece; the last of a tensor may have fewer.
+inline constexpr std::int64_t kDealt = kDealThreads * kDealPacks * kPack;
+
+/// Calls `use(first, count)` for this thread's packs of a piece.
+template <typename Use>
+__device__ void packsOfPiece(std::int64_t piece, std::int64_t elements,
+                             Use use) {
+  for (std::int64_t pack = 0; pack < kDealPacks; ++pack) {
+    const std::int64_t first =
+        piece * kDealt +
+        (pack * kDealThreads + std::int64_t{threadIdx.x}) * kPack;
+    if (first >= elements)
+      break;
+    use(first, packAt(first, elements));
+  }
 }
 
 } // namespace mtplan::runtime::cuda

@@ -1,8 +1,7 @@
 //===- embedding.cuh - Lookups, and their gradients -------------*- C++ -*-===//
 //
-// Gradients are summed without atomics: tokens are put in the order of their
-// rows and places, and one block adds up the tokens of one row of the table,
-// sample by sample.
+// Gradients are summed without atomics: tokens are sorted by row and by place,
+// and one block adds the tokens of one row of the table, sample by sample.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,18 +10,18 @@
 
 #include <algorithm>
 
-#include "runtime/cuda/device/column_sums.cuh"
-#include "runtime/cuda/device/rows.cuh"
+#include "runtime/cuda/device/elements.cuh"
+#include "runtime/cuda/device/sums.cuh"
 
 namespace mtplan::runtime::cuda {
 
 inline constexpr unsigned kEmbeddingThreads = 256;
 
-/// The rows of the table that are here.
+/// The rows of the table that this rank has.
 struct HeldRows {
   std::int64_t offset, count;
 
-  /// Of a token, or -1.
+  /// Returns the row of a token; -1 if another rank has it.
   __device__ std::int64_t row(std::int32_t id) const {
     const std::int64_t at = std::int64_t{id} - offset;
     return at >= 0 && at < count ? at : -1;
@@ -37,19 +36,18 @@ struct LookupSource {
   }
 };
 
-/// A token that knows its row; those of other ranks come last.
+/// A token and its row; tokens of other ranks' rows have the row `count`.
 struct Placed {
   std::int64_t row, token;
 };
 
-/// A thread for each token counts those that come before it. Of the square of
-/// their number, but an operation each: a fraction of a millisecond for 64 Ki
-/// tokens, and one launch.
+/// Sorts tokens by row: a thread for each token counts the tokens before it.
+/// That takes O(tokens^2) comparisons, a fraction of a millisecond for 64 Ki
+/// tokens, in a single launch.
 static __global__ void sortTokens(const std::int32_t *ids, std::int64_t tokens,
                                   HeldRows held, Placed *sorted) {
   __shared__ std::int64_t rows[kEmbeddingThreads];
-  const std::int64_t mine =
-      std::int64_t{blockIdx.x} * kEmbeddingThreads + threadIdx.x;
+  const std::int64_t mine = threadOfGrid();
   auto rowOf = [&](std::int64_t token) {
     const std::int64_t row = token < tokens ? held.row(ids[token]) : -1;
     return row < 0 ? held.count : row;
@@ -57,7 +55,7 @@ static __global__ void sortTokens(const std::int32_t *ids, std::int64_t tokens,
   const std::int64_t row = rowOf(mine);
   std::int64_t before = 0;
   for (std::int64_t first = 0; first < tokens; first += kEmbeddingThreads) {
-    __syncthreads(); // who reads those before has done so
+    __syncthreads(); // all threads have read the previous rows
     rows[threadIdx.x] = rowOf(first + threadIdx.x);
     __syncthreads();
     const std::int64_t count = tokens - first < kEmbeddingThreads
@@ -70,7 +68,8 @@ static __global__ void sortTokens(const std::int32_t *ids, std::int64_t tokens,
     sorted[before] = {row, mine};
 }
 
-/// A block for each token: the first of its row adds up all of them.
+/// Sums the gradients of tokens by row. A block per token: the block of the
+/// first token of a row adds all tokens of the row.
 template <typename R>
 __global__ void sumTokens(Operand from, Result to, const Placed *sorted,
                           std::int64_t tokens, std::int64_t ofSample,
@@ -100,6 +99,7 @@ __global__ void sumTokens(Operand from, Result to, const Placed *sorted,
   });
 }
 
+/// The term of one row of the table, for sumColumns.
 template <typename R> struct TokenTerm {
   Operand from;
   const std::int32_t *ids;
@@ -119,13 +119,14 @@ void embedding(cudaStream_t stream, const std::int32_t *ids,
   gather<R>(stream, table, kNone, to, tokens, width, LookupSource{ids, held});
 }
 
-/// Tables of so few rows (types of tokens) that one block a row would have all
-/// tokens to add up: the gradients are read once for each row.
+/// Returns whether a table has very few rows (token types). One block per row
+/// would have to add most tokens, so the gradients are read once for each row.
 inline bool hasFewRows(const HeldRows &held) {
   constexpr std::int64_t kFew = 4;
   return held.count <= kFew;
 }
 
+/// Returns the bytes of scratch memory of embeddingGrad.
 /// \param sizes  samples of tokens of features
 template <typename R>
 std::size_t embeddingGradScratch(const ColumnSizes &sizes,
@@ -154,8 +155,8 @@ void embeddingGrad(cudaStream_t stream, const std::int32_t *ids,
   MTPLAN_CUDA(cudaMemsetAsync(
       to.data, 0, static_cast<std::size_t>(held.count * rowBytes), stream));
   auto *sorted = static_cast<Placed *>(scratch);
-  launch(stream, {blocksFor(tokens, kEmbeddingThreads), 1, kEmbeddingThreads},
-         sortTokens, ids, tokens, held, sorted);
+  launch(stream, gridOf(tokens, kEmbeddingThreads), sortTokens, ids, tokens,
+         held, sorted);
   launch(stream, {tokens, 1, threadsOfRow(width, kEmbeddingThreads)},
          sumTokens<R>, above, to, static_cast<const Placed *>(sorted), tokens,
          sizes.rows, held, width);

@@ -1,15 +1,14 @@
-//===- experts.cuh - Tokens to the experts' places and back -----*- C++ -*-===//
+//===- experts.cuh - Dispatch to experts, and combine -----------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_EXPERTS_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_EXPERTS_CUH
 
-#include "runtime/cuda/device/rows.cuh"
+#include "runtime/cuda/device/block_sum.cuh"
 
 namespace mtplan::runtime::cuda {
 
-inline constexpr unsigned kExpertThreads = 256;
-
-/// Slots [b, s, e] say which of an expert's places, [e, b, c, h], a token has.
+/// The places of experts, [e, b, c, h]. Slots, [b, s, e], name the place c of a
+/// token at an expert.
 struct Places {
   std::int64_t samples, positions, experts, count, width;
 
@@ -17,7 +16,7 @@ struct Places {
   std::int64_t slots() const { return tokens() * experts; }
   std::int64_t rows() const { return experts * samples * count; }
 
-  /// Row of a place in [e, b, c], or -1 for a token that got none.
+  /// Returns the row of a place in [e, b, c]; -1 for a token without a place.
   __device__ std::int64_t rowOf(std::int64_t token, std::int64_t expert,
                                 std::int32_t slot) const {
     if (slot < 0 || slot >= count)
@@ -26,10 +25,11 @@ struct Places {
   }
 };
 
-/// A thread for each slot tells its place the slot; places without are left.
+/// Writes each slot to its place; places without a slot are left. A thread
+/// processes a slot.
 static __global__ void tellPlaces(const std::int32_t *slots, Places places,
                                   std::int64_t elements, std::int64_t *slotOf) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::int64_t i = threadOfGrid();
   if (i >= elements)
     return;
   const std::int64_t row =
@@ -46,17 +46,15 @@ struct PlaceSource {
   }
 };
 
-/// A thread for each pack of each token: its places' rows, by expert.
-/// \param gates  by slot, or without data: all 1
+/// Sums the rows of each token's places, in the order of experts. A thread
+/// processes a pack.
+/// \param gates  by slot; without data all are 1
 template <typename R>
 __global__ void sumPlaces(Operand from, Operand gates,
                           const std::int32_t *slots, Places places, Result to) {
-  const std::int64_t packs = (places.width + kPack - 1) / kPack;
-  const std::int64_t pack = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (pack >= places.samples * places.positions * packs)
+  const auto [token, h, count] = packOfThread(places.width);
+  if (token >= places.samples * places.positions)
     return;
-  const std::int64_t token = pack / packs, h = pack % packs * kPack;
-  const int count = packAt(h, places.width);
   R sum[kPack] = {}, x[kPack];
   for (std::int64_t e = 0; e < places.experts; ++e) {
     const std::int64_t slot = token * places.experts + e;
@@ -71,18 +69,16 @@ __global__ void sumPlaces(Operand from, Operand gates,
   store(to, token * places.width + h, count, sum);
 }
 
-/// A thread for each pack of each place: its token's gradient by its gate.
+/// Computes the gradient of each place: its token's gradient times its gate. A
+/// thread processes a pack.
 template <typename R>
 __global__ void placesGrad(Operand above, Operand gates,
                            const std::int64_t *slotOf, Places places,
                            std::int64_t rows, Result to) {
-  const std::int64_t packs = (places.width + kPack - 1) / kPack;
-  const std::int64_t pack = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (pack >= rows * packs)
+  const auto [row, h, count] = packOfThread(places.width);
+  if (row >= rows)
     return;
-  const std::int64_t row = pack / packs, h = pack % packs * kPack;
   const std::int64_t slot = slotOf[row];
-  const int count = packAt(h, places.width);
   R x[kPack] = {};
   if (slot >= 0) {
     const R gate = loadOne<R>(gates, slot);
@@ -93,13 +89,13 @@ __global__ void placesGrad(Operand above, Operand gates,
   store(to, row * places.width + h, count, x);
 }
 
-/// A warp for each slot: what its place holds, times its token's gradient.
+/// Computes the gradient of each gate: the product of its place's row with its
+/// token's gradient. A warp processes a slot.
 template <typename R>
 __global__ void gatesGrad(Operand from, const std::int32_t *slots,
                           Operand above, Places places, std::int64_t elements,
                           Result to) {
-  const std::int64_t slot =
-      std::int64_t{blockIdx.x} * (kExpertThreads / kWarp) + threadIdx.x / kWarp;
+  const std::int64_t slot = threadOfGrid() / kWarp;
   if (slot >= elements)
     return;
   const std::int64_t token = slot / places.experts;
@@ -115,32 +111,25 @@ __global__ void gatesGrad(Operand from, const std::int32_t *slots,
       for (int i = 0; i < kPack; ++i)
         sum += x[i] * d[i];
     }
-#pragma unroll
-  for (int apart = kWarp / 2; apart > 0; apart /= 2)
-    sum += __shfl_xor_sync(0xffffffffU, sum, apart);
+  sum = overWarp(sum, Plus());
   if (threadIdx.x % kWarp == 0)
     storeOne(to, slot, sum);
 }
 
-inline Grid packsOf(std::int64_t rows, std::int64_t width) {
-  return {blocksFor(rows * blocksFor(width, kPack), kExpertThreads), 1,
-          kExpertThreads};
-}
-
-/// Of those two that have to know a place's token.
+/// Returns the bytes of scratch memory of moeDispatch and moeCombineGrad.
 inline std::size_t placesScratch(const Places &places) {
   return static_cast<std::size_t>(places.rows()) * sizeof(std::int64_t);
 }
 
-/// By place its slot, or -1.
+/// Queues a table with the slot of each place, or -1.
 inline std::int64_t *slotsOfPlaces(cudaStream_t stream,
                                    const std::int32_t *slots,
                                    const Places &places, void *scratch) {
   auto *slotOf = static_cast<std::int64_t *>(scratch);
-  // Of ones only is -1.
+  // An integer of only one bits is -1.
   MTPLAN_CUDA(cudaMemsetAsync(slotOf, 0xFF, placesScratch(places), stream));
-  launch(stream, {blocksFor(places.slots(), kExpertThreads), 1, kExpertThreads},
-         tellPlaces, slots, places, places.slots(), slotOf);
+  launch(stream, gridOf(places.slots()), tellPlaces, slots, places,
+         places.slots(), slotOf);
   return slotOf;
 }
 
@@ -157,15 +146,15 @@ template <typename R>
 void moeDispatchGrad(cudaStream_t stream, const std::int32_t *slots,
                      const Operand &above, const Result &to,
                      const Places &places) {
-  launch(stream, packsOf(places.tokens(), places.width), sumPlaces<R>, above,
-         kNone, slots, places, to);
+  launch(stream, gridOfPacks(places.tokens(), places.width), sumPlaces<R>,
+         above, kNone, slots, places, to);
 }
 
 template <typename R>
 void moeCombine(cudaStream_t stream, const Operand &from, const Operand &gates,
                 const std::int32_t *slots, const Result &to,
                 const Places &places) {
-  launch(stream, packsOf(places.tokens(), places.width), sumPlaces<R>, from,
+  launch(stream, gridOfPacks(places.tokens(), places.width), sumPlaces<R>, from,
          gates, slots, places, to);
 }
 
@@ -177,11 +166,10 @@ void moeCombineGrad(cudaStream_t stream, const Operand &from,
                     void *scratch) {
   const std::int64_t *const slotOf =
       slotsOfPlaces(stream, slots, places, scratch);
-  launch(stream, packsOf(places.rows(), places.width), placesGrad<R>, above,
+  launch(stream, gridOfPacks(places.rows(), places.width), placesGrad<R>, above,
          gates, slotOf, places, places.rows(), to);
-  launch(stream,
-         {blocksFor(places.slots(), kExpertThreads / kWarp), 1, kExpertThreads},
-         gatesGrad<R>, from, slots, above, places, places.slots(), toGates);
+  launch(stream, gridOf(places.slots() * kWarp), gatesGrad<R>, from, slots,
+         above, places, places.slots(), toGates);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -1,19 +1,71 @@
-//===- gate.cuh - How much of each expert a token gets ----------*- C++ -*-===//
+//===- gate.cuh - Which experts a token goes to, and how much ---*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_GATE_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_GATE_CUH
 
-#include "runtime/cuda/device/routes.cuh"
+#include "runtime/cuda/device/elements.cuh"
 
 namespace mtplan::runtime::cuda {
 
+/// The logits of a token. A thread processes a whole token: experts are few,
+/// and the row stays in the L1 cache.
+template <typename R> struct Token {
+  Operand logits;
+  std::int64_t start, experts;
+
+  __device__ R logit(std::int64_t expert) const {
+    return loadOne<R>(logits, start + expert);
+  }
+
+  /// Calls `use(expert, logit, choice)` for the `count` largest logits, largest
+  /// first; equal logits are ordered by expert.
+  template <typename Use>
+  __device__ void choose(std::int64_t count, Use use) const {
+    std::int64_t last = -1;
+    R least = R(0);
+    for (std::int64_t choice = 0; choice < count; ++choice) {
+      std::int64_t best = -1;
+      R most = R(0);
+      for (std::int64_t e = 0; e < experts; ++e) {
+        const R value = logit(e);
+        const bool left =
+            last < 0 || value < least || (value == least && e > last);
+        if (left && (best < 0 || value > most)) {
+          best = e;
+          most = value;
+        }
+      }
+      if (best < 0) // all others are NaN
+        return;
+      use(best, most, choice);
+      last = best;
+      least = most;
+    }
+  }
+
+  /// The largest logit, and the sum of the exponentials relative to it.
+  struct Softmax {
+    R largest, total;
+    __device__ R share(R value) const { return exp(value - largest) / total; }
+  };
+  __device__ Softmax softmax() const {
+    Softmax of{-R(INFINITY), R(0)};
+    for (std::int64_t e = 0; e < experts; ++e)
+      of.largest = logit(e) > of.largest ? logit(e) : of.largest;
+    for (std::int64_t e = 0; e < experts; ++e)
+      of.total += exp(logit(e) - of.largest);
+    return of;
+  }
+};
+
 inline constexpr unsigned kGateThreads = 128;
 
-/// A thread for each token: shares of the chosen experts, zeros elsewhere.
+/// Computes the gates: probabilities of the chosen experts, zeros elsewhere. A
+/// thread processes a token.
 template <typename R>
 __global__ void gate(Operand logits, Result to, std::int64_t tokens,
                      std::int64_t experts, std::int64_t topK, bool normalise) {
-  const std::int64_t at = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::int64_t at = threadOfGrid();
   if (at >= tokens)
     return;
   const Token<R> token{logits, at * experts, experts};
@@ -30,14 +82,14 @@ __global__ void gate(Operand logits, Result to, std::int64_t tokens,
   });
 }
 
-/// Softmax backward: with p the shares, d_i = p_i (g_i - sum_j p_j g_j).
-/// Normalised gates are a softmax over the chosen alone; the others are one
-/// over all, whose unchosen results go nowhere.
+/// Computes the softmax's gradient d_i = p_i (g_i - sum_j p_j g_j), where p are
+/// the probabilities. Normalised gates are a softmax over the chosen experts
+/// alone; others are one over all experts, of which only the chosen are used.
 template <typename R>
 __global__ void gateGrad(Operand logits, Operand above, Result to,
                          std::int64_t tokens, std::int64_t experts,
                          std::int64_t topK, bool normalise) {
-  const std::int64_t at = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::int64_t at = threadOfGrid();
   if (at >= tokens)
     return;
   const Token<R> token{logits, at * experts, experts};
@@ -60,12 +112,13 @@ __global__ void gateGrad(Operand logits, Operand above, Result to,
   });
 }
 
-/// A thread for each token: which of its choices an expert is, or -1.
+/// Finds for each expert which choice of the token it is, or -1. A thread
+/// processes a token.
 template <typename R>
 __global__ void rankExperts(Operand logits, std::int32_t *ranks,
                             std::int64_t tokens, std::int64_t experts,
                             std::int64_t topK) {
-  const std::int64_t at = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::int64_t at = threadOfGrid();
   if (at >= tokens)
     return;
   const Token<R> token{logits, at * experts, experts};
@@ -76,8 +129,8 @@ __global__ void rankExperts(Operand logits, std::int32_t *ranks,
   });
 }
 
-/// A block for each expert of each sample: tokens queue by choice, then by
-/// position. A thread has a stretch of the positions.
+/// Assigns slots to tokens, by choice and then by position. A block processes
+/// an expert of a sample, and a thread a range of positions.
 static __global__ void queueTokens(const std::int32_t *ranks,
                                    std::int32_t *slots, std::int64_t positions,
                                    std::int64_t experts, std::int64_t topK) {
@@ -115,18 +168,19 @@ template <typename R>
 void moeGate(cudaStream_t stream, const Operand &logits, const Result &to,
              std::int64_t tokens, std::int64_t experts, std::int64_t topK,
              bool normalise) {
-  launch(stream, {blocksFor(tokens, kGateThreads), 1, kGateThreads}, gate<R>,
-         logits, to, tokens, experts, topK, normalise);
+  launch(stream, gridOf(tokens, kGateThreads), gate<R>, logits, to, tokens,
+         experts, topK, normalise);
 }
 
 template <typename R>
 void moeGateGrad(cudaStream_t stream, const Operand &logits,
                  const Operand &above, const Result &to, std::int64_t tokens,
                  std::int64_t experts, std::int64_t topK, bool normalise) {
-  launch(stream, {blocksFor(tokens, kGateThreads), 1, kGateThreads},
-         gateGrad<R>, logits, above, to, tokens, experts, topK, normalise);
+  launch(stream, gridOf(tokens, kGateThreads), gateGrad<R>, logits, above, to,
+         tokens, experts, topK, normalise);
 }
 
+/// Returns the bytes of scratch memory of moeSlots.
 inline std::size_t moeSlotsScratch(std::int64_t tokens, std::int64_t experts) {
   return static_cast<std::size_t>(tokens * experts) * sizeof(std::int32_t);
 }
@@ -137,8 +191,8 @@ void moeSlots(cudaStream_t stream, const Operand &logits, std::int32_t *slots,
               std::int64_t experts, std::int64_t topK, void *scratch) {
   auto *ranks = static_cast<std::int32_t *>(scratch);
   const std::int64_t tokens = samples * positions;
-  launch(stream, {blocksFor(tokens, kGateThreads), 1, kGateThreads},
-         rankExperts<R>, logits, ranks, tokens, experts, topK);
+  launch(stream, gridOf(tokens, kGateThreads), rankExperts<R>, logits, ranks,
+         tokens, experts, topK);
   launch(stream, {samples * experts, 1, kGateThreads}, queueTokens,
          static_cast<const std::int32_t *>(ranks), slots, positions, experts,
          topK);

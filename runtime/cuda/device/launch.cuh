@@ -1,7 +1,7 @@
 //===- launch.cuh - Queues a kernel -----------------------------*- C++ -*-===//
 //
-// The one place where kernels start. Tests compile the same source for the host
-// and put another cudaLaunchKernelEx in its place (tests/emulator).
+// All kernels start here. Tests compile the same source for the host with their
+// own cudaLaunchKernelEx (tests/emulator).
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,16 +22,16 @@ inline constexpr int kWarp = 32;
 
 struct Grid {
   std::int64_t blocks = 1, alsoBlocks = 1; ///< blockIdx.x, blockIdx.y
-  unsigned threads = 256;                  ///< of a block
+  unsigned threads = 256;                  ///< per block
   unsigned rows = 1;                       ///< threadIdx.y
   /// Bytes that a block shares beside what its kernel declares.
   unsigned shared = 0;
 };
 
-/// More than this a kernel has to be allowed.
+/// A kernel needs a permission to share more bytes than these per block.
 inline constexpr unsigned kMostShared = 48 << 10;
 
-/// Bytes that a block of the thread's device can be allowed.
+/// Returns the most bytes that a block of the thread's device may share.
 inline unsigned mostSharedOfDevice() {
   int device = 0, bytes = 0;
   MTPLAN_CUDA(cudaGetDevice(&device));
@@ -59,15 +59,25 @@ void launch(cudaStream_t stream, const Grid &grid,
         cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
                              cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(grid.shared)));
-  // By place: to the emulator its members' names are words of the language.
+  // Members are set by position: in the emulator their names are macros.
   const cudaLaunchConfig_t config{blocks, threads, grid.shared,
                                   stream, nullptr, 0};
   MTPLAN_CUDA(cudaLaunchKernelEx(&config, kernel, arguments...));
 }
 
-/// Blocks for so many pieces of work.
+/// Returns the blocks for `work` items at `ofBlock` per block.
 constexpr std::int64_t blocksFor(std::int64_t work, std::int64_t ofBlock) {
   return (work + ofBlock - 1) / ofBlock;
+}
+
+/// Returns a grid with one thread for each item.
+constexpr Grid gridOf(std::int64_t items, unsigned threads = 256) {
+  return {blocksFor(items, threads), 1, threads};
+}
+
+/// Returns the index of this thread in a grid of one dimension.
+inline __device__ std::int64_t threadOfGrid() {
+  return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
 
 } // namespace mtplan::runtime::cuda

@@ -1,20 +1,21 @@
-//===- letters.cuh - Einsums that are no products of matrices ---*- C++ -*-===//
+//===- letters.cuh - Einsums that are no matrix products --------*- C++ -*-===//
 //
-// Each number of the result by itself: where both operands have the result's
-// last letter (a gate's scale, "bsh,bs->bsh", and its gradients) there are no
-// rows to multiply with columns, and memory is what is waited for.
+// Each element of the result is computed by itself. Where both operands have
+// the last letter of the result (a gate's scale, "bsh,bs->bsh", and its
+// gradients), there is no matrix product, and memory bandwidth limits the
+// kernel.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_LETTERS_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_LETTERS_CUH
 
-#include "runtime/cuda/device/elements.cuh"
+#include "runtime/cuda/device/block_sum.cuh"
 
 namespace mtplan::runtime::cuda {
 
-/// Nested loops over letters, the last one innermost, and how far the operands
-/// move on in each.
+/// Nested loops over letters, the last one innermost, with the strides of both
+/// operands.
 struct Letters {
   int count = 0;
   std::int64_t sizes[kMostDims], left[kMostDims], right[kMostDims];
@@ -35,15 +36,14 @@ struct Letters {
   }
 };
 
-/// Lanes share out the terms of one sum: all of a warp, or one.
+/// Sums the terms of each result. `Lanes` lanes share one sum: a whole warp, or
+/// one lane.
 template <typename R, int Lanes>
 __global__ void sumTerms(Operand left, Operand right, Operand bias, Result to,
                          std::int64_t results, std::int64_t columns,
                          Letters kept, Letters summed) {
-  const std::int64_t thread =
-      std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  const std::int64_t result = thread / Lanes;
-  // A warp ends as one.
+  const std::int64_t thread = threadOfGrid(), result = thread / Lanes;
+  // All lanes of a warp return together.
   if (result >= results)
     return;
   std::int64_t a = 0, b = 0;
@@ -55,9 +55,7 @@ __global__ void sumTerms(Operand left, Operand right, Operand bias, Result to,
     summed.moveTo(term, i, j);
     sum += loadOne<R>(left, i) * loadOne<R>(right, j);
   }
-#pragma unroll
-  for (int apart = Lanes / 2; apart > 0; apart /= 2)
-    sum += __shfl_xor_sync(0xffffffffU, sum, apart);
+  sum = overWarp<Lanes>(sum, Plus());
   if (thread % Lanes != 0)
     return;
   if (bias.data)
@@ -65,21 +63,21 @@ __global__ void sumTerms(Operand left, Operand right, Operand bias, Result to,
   storeOne(to, result, sum);
 }
 
-/// \param bias  by the last letter; without data: none
+/// Queues sumTerms.
+/// \param bias  has an element for each value of the last letter; without data
+///              there is none
 template <typename R>
 void letterSum(cudaStream_t stream, const Operand &left, const Operand &right,
                const Operand &bias, const Result &to, const Letters &kept,
                const Letters &summed) {
-  constexpr unsigned kThreads = 256;
   const std::int64_t results = kept.steps();
   const std::int64_t columns = kept.count > 0 ? kept.sizes[kept.count - 1] : 1;
   if (summed.steps() >= kWarp)
-    launch(stream, {blocksFor(results * kWarp, kThreads), 1, kThreads},
-           sumTerms<R, kWarp>, left, right, bias, to, results, columns, kept,
-           summed);
+    launch(stream, gridOf(results * kWarp), sumTerms<R, kWarp>, left, right,
+           bias, to, results, columns, kept, summed);
   else
-    launch(stream, {blocksFor(results, kThreads), 1, kThreads}, sumTerms<R, 1>,
-           left, right, bias, to, results, columns, kept, summed);
+    launch(stream, gridOf(results), sumTerms<R, 1>, left, right, bias, to,
+           results, columns, kept, summed);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -1,6 +1,6 @@
 //===- loss.cuh - Cross entropy over rows of logits -------------*- C++ -*-===//
 //
-// A block for each token.
+// A block processes a token, unless a kernel says otherwise.
 //
 //===----------------------------------------------------------------------===//
 
@@ -8,18 +8,18 @@
 #define MTPLAN_RUNTIME_CUDA_DEVICE_LOSS_CUH
 
 #include "runtime/cuda/device/block_sum.cuh"
-#include "runtime/cuda/device/rows.cuh"
+#include "runtime/cuda/device/elements.cuh"
 
 namespace mtplan::runtime::cuda {
 
 inline constexpr unsigned kLossThreads = 256;
 
-/// The classes of a piece of the logits: where it begins in the vocabulary, how
-/// long a row is and how much of that is not padding.
+/// The classes of a piece of the logits: its offset in the vocabulary, the
+/// width of a row, and how much of the row is not padding.
 struct Classes {
   std::int64_t offset, width, real;
 
-  /// The element of a row that is a target's, or -1.
+  /// Returns the element of a row that belongs to a target; -1 if none does.
   __device__ std::int64_t find(std::int32_t target) const {
     const std::int64_t local = std::int64_t{target} - offset;
     return target >= 0 && local >= 0 && local < width ? local : -1;
@@ -29,7 +29,7 @@ struct Classes {
 template <typename R>
 __global__ void largestOf(Operand logits, Result to, Classes classes) {
   const std::int64_t start = std::int64_t{blockIdx.x} * classes.width;
-  // A piece of padding only has the neutral element of the reduction.
+  // A piece of only padding yields the neutral element of the reduction.
   R largest = -R(INFINITY), x[kPack];
   packsOfRow(classes.real, [&](std::int64_t v, int count) {
     load(logits, start + v, count, x);
@@ -57,12 +57,11 @@ __global__ void sumExp(Operand logits, Operand largest, Result to,
     storeOne(to, blockIdx.x, sum);
 }
 
-/// A thread for each token.
+/// Picks the logit of each token's target. A thread processes a token.
 template <typename R>
 __global__ void pick(Operand logits, const std::int32_t *targets, Result to,
                      std::int64_t tokens, Classes classes) {
-  const std::int64_t token =
-      std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::int64_t token = threadOfGrid();
   if (token >= tokens)
     return;
   const std::int64_t v = classes.find(targets[token]);
@@ -81,7 +80,7 @@ __global__ void slopesOfLogits(Operand logits, Operand largest, Operand sums,
           all = loadOne<R>(count, 0);
   packsOfRow(classes.width, [&](std::int64_t v, int elements) {
     R x[kPack] = {};
-    // Without a target all are zeros, whatever the logits are.
+    // Without a target the gradient is zero, even if logits are NaN.
     if (target >= 0) {
       load(logits, start + v, elements, x);
       for (int i = 0; i < kPack; ++i)
@@ -94,8 +93,8 @@ __global__ void slopesOfLogits(Operand logits, Operand largest, Operand sums,
   });
 }
 
-/// One block. What a sample gives is rounded to f32 unless it comes in f64, and
-/// so is their sum unless it goes to one.
+/// Sums the losses in one block. The loss of a sample is rounded to f32 unless
+/// the operands are f64, and the sum unless the result is f64.
 static __global__ void sumLosses(Operand largest, Operand sums, Operand picked,
                                  const std::int32_t *targets, Operand count,
                                  Result to, std::int64_t samples,
@@ -139,8 +138,8 @@ template <typename R>
 void vocabPick(cudaStream_t stream, const Operand &logits,
                const std::int32_t *targets, const Result &to,
                std::int64_t tokens, const Classes &classes) {
-  launch(stream, {blocksFor(tokens, kLossThreads), 1, kLossThreads}, pick<R>,
-         logits, targets, to, tokens, classes);
+  launch(stream, gridOf(tokens, kLossThreads), pick<R>, logits, targets, to,
+         tokens, classes);
 }
 
 template <typename R>
@@ -153,7 +152,7 @@ void crossEntropyGrad(cudaStream_t stream, const Operand &logits,
          sums, targets, count, to, classes);
 }
 
-/// \param tokens  of a sample
+/// \param tokens  per sample
 inline void tokenLoss(cudaStream_t stream, const Operand &largest,
                       const Operand &sums, const Operand &picked,
                       const std::int32_t *targets, const Operand &count,

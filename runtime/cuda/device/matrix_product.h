@@ -1,11 +1,11 @@
 //===- matrix_product.h - Products of matrices by cuBLASLt ------*- C++ -*-===//
 //
-// What algorithm is best is asked when the product is made; of those that add
-// up parts of k in the order in which they come to be done, none is taken, so
-// that the same call gives the same bits.
+// cuBLASLt chooses the algorithm when a product is made. Algorithms that add
+// parts of k in an order that depends on timing are excluded, so that the same
+// call gives the same bits.
 //
-// cuBLASLt counts down columns; so what it is given is the product turned over,
-// c'[n, m] = b'[n, k] a'[k, m], in which rows of ours are columns of its own.
+// cuBLASLt is column-major. It therefore gets the transposed product,
+// c'[n, m] = b'[n, k] a'[k, m], in which our rows are its columns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@
 
 namespace mtplan::runtime::cuda {
 
-/// As much as NVIDIA advises for Hopper.
+/// The size that NVIDIA recommends for Hopper.
 inline constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 
 inline void checkProduct(cublasStatus_t status, const char *call) {
@@ -89,14 +89,14 @@ void set(const Preference &preference,
                                                      &value, sizeof(value)));
 }
 
-/// A matrix of ours as columns of its own: turned over once by being read down
-/// its columns, and again where our rows are not side by side.
-/// \return whether it has to be turned over
+/// Describes a row-major matrix as a column-major one, its transpose. A matrix
+/// whose rows are not contiguous is described as it is.
+/// \return whether cuBLASLt has to transpose it
 inline bool describe(Layout &layout, ElementType type, const MatrixSteps &steps,
                      std::int64_t rows, std::int64_t columns,
                      std::int64_t batches) {
   const bool turned = columns > 1 && steps.column != 1;
-  // Of one row or column the step to the next is not read, but checked.
+  // cuBLASLt checks this stride even if there is only one row or column.
   const std::int64_t lead =
       std::max(turned ? steps.column : steps.row, turned ? rows : columns);
   MTPLAN_CUBLAS(cublasLtMatrixLayoutCreate(
@@ -111,25 +111,27 @@ inline bool describe(Layout &layout, ElementType type, const MatrixSteps &steps,
   return turned;
 }
 
-/// Where a product's matrices lie.
+/// The addresses of a product's matrices.
 struct MatrixOperands {
   const void *a, *b;
   const void *bias;
   void *c;
-  const void *before = nullptr; ///< what is added to; null: `c` itself
-  /// What an epilogue keeps, or kept, of its operand; laid out as c.
+  const void *before = nullptr; ///< the addend; null: `c` itself
+  /// The operand of the epilogue, which GELU writes and its gradient reads, in
+  /// the layout of c.
   const void *kept = nullptr;
-  void *sums = nullptr; ///< of an operand
+  void *sums = nullptr; ///< receives the sums of an operand
 };
 
+/// A product of one shape, with the algorithm that cuBLASLt chose.
 class MatrixProduct {
 public:
   MatrixProduct(const Library &rank, const MatrixShape &shape);
 
-  /// Why the device cannot do it; "": it can.
+  /// Returns why the device cannot compute it; "" if it can.
   const std::string &fault() const { return whyNot; }
   std::size_t workspaceBytes() const { return workspace; }
-  /// Queues it.
+  /// Queues the product.
   void run(cudaStream_t stream, const MatrixOperands &operands,
            void *scratch) const;
 
@@ -145,18 +147,20 @@ private:
   std::string whyNot;
 };
 
-/// A rank's products. What algorithm is best for a shape is asked once,
-/// whichever layers it occurs in.
+/// The products of a rank. cuBLASLt is asked once for each shape, in however
+/// many layers it occurs.
 class MatrixProducts {
 public:
   MatrixProducts() { MTPLAN_CUBLAS(cublasLtCreate(&library.handle)); }
 
-  /// Stays where it is. O(shapes). Null: the device has no way to do it.
+  /// Returns the product of a shape, whose address stays valid; null if the
+  /// device cannot compute it. O(shapes)
   const MatrixProduct *find(const MatrixShape &shape) {
     const MatrixProduct &product = asked(shape);
     return product.fault().empty() ? &product : nullptr;
   }
-  /// \throws DeviceError with the shape if the device has no way to do it
+  /// Returns the product of a shape.
+  /// \throws DeviceError with the shape if the device cannot compute it
   const MatrixProduct &of(const MatrixShape &shape) {
     const MatrixProduct &product = asked(shape);
     if (!product.fault().empty())
@@ -212,7 +216,7 @@ inline MatrixProduct::MatrixProduct(const Library &rank,
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
       library.handle, product.handle, bLayout.handle, aLayout.handle,
       cLayout.handle, cLayout.handle, preference.handle, 1, &best, &found);
-  // Of an answer whose state is no success nothing else counts.
+  // The other members of an unsuccessful answer are meaningless.
   if (status != CUBLAS_STATUS_SUCCESS || found == 0 ||
       best.state != CUBLAS_STATUS_SUCCESS)
     whyNot = "cuBLASLt has no product of " + std::to_string(shape.m) + " x " +
@@ -224,8 +228,8 @@ inline MatrixProduct::MatrixProduct(const Library &rank,
 }
 
 inline void MatrixProduct::setEpilogue() {
-  // Without a pointer cuBLASLt may refuse; what it points to is not looked at
-  // until the product runs, which has another.
+  // Without a pointer cuBLASLt may refuse. It reads the memory only when the
+  // product runs, with another pointer.
   alignas(kAlignment) static const char kSomewhere = 0;
   const void *const somewhere = &kSomewhere;
   cublasLtEpilogue_t epilogue =
@@ -235,7 +239,7 @@ inline void MatrixProduct::setEpilogue() {
                             : CUBLASLT_EPILOGUE_GELU_AUX;
   if (shape.epilogue == Epilogue::geluGrad)
     epilogue = CUBLASLT_EPILOGUE_DGELU;
-  // Its a is our b.
+  // The a of cuBLASLt is our b.
   if (shape.sums != OperandSum::none)
     epilogue = shape.sums == OperandSum::b ? CUBLASLT_EPILOGUE_BGRADA
                                            : CUBLASLT_EPILOGUE_BGRADB;

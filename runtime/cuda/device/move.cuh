@@ -1,13 +1,13 @@
-//===- move.cuh - What is cut out or turned round ---------------*- C++ -*-===//
+//===- move.cuh - Strided copies: slices, transpositions --------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_MOVE_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_MOVE_CUH
 
-#include "runtime/cuda/device/rows.cuh"
+#include "runtime/cuda/device/elements.cuh"
 
 namespace mtplan::runtime::cuda {
 
-/// As runtime/backend/strided_source.h has it.
+/// Runs of a source tensor, like runtime/backend/strided_source.h.
 struct Strides {
   int dims = 0;
   std::int64_t sizes[kMostDims], steps[kMostDims];
@@ -23,16 +23,13 @@ struct Strides {
   }
 };
 
-/// A thread for each pack of each run.
+/// Copies runs one after another. A thread copies a pack.
 template <typename R>
 __global__ void takeRuns(Operand from, Result to, std::int64_t runs,
                          Strides source) {
-  const std::int64_t packs = (source.length + kPack - 1) / kPack;
-  const std::int64_t pack = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (pack >= runs * packs)
+  const auto [run, h, count] = packOfThread(source.length);
+  if (run >= runs)
     return;
-  const std::int64_t run = pack / packs, h = pack % packs * kPack;
-  const int count = packAt(h, source.length);
   R x[kPack];
   load(from, source.at(run) + h, count, x);
   store(to, run * source.length + h, count, x);
@@ -41,11 +38,8 @@ __global__ void takeRuns(Operand from, Result to, std::int64_t runs,
 template <typename R>
 void take(cudaStream_t stream, const Operand &from, const Result &to,
           std::int64_t runs, const Strides &source) {
-  constexpr unsigned kThreads = 256;
-  launch(stream,
-         {blocksFor(runs * blocksFor(source.length, kPack), kThreads), 1,
-          kThreads},
-         takeRuns<R>, from, to, runs, source);
+  launch(stream, gridOfPacks(runs, source.length), takeRuns<R>, from, to, runs,
+         source);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -1,7 +1,7 @@
 //===- norm.cuh - Layer and RMS norms ---------------------------*- C++ -*-===//
 //
-// A block for each row, which reads it again for each of its sums: after the
-// first time it is in the nearest cache.
+// A block processes a row, and reads it again for each sum: after the first
+// time the row is in the L1 cache.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,7 +9,7 @@
 #define MTPLAN_RUNTIME_CUDA_DEVICE_NORM_CUH
 
 #include "runtime/cuda/device/block_sum.cuh"
-#include "runtime/cuda/device/rows.cuh"
+#include "runtime/cuda/device/elements.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -43,7 +43,7 @@ __device__ Statistics<R> statisticsOf(const Operand &from, std::int64_t start,
   return {mean, R(1) / sqrt(squares / static_cast<R>(width) + epsilon)};
 }
 
-/// \param beta  without data if there is none: then the norm is not centred
+/// \param beta  has no data for an RMS norm, which is not centred
 template <typename R>
 __global__ void normalise(Operand from, Operand gamma, Operand beta, Result to,
                           std::int64_t width, R epsilon) {
@@ -65,7 +65,7 @@ __global__ void normalise(Operand from, Operand gamma, Operand beta, Result to,
   });
 }
 
-/// Layer norm, or RMS norm if there is no beta, of `rows` rows.
+/// Queues the layer norm, or the RMS norm if there is no beta, of `rows` rows.
 template <typename R>
 void norm(cudaStream_t stream, const Operand &from, const Operand &gamma,
           const Operand &beta, const Result &to, std::int64_t rows,

@@ -1,8 +1,9 @@
 //===- norm_grad.cuh - Gradients of layer and RMS norms ---------*- C++ -*-===//
 //
-// A block takes the rows of a piece of a sample, one after another, each of its
-// threads the same columns of all: what is read once gives the gradient of the
-// row and, added up over the piece, those of the columns.
+// A block processes the rows of a piece of a sample, one after another, and
+// each of its threads the same columns of all rows. Tensors are read once, for
+// the gradient of the row and for the columns' gradients, which are summed over
+// the piece.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,31 +15,34 @@
 
 #include "runtime/cuda/device/addend.cuh"
 #include "runtime/cuda/device/block_sum.cuh"
-#include "runtime/cuda/device/column_sums.cuh"
+#include "runtime/cuda/device/sums.cuh"
 
 namespace mtplan::runtime::cuda {
 
-/// Few, so that there is a piece for every unit of a device.
+/// Rows of a piece: few, so that there is a piece for every multiprocessor.
 inline constexpr std::int64_t kNormPieceRows = 16;
 
-/// Columns at most, of so many threads that hold so many packs of a row each.
+/// Returns the most columns for `threads` threads that hold `packs` packs of a
+/// row each.
 constexpr std::int64_t widestRow(int packs, unsigned threads) {
   return std::int64_t{packs} * kPack * threads;
 }
 inline constexpr std::int64_t kWidestNormGrad = widestRow(8, 512);
 
+/// The arguments of normaliseGrad.
 template <typename R> struct NormGradient {
   Operand from, gamma, above;
-  Addend addend; ///< of the rows' gradients
+  Addend addend; ///< added to the rows' gradients
   Result to;
-  R *parts; ///< of gamma, and of beta if it is centred
+  R *parts; ///< partial sums for gamma, and for beta if the norm is centred
   ColumnSizes sizes;
   R epsilon;
   bool centred;
 };
 
-/// With n the normalised row and d = above * gamma:
-/// dx = scale * (d - mean(d) - n * mean(d * n)), mean(d) only if centred.
+/// Computes, with n the normalised row and d = above * gamma,
+/// dx = scale * (d - mean(d) - n * mean(d * n)), where mean(d) counts only if
+/// the norm is centred.
 template <typename R, int Packs, unsigned Threads>
 __global__ void __launch_bounds__(Threads) normaliseGrad(NormGradient<R> all) {
   const std::int64_t width = all.sizes.columns, pieces = all.sizes.pieces();
@@ -77,7 +81,7 @@ __global__ void __launch_bounds__(Threads) normaliseGrad(NormGradient<R> all) {
       }
     const R scale = R(1) / sqrt(sumOverBlock(squares) / static_cast<R>(width) +
                                 all.epsilon);
-    Several<R, 2> sums{}; // of d, and of d * n
+    Several<R, 2> sums{}; // sums of d, and of d * n
     R gamma[kPack];
 #pragma unroll
     for (int p = 0; p < Packs; ++p) {
@@ -122,7 +126,8 @@ std::size_t normGradScratch(ColumnSizes sizes, bool centred) {
   return columnScratch<R>(sizes, centred ? 2 : 1);
 }
 
-/// \return whether rows are not too wide for it
+/// Queues normaliseGrad.
+/// \return whether the rows are narrow enough; if not, nothing is queued
 template <int Packs, unsigned Threads, typename R>
 bool queueNormGrad(cudaStream_t stream, const NormGradient<R> &all) {
   const std::int64_t width = all.sizes.columns;
@@ -135,9 +140,10 @@ bool queueNormGrad(cudaStream_t stream, const NormGradient<R> &all) {
   return true;
 }
 
-/// \param toBeta  without data: an RMS norm
-/// \param addend  of what goes to `to`
-/// \throws DeviceError of rows wider than kWidestNormGrad
+/// Queues the gradient of a norm.
+/// \param toBeta  has no data for an RMS norm
+/// \param addend  is added to `to`
+/// \throws DeviceError if rows are wider than kWidestNormGrad
 template <typename R>
 void normGrad(cudaStream_t stream, const Operand &from, const Operand &gamma,
               const Operand &above, const Result &to, const Result &toGamma,
@@ -151,7 +157,7 @@ void normGrad(cudaStream_t stream, const Operand &from, const Operand &gamma,
                             to,     static_cast<R *>(scratch),
                             sizes,  static_cast<R>(epsilon),
                             centred};
-  // What threads hold is in registers, of which wider blocks have fewer.
+  // Threads hold their packs in registers; wider blocks have fewer per thread.
   if (!queueNormGrad<1, 256>(stream, all) &&
       !queueNormGrad<2, 256>(stream, all) &&
       !queueNormGrad<4, 256>(stream, all) &&

@@ -8,18 +8,16 @@
 
 namespace mtplan::runtime::cuda {
 
-/// One pack a thread. `body(x, y)` makes the results of one element of its
-/// operands.
+/// Applies `body(x, y)`, which computes the results y of an element from its
+/// operands x. A thread processes a pack.
 template <typename R, int Inputs, int Outputs, typename Body>
 __global__ void eachElement(Several<Operand, Inputs> from,
                             Several<Result, Outputs> to, std::int64_t elements,
                             Body body) {
-  const std::int64_t first =
-      (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kPack;
+  const std::int64_t first = threadOfGrid() * kPack;
   if (first >= elements)
     return;
-  const int count =
-      elements - first < kPack ? static_cast<int>(elements - first) : kPack;
+  const int count = packAt(first, elements);
   R packs[Inputs][kPack], results[Outputs][kPack];
 #pragma unroll
   for (int i = 0; i < Inputs; ++i)
@@ -64,7 +62,7 @@ template <typename R> __device__ Jet<R> gelu(R x) {
   return {x * below, below + x * density};
 }
 
-/// With the constants of Hendrycks and Gimpel 2016.
+/// GELU with the tanh approximation of Hendrycks and Gimpel 2016.
 template <typename R> __device__ Jet<R> geluTanh(R x) {
   const R bent = tanh(R(kRootTwoOverPi) * (x + R(0.044715) * x * x * x));
   const R inner = R(kRootTwoOverPi) * (R(1) + R(3 * 0.044715) * x * x);
@@ -81,7 +79,7 @@ template <typename R> __device__ Jet<R> activate(Activation kind, R x) {
   case Activation::silu:
     return silu(x);
   case Activation::relu:
-    // Not a comparison with the negative: a NaN must stay one.
+    // This comparison keeps a NaN.
     return x <= R(0) ? Jet<R>{R(0), R(0)} : Jet<R>{x, R(1)};
   case Activation::tanh: {
     const R bent = tanh(x);
@@ -162,7 +160,7 @@ struct Softcapped {
   }
 };
 
-/// Takes the result of Softcapped and the gradient of it.
+/// The gradient of Softcapped, from its result and that result's gradient.
 struct SoftcappedGrad {
   double cap;
   template <typename R>
@@ -177,9 +175,7 @@ template <typename R, int Inputs, int Outputs, typename Body>
 void each(cudaStream_t stream, const Several<Operand, Inputs> &from,
           const Several<Result, Outputs> &to, std::int64_t elements,
           const Body &body) {
-  constexpr unsigned kThreads = 256;
-  launch(stream,
-         {blocksFor(elements, std::int64_t{kThreads} * kPack), 1, kThreads},
+  launch(stream, gridOf(blocksFor(elements, kPack)),
          eachElement<R, Inputs, Outputs, Body>, from, to, elements, body);
 }
 

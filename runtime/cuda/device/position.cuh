@@ -1,15 +1,15 @@
-//===- position.cuh - Rows by token and by position -------------*- C++ -*-===//
+//===- position.cuh - First positions, position embeddings ------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_POSITION_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_POSITION_CUH
 
-#include "runtime/cuda/device/column_sums.cuh"
-#include "runtime/cuda/device/rows.cuh"
+#include "runtime/cuda/device/elements.cuh"
+#include "runtime/cuda/device/sums.cuh"
 
 namespace mtplan::runtime::cuda {
 
-/// Positions of each sample, and the one that is the sequence's first, or -1 if
-/// this piece has it not.
+/// The positions of each sample in this piece, and the sequence's first
+/// position among them; -1 if another piece has it.
 struct Sequence {
   std::int64_t length, first;
   __device__ bool isFirst(std::int64_t row) const {
@@ -45,8 +45,8 @@ struct GiveFirstSource {
   }
 };
 
-/// Row of a table of positions. A table that is split along with the positions
-/// begins where they do; a whole one at 0.
+/// The rows of a table of positions. A table that is split along with the
+/// positions begins where they do; a whole table begins at 0.
 struct PositionTable {
   std::int64_t shift, held;
 };
@@ -60,6 +60,7 @@ struct PositionSource {
   }
 };
 
+/// The term of the first positions' sum, for sumColumns.
 template <typename R> struct FirstRow {
   Operand from;
   Sequence sequence;
@@ -71,17 +72,15 @@ template <typename R> struct FirstRow {
   }
 };
 
-/// A thread for each pack of each row of the table; samples in their order.
+/// Sums the gradients of each position over samples, in their order. A thread
+/// processes a pack of a row of the table.
 template <typename R>
 __global__ void sumPositions(Operand from, Result to, PositionTable table,
                              std::int64_t samples, std::int64_t length,
                              std::int64_t width) {
-  const std::int64_t packs = (width + kPack - 1) / kPack;
-  const std::int64_t pack = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (pack >= table.held * packs)
+  const auto [row, h, count] = packOfThread(width);
+  if (row >= table.held)
     return;
-  const std::int64_t row = pack / packs, h = pack % packs * kPack;
-  const int count = packAt(h, width);
   const std::int64_t position = row - table.shift;
   R sum[kPack] = {}, x[kPack];
   if (position >= 0 && position < length)
@@ -93,7 +92,8 @@ __global__ void sumPositions(Operand from, Result to, PositionTable table,
   store(to, row * width + h, count, sum);
 }
 
-/// \param rows  of the result, in all of these
+/// Replaces the row of each sample's first position by `first`.
+/// \param rows  of the result, here and in the functions below
 template <typename R>
 void putFirst(cudaStream_t stream, const Operand &from, const Operand &first,
               const Result &to, std::int64_t rows, std::int64_t width,
@@ -115,7 +115,7 @@ void takeFirstGrad(cudaStream_t stream, const Operand &above, const Result &to,
   gather<R>(stream, above, kNone, to, rows, width, GiveFirstSource{sequence});
 }
 
-/// \param sizes  samples, one row of features each
+/// \param sizes  samples of one row of features
 template <typename R>
 void putFirstGrad(cudaStream_t stream, const Operand &above, const Result &to,
                   const Result &toFirst, const ColumnSizes &sizes,
@@ -141,11 +141,8 @@ void positionEmbeddingGrad(cudaStream_t stream, const Operand &above,
                            const Result &to, const PositionTable &table,
                            std::int64_t samples, std::int64_t length,
                            std::int64_t width) {
-  constexpr unsigned kThreads = 256;
-  launch(
-      stream,
-      {blocksFor(table.held * blocksFor(width, kPack), kThreads), 1, kThreads},
-      sumPositions<R>, above, to, table, samples, length, width);
+  launch(stream, gridOfPacks(table.held, width), sumPositions<R>, above, to,
+         table, samples, length, width);
 }
 
 } // namespace mtplan::runtime::cuda

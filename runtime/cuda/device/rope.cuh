@@ -1,8 +1,8 @@
 //===- rope.cuh - Rotary positions ------------------------------*- C++ -*-===//
 //
-// Angles are found in double, as the specification has them: in float those of
-// late positions would be off by more than results may be. A block takes all
-// heads of one token, so that an angle is found once for them.
+// Angles are computed in double, like in the specification: in float those of
+// late positions would exceed the allowed error. A block processes all heads of
+// one token, so that each angle is computed once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,20 +12,21 @@
 #include <cmath>
 #include <vector>
 
-#include "runtime/cuda/device/rows.cuh"
+#include "runtime/cuda/device/elements.cuh"
 
 namespace mtplan::runtime::cuda {
 
 inline constexpr unsigned kRopeThreads = 128;
-inline constexpr int kPairs = 128; ///< at once
+inline constexpr int kPairs = 128; ///< pairs at once
 
 struct Rotation {
   std::int64_t length, offset, width, headWidth, pairs;
   bool interleaved;
-  double turn; ///< -1: back
+  double turn; ///< 1, or -1 to rotate back
 };
 
-/// \param frequencies  of pairs
+/// Rotates the pairs of a token's heads.
+/// \param frequencies  one for each pair
 template <typename R>
 __global__ void rotate(Operand from, Result to, const double *frequencies,
                        Rotation all) {
@@ -38,14 +39,14 @@ __global__ void rotate(Operand from, Result to, const double *frequencies,
   for (std::int64_t some = 0; some < all.pairs; some += kPairs) {
     const std::int64_t pairs =
         all.pairs - some < kPairs ? all.pairs - some : std::int64_t{kPairs};
-    __syncthreads(); // who reads those before has done so
+    __syncthreads(); // all threads have read the previous angles
     if (threadIdx.x < pairs) {
       const double angle = position * frequencies[some + threadIdx.x];
       cosines[threadIdx.x] = static_cast<R>(cos(angle));
       sines[threadIdx.x] = static_cast<R>(sin(angle));
     }
     __syncthreads();
-    // A pack is of whole pairs, or of as many of either half.
+    // A pack has whole pairs if they are interleaved, else one half of each.
     const std::int64_t ofPack = all.interleaved ? kPack / 2 : kPack;
     const std::int64_t packs = (pairs + ofPack - 1) / ofPack;
     for (std::int64_t i = threadIdx.x; i < heads * packs; i += kRopeThreads) {
@@ -56,7 +57,7 @@ __global__ void rotate(Operand from, Result to, const double *frequencies,
       if (all.interleaved) {
         const std::int64_t at = head + 2 * (some + first);
         load(from, at, 2 * count, x);
-        // To the end of a pack, here and below: else it is put into memory.
+        // Constant bounds, here and below, keep the pack in registers.
 #pragma unroll
         for (int p = 0; p < kPack / 2; ++p)
           if (p < count) {
@@ -82,7 +83,7 @@ __global__ void rotate(Operand from, Result to, const double *frequencies,
       store(to, at + all.pairs, count, y);
     }
   }
-  // What is not rotated.
+  // The other elements are copied.
   const std::int64_t rest = all.headWidth - 2 * all.pairs;
   const std::int64_t packs = (rest + kPack - 1) / kPack;
   for (std::int64_t i = threadIdx.x; i < heads * packs; i += kRopeThreads) {
@@ -94,7 +95,7 @@ __global__ void rotate(Operand from, Result to, const double *frequencies,
   }
 }
 
-/// By pair.
+/// Returns the frequency of each pair.
 inline std::vector<double> ropeFrequencies(double theta, std::int64_t pairs) {
   std::vector<double> powers;
   for (std::int64_t i = 0; i < pairs; ++i)

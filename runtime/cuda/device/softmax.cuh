@@ -1,7 +1,7 @@
 //===- softmax.cuh - Softmax of rows ----------------------------*- C++ -*-===//
 //
-// A block for each row. The row is read again for each of its sums: after the
-// first time it is in the nearest cache.
+// A block processes a row, and reads it again for each sum: after the first
+// time the row is in the L1 cache.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,7 +9,7 @@
 #define MTPLAN_RUNTIME_CUDA_DEVICE_SOFTMAX_CUH
 
 #include "runtime/cuda/device/block_sum.cuh"
-#include "runtime/cuda/device/rows.cuh"
+#include "runtime/cuda/device/elements.cuh"
 
 namespace mtplan::runtime::cuda {
 
@@ -39,7 +39,7 @@ __global__ void softmaxRows(Operand from, Result to, std::int64_t width) {
   });
 }
 
-/// With p the result: dx = p * (above - sum(p * above)).
+/// Computes dx = p * (above - sum(p * above)), where p is the softmax.
 template <typename R>
 __global__ void softmaxRowsGrad(Operand shares, Operand above, Result to,
                                 std::int64_t width) {

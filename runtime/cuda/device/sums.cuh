@@ -1,14 +1,168 @@
-//===- sums.cuh - Sums over samples and over all ----------------*- C++ -*-===//
+//===- sums.cuh - Sums of columns and of squares ----------------*- C++ -*-===//
+//
+// Column sums run over rows that belong to samples. Each sample is cut into the
+// same pieces, and one block sums each piece in one order. A sample's pieces
+// are added up in one order, then the samples, one after another. The
+// contribution of a sample therefore does not depend on how many there are.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_SUMS_CUH
 #define MTPLAN_RUNTIME_CUDA_DEVICE_SUMS_CUH
 
-#include "runtime/cuda/device/column_sums.cuh"
-#include "runtime/cuda/device/deal.cuh"
-#include "runtime/cuda/device/long_sum.cuh"
+#include <algorithm>
+
+#include "runtime/cuda/device/block_sum.cuh"
+#include "runtime/cuda/device/elements.cuh"
 
 namespace mtplan::runtime::cuda {
 
+inline constexpr unsigned kSumRows = 8;        ///< threads along rows
+inline constexpr std::int64_t kPieceRows = 64; ///< per piece, at most
+
+/// The shape of what is summed: samples of `rows` rows of `columns` columns.
+struct ColumnSizes {
+  std::int64_t samples = 1, rows = 1, columns = 1;
+  std::int64_t pieceRows = kPieceRows;
+
+  __host__ __device__ std::int64_t pieces() const {
+    return (rows + pieceRows - 1) / pieceRows;
+  }
+  /// Return the rows of a piece of a sample, [first, last).
+  __host__ __device__ std::int64_t firstRow(std::int64_t piece) const {
+    return piece * pieceRows;
+  }
+  __host__ __device__ std::int64_t lastRow(std::int64_t piece) const {
+    return piece + 1 < pieces() ? firstRow(piece + 1) : rows;
+  }
+  /// Returns the number of partial sums, for each sum of a column.
+  __host__ __device__ std::int64_t parts() const {
+    return samples * pieces() * columns;
+  }
+};
+
+/// Sums each piece of each sample. A block has kWarp packs of columns and
+/// kSumRows threads along rows; blockIdx.x selects the columns, and blockIdx.y
+/// every gridDim.y-th piece of all samples.
+/// `term(row, column, count, sums)` adds a pack of a row.
+template <typename R, typename Term>
+__global__ void partSums(ColumnSizes sizes, R *parts, Term term) {
+  constexpr int kColumns = kWarp * kPack;
+  __shared__ R threads[kSumRows][kColumns];
+  const std::int64_t start = std::int64_t{blockIdx.x} * kColumns;
+  const std::int64_t column = start + threadIdx.x * kPack;
+  const std::int64_t pieces = sizes.pieces();
+  for (std::int64_t part = blockIdx.y; part < sizes.samples * pieces;
+       part += gridDim.y) {
+    const std::int64_t sample = part / pieces, piece = part % pieces;
+    const std::int64_t last = sizes.lastRow(piece);
+    R sums[kPack] = {};
+    if (column < sizes.columns) {
+      const int count = packAt(column, sizes.columns);
+#pragma unroll 4
+      for (std::int64_t row = sizes.firstRow(piece) + threadIdx.y; row < last;
+           row += kSumRows)
+        term(sample * sizes.rows + row, column, count, sums);
+    }
+    for (int i = 0; i < kPack; ++i)
+      threads[threadIdx.y][threadIdx.x * kPack + i] = sums[i];
+    __syncthreads();
+    for (std::int64_t i = threadIdx.y * kWarp + threadIdx.x; i < kColumns;
+         i += kSumRows * kWarp)
+      if (start + i < sizes.columns) {
+        R sum = R(0);
+        for (unsigned y = 0; y < kSumRows; ++y)
+          sum += threads[y][i];
+        parts[part * sizes.columns + start + i] = sum;
+      }
+    __syncthreads(); // before the next piece overwrites `threads`
+  }
+}
+
+inline constexpr int kSumLanes = 32; ///< threads that add pieces, per column
+
+/// Returns how many of them share the pieces of one sample: a divisor of
+/// kSumLanes.
+inline __host__ __device__ int lanesOfSample(std::int64_t pieces) {
+  constexpr int kPiecesOfLane = 8;
+  int lanes = 1;
+  while (lanes < kSumLanes && lanes * kPiecesOfLane < pieces)
+    lanes *= 2;
+  return lanes;
+}
+
+/// Adds the pieces of samples, and then the samples. A block has kWarp columns
+/// and kSumLanes lanes; blockIdx.y selects the sum.
+/// \param adds  whether the result is added to `to`
+template <typename R, int Sums>
+__global__ void __launch_bounds__(kWarp *kSumLanes)
+    sampleSums(ColumnSizes sizes, const R *parts, Several<Result, Sums> to,
+               bool adds) {
+  __shared__ R lanes[kSumLanes][kWarp];
+  const std::int64_t column = std::int64_t{blockIdx.x} * kWarp + threadIdx.x;
+  const bool isThere = column < sizes.columns;
+  const int which = static_cast<int>(blockIdx.y);
+  const std::int64_t pieces = sizes.pieces();
+  const int sharing = lanesOfSample(pieces), together = kSumLanes / sharing;
+  const int own = static_cast<int>(threadIdx.y) / sharing,
+            lane = static_cast<int>(threadIdx.y) % sharing;
+  R all = R(0);
+  for (std::int64_t first = 0; first < sizes.samples; first += together) {
+    R sum = R(0);
+    if (isThere && first + own < sizes.samples) {
+      const R *part = parts + which * sizes.parts() +
+                      (first + own) * pieces * sizes.columns + column;
+#pragma unroll 8
+      for (std::int64_t piece = lane; piece < pieces; piece += sharing)
+        sum += part[piece * sizes.columns];
+    }
+    lanes[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y == 0)
+      for (int s = 0; s < together && first + s < sizes.samples; ++s) {
+        R ofSample = R(0);
+        for (int l = 0; l < sharing; ++l)
+          ofSample += lanes[s * sharing + l][threadIdx.x];
+        all += ofSample;
+      }
+    __syncthreads(); // before the next samples overwrite `lanes`
+  }
+  if (threadIdx.y != 0 || !isThere)
+    return;
+  if (adds)
+    all = loadOne<R>({to[which].data, to[which].type}, column) + all;
+  storeOne(to[which], column, all);
+}
+
+/// Returns the bytes of scratch memory for `sums` sums of each column.
+template <typename R>
+std::size_t columnScratch(const ColumnSizes &sizes, int sums) {
+  return static_cast<std::size_t>(sums * sizes.parts()) * sizeof(R);
+}
+
+/// Queues sampleSums.
+/// \param adds  whether the sums are added to `to`
+template <typename R, int Sums>
+void addPieces(cudaStream_t stream, const ColumnSizes &sizes, const R *parts,
+               const Several<Result, Sums> &to, bool adds = false) {
+  launch(stream, {blocksFor(sizes.columns, kWarp), Sums, kWarp, kSumLanes},
+         sampleSums<R, Sums>, sizes, parts, to, adds);
+}
+
+/// Queues partSums and sampleSums.
+/// \param parts  has columnScratch bytes
+template <typename R, typename Term>
+void sumColumns(cudaStream_t stream, const ColumnSizes &sizes, R *parts,
+                const Result &to, const Term &term, bool adds = false) {
+  constexpr std::int64_t kMostY = 65535;
+  launch(stream,
+         {blocksFor(sizes.columns, kWarp * kPack),
+          std::min(sizes.samples * sizes.pieces(), kMostY), kWarp, kSumRows},
+         partSums<R, Term>, sizes, parts, term);
+  addPieces<R, 1>(stream, sizes, parts, {{to}}, adds);
+}
+
+/// The term of a plain sum, for sumColumns.
 template <typename R> struct SumTerm {
   Operand from;
   std::int64_t width;
@@ -18,7 +172,8 @@ template <typename R> struct SumTerm {
   }
 };
 
-/// Down to columns: over rows and samples. \p adds  to what is there
+/// Queues the sums of columns over rows and samples.
+/// \param adds  whether the sums are added to `to`
 template <typename R>
 void sum(cudaStream_t stream, const Operand &from, const Result &to,
          const ColumnSizes &sizes, void *scratch, bool adds = false) {
@@ -26,7 +181,7 @@ void sum(cudaStream_t stream, const Operand &from, const Result &to,
                 SumTerm<R>{from, sizes.columns}, adds);
 }
 
-/// All threads' sums, by pairs; thread 0 gets it.
+/// Adds the sums of all threads, by pairs; thread 0 gets the result.
 inline __device__ DeviceLongSum longSumOverBlock(const DeviceLongSum &mine) {
   __shared__ DeviceLongSum threads[kDealThreads];
   threads[threadIdx.x] = mine;
@@ -39,13 +194,13 @@ inline __device__ DeviceLongSum longSumOverBlock(const DeviceLongSum &mine) {
   return threads[0];
 }
 
-/// What a sum of squares is told of a tensor.
+/// A tensor whose squares are summed.
 struct Squared {
   Operand from;
   std::int64_t elements;
 };
 
-/// Of a piece, by one block.
+/// Sums the squares of a piece in one block; thread 0 gets the result.
 template <typename R>
 __device__ DeviceLongSum squaresOf(const Squared &one, std::int64_t piece) {
   DeviceLongSum sum{0.0, 0.0};
@@ -74,10 +229,12 @@ __global__ void sumManySquares(Deal<Squared> all, DeviceLongSum *parts) {
     parts[blockIdx.x] = sum;
 }
 
-/// One block.
-static __global__ void addParts(const DeviceLongSum *parts, std::int64_t count,
-                                DeviceLongSum *to) {
-  DeviceLongSum sum{0.0, 0.0};
+/// Adds partial sums to `to` in one block. It is a template so that a file
+/// which does not use it has no unused function.
+template <typename Partial>
+__global__ void addParts(const Partial *parts, std::int64_t count,
+                         Partial *to) {
+  Partial sum{0.0, 0.0};
   for (std::int64_t i = threadIdx.x; i < count; i += kDealThreads)
     sum.add(parts[i]);
   sum = longSumOverBlock(sum);
@@ -85,6 +242,7 @@ static __global__ void addParts(const DeviceLongSum *parts, std::int64_t count,
     to->add(sum);
 }
 
+/// Return the bytes of scratch memory of squareSum.
 inline std::size_t squareSumScratch(std::int64_t elements) {
   return static_cast<std::size_t>(blocksFor(elements, kDealt)) *
          sizeof(DeviceLongSum);
@@ -93,7 +251,7 @@ inline std::size_t squareSumScratch(const Deal<Squared> &all) {
   return static_cast<std::size_t>(all.blocks) * sizeof(DeviceLongSum);
 }
 
-/// Adds squares to `to`.
+/// Queues the addition of a tensor's squares to `to`.
 template <typename R>
 void squareSum(cudaStream_t stream, const Operand &from, DeviceLongSum *to,
                std::int64_t elements, void *scratch) {
@@ -101,17 +259,17 @@ void squareSum(cudaStream_t stream, const Operand &from, DeviceLongSum *to,
   auto *parts = static_cast<DeviceLongSum *>(scratch);
   launch(stream, {blocks, 1, kDealThreads}, sumSquares<R>,
          Squared{from, elements}, parts);
-  launch(stream, {1, 1, kDealThreads}, addParts,
+  launch(stream, {1, 1, kDealThreads}, addParts<DeviceLongSum>,
          static_cast<const DeviceLongSum *>(parts), blocks, to);
 }
 
-/// The same of many tensors.
+/// Queues the same for many tensors.
 template <typename R>
 void squareSum(cudaStream_t stream, const Deal<Squared> &all, DeviceLongSum *to,
                void *scratch) {
   auto *parts = static_cast<DeviceLongSum *>(scratch);
   launch(stream, {all.blocks, 1, kDealThreads}, sumManySquares<R>, all, parts);
-  launch(stream, {1, 1, kDealThreads}, addParts,
+  launch(stream, {1, 1, kDealThreads}, addParts<DeviceLongSum>,
          static_cast<const DeviceLongSum *>(parts), all.blocks, to);
 }
 

@@ -1,4 +1,4 @@
-//===- tensor.h - What kernels are told of a tensor -------------*- C++ -*-===//
+//===- tensor.h - Operands and results of kernels ---------------*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_DEVICE_TENSOR_H
 #define MTPLAN_RUNTIME_CUDA_DEVICE_TENSOR_H
@@ -9,13 +9,13 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Bytes, so that what comes after them is aligned.
+/// Rounds a number of bytes up, so that the next tensor is aligned.
 constexpr std::size_t roundedUp(std::size_t bytes) {
   constexpr std::size_t kUnit = 256;
   return (bytes + kUnit - 1) / kUnit * kUnit;
 }
 
-/// Of a tensor that is cut along them.
+/// The most dimensions along which a tensor is cut.
 inline constexpr int kMostDims = 8;
 
 struct Operand {
@@ -28,7 +28,7 @@ struct Result {
   ElementType type;
 };
 
-/// Where there is no such operand or result.
+/// Stand for an operand or a result that does not exist.
 inline constexpr Operand kNone{nullptr, ElementType::f32};
 inline constexpr Result kNowhere{nullptr, ElementType::f32};
 

@@ -1,9 +1,10 @@
 //===- tensor_core.cuh - Instructions for tensor cores ----------*- C++ -*-===//
 //
-// Of PTX, for compute capability 8.0 and later: a warp multiplies 16 x 16 by
-// 16 x 8 elements of 16 bits and adds them to floats; loads 8 x 8 matrices from
-// shared memory as the factors want them; copies to shared memory beside all
-// else. All lanes of the warp call them together.
+// PTX instructions for compute capability 8.0 and later. A warp multiplies
+// 16 x 16 by 16 x 8 elements of 16 bits and adds the products to floats; it
+// loads 8 x 8 matrices from shared memory in the layout of the factors; it
+// copies to shared memory asynchronously. All lanes of the warp call them
+// together.
 //
 // Lane l holds, with g = l / 4 and t = l % 4 (PTX ISA, "Matrix Fragments for
 // mma.m16n8k16 with floating point type"):
@@ -24,8 +25,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-// Where there are no such instructions, tests/emulator/tensor_core.h says in
-// C++ what they do.
+// Without such instructions, tests/emulator/tensor_core.h does the same in C++.
 #if !defined(MTPLAN_EMULATED_TENSOR_CORES)
 
 namespace mtplan::runtime::cuda {
@@ -55,9 +55,9 @@ multiplyAdd(float (&sums)[4], const std::uint32_t (&left)[4],
                    "r"(right0), "r"(right1));
 }
 
-/// Four 8 x 8 matrices of 16-bit elements from shared memory: of matrix m, row
-/// r is the 16 bytes at lane 8m + r's `row`, and of matrices[m] this lane gets
-/// [g][2t, +1]; transposed, [2t, +1][g].
+/// Loads four 8 x 8 matrices of 16-bit elements from shared memory. Row r of
+/// matrix m is the 16 bytes at the `row` of lane 8m + r. This lane gets [g][2t,
+/// +1] of each matrix, or transposed [2t, +1][g].
 template <bool Transposed>
 __device__ __forceinline__ void loadMatrices(std::uint32_t (&matrices)[4],
                                              const void *row) {
@@ -77,8 +77,8 @@ __device__ __forceinline__ void loadMatrices(std::uint32_t (&matrices)[4],
                  : "memory");
 }
 
-/// Begins to copy Bytes, 8 or 16 and so aligned, to shared memory; zeros if
-/// there is nothing at `from`, which must be an address all the same.
+/// Begins to copy Bytes, 8 or 16 and so aligned, to shared memory; zeros if not
+/// `there`, but `from` must be a valid address all the same.
 template <int Bytes>
 __device__ __forceinline__ void beginCopy(void *to, const void *from,
                                           bool there) {
@@ -95,13 +95,13 @@ __device__ __forceinline__ void beginCopy(void *to, const void *from,
                  : "memory");
 }
 
-/// Until all copies that this thread began have ended. Others see them after a
-/// barrier.
+/// Waits until all copies that this thread began have ended. Other threads see
+/// them after a barrier.
 __device__ __forceinline__ void endCopies() {
   asm volatile("cp.async.wait_all;\n" ::: "memory");
 }
 
-/// 2^x; what is too small for a normal float is 0.
+/// Returns 2^x, or 0 where that is not a normal float.
 __device__ __forceinline__ float powerOfTwo(float x) {
   float power;
   asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(power) : "f"(x));
@@ -112,8 +112,8 @@ struct Halves {
   bool low, high;
 };
 
-/// Which halves of a word reach those of `limits`, as 16-bit floats without
-/// their signs; what is no number reaches all.
+/// Returns which halves of a word are at least those of `limits`, compared as
+/// 16-bit floats without their signs. A NaN is at least any limit.
 __device__ __forceinline__ Halves reachingHalves(std::uint32_t word,
                                                  std::uint32_t limits) {
   std::uint32_t low, high;
@@ -130,7 +130,7 @@ __device__ __forceinline__ Halves reachingHalves(std::uint32_t word,
   return {low != 0, high != 0};
 }
 
-/// Shared memory that the launch asked for (Grid::shared), 16-byte aligned.
+/// Returns the shared memory of the launch (Grid::shared), 16-byte aligned.
 __device__ __forceinline__ void *launchedMemory() {
   extern __shared__ uint4 mtplanLaunchedMemory[];
   return mtplanLaunchedMemory;

@@ -1,4 +1,4 @@
-//===- cuda_loaded.cpp - CUDA's code is a file beside the program ---------===//
+//===- cuda_loaded.cpp - Loads the CUDA module at run time ----------------===//
 
 #include "runtime/cuda/loaded/module_entry.h"
 #include "runtime/modules/module.h"
@@ -11,7 +11,7 @@ static const cuda::ModuleTable &table() {
   return *found;
 }
 
-/// Why the file cannot be loaded; "" if it can.
+/// Returns why the module cannot be loaded; "" if it can.
 static std::string whyNotLoaded() {
   try {
     table();

@@ -1,4 +1,4 @@
-//===- module_entry.cpp - What the file with CUDA's code answers ----------===//
+//===- module_entry.cpp - The entry of the CUDA module --------------------===//
 
 #include "runtime/cuda/loaded/module_entry.h"
 

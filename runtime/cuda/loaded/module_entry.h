@@ -1,7 +1,7 @@
-//===- module_entry.h - What the file with CUDA's code answers --*- C++ -*-===//
+//===- module_entry.h - The entry of the CUDA module ------------*- C++ -*-===//
 //
-// The functions of cuda_backend.h, for a program that finds them once it runs.
-// Both sides are of one build: the table has no version.
+// The functions of cuda_backend.h, for a program that loads them at run time.
+// Both sides come from one build, so the table has no version.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,10 @@
-//===- collectives.cuh - Collectives of ranks that stand alone --*- C++ -*-===//
+//===- collectives.cuh - Collectives and messages of ranks ------*- C++ -*-===//
+//
+// Ranks of a program that stands alone communicate by these functions. A
+// message between stages is copied before it is sent: a line sends on a stream
+// of its own, so that computation does not wait for it.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_COLLECTIVES_CUH
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_COLLECTIVES_CUH
@@ -10,9 +16,13 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Splits the world: this rank goes to the communicator that names it. Every
-/// rank has to call it.
-/// \return null, and a size of 0, if none does
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+/// Splits the world into communicators. Every rank has to call it.
+/// \return the communicator that names this rank, and its size; null and 0 if
+/// none does
 inline std::pair<ncclComm_t, int>
 communicatorOf(const Rank &rank,
                const std::vector<std::vector<int>> &communicators) {
@@ -29,7 +39,7 @@ communicatorOf(const Rank &rank,
   return {own, size};
 }
 
-/// The next of the rank's groups.
+/// Adds the rank's next group.
 inline void join(Rank &rank, const std::vector<std::vector<int>> &all) {
   const auto [communicator, size] = communicatorOf(rank, all);
   rank.groups.push_back(communicator);
@@ -44,20 +54,20 @@ inline ncclDataType_t ncclTypeOf(ElementType type) {
                                      : ncclInt32;
 }
 
-/// [inner][outer][width] to [outer][inner][width]
+/// Transposes [inner][outer][width] to [outer][inner][width].
 inline void swapRows(const Run &now, const Tensor &from, const Tensor &to,
                      std::int64_t outer, std::int64_t inner,
                      std::int64_t width) {
   const Strides source{2, {outer, inner}, {width, outer * width}, 0, width};
-  // Through float neither f64 nor i32 would come as it went.
+  // A float holds neither every f64 nor every i32.
   if (to.type == ElementType::f64 || to.type == ElementType::i32)
     take<double>(now.stream(), from, to, outer * inner, source);
   else
     take<float>(now.stream(), from, to, outer * inner, source);
 }
 
-/// Collectives on the run's stream from here to groupEnd() are one launch of
-/// NCCL's. None may write what another one reads or writes: operands are
+/// Groups the collectives on the run's stream up to groupEnd() to one launch of
+/// NCCL. No collective may write what another reads or writes: operands are
 /// rearranged before the launch, and results after it.
 inline void groupStart(const Run &now) {
   now.lane().isTogether = true;
@@ -73,8 +83,9 @@ inline void groupEnd(const Run &now) {
   lane.isTogether = false;
 }
 
-/// Returns memory in which a collective's data are rearranged, beside the data
-/// of others in the same launch. The launch is split where that is too much.
+/// Returns memory in which a collective's data are rearranged, disjoint from
+/// the data of others in the same launch. A launch that needs too much is
+/// split.
 inline void *exchangeRoom(const Run &now, std::size_t bytes) {
   constexpr std::size_t kMost = std::size_t{64} << 20; // bytes
   Lane &lane = now.lane();
@@ -98,7 +109,7 @@ inline void allReduce(const Run &now, int group, const Tensor &from,
       now.rank.groups[static_cast<std::size_t>(group)], now.stream()));
 }
 
-/// [outer][inner] of each rank to [outer][ranks][inner]
+/// Gathers [outer][inner] of each rank to [outer][ranks][inner].
 inline void allGather(const Run &now, int group, const Tensor &from,
                       const Tensor &to, std::int64_t outer,
                       std::int64_t inner) {
@@ -119,7 +130,8 @@ inline void allGather(const Run &now, int group, const Tensor &from,
     swapRows(now, all, to, outer, ranks, inner);
 }
 
-/// [outer][ranks][inner] of each rank to [outer][inner], reduced
+/// Reduces [outer][ranks][inner] of each rank, and scatters it to
+/// [outer][inner].
 inline void reduceScatter(const Run &now, int group, const Tensor &from,
                           const Tensor &to, std::int64_t outer,
                           std::int64_t inner, ncclRedOp_t how) {
@@ -135,8 +147,8 @@ inline void reduceScatter(const Run &now, int group, const Tensor &from,
       ncclTypeOf(to.type), how, now.rank.groups[g], now.stream()));
 }
 
-/// [rows][ranks][width], of which every rank gets its part, to
-/// [newRows][ranks][newWidth], in which every rank's part lies side by side
+/// Exchanges the parts of [rows][ranks][width]; the parts of all ranks become
+/// [newRows][ranks][newWidth].
 inline void allToAll(const Run &now, int group, const Tensor &from,
                      const Tensor &to, std::int64_t rows, std::int64_t width,
                      std::int64_t newRows, std::int64_t newWidth) {
@@ -158,6 +170,88 @@ inline void allToAll(const Run &now, int group, const Tensor &from,
   }
   MTPLAN_NCCL(ncclGroupEnd());
   swapRows(now, received, to, newRows, ranks, newWidth);
+}
+
+//===----------------------------------------------------------------------===//
+// Messages between stages
+//===----------------------------------------------------------------------===//
+
+/// Makes a line between the ranks at equal places of two stages, if this rank
+/// is in one of the two. Every rank has to call it. \param sent  bytes per step
+inline Line lineBetween(const Rank &rank, const std::vector<int> &from,
+                        const std::vector<int> &to, std::size_t sent) {
+  std::vector<std::vector<int>> pairs;
+  bool sends = false;
+  Line line;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    pairs.push_back({from[i], to[i]});
+    if (from[i] == rank.rank) {
+      sends = true;
+      line.other = 1;
+    }
+  }
+  line.communicator = communicatorOf(rank, pairs).first;
+  if (sends) {
+    MTPLAN_CUDA(cudaStreamCreateWithFlags(&line.stream, cudaStreamNonBlocking));
+    MTPLAN_CUDA(cudaEventCreateWithFlags(&line.ready, cudaEventDisableTiming));
+    line.copies.atLeast(sent);
+  }
+  return line;
+}
+
+/// Sends a first byte on every line, which makes connections. Both ranks have
+/// to come for that, and in a step either may have to do something else first.
+/// The byte is captured, like the step, but never launched.
+inline void connectLines(Rank &rank) {
+  void *const byte = rank.streams.lanes.front().exchange.atLeast(1);
+  cudaStream_t stream = rank.stream();
+  cudaGraph_t graph = nullptr;
+  MTPLAN_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  for (const Line &line : rank.lines) {
+    if (!line.communicator)
+      continue;
+    if (line.stream)
+      MTPLAN_NCCL(
+          ncclSend(byte, 1, ncclInt8, line.other, line.communicator, stream));
+    else
+      MTPLAN_NCCL(
+          ncclRecv(byte, 1, ncclInt8, line.other, line.communicator, stream));
+  }
+  MTPLAN_CUDA(cudaStreamEndCapture(stream, &graph));
+  MTPLAN_CUDA(cudaGraphDestroy(graph));
+}
+
+/// Queues the copy of a message, and its send on the line's stream.
+inline void send(const Run &now, int line, const Tensor &from,
+                 std::int64_t elements) {
+  Line &own = now.rank.lines[static_cast<std::size_t>(line)];
+  const std::size_t bytes = bytesOf(from, elements);
+  std::byte *copy = own.copies.data + own.copied;
+  own.copied += roundedUp(bytes);
+  MTPLAN_CUDA(cudaMemcpyAsync(copy, from.data, bytes, cudaMemcpyDeviceToDevice,
+                              now.stream()));
+  MTPLAN_CUDA(cudaEventRecord(own.ready, now.stream()));
+  MTPLAN_CUDA(cudaStreamWaitEvent(own.stream, own.ready, 0));
+  MTPLAN_NCCL(ncclSend(copy, static_cast<std::size_t>(elements),
+                       ncclTypeOf(from.type), own.other, own.communicator,
+                       own.stream));
+}
+
+inline void receive(const Run &now, int line, const Tensor &to,
+                    std::int64_t elements) {
+  const Line &own = now.rank.lines[static_cast<std::size_t>(line)];
+  MTPLAN_NCCL(ncclRecv(to.data, static_cast<std::size_t>(elements),
+                       ncclTypeOf(to.type), own.other, own.communicator,
+                       now.stream()));
+}
+
+/// Makes the end of the step wait for all its sends.
+inline void joinLines(const Rank &rank) {
+  for (const Line &line : rank.lines)
+    if (line.copied > 0) {
+      MTPLAN_CUDA(cudaEventRecord(line.ready, line.stream));
+      MTPLAN_CUDA(cudaStreamWaitEvent(rank.stream(), line.ready, 0));
+    }
 }
 
 } // namespace mtplan::runtime::cuda

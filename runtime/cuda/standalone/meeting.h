@@ -1,8 +1,8 @@
 //===- meeting.h - How processes find each other ----------------*- C++ -*-===//
 //
-// Launchers' variables say who a process is; rank 0 then hands something out to
-// the others over TCP, at MASTER_ADDR (127.0.0.1) and the port after
-// MASTER_PORT (29500), which torchrun keeps for itself.
+// A process reads its rank from the launcher's variables. Rank 0 then hands out
+// bytes to the others over TCP, at MASTER_ADDR (default 127.0.0.1) and the port
+// after MASTER_PORT (default 29500), which torchrun itself uses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ namespace mtplan::runtime::cuda {
 
 struct Process {
   int rank = 0, ranks = 1, device = 0;
-  bool isAlone = true; ///< nobody else was started
+  bool isAlone = true; ///< no other process was started
 };
 
 /// Reads the variables that torchrun, Open MPI, MPICH and Slurm set.
@@ -66,7 +66,7 @@ inline std::runtime_error systemError(const std::string &what) {
   return std::runtime_error(what + ": " + std::strerror(errno));
 }
 
-/// The addresses of a host, or those at which this machine may listen.
+/// The addresses of a host, or those at which this machine can listen.
 class Addresses {
 public:
   explicit Addresses(const MeetingPlace &place, bool here = false) {
@@ -100,11 +100,11 @@ public:
   template <typename T> void set(int level, int what, const T &value) const {
     setsockopt(fd, level, what, &value, sizeof(value));
   }
-  /// \return whether all was taken
+  /// Returns whether all bytes were sent.
   bool sends(const void *data, std::size_t bytes) const {
     return ::send(fd, data, bytes, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
   }
-  /// \return whether all came within the time
+  /// Returns whether all bytes arrived in time.
   bool receives(void *data, std::size_t bytes,
                 std::chrono::seconds time) const {
     set(SOL_SOCKET, SO_RCVTIMEO, timeval{time.count(), 0});
@@ -117,7 +117,7 @@ public:
 /// Listens on all addresses of this machine.
 inline Socket doorAt(const MeetingPlace &place, int callers) {
   const Addresses all(place, true);
-  // IPv6 takes callers by IPv4 as well.
+  // An IPv6 socket accepts IPv4 connections as well.
   for (const int family : {AF_INET6, AF_INET})
     for (const addrinfo *at = all.first; at; at = at->ai_next) {
       if (at->ai_family != family)
@@ -133,8 +133,8 @@ inline Socket doorAt(const MeetingPlace &place, int callers) {
   throw systemError("port " + place.port);
 }
 
-/// Rank 0's bytes become all ranks'. A caller says its rank first; whoever is
-/// none of the others is sent away.
+/// Copies rank 0's bytes to all ranks. A caller sends its rank first; callers
+/// that are none of the other ranks are rejected.
 inline void handOut(void *data, std::size_t bytes, const Process &process,
                     const MeetingPlace &place,
                     std::chrono::seconds patience = std::chrono::seconds(60)) {
@@ -167,7 +167,7 @@ inline void handOut(void *data, std::size_t bytes, const Process &process,
     return;
   }
   const std::int32_t rank = process.rank;
-  // Rank 0 may come late.
+  // Rank 0 may start later.
   do {
     const Addresses all(place);
     for (const addrinfo *at = all.first; at; at = at->ai_next) {

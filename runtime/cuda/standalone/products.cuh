@@ -3,7 +3,7 @@
 #ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_PRODUCTS_CUH
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_PRODUCTS_CUH
 
-#include "runtime/cuda/device/added_row.cuh"
+#include "runtime/cuda/device/addend.cuh"
 #include "runtime/cuda/standalone/rank.cuh"
 
 namespace mtplan::runtime::cuda {
@@ -51,21 +51,21 @@ inline MatrixShape bareOf(MatrixShape shape) {
   return shape;
 }
 
-/// Whether the product is of matrices that lie apart, which are done one by one
-/// where the device has no such product.
+/// Returns whether the matrices of a batch are not contiguous. They are
+/// multiplied one by one if the device has no such product.
 inline bool isSpread(const MatrixShape &shape) {
   return shape.batches > 1 && shape.c.batch != shape.m * shape.n;
 }
 
-/// One matrix of such a product.
+/// Returns the product of one matrix of the batch.
 inline MatrixShape singleOf(MatrixShape shape) {
   shape.batches = 1;
   shape.a.batch = shape.b.batch = shape.c.batch = shape.vectorStep = 0;
   return shape;
 }
 
-/// Has cuBLASLt choose algorithms for all that `multiply` and `multiplyAndSum`
-/// may need of a shape. cuBLASLt is not asked while the step is captured: its
+/// Makes cuBLASLt choose the algorithms that `multiply` and `multiplyAndSum`
+/// may need for a shape. It is not asked while the step is captured: its
 /// documents promise no answer then, and that of CUDA 13.3 was seen to fail.
 inline void choose(Rank &rank, MatrixShape shape) {
   if (rank.products->find(shape))
@@ -80,9 +80,9 @@ inline void choose(Rank &rank, MatrixShape shape) {
   }
 }
 
-/// The same as `multiply`, where the device has only the bare product: it is
-/// rounded after all else.
-/// \throws DeviceError if it has not even that, or c is not contiguous
+/// Does the same as `multiply` where the device has only the bare product. The
+/// result is rounded after the epilogue.
+/// \throws DeviceError if it lacks the bare product, or c is not contiguous
 inline void multiplyAndFinish(const Run &now, const MatrixShape &shape,
                               const MatrixOperands &operands) {
   const bool isBare =
@@ -92,7 +92,7 @@ inline void multiplyAndFinish(const Run &now, const MatrixShape &shape,
       (shape.batches == 1 || shape.c.batch == shape.m * shape.n);
   MatrixProducts &products = *now.rank.products;
   if (isBare || !isContiguous)
-    products.of(shape); // which says why not
+    products.of(shape); // throws the reason
   const MatrixShape bare = bareOf(shape);
   const bool isDouble = shape.result == ElementType::f64;
   const MatrixProduct &product = products.of(bare);
@@ -109,7 +109,7 @@ inline void multiplyAndFinish(const Run &now, const MatrixShape &shape,
     finish<float>(now, shape, sums, operands);
 }
 
-/// c = epilogue(a b + bias + before), as the shape has it.
+/// Computes c = epilogue(a b + bias + before), as far as the shape has them.
 /// \param before  null: c itself
 inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
                      const void *b, const void *bias, void *c,
@@ -135,9 +135,10 @@ inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
                now.lane().workspace.atLeast(product->workspaceBytes()));
 }
 
-/// c = a b (+ c, as the shape has it), and the sum of one of the two over k, to
-/// `gradient` likewise: beside the product, if the device has such a one.
-/// \param summed  that operand, [samples, rows, columns]
+/// Computes c = a b, and the sum of one operand over k to `gradient`; both are
+/// added to c and `gradient` if the shape adds. One kernel does both if the
+/// device has such a product. \param summed  that operand, [samples, rows,
+/// columns]
 template <typename R>
 void multiplyAndSum(const Run &now, MatrixShape shape, const void *a,
                     const void *b, void *c, const Tensor &summed,

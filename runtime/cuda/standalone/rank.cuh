@@ -1,6 +1,7 @@
 //===- rank.cuh - A rank of a program that stands alone ---------*- C++ -*-===//
 //
-// Its place, its memory, and what kernels look up.
+// A rank has a place in the mesh, memory, streams, communicators, and the
+// tables that its kernels look up.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,38 +62,38 @@ struct Tensor {
   operator Result() const { return {data, type}; }
 };
 
-/// A line carries messages to the rank at the same place of another stage, or
-/// from it.
+/// A line carries messages to or from the rank at the same place of another
+/// stage.
 struct Line {
   ncclComm_t communicator = nullptr; ///< of the two ranks
-  int other = 0;                     ///< in it
-  cudaStream_t stream = nullptr;     ///< of sends, beside the plan's
-  Scratch copies;                    ///< of all that a step sends
-  std::size_t copied = 0;            ///< bytes of them, so far
-  cudaEvent_t ready = nullptr;       ///< a copy is there
+  int other = 0;                     ///< the other rank in it
+  cudaStream_t stream = nullptr;     ///< for sends, beside the plan's streams
+  Scratch copies;                    ///< of all messages that a step sends
+  std::size_t copied = 0;            ///< bytes of copies so far
+  cudaEvent_t ready = nullptr;       ///< a copy is complete
 };
 
-/// The tensors that one launch works on, listed on the device.
+/// The tensors of one launch, listed in the device's memory.
 struct Dealt {
   const void *items = nullptr;
   const Share *shares = nullptr;
   std::int64_t blocks = 0;
 };
 
-/// An input of the step: this rank's piece of it, which the host writes before
-/// every step.
+/// This rank's piece of an input, which the host writes before every step.
 struct Fed {
   std::string label;
   int microBatch;
   TensorView piece;
-  std::int64_t limit; ///< integers are below; 0: no integers
+  std::int64_t limit; ///< integers are below this; 0: no integers
   ElementType type;
-  std::byte *to; ///< of Rank::inputs
+  std::byte *to; ///< in Rank::inputs
 };
 
+/// The state of a rank.
 struct Rank {
   int rank = 0, ranks = 1;
-  std::barrier<> *threads = nullptr; ///< of ranks; null: it has its process
+  std::barrier<> *threads = nullptr; ///< null: the rank is a process
   std::vector<int> places;           ///< by axis of the mesh
   Streams streams;                   ///< of the plan
   ncclComm_t world = nullptr;
@@ -103,10 +104,10 @@ struct Rank {
   std::byte *arenas[kArenas] = {};
   Staging inputs;
   std::vector<Fed> fed;
-  /// On the device: this rank's sum of squares and reports, then all ranks'
-  /// sums, then their reports. And where the host hears of all ranks'.
+  /// In the device's memory: this rank's sum of squares and reports, then all
+  /// ranks' sums, then their reports. In the host's memory: those of all ranks.
   double *told = nullptr, *heard = nullptr;
-  /// On the device, and where the host writes them.
+  /// In the device's memory, and in the host's.
   StepNumbers *numbers = nullptr, *written = nullptr;
   std::unique_ptr<MatrixProducts> products; ///< of the rank's device
   std::map<std::string, void *> tables;
@@ -118,19 +119,19 @@ struct Rank {
 
 /// Waits until every rank of this process has come here.
 ///
-/// CUDA may keep a call for memory waiting until other GPUs of the process are
-/// idle, while their collectives wait for this rank. So all ranks, and NCCL,
+/// An allocation in CUDA may wait until other GPUs of the process are idle,
+/// while their collectives wait for this rank. Therefore all ranks, and NCCL,
 /// have their memory before the first rank begins a step.
 inline void meet(const Rank &rank) {
   if (rank.threads)
     rank.threads->arrive_and_wait();
 }
 
-/// One run of a program: of a layer, for a micro-batch.
+/// One run of a program, for a layer and a micro-batch.
 struct Run {
   Rank &rank;
   int layer = 0, microBatch = 0;
-  int which = 0; ///< of the plan's streams, for what is queued by it
+  int which = 0; ///< the stream of the plan that it queues on
 
   /// The same run, on another stream.
   Run on(int stream) const { return {rank, layer, microBatch, stream}; }
@@ -179,7 +180,7 @@ struct Run {
   }
 };
 
-/// A copy on the device, for good: there at once, and no part of the step.
+/// Copies values to the device at once, outside the step; they are never freed.
 template <typename T>
 void *uploaded(const Run &now, const std::vector<T> &values) {
   const std::size_t bytes = values.size() * sizeof(T);
@@ -192,7 +193,7 @@ void *uploaded(const Run &now, const std::vector<T> &values) {
   return there;
 }
 
-/// Returns a lookup table on the device, made when it is first asked for.
+/// Returns a lookup table in the device's memory, made when it is first needed.
 template <typename T, typename Make>
 const T *table(const Run &now, const std::string &name, const Make &make) {
   void *&there = now.rank.tables[name];
@@ -201,7 +202,7 @@ const T *table(const Run &now, const std::string &name, const Make &make) {
   return static_cast<const T *>(there);
 }
 
-/// Tensors for one kernel, which `list` adds when it is first asked.
+/// Returns the tensors of one kernel, which `list` lists the first time.
 template <typename Item, typename List>
 Deal<Item> dealt(const Run &now, const std::string &name, const List &list) {
   const auto [found, isNew] =
@@ -255,7 +256,7 @@ void ofEach(const Run &now, const Body &body, std::int64_t elements,
           Several<Result, 1>{{to}}, elements, body);
 }
 
-/// The same, if it makes two.
+/// Applies `body` with two results.
 template <typename R, typename Body, typename... From>
 void twoOfEach(const Run &now, const Body &body, std::int64_t elements,
                const Tensor &to, const Tensor &alsoTo, const From &...from) {
@@ -266,7 +267,7 @@ void twoOfEach(const Run &now, const Body &body, std::int64_t elements,
 /// Converts to another type. \return `to`
 inline Tensor converted(const Run &now, const Tensor &from, const Tensor &to,
                         std::int64_t elements) {
-  // Through float f64 would not come as it went.
+  // A float does not hold every f64.
   if (from.type == ElementType::f64 || to.type == ElementType::f64)
     ofEach<double>(now, EachSame(), elements, to, from);
   else

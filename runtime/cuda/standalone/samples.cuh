@@ -1,4 +1,4 @@
-//===- samples.cuh - What a program that stands alone trains on -*- C++ -*-===//
+//===- samples.cuh - Training data of a stand-alone program -----*- C++ -*-===//
 
 #ifndef MTPLAN_RUNTIME_CUDA_STANDALONE_SAMPLES_CUH
 #define MTPLAN_RUNTIME_CUDA_STANDALONE_SAMPLES_CUH
@@ -6,18 +6,102 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
-#include "runtime/cuda/standalone/inputs.cuh"
+#include "runtime/cuda/standalone/rank.cuh"
 #include "runtime/random/draws.h"
 
 namespace mtplan::runtime::cuda {
+
+/// The training data, step by step.
+class Samples {
+public:
+  virtual ~Samples() = default;
+  /// Begins a step. Steps are consecutive, from 1.
+  virtual void begin(std::int64_t step) = 0;
+  /// Returns how many targets of the step are tokens, over all ranks.
+  virtual double count() = 0;
+  /// Returns all elements of an input of a micro-batch, over all ranks.
+  /// \param limit  integers are below this; 0: no integers
+  virtual std::vector<double> values(const std::string &label, int microBatch,
+                                     std::int64_t limit,
+                                     std::int64_t elements) = 0;
+};
+
+/// Queues the copy of an input from the host's memory, which `writeInputs`
+/// fills before every step.
+inline void feed(const Run &now, const char *label, const Tensor &to,
+                 const TensorView &piece, std::int64_t limit) {
+  const std::size_t bytes = bytesOf(to, piece.elements());
+  std::byte *const from = now.rank.inputs.take(bytes);
+  now.rank.fed.push_back({label, now.microBatch, piece, limit, to.type, from});
+  MTPLAN_CUDA(cudaMemcpyAsync(to.data, from, bytes, cudaMemcpyHostToDevice,
+                              now.stream()));
+}
+
+/// Returns this rank's piece of an input.
+inline std::vector<double> pieceOf(const Fed &fed, Samples &samples) {
+  std::int64_t elements = 1;
+  for (const Span &span : fed.piece.pieces)
+    elements *= span.global;
+  const std::vector<double> all =
+      samples.values(fed.label, fed.microBatch, fed.limit, elements);
+  std::vector<double> mine(static_cast<std::size_t>(fed.piece.elements()));
+  std::vector<std::int64_t> place(fed.piece.shape.size(), 0);
+  for (double &value : mine) {
+    std::int64_t global = 0;
+    for (std::size_t d = 0; d < place.size(); ++d)
+      global = global * fed.piece.pieces[d].global +
+               fed.piece.pieces[d].offset + place[d];
+    value = all[static_cast<std::size_t>(global)];
+    for (std::size_t d = place.size(); d-- > 0;) {
+      if (++place[d] < fed.piece.shape[d])
+        break;
+      place[d] = 0;
+    }
+  }
+  return mine;
+}
+
+/// The values of each input of a step.
+using Inputs = std::vector<std::vector<double>>;
+
+inline Inputs inputsOf(const Rank &rank, Samples &samples) {
+  std::optional<double> count; // of all micro-batches; some ranks need none
+  Inputs all;
+  for (const Fed &fed : rank.fed) {
+    if (fed.label == "count" && !count)
+      count = samples.count();
+    all.push_back(
+        fed.label == "count"
+            ? std::vector<double>(
+                  static_cast<std::size_t>(fed.piece.elements()), *count)
+            : pieceOf(fed, samples));
+  }
+  return all;
+}
+
+/// Writes the inputs to the pinned memory that the next step copies from.
+inline void writeInputs(const Rank &rank, const Inputs &inputs,
+                        double lossScale) {
+  for (std::size_t f = 0; f < rank.fed.size(); ++f) {
+    const Fed &fed = rank.fed[f];
+    // Losses are divided by the count, so a smaller count scales them up.
+    const double divisor = fed.label == "count" ? lossScale : 1.0;
+    for (std::size_t i = 0; i < inputs[f].size(); ++i)
+      writeElement(fed.type, fed.to, static_cast<std::int64_t>(i),
+                   inputs[f][i] / divisor);
+  }
+}
 
 /// Draws samples as mtrun does for `--data synthetic`: by their number in the
 /// run, whatever the size of a micro-batch.
 class DrawnSamples final : public Samples {
 public:
-  /// \param theTargets  of a micro-batch, all ranks
+  /// \param theTargets  per micro-batch, over all ranks
   DrawnSamples(std::uint64_t theSeed, int batches, std::int64_t theTargets,
                std::int64_t theLimit)
       : seed(theSeed), microBatches(batches), targets(theTargets),
@@ -64,8 +148,9 @@ private:
   const std::int64_t targets, limit;
 };
 
-/// From a file that `mtrun data steps` wrote: by step the count, then of each
-/// input how many elements, and they, as 64-bit and 32-bit integers.
+/// Reads a file of `mtrun data steps`: for each step the count, then for each
+/// input the number of elements, all 64-bit integers, and the elements, 32-bit
+/// integers.
 class StoredSamples final : public Samples {
 public:
   explicit StoredSamples(const std::string &thePath)

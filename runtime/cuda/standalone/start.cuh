@@ -1,7 +1,7 @@
 //===- start.cuh - How ranks that stand alone start -------------*- C++ -*-===//
 //
-// A process a GPU, under torchrun, mpirun or srun: rank 0 hands out NCCL's
-// number. Or one process, started alone: a thread a GPU.
+// Under torchrun, mpirun or srun each GPU has a process, and rank 0 hands out
+// the id of NCCL. A process that is started alone has a thread for each GPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,20 +20,20 @@
 
 namespace mtplan::runtime::cuda {
 
-/// A rank as it starts: its device, its number and NCCL's id.
+/// The device, the number and the id of NCCL of a rank that starts.
 struct Start {
   int device = 0, rank = 0;
   const ncclUniqueId &id;
-  std::barrier<> *threads = nullptr; ///< as Rank has it
+  std::barrier<> *threads = nullptr; ///< see Rank
 };
 
 inline bool isOneOf(int number, const std::vector<int> &all) {
   return std::find(all.begin(), all.end(), number) != all.end();
 }
 
-/// A rank on its device, with memory but not yet its groups.
+/// Starts a rank on its device, without arenas and groups.
 /// \param sizes    of the mesh's axes, major first
-/// \param streams  of the plan, how many
+/// \param streams  number of the plan's streams
 inline Rank startedRank(const Start &start, int ranks,
                         const std::vector<int> &sizes, int streams) {
   Rank rank;
@@ -52,7 +52,7 @@ inline Rank startedRank(const Start &start, int ranks,
   return rank;
 }
 
-/// An arena, of zeros.
+/// Allocates an arena, and clears it.
 inline void reserve(Rank &rank, Arena arena, std::size_t bytes) {
   void *data = nullptr;
   MTPLAN_CUDA(cudaMalloc(&data, bytes));
@@ -65,8 +65,8 @@ inline void onEveryRank(int ranks,
                         const std::function<void(const Start &)> &run) {
   const Process process = thisProcess();
   // Streams that share a connection to the device wait for each other, and a
-  // send may wait long for its receiver: so there are as many connections as
-  // CUDA has.
+  // send may wait long for its receiver. Therefore CUDA makes its maximum of
+  // connections.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
   // Kernels are loaded now. A kernel that is loaded when it is first queued
   // waits until the device is idle, and that may wait for another rank.
@@ -99,7 +99,7 @@ inline void onEveryRank(int ranks,
       try {
         run({rank, rank, id, &all});
       } catch (const std::exception &error) {
-        // The others wait for this rank: there is no going on.
+        // The other ranks wait for this one, so the run cannot go on.
         std::cerr << "rank " << rank << ": " << error.what() << std::endl;
         std::_Exit(1);
       }

@@ -1,9 +1,9 @@
 //===- streams.cuh - Streams of a rank that stands alone --------*- C++ -*-===//
 //
-// Streams are those of the plan. A run of a program begins and ends on the
+// The streams are those of the plan. A run of a program begins and ends on the
 // first, which has the kernels; the others fork from it and join it again. A
-// stream that has only overlapped work joins when the schedule ends. In between
-// streams run side by side, but for the plan's waits.
+// stream with only overlapped work joins when the schedule ends. In between the
+// streams run in parallel, except for the plan's waits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +21,8 @@
 
 namespace mtplan::runtime::cuda {
 
-/// Memory of the device that grows while the step is captured, and is given
-/// back when the process ends: also what it has outgrown, which is in the
-/// graph.
+/// Memory of the device that grows while the step is captured. Replaced memory
+/// is not freed, because the graph uses it.
 struct Scratch {
   std::byte *data = nullptr;
   std::size_t size = 0;
@@ -37,7 +36,7 @@ struct Scratch {
   }
 };
 
-/// Memory of the host that copies of the step go from.
+/// Pinned memory of the host with the inputs of a step.
 struct Staging {
   std::byte *data = nullptr;
   std::size_t size = 0, used = 0; ///< bytes
@@ -46,7 +45,7 @@ struct Staging {
     size = bytes;
     MTPLAN_CUDA(cudaMallocHost(reinterpret_cast<void **>(&data), size));
   }
-  /// Takes bytes that no other input has.
+  /// Takes bytes for one input.
   std::byte *take(std::size_t bytes) {
     if (used + bytes > size)
       throw DeviceError("inputs of a step take more than the " +
@@ -57,12 +56,12 @@ struct Staging {
   }
 };
 
-/// A stream, with memory that what is queued on it uses by turns.
+/// A stream, with memory that its successive kernels share.
 struct Lane {
   cudaStream_t stream = nullptr;
   Scratch scratch, exchange, workspace;
-  /// Collectives of one launch (collectives.cuh): whether there is one, the
-  /// bytes of `exchange` that it uses, and the rearranging after it.
+  /// Grouped collectives (collectives.cuh): whether a group is open, the bytes
+  /// of `exchange` that it uses, and the rearranging after it.
   bool isTogether = false;
   std::size_t exchanged = 0;
   std::vector<std::function<void()>> behind;
@@ -70,9 +69,9 @@ struct Lane {
 
 struct Streams {
   std::vector<Lane> lanes;
-  cudaStream_t aside = nullptr;    ///< beside the step
-  std::vector<cudaEvent_t> events; ///< recorded anew by every run
-  std::size_t recorded = 0;        ///< of them, in this run
+  cudaStream_t aside = nullptr;    ///< for work outside the step
+  std::vector<cudaEvent_t> events; ///< every run records them anew
+  std::size_t recorded = 0;        ///< events recorded in this run
 
   void open(int count) {
     lanes.resize(static_cast<std::size_t>(count));
@@ -82,20 +81,20 @@ struct Streams {
     MTPLAN_CUDA(cudaStreamCreateWithFlags(&aside, cudaStreamNonBlocking));
   }
 
-  /// A run begins: the others go on from where the first is.
+  /// Begins a run: the other streams wait for the first.
   void fork(std::initializer_list<int> others) {
     recorded = 0;
     cudaEvent_t begun = done(0);
     for (const int other : others)
       wait(other, begun);
   }
-  /// It ends: the first goes on when the others are done.
+  /// Ends a run: the first stream waits for the others.
   void join(std::initializer_list<int> others) {
     for (const int other : others)
       wait(0, done(other));
   }
 
-  /// Returns an event that comes when the work the stream has so far is done.
+  /// Returns an event that happens when the stream's present work is done.
   cudaEvent_t done(int stream) {
     if (recorded == events.size()) {
       events.push_back(nullptr);
@@ -106,7 +105,7 @@ struct Streams {
     MTPLAN_CUDA(cudaEventRecord(event, at(stream)));
     return event;
   }
-  /// Makes work that the stream is given from now on wait for the event.
+  /// Makes further work of the stream wait for the event.
   void wait(int stream, cudaEvent_t event) const {
     MTPLAN_CUDA(cudaStreamWaitEvent(at(stream), event, 0));
   }

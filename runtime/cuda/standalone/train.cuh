@@ -7,9 +7,8 @@
 #include <memory>
 
 #include "runtime/backend/long_sum.h"
-#include "runtime/cuda/device/gradient_factor.cuh"
+#include "runtime/cuda/device/adamw.cuh"
 #include "runtime/cuda/standalone/collectives.cuh"
-#include "runtime/cuda/standalone/lines.cuh"
 #include "runtime/cuda/standalone/products.cuh"
 #include "runtime/cuda/standalone/samples.cuh"
 #include "runtime/cuda/standalone/start.cuh"
@@ -22,19 +21,20 @@ namespace mtplan::runtime::cuda {
 /// Facts of the plan about a whole step.
 struct StepFacts {
   int microBatches = 1;
-  std::int64_t tokens = 1; ///< of a step
+  std::int64_t tokens = 1; ///< per step
   std::int64_t layers = 1;
-  std::int64_t targets = 0, limit = 0; ///< of a micro-batch; below which
+  std::int64_t targets = 0,
+               limit = 0; ///< per micro-batch; targets are below it
   std::vector<std::string> reports;
   std::vector<int> speakers; ///< the first rank of each stage
   bool computesInF16 = false;
 };
 
-/// The parts of a step of one stage, in their order.
+/// The parts of a step of one stage, in order.
 struct StageProgram {
   void (*initialise)(Rank &, const Initialisation &);
-  void (*forwardAndBackward)(Rank &); ///< and what gradients need to be whole
-  void (*squares)(Rank &);            ///< to Rank::told
+  void (*forwardAndBackward)(Rank &); ///< with the reduction of gradients
+  void (*squares)(Rank &);            ///< written to Rank::told
   void (*update)(Rank &);
 };
 
@@ -101,8 +101,8 @@ inline LearningRate learningRateOf(const Options &options) {
   return rate;
 }
 
-/// Fills a parameter's piece, some rows at a time: a whole one in double
-/// precision may be much.
+/// Fills a parameter's piece, some rows at a time, because a whole piece in
+/// double precision may not fit in memory.
 inline void initial(const Run &now, const Initialisation &how,
                     const char *label, std::int64_t copy, const char *init,
                     const Tensor &to, const TensorView &piece) {
@@ -130,6 +130,7 @@ inline void initial(const Run &now, const Initialisation &how,
   }
 }
 
+/// Allocates `count` elements.
 /// \param how  cudaMalloc or cudaMallocHost
 template <typename T>
 void allocate(cudaError_t (*how)(void **, std::size_t), T *&data,
@@ -137,7 +138,7 @@ void allocate(cudaError_t (*how)(void **, std::size_t), T *&data,
   MTPLAN_CUDA(how(reinterpret_cast<void **>(&data), count * sizeof(T)));
 }
 
-/// Memory for what a step tells and is told.
+/// Allocates memory for the numbers that ranks exchange in a step.
 inline void openNumbers(Rank &rank, const StepFacts &facts) {
   const std::size_t each = 2 + facts.reports.size(),
                     all = each * static_cast<std::size_t>(rank.ranks);
@@ -147,7 +148,8 @@ inline void openNumbers(Rank &rank, const StepFacts &facts) {
   allocate(cudaMallocHost, rank.written, 1);
 }
 
-/// A step begins: nothing is told yet, and kernels find its numbers.
+/// Begins a step: clears the numbers that are exchanged, and copies those of
+/// the step to the device.
 inline void begin(const Rank &rank, const StepFacts &facts) {
   MTPLAN_CUDA(cudaMemcpyAsync(rank.numbers, rank.written, sizeof(StepNumbers),
                               cudaMemcpyHostToDevice, rank.stream()));
@@ -156,8 +158,8 @@ inline void begin(const Rank &rank, const StepFacts &facts) {
                               rank.stream()));
 }
 
-/// All ranks hear what each has told. The device finds by itself what gradients
-/// are multiplied by, clip and loss scale, and whether the step updates.
+/// Gathers the numbers of all ranks. The device itself computes the gradients'
+/// factor, from clip and loss scale, and whether the step updates.
 inline void agree(const Rank &rank, const StepFacts &facts) {
   const std::size_t reports = facts.reports.size(),
                     ranks = static_cast<std::size_t>(rank.ranks);
@@ -175,9 +177,9 @@ inline void agree(const Rank &rank, const StepFacts &facts) {
                               cudaMemcpyDeviceToHost, rank.stream()));
 }
 
-/// What came of it, once the step is over: the norm's squares in twice double
-/// precision, so that their order is of no account, and the reports of the
-/// first rank of each stage.
+/// Returns the results of a step that has ended: the norm's squares, summed in
+/// twice double precision so that the order does not matter, and the reports of
+/// the first rank of each stage.
 inline std::vector<double> heardOf(const Rank &rank, const StepFacts &facts) {
   const std::size_t reports = facts.reports.size(),
                     ranks = static_cast<std::size_t>(rank.ranks);
@@ -195,13 +197,13 @@ inline std::vector<double> heardOf(const Rank &rank, const StepFacts &facts) {
   return values;
 }
 
-/// The step as a graph, which every step launches. Nothing of it is done yet,
-/// but all is asked for that it needs: memory, connections, algorithms.
+/// Captures the step as a graph, which every step launches. Nothing runs yet,
+/// but all memory is allocated, and all connections and algorithms are chosen.
 inline cudaGraphExec_t captured(Rank &rank, const StageProgram &program,
                                 const StepFacts &facts) {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t step = nullptr;
-  // Relaxed: else no memory is given meanwhile.
+  // The relaxed mode allows allocations meanwhile.
   MTPLAN_CUDA(
       cudaStreamBeginCapture(rank.stream(), cudaStreamCaptureModeRelaxed));
   begin(rank, facts);
@@ -265,7 +267,7 @@ inline void trainSteps(Rank &rank, const StageProgram &program,
       samples->begin(step + 1);
       inputs = inputsOf(rank, *samples);
     }
-    // The one time in a step that the host waits. It decides as the device did.
+    // The host waits only here in a step. It decides like the device.
     MTPLAN_CUDA(cudaStreamSynchronize(rank.stream()));
     const std::vector<double> all = heardOf(rank, facts);
     const UpdateDecision decision = rule.decide(step, all[0]);

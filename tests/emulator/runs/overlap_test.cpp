@@ -10,7 +10,6 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/overlapped_reduces.h"
 #include "runtime/plan/plan_json.h"
 #include "tests/codegen/hand_streams.h"
 #include "tests/emulator/runs/drawn_run.h"
@@ -90,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(EmulatedOverlap, ChangesNoBit) {
   runtime::Plan plan = runtime::twoReplicas();
   const Gathered expected = ranAt(Pace::first, plan);
-  codegen::overlapReduces(plan);
+  overlapByHand(plan.stages[0], "reduce", "fc.backward");
   writeStreamsAndWaits(plan);
   ASSERT_TRUE(plan.stages[0].reduce.empty());
   expectAtAnyPace(plan, expected);

@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "planner/fit/fit_machine.h"
 #include "planner/fit/measurements_json.h"
 #include "planner/machine/machine_json.h"
 #include "planner/machine/software_json.h"

@@ -15,8 +15,8 @@
 #include "runtime/plan/plan_json.h"
 #include "tests/executable/run_process.h"
 #include "tools/exchange/prediction.h"
-#include "tools/run/patience.h"
 #include "tools/run/run_command.h"
+#include "tools/run/run_flags.h"
 
 namespace mtplan {
 namespace {

@@ -3,7 +3,7 @@
 #include "tests/executable/parity/parity.h"
 
 #include "passes/memory/element_type.h"
-#include "passes/schedule/tasks.h"
+#include "passes/schedule/stage_contents.h"
 #include "passes/verify/prove.h"
 #include "tests/executable/run_plan.h"
 

@@ -7,7 +7,7 @@
 
 #include <limits>
 
-#include "ir/interpret/collectives.h"
+#include "ir/interpret/ranks.h"
 
 #include "interpret_testing.h"
 

@@ -20,7 +20,7 @@
 #include "mlir/Parser/Parser.h"
 
 #include "ir/interpret/interpret.h"
-#include "ir/interpret/kernel_call.h"
+#include "ir/interpret/placement.h"
 
 namespace mtplan::ir {
 

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "ir/interpret/compare.h"
+#include "ir/interpret/interpret.h"
 
 #include "interpret_testing.h"
 

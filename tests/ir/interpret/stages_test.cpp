@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "ir/interpret/compare.h"
+#include "ir/interpret/interpret.h"
 #include "tests/ir/interpret/interpret_testing.h"
 
 namespace mtplan::ir {

@@ -50,3 +50,62 @@ mtp.segment @other (%x : tensor<2x6xf32>, %dy : tensor<2x4xf32>) {
   %db = mtp.sum "fc.db"(%x) {mtp.fused = "bias_gradient"} : (tensor<2x6xf32>) -> tensor<6xf32>
   mtp.yield %x, %dy : tensor<2x6xf32>, tensor<2x4xf32>
 }
+
+// -----
+
+mtp.segment @in () {
+  %x = mtp.input "x" dims ["batch", "other"] : tensor<4x4xf32>
+  mtp.yield %x : tensor<4x4xf32>
+}
+mtp.segment @alone (%x : tensor<4x4xf32>) {
+  %w = mtp.parameter "w" : tensor<4x4xf32>
+  // expected-error @below {{is alone in batch 3}}
+  %y = mtp.einsum "y" "bi,io->bo"(%x, %w) {mtp.batch = 3 : i64} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  mtp.yield %y : tensor<4x4xf32>
+}
+
+// -----
+
+mtp.segment @in () {
+  %x = mtp.input "x" dims ["batch", "other"] : tensor<4x4xf32>
+  mtp.yield %x : tensor<4x4xf32>
+}
+mtp.segment @unlike (%x : tensor<4x4xf32>) {
+  %w = mtp.parameter "w" : tensor<4x4xf32>
+  %v = mtp.parameter "v" : tensor<4x8xf32>
+  // expected-note @below {{the batch begins here}}
+  %y = mtp.einsum "y" "bi,io->bo"(%x, %w) {mtp.batch = 0 : i64} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  // expected-error @below {{computes otherwise than the first of batch 0}}
+  %z = mtp.einsum "z" "bi,io->bo"(%x, %v) {mtp.batch = 0 : i64} : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  mtp.yield %y : tensor<4x4xf32>
+}
+
+// -----
+
+mtp.segment @in () {
+  %x = mtp.input "x" dims ["batch", "other"] : tensor<4x4xf32>
+  mtp.yield %x : tensor<4x4xf32>
+}
+mtp.segment @unshared (%x : tensor<4x4xf32>) {
+  %w = mtp.parameter "w" : tensor<4x4xf32>
+  // expected-note @below {{the batch begins here}}
+  %y = mtp.einsum "y" "bi,io->bo"(%x, %w) {mtp.batch = 0 : i64} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  // expected-error @below {{does not share one operand with the others of batch 0}}
+  %z = mtp.einsum "z" "bi,io->bo"(%x, %w) {mtp.batch = 0 : i64} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  mtp.yield %y : tensor<4x4xf32>
+}
+
+// -----
+
+mtp.segment @in () {
+  %x = mtp.input "x" dims ["batch", "other"] : tensor<4x4xf32>
+  mtp.yield %x : tensor<4x4xf32>
+}
+mtp.segment @dependent (%x : tensor<4x4xf32>) {
+  %w = mtp.parameter "w" : tensor<4x4xf32>
+  // expected-note @below {{the batch begins here}}
+  %y = mtp.einsum "y" "bi,io->bo"(%x, %w) {mtp.batch = 0 : i64} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  // expected-error @below {{reads what another product makes of batch 0}}
+  %z = mtp.einsum "z" "bi,io->bo"(%x, %y) {mtp.batch = 0 : i64} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  mtp.yield %z : tensor<4x4xf32>
+}

@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include "planner/graph/op_graph_check.h"
+#include "planner/graph/op_graph.h"
 #include "tests/passes/verify/random_plan.h"
 
 namespace mtplan::passes {

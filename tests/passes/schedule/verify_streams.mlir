@@ -35,3 +35,36 @@ mtp.segment @torn (%x : tensor<4x4xf32>) {
   %z = mtp.add "a"(%y, %x) {mtp.fused = "epilogue", mtp.stream = "data"} : tensor<4x4xf32>
   mtp.yield %z : tensor<4x4xf32>
 }
+
+// -----
+
+mtp.segment @h () {
+  %x = mtp.input "x" dims ["batch", "other"] {mtp.stream = "compute"} : tensor<4x4xf32>
+  // expected-note @below {{the launch begins here}}
+  %y = mtp.all_reduce %x over "tp" cause "y" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : tensor<4x4xf32>
+  // expected-error @below {{is on another stream than the first of launch 0}}
+  %z = mtp.all_reduce %x over "tp" cause "z" {mtp.batch = 0 : i64, mtp.stream = "data"} : tensor<4x4xf32>
+  mtp.yield
+}
+
+// -----
+
+mtp.segment @h () {
+  %x = mtp.input "x" dims ["batch", "other"] {mtp.stream = "compute"} : tensor<4x4xf32>
+  // expected-note @below {{the launch begins here}}
+  %y = mtp.all_reduce %x over "tp" cause "y" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : tensor<4x4xf32>
+  // expected-error @below {{is of another kind or group than the first of launch 0}}
+  %z = mtp.all_reduce %x over "cp" cause "z" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : tensor<4x4xf32>
+  mtp.yield
+}
+
+// -----
+
+mtp.segment @h () {
+  %x = mtp.input "x" dims ["batch", "other"] {mtp.stream = "compute"} : tensor<4x4xf32>
+  // expected-note @below {{the launch begins here}}
+  %y = mtp.all_reduce %x over "tp" cause "y" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : tensor<4x4xf32>
+  // expected-error @below {{reads what another operation makes of launch 0}}
+  %z = mtp.all_reduce %y over "tp" cause "z" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : tensor<4x4xf32>
+  mtp.yield
+}

@@ -27,7 +27,7 @@
 #include <map>
 #include <string>
 
-#include "ir/interpret/collectives.h"
+#include "ir/interpret/ranks.h"
 #include "passes/verify/prove.h"
 #include "tests/passes/verify/random_plan.h"
 

@@ -29,9 +29,9 @@
 #include "passes/passes.h"
 #include "passes/verify/resize.h"
 #include "planner/machine/machine_json.h"
-#include "planner/search/segment/scaled_link.h"
 #include "planner/search/segment/segment_plan.h"
 #include "planner/search/space/pipeline_parts.h"
+#include "planner/search/stage/stage_solver.h"
 #include "planner/solve/chain_solver.h"
 #include "tests/ir/model/loading.h"
 

@@ -4,7 +4,7 @@
 
 #include "mlir/IR/Verifier.h"
 
-#include "ir/interpret/compare.h"
+#include "ir/interpret/interpret.h"
 #include "passes/verify/prove.h"
 #include "tests/passes/verify/random_plan.h"
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "planner/cost/compute_cost.h"
-#include "planner/graph/op_graph_check.h"
+#include "planner/graph/op_graph.h"
 #include "planner/graph/op_graph_json.h"
 #include "planner/search/price/phase_times.h"
 #include "tests/planner/random_model.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "planner/cost/compute_cost.h"
-#include "planner/cost/product_cost.h"
+#include "planner/cost/kernel_cost.h"
 #include "planner/machine/machine_json.h"
 #include "planner/machine/software_json.h"
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "planner/cost/compute_cost.h"
-#include "planner/cost/local_work.h"
+#include "planner/cost/kernel_cost.h"
 #include "planner/machine/machine_json.h"
 #include "planner/machine/software_json.h"
 

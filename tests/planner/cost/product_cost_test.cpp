@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "planner/cost/product_cost.h"
+#include "planner/cost/kernel_cost.h"
 #include "planner/machine/machine_json.h"
 
 using namespace mtplan::planner;

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "planner/fit/fit_machine.h"
 #include "planner/fit/least_squares.h"
 #include "planner/fit/measurements_json.h"
 #include "planner/machine/machine_json.h"

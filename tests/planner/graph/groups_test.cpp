@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "planner/graph/groups.h"
+#include "planner/graph/layout.h"
 #include "planner/search/space/setting.h"
 
 namespace mtplan::planner {

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "planner/graph/op_graph.h"
-#include "planner/graph/op_graph_check.h"
 #include "planner/graph/op_graph_json.h"
 
 using namespace mtplan::planner;

@@ -3,9 +3,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "planner/machine/known_device_json.h"
 #include "planner/machine/machine_json.h"
-#include "planner/machine/machine_presets.h"
+#include "planner/machine/preset_files_json.h"
 
 namespace mtplan::planner {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "planner/graph/op_graph_check.h"
+#include "planner/graph/op_graph.h"
 #include "planner/search/search.h"
 #include "tests/planner/random_model.h"
 

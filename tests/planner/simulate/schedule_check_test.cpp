@@ -15,7 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "planner/simulate/schedule_check.h"
+#include "planner/simulate/schedule.h"
 
 namespace mtplan::planner {
 namespace {

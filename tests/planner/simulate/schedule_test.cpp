@@ -5,9 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "planner/simulate/in_flight.h"
 #include "planner/simulate/schedule.h"
-#include "planner/simulate/schedule_check.h"
 
 namespace mtplan::planner {
 namespace {

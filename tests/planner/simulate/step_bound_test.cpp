@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "planner/simulate/step_bound.h"
+#include "planner/simulate/step.h"
 #include "tests/planner/simulate/step_problem.h"
 
 namespace mtplan::planner {

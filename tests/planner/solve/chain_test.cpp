@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "planner/solve/chain_solver.h"
-#include "planner/solve/exhaustive.h"
+#include "planner/solve/factor_graph.h"
 #include "tests/planner/solve/random_chain.h"
 
 namespace mtplan::planner {

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "planner/solve/elimination.h"
-#include "planner/solve/elimination_order.h"
+#include "planner/solve/elimination_plan.h"
 #include "tests/planner/solve/random_chain.h"
 
 namespace mtplan::planner {

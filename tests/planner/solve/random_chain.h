@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <random>
 
-#include "planner/solve/chain.h"
+#include "planner/solve/factor_graph.h"
 
 namespace mtplan::planner {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/backend/followed.h"
-#include "runtime/plan/first_term.h"
+#include "runtime/plan/kernel_settings.h"
 #include "tests/runtime/backend/kernel_case.h"
 
 namespace mtplan::runtime::testing {

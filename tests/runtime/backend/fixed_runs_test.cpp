@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/backend/fixed_runs.h"
+#include "runtime/backend/kernel.h"
 
 namespace mtplan::runtime {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/backend/followed_product.h"
+#include "runtime/backend/followed.h"
 #include "tests/runtime/backend/followed_cases.h"
 
 namespace mtplan::runtime::testing {

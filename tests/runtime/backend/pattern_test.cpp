@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/backend/element.h"
-#include "runtime/backend/pattern.h"
+#include "runtime/backend/memory.h"
 
 namespace mtplan::runtime {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/backend/product_shape.h"
+#include "runtime/backend/einsum.h"
 
 namespace mtplan::runtime {
 namespace {

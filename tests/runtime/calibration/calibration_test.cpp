@@ -11,7 +11,6 @@
 #include "runtime/backend/element.h"
 #include "runtime/calibration/kernel_runs.h"
 #include "runtime/calibration/link_runs.h"
-#include "runtime/calibration/operands.h"
 #include "tests/runtime/calibration/fake_machine.h"
 
 namespace mtplan::runtime {

@@ -15,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/backend/einsum.h"
 #include "runtime/backend/kernel.h"
 #include "runtime/backend/signature.h"
 #include "runtime/calibration/calibration.h"

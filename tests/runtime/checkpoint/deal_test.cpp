@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/checkpoint/deal.h"
+#include "runtime/checkpoint/gatherer.h"
 
 namespace mtplan::runtime {
 namespace {

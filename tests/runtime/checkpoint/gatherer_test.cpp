@@ -9,7 +9,7 @@
 
 #include "runtime/checkpoint/durable_file.h"
 #include "runtime/checkpoint/gatherer.h"
-#include "runtime/checkpoint/state_slices.h"
+#include "runtime/checkpoint/model_state.h"
 
 namespace mtplan::runtime {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/checkpoint/state_slices.h"
+#include "runtime/checkpoint/model_state.h"
 
 namespace mtplan::runtime {
 namespace {

@@ -12,7 +12,6 @@
 
 #include "runtime/communicator/cores.h"
 #include "runtime/communicator/launch.h"
-#include "runtime/communicator/slurm_lists.h"
 
 namespace mtplan::runtime {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <unistd.h>
 
-#include "runtime/communicator/tcp_world.h"
+#include "runtime/communicator/process_world.h"
 
 namespace mtplan::runtime {
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/cpu/transpose.h"
+#include "runtime/cpu/matrix_product.h"
 
 namespace mtplan::runtime::cpu {
 namespace {

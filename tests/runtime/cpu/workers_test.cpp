@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/cpu/workers.h"
+#include "runtime/cpu/context.h"
 
 namespace mtplan::runtime::cpu {
 namespace {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "runtime/data/data_command.h"
-#include "runtime/data/sha256.h"
-#include "runtime/data/whole_file.h"
+#include "runtime/data/digest.h"
+#include "runtime/data/files.h"
 #include "tests/runtime/data/data_files.h"
 
 namespace mtplan::runtime {

@@ -8,7 +8,6 @@
 
 #include "runtime/data/dataset.h"
 #include "runtime/data/digest.h"
-#include "runtime/data/permutation.h"
 #include "tests/runtime/data/data_files.h"
 
 namespace mtplan::runtime {

@@ -6,8 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/data/megatron_order.h"
-#include "runtime/data/numpy_random.h"
+#include "runtime/data/dataset.h"
 
 namespace mtplan::runtime {
 namespace {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/data/files.h"
 #include "runtime/data/megatron_index.h"
-#include "runtime/data/named_files.h"
 #include "tests/runtime/data/data_files.h"
 
 namespace mtplan::runtime {

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/data/prefetcher.h"
 #include "runtime/data/step_samples.h"
 #include "tests/runtime/data/data_files.h"
 

@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/exchange/weight_diff.h"
+#include "runtime/exchange/weight_source.h"
 #include "tests/runtime/exchange/exchange_files.h"
 
 namespace mtplan::runtime {

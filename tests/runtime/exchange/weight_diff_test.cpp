@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/exchange/weight_diff.h"
+#include "runtime/exchange/weight_source.h"
 #include "tests/runtime/exchange/exchange_files.h"
 
 namespace mtplan::runtime {

@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/exchange/made_tensor.h"
 #include "runtime/exchange/weight_part.h"
 
 namespace mtplan::runtime {

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/executor/collective_arenas.h"
+#include "runtime/executor/arena_memory.h"
 
 namespace mtplan::runtime {
 namespace {

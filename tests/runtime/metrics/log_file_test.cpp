@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/metrics/log_file.h"
+#include "runtime/metrics/run_log.h"
 #include "tests/runtime/data/data_files.h"
 
 namespace mtplan::runtime {

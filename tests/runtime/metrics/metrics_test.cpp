@@ -6,9 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/metrics/event_records.h"
-#include "runtime/metrics/progress_line.h"
-#include "runtime/metrics/step_lines.h"
+#include "runtime/metrics/step_record.h"
 #include "tests/runtime/data/data_files.h"
 
 namespace mtplan::runtime {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/metrics/process_memory.h"
+#include "runtime/metrics/step_record.h"
 
 namespace mtplan::runtime {
 namespace {

@@ -3,9 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/metrics/event_records.h"
 #include "runtime/metrics/run_log.h"
-#include "runtime/metrics/step_lines.h"
+#include "runtime/metrics/step_record.h"
 #include "tests/runtime/data/data_files.h"
 
 namespace mtplan::runtime {

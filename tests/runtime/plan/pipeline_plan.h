@@ -16,7 +16,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/plan/first_term.h"
+#include "runtime/plan/kernel_settings.h"
 #include "tests/runtime/plan/two_replicas.h"
 
 namespace mtplan::runtime {

@@ -359,6 +359,19 @@ INSTANTIATE_TEST_SUITE_P(
               "/stages/0/programs/8/instructions/0: group \"pp of the tied\" "
               "is called 1 times a step by stage 0 and 0 times by stage 1"}));
 
+INSTANTIATE_TEST_SUITE_P(
+    Batches, BrokenPlan,
+    testing::Values(
+        Break{"/stages/0/programs/1/batches", R"([{"instructions": [0]}])",
+              "/stages/0/programs/1/batches/0: has 1 instructions, needs at "
+              "least 2"},
+        Break{"/stages/0/programs/1/batches", R"([{"instructions": [0, 4]}])",
+              "/stages/0/programs/1/batches/0: needs ascending instructions of "
+              "the program, which has 4, got 4 after 0"},
+        Break{"/stages/0/programs/1/batches", R"([{"instructions": [0, 1]}])",
+              "/stages/0/programs/1/batches/0: has instruction 1, which needs "
+              "what comes after the first"}));
+
 TEST(PlanCheck, FindsNothingWhereNothingIsWrong) {
   EXPECT_THAT(checkPlan(wholePlan()), IsEmpty());
   EXPECT_THAT(checkPlan(twoReplicas()), IsEmpty());
@@ -468,7 +481,7 @@ TEST(PlanCheck, TellsNumbersOutOfRange) {
   stage.schedule[0].count = 0;
   const std::vector<std::string> faults = checkPlan(plan);
   for (const char *fault :
-       {"/version: is 1, but this program runs version 6",
+       {"/version: is 1, but this program runs version 7",
         "/stages/0/buffers/0/offset: must be a multiple of 256 bytes, got 100",
         "/stages/0/buffers/1/entries: must be a whole number from 1",
         "/stages/0/buffers/2/size: must be a whole number from 1 to",

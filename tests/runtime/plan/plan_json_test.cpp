@@ -13,7 +13,10 @@
 #include "tests/runtime/plan/two_replicas.h"
 
 using namespace mtplan::runtime;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
 using testing::StartsWith;
 
 namespace {
@@ -88,6 +91,7 @@ Plan everyMember() {
   add(Transfer{false, 11, 12});
   add(Input{"ids", {"batch", "sequence", "other"}, 13});
   add(Report{"loss"});
+  program.batches = {{{20, 21}, false}, {{22}, true}};
 
   Stage stage;
   stage.ranks = {0, 3};
@@ -140,7 +144,7 @@ Plan everyMember() {
 }
 
 const char *const kEveryMember =
-    R"json({"version": 6,
+    R"json({"version": 7,
 "model": "m",
 "ranks": 4,
 "mesh": [{"name": "dp", "size": 2}, {"name": "tp", "size": 2}],
@@ -177,7 +181,7 @@ const char *const kEveryMember =
 {"label": "op", "send_to": 9, "channel": 10, "stream": 2},
 {"label": "op", "receive_from": 11, "channel": 12, "stream": 2},
 {"label": "op", "input": "ids", "dims": ["batch", "sequence", "other"], "limit": 13, "stream": 2},
-{"label": "op", "report": "loss", "stream": 2}]},
+{"label": "op", "report": "loss", "stream": 2}], "batches": [{"instructions": [20, 21]}, {"instructions": [22], "of_all_copies": true}]},
 {"name": "empty", "instructions": []}],
 "schedule": [[0,1,2,3,-1],[0,1,2,3],[0,1,2],[0,1],[0,1,0,2],[0,0]],
 "reduce": [[4,0]],
@@ -220,6 +224,17 @@ TEST(PlanJson, SettingsKeepTheirTypes) {
   EXPECT_EQ(std::get<std::string>(settings.at(4).value), "text");
 }
 
+TEST(PlanJson, BatchesAreOfTheirProgram) {
+  const Plan read = parsePlan(kEveryMember);
+  const std::vector<Program> &programs = read.stages.at(0).programs;
+  ASSERT_THAT(programs.at(0).batches, SizeIs(2));
+  EXPECT_THAT(programs[0].batches[0].instructions, ElementsAre(20, 21));
+  EXPECT_FALSE(programs[0].batches[0].ofAllCopies);
+  EXPECT_THAT(programs[0].batches[1].instructions, ElementsAre(22));
+  EXPECT_TRUE(programs[0].batches[1].ofAllCopies);
+  EXPECT_THAT(programs.at(1).batches, IsEmpty());
+}
+
 TEST(PlanJson, DoublesComeBackToTheBit) {
   for (double value : {0.1, -0.0, 1e22, 3.0, 5e-324, 1.7976931348623157e308}) {
     Plan plan = twoReplicas();
@@ -260,9 +275,9 @@ struct Fault {
 
 TEST(PlanJson, NamesThePointerOfAFault) {
   const std::vector<Fault> faults = {
-      {R"("version": 6)", R"("version": 5)",
-       "/version: is 5, but this program reads version 6"},
-      {R"("version": 6,)", "", "/version: is missing"},
+      {R"("version": 7)", R"("version": 6)",
+       "/version: is 6, but this program reads version 7"},
+      {R"("version": 7,)", "", "/version: is missing"},
       {R"("ranks": 2)", R"("ranks": "2")",
        "/ranks: must be a whole number from 1 to 1048576, got \"2\""},
       {R"("ranks": 2)", R"("ranks": 2.0)", "/ranks: must be a whole number"},
@@ -306,6 +321,21 @@ TEST(PlanJson, NamesThePointerOfAFault) {
        "/stages/0/programs/3/instructions/0/settings/decay: must be a whole "
        "number from -9223372036854775808 to 9223372036854775807, got "
        "18446744073709551615"},
+      {R"("stream": 1}])", R"("stream": 1}], "batches": [[0, 1]])",
+       "/stages/0/programs/2/batches/0: must be an object, got an array"},
+      {R"("stream": 1}])", R"("stream": 1}], "batches": [{}])",
+       "/stages/0/programs/2/batches/0/instructions: is missing"},
+      {R"("stream": 1}])", R"("stream": 1}], "batches": [{"instruction": []}])",
+       "/stages/0/programs/2/batches/0/instruction: unknown key; the nearest "
+       "valid key is \"instructions\""},
+      {R"("stream": 1}])",
+       R"("stream": 1}], "batches": [{"instructions": [0, -1]}])",
+       "/stages/0/programs/2/batches/0/instructions/1: must be a whole number "
+       "from 0 to 2147483647, got -1"},
+      {R"("stream": 1}])",
+       R"("stream": 1}], "batches": [{"instructions": [], "of_all_copies": 1}])",
+       "/stages/0/programs/2/batches/0/of_all_copies: must be true or false, "
+       "got 1"},
       {R"("schedule": [[0,0])", R"("schedule": [[0])",
        "/stages/0/schedule/0: must have 2 to 5 numbers"},
       {R"("schedule": [[0,0])", R"("schedule": [[0,0,0,1,0])",

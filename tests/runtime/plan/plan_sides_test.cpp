@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/plan/instruction_side.h"
 #include "runtime/plan/plan_check.h"
+#include "runtime/plan/plan_queries.h"
 #include "tests/runtime/plan/two_replicas.h"
 
 namespace mtplan::runtime {

@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/data/data_error.h"
-#include "runtime/safetensors/index.h"
+#include "runtime/data/files.h"
+#include "runtime/safetensors/model_files.h"
 #include "tests/runtime/data/data_files.h"
 
 namespace mtplan::runtime {

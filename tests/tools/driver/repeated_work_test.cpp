@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "planner/divisors.h"
+#include "planner/integers.h"
 #include "tests/tools/command_testing.h"
 
 namespace mtplan::tools {

@@ -10,6 +10,7 @@
 
 #include "tests/tools/command_testing.h"
 #include "tools/exchange/sharding_notation.h"
+#include "tools/exchange/shardy.h"
 #include "tools/text/text_file.h"
 
 namespace mtplan::tools {

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tools/exchange/sharding_notation.h"
+#include "tools/exchange/shardy.h"
 
 namespace {
 

@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include "tools/exchange/accelerate.h"
-#include "tools/exchange/schedule_names.h"
 #include "tools/exchange/torchtitan.h"
 
 namespace {

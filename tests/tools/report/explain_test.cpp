@@ -8,7 +8,7 @@
 
 #include "tests/tools/command_testing.h"
 #include "tests/tools/planning.h"
-#include "tools/report/explain.h"
+#include "tools/report/comparison.h"
 
 namespace mtplan::tools {
 namespace {

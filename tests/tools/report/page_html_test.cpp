@@ -14,7 +14,6 @@
 #include <gtest/gtest.h>
 
 #include "tools/report/page/page.h"
-#include "tools/report/page/page_assets.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tools/report/page/plan_parts.h"
+#include "tools/report/page/plan_page.h"
 
 namespace {
 

@@ -8,9 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "tools/report/page/html_table.h"
-#include "tools/report/page/html_text.h"
-#include "tools/report/page/scale.h"
+#include "tools/report/page/html.h"
 
 namespace {
 

@@ -11,9 +11,9 @@
 #include <gtest/gtest.h>
 
 #include "tools/report/page/page.h"
-#include "tools/report/page/step_page.h"
+#include "tools/report/page/plan_page.h"
+#include "tools/report/page/timeline.h"
 #include "tools/report/page/timeline_boxes.h"
-#include "tools/report/page/timeline_svg.h"
 
 namespace {
 

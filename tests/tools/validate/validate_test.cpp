@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/command/command.h"
+#include "tools/validate/row_price.h"
 #include "tools/validate/statistics.h"
 #include "tools/validate/validate_command.h"
-#include "tools/validate/weak_scaling.h"
 
 namespace mtplan::tools {
 namespace {

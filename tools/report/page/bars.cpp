@@ -7,16 +7,16 @@
 
 #include <fmt/format.h>
 
-#include "tools/report/page/html_table.h"
-#include "tools/report/page/html_text.h"
+#include "tools/report/page/html.h"
 
 namespace mtplan::tools {
 
 namespace {
 
-// Dimensions of the drawing, in its own units.
+// The dimensions are in the drawing's own units.
 constexpr double kLeft = 150, kRight = 890, kTop = 8, kBelow = 24;
-constexpr std::size_t kMostName = 22; ///< limit of characters beside a bar
+constexpr std::size_t kMostName = 22; // limit of characters beside a bar
+constexpr int kMostBars = 64; // limit of drawn bars; more are sampled evenly
 
 double partOf(const PageBar &bar, std::size_t part) {
   return part < bar.parts.size() ? std::max(0.0, drawable(bar.parts[part]))
@@ -28,6 +28,16 @@ int colourOf(const PageBars &bars, std::size_t part) {
   return colour >= 0 && colour < kPageColours
              ? colour
              : static_cast<int>(part % kPageColours);
+}
+
+// Returns the given total, or the sum of the known parts.
+double totalOf(const PageBar &bar) {
+  if (std::isfinite(bar.total))
+    return bar.total;
+  double sum = 0;
+  for (double part : bar.parts)
+    sum += drawable(part);
+  return sum;
 }
 
 double drawnLength(const PageBar &bar, std::size_t parts) {
@@ -90,14 +100,14 @@ private:
       double value = partOf(bar, part);
       if (value <= 0)
         continue;
-      text += fmt::format(
-          "<rect class=\"c{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">"
-          "<title>{}: {} {}</title></rect>",
-          colourOf(bars, part), coordinate(across(before)),
-          coordinate(middle - height / 2),
-          coordinate(across(before + value) - across(before)),
-          coordinate(height), escaped(bar.name, 80),
-          escaped(bars.parts[part].name, 80), look.unit.text(value));
+      text += fmt::format("<rect class=\"c{}\" x=\"{}\" y=\"{}\" width=\"{}\" "
+                          "height=\"{}\"><title>{}: {} {}</title></rect>",
+                          colourOf(bars, part), coordinate(across(before)),
+                          coordinate(middle - height / 2),
+                          coordinate(across(before + value) - across(before)),
+                          coordinate(height), escaped(bar.name, 80),
+                          escaped(bars.parts[part].name, 80),
+                          look.unit.text(value));
       before += value;
     }
     if (look.hasTotals)
@@ -112,11 +122,11 @@ private:
   void limit() {
     if (!std::isfinite(bars.limit) || bars.limit <= 0)
       return;
-    text += fmt::format("<path class=\"limit\" d=\"M{} {}V{}\"><title>{}: {}"
-                        "</title></path>\n",
-                        coordinate(across(bars.limit)), coordinate(kTop - 6),
-                        coordinate(bottom + 3), escaped(look.limitName, 80),
-                        look.unit.text(bars.limit));
+    text += fmt::format(
+        "<path class=\"limit\" d=\"M{} {}V{}\"><title>{}: {}</title></path>\n",
+        coordinate(across(bars.limit)), coordinate(kTop - 6),
+        coordinate(bottom + 3), escaped(look.limitName, 80),
+        look.unit.text(bars.limit));
   }
 
   const PageBars &bars;
@@ -158,22 +168,13 @@ bool isEmpty(const PageBars &bars) {
   return bars.bars.empty() || bars.parts.empty();
 }
 
-double totalOf(const PageBar &bar) {
-  if (std::isfinite(bar.total))
-    return bar.total;
-  double sum = 0;
-  for (double part : bar.parts)
-    sum += drawable(part);
-  return sum;
-}
-
 std::string legend(const std::vector<std::pair<int, std::string>> &entries) {
   std::string text = "<ul class=\"legend\">";
   for (const auto &[colour, name] : entries)
-    text += fmt::format("<li><svg viewBox=\"0 0 12 12\" aria-hidden=\"true\">"
-                        "<rect class=\"c{}\" width=\"12\" height=\"12\"/></svg>"
-                        "{}</li>",
-                        colour, escaped(name, 80));
+    text +=
+        fmt::format("<li><svg viewBox=\"0 0 12 12\" aria-hidden=\"true\"><rect "
+                    "class=\"c{}\" width=\"12\" height=\"12\"/></svg>{}</li>",
+                    colour, escaped(name, 80));
   return text + "</ul>\n";
 }
 
@@ -192,9 +193,9 @@ std::string barsFigure(const PageBars &bars, const BarsLook &look) {
     words = fmt::format("The dashed line is the limit: {}, {}. ",
                         escaped(look.limitName), look.unit.text(bars.limit));
   if (bars.bars.size() > kMostBars)
-    words += fmt::format("{} of {} bars are drawn, evenly chosen; the table "
-                         "has the others.",
-                         kMostBars, bars.bars.size());
+    words += fmt::format(
+        "{} of {} bars are drawn, evenly chosen; the table has the others.",
+        kMostBars, bars.bars.size());
   if (!words.empty())
     text += "<figcaption>" + words + "</figcaption>\n";
   return text + "</figure>\n";

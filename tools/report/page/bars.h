@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "tools/report/page/html.h"
 #include "tools/report/page/page.h"
-#include "tools/report/page/scale.h"
 
 namespace mtplan::tools {
 
-/// The appearance of a set of bars. `title` is its text alternative and
-/// caption.
+/// Describes the appearance of a set of bars. `title` is its text alternative
+/// and caption.
 struct BarsLook {
   std::string title;
   std::string barColumn; ///< what a bar is: "stage"
@@ -25,12 +25,6 @@ struct BarsLook {
 /// Returns whether there is nothing to draw.
 bool isEmpty(const PageBars &bars);
 
-/// Returns the given total, or the sum of the known parts.
-double totalOf(const PageBar &bar);
-
-/// The limit of drawn bars; more are sampled evenly.
-inline constexpr int kMostBars = 64;
-
 /// Returns a figure: legend, drawing, and a sentence if not all bars are drawn.
 std::string barsFigure(const PageBars &bars, const BarsLook &look);
 
@@ -38,8 +32,7 @@ std::string barsFigure(const PageBars &bars, const BarsLook &look);
 /// row per part with its share and meaning.
 std::string barsTable(const PageBars &bars, const BarsLook &look);
 
-/// Returns colour swatches with names. `colours` are indices below
-/// kPageColours.
+/// Returns colour swatches with names. Colours are indices below kPageColours.
 std::string legend(const std::vector<std::pair<int, std::string>> &entries);
 
 } // namespace mtplan::tools

@@ -1,8 +1,8 @@
 //===- page.h - Contents of the page about a plan ---------------*- C++ -*-===//
 //
 // The page is one HTML file without dependencies: no network, no fonts, only
-// its own script. This file has the page's contents as plain data, independent
-// of the drawing and of the planner.
+// its own script. These types hold the page's contents as plain data,
+// independent of the drawing and of the planner.
 //
 // Any text may come from files, so it may hold any bytes, including invalid
 // UTF-8. Any number may be any value; values that are not finite are shown as
@@ -23,12 +23,12 @@ namespace mtplan::tools {
 inline constexpr int kPageColours = 9;
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// "Step time", "12.3 s".
+/// Holds a number of the heading: "Step time", "12.3 s".
 struct PageFigure {
   std::string name, value;
 };
 
-/// A part that bars are divided into.
+/// Describes a part that bars are divided into.
 struct PagePart {
   std::string name;
   std::string meaning = {}; ///< a sentence for the table; may be empty
@@ -42,7 +42,7 @@ struct PageBar {
   std::string note = {};     ///< for the column PageBars::noteName
 };
 
-/// Bars with the same parts.
+/// Holds bars with the same parts.
 struct PageBars {
   std::vector<PagePart> parts;
   std::vector<PageBar> bars;
@@ -50,20 +50,21 @@ struct PageBars {
   double limit = kUnknown; ///< a line to stay below
 };
 
-/// A kind of task, drawn in one colour.
+/// Describes a kind of task, which is drawn in one colour.
 struct PageKind {
   std::string name;
   int colour = 0; ///< 0 .. kPageColours - 1
 };
 
-/// A task on a stream. -1: not of a single chunk, micro-batch or segment.
+/// Describes a task on a stream. -1: not of a single chunk, micro-batch or
+/// segment.
 struct PageTask {
   double start = 0, finish = 0; ///< seconds
   int kind = 0;                 ///< index into PageTimeline::kinds
   int chunk = -1, microBatch = -1, segment = -1;
 };
 
-/// Tasks that run one after another.
+/// Holds tasks that run one after another.
 struct PageStream {
   int stage = 0;
   std::string name;            ///< "compute", "gather"
@@ -78,16 +79,16 @@ struct PageTimeline {
   std::vector<PageStream> streams; ///< by stage
 };
 
-/// Equal collectives of one axis and phase.
+/// Counts equal collectives of one axis and phase.
 struct PageTraffic {
   std::string axis, phase, kind; ///< "tp", "forward", "all_reduce"
-  /// Summed over one rank of every stage, per step.
+  /// These are sums over one rank of every stage, per step.
   std::int64_t count = 0;
   double bytes = 0;   ///< sent
   double seconds = 0; ///< hidden or exposed
 };
 
-/// The chosen plan or an alternative.
+/// Describes the chosen plan or an alternative.
 struct PageAlternative {
   std::string name;   ///< "dp 2 x tp 8, micro-batch 4 x 64, ZeRO 1"
   double seconds = 0; ///< step time
@@ -97,12 +98,12 @@ struct PageAlternative {
   std::string reason;   ///< why it lost
 };
 
-/// A mesh without a plan.
+/// Describes a mesh without a plan.
 struct PageRejection {
   std::string name, reason;
 };
 
-/// A table without a drawing.
+/// Holds a table without a drawing.
 struct PageTable {
   std::string title, text;
   std::vector<std::string> columns;
@@ -132,6 +133,20 @@ struct Page {
 /// about a megabyte: further items are merged, listed or counted, and the page
 /// says which.
 std::string htmlOf(const Page &page);
+
+/// The texts of page.css and page.js, which CMake embeds, are constants: no
+/// value of a plan is ever written into either.
+///
+/// page.css has nine colours that stay apart with normal sight and with each
+/// kind of colour blindness: their distance is at least 18 in CIE Lab after the
+/// matrices of Machado et al. 2009, and their contrast with the page at least 3
+/// (WCAG 2.1, 1.4.11).
+///
+/// page.js zooms timelines by changing the plot's viewBox, and names the task
+/// under the pointer. The script reads geometry and words off the paths, and
+/// writes text only as text. It opens folded tables before printing.
+extern const char *const kPageStyle;
+extern const char *const kPageScript;
 
 } // namespace mtplan::tools
 

@@ -3,15 +3,16 @@
 #include "tools/report/page/plan_page.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "planner/search/given_plan.h"
 #include "planner/simulate/schedule.h"
-#include "tools/driver/parallelism_text.h"
-#include "tools/driver/rejections.h"
-#include "tools/report/page/plan_parts.h"
-#include "tools/report/page/step_page.h"
+#include "tools/driver/plan_text.h"
+#include "tools/report/comparison.h"
 #include "tools/report/plan_facts.h"
 #include "tools/report/plan_rows.h"
 #include "tools/report/screen.h"
@@ -19,14 +20,41 @@
 
 namespace mtplan::tools {
 
+using planner::MemoryUse;
 using planner::PlannedCandidate;
+using planner::StageUse;
+using planner::StepRole;
+using planner::StepTime;
 
 namespace {
 
-std::string describe(const planner::Parallelism &config) {
-  std::string choices = choicesText(config);
-  return meshText(config) + ", " + batchText(config) +
-         (choices.empty() ? "" : ", " + choices);
+// Kinds that share a colour run on separate streams, or never side by side.
+int colourOf(StepRole role) {
+  switch (role) {
+  case StepRole::forward:
+    return 0;
+  case StepRole::backward:
+    return 1;
+  case StepRole::weightGradient:
+    return 2;
+  case StepRole::sendForward:
+  case StepRole::sendBackward:
+    return 3;
+  case StepRole::gather:
+    return 5;
+  case StepRole::reduce:
+    return 7;
+  case StepRole::tied:
+  case StepRole::norm:
+    return 4;
+  case StepRole::update:
+  case StepRole::hostUpdate:
+    return 8;
+  case StepRole::down:
+  case StepRole::up:
+    return 6;
+  }
+  return 0;
 }
 
 PageTable strategiesOf(const PlanFacts &facts) {
@@ -45,6 +73,189 @@ PageTable strategiesOf(const PlanFacts &facts) {
 
 } // namespace
 
+PageBars pageStep(const StepTime &time) {
+  struct Term {
+    const char *name, *meaning;
+    int colour; ///< the colour in the bars of the stages, if it is there
+    planner::Seconds StepTime::*time;
+  };
+  static constexpr Term kTerms[] = {
+      {"compute", "Operators, as the roofline of the device prices them.", 0,
+       &StepTime::compute},
+      {"tensor communication", "Collectives between operators, tensor axis.", 1,
+       &StepTime::tensor},
+      {"context communication", "The same, context axis.", 7,
+       &StepTime::context},
+      {"expert communication", "Samples exchanged for their experts.", 3,
+       &StepTime::exchange},
+      {"local copies", "Slices and masks.", 4, &StepTime::local},
+      {"data communication",
+       "Parameters and gradients among replicas, as far as nothing else runs "
+       "meanwhile.",
+       5, &StepTime::data},
+      {"host", "Waiting for what is offloaded to the host.", 2,
+       &StepTime::host},
+      {"pipeline", "Waiting for other stages: bubble and messages.", 6,
+       &StepTime::pipeline},
+      {"update", "The optimizer's memory traffic.", 8, &StepTime::update},
+  };
+  PageBars bars;
+  bars.bars.push_back({"step", {}, time.step.value, {}});
+  for (const Term &term : kTerms)
+    if ((time.*term.time).value != 0) {
+      bars.parts.push_back({term.name, term.meaning, term.colour});
+      bars.bars[0].parts.push_back((time.*term.time).value);
+    }
+  return bars;
+}
+
+PageBars pageMemory(const std::vector<MemoryUse> &stages) {
+  PageBars bars;
+  for (const MemoryClass &one : kMemoryClasses)
+    bars.parts.push_back({one.name, one.meaning});
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    PageBar bar;
+    bar.name = fmt::format("stage {}", stage);
+    for (const MemoryClass &one : kMemoryClasses)
+      bar.parts.push_back((stages[stage].*one.bytes).value);
+    bar.total = stages[stage].total().value;
+    bars.bars.push_back(std::move(bar));
+    bars.limit = stages[stage].limit.value;
+  }
+  return bars;
+}
+
+std::vector<PageTraffic>
+pageTraffic(const std::vector<planner::LedgerEntry> &ledger,
+            const planner::Mesh &mesh) {
+  std::vector<PageTraffic> traffic;
+  for (const planner::LedgerEntry &entry : ledger) {
+    const std::string &axis =
+        mesh.axes[static_cast<std::size_t>(entry.axis)].name;
+    std::string phase = nameOf(entry.phase), kind = nameOf(entry.kind);
+    auto same = std::ranges::find_if(traffic, [&](const PageTraffic &one) {
+      return one.axis == axis && one.phase == phase && one.kind == kind;
+    });
+    if (same == traffic.end()) {
+      traffic.push_back({axis, phase, kind});
+      same = traffic.end() - 1;
+    }
+    auto times = static_cast<double>(entry.perStep);
+    same->count += entry.perStep;
+    same->bytes += entry.bytes.value * times;
+    same->seconds += entry.time.value * times;
+  }
+  std::ranges::stable_sort(traffic, {}, &PageTraffic::axis);
+  return traffic;
+}
+
+void addSends(std::vector<PageTraffic> &traffic,
+              const planner::StepResult &result) {
+  PageTraffic sends[] = {{"pp", "forward", "send", 0, kUnknown},
+                         {"pp", "backward", "send", 0, kUnknown}};
+  for (std::size_t i = 0; i < result.tasks.size(); ++i) {
+    StepRole role = result.tasks[i].role;
+    if (role != StepRole::sendForward && role != StepRole::sendBackward)
+      continue;
+    PageTraffic &one = sends[role == StepRole::sendBackward];
+    ++one.count;
+    one.seconds += result.graph.durationOf(static_cast<int>(i)).value;
+  }
+  for (PageTraffic &one : sends)
+    if (one.count > 0)
+      traffic.push_back(std::move(one));
+}
+
+PageTimeline pageTimeline(const planner::StepProblem &problem,
+                          const planner::StepResult &result) {
+  PageTimeline timeline;
+  timeline.end = result.step.value;
+  timeline.stages = problem.shape.stages;
+  for (int role = 0; role <= static_cast<int>(StepRole::up); ++role)
+    timeline.kinds.push_back(
+        {nameOf(StepRole(role)), colourOf(StepRole(role))});
+
+  // Streams are ordered by stage, compute first, then by the simulator's order.
+  std::map<std::tuple<int, bool, int>, PageStream> streams;
+  for (std::size_t i = 0; i < result.tasks.size(); ++i) {
+    const planner::StepTask &task = result.tasks[i];
+    PageStream &stream = streams[{task.stage, !task.onCompute,
+                                  result.graph.streamOf(static_cast<int>(i))}];
+    stream.stage = task.stage;
+    stream.isCompute = task.onCompute;
+    stream.tasks.push_back({result.timeline.start[i].value,
+                            result.timeline.finish[i].value,
+                            static_cast<int>(task.role), task.chunk,
+                            task.microBatch, task.segment});
+  }
+  for (auto &[key, stream] : streams) {
+    std::ranges::stable_sort(stream.tasks, {}, &PageTask::start);
+    if (stream.isCompute) {
+      stream.name = "compute";
+    } else {
+      // A communicator's stream may have several roles.
+      std::vector<bool> has(timeline.kinds.size(), false);
+      for (const PageTask &task : stream.tasks)
+        has[static_cast<std::size_t>(task.kind)] = true;
+      for (std::size_t kind = 0; kind < has.size(); ++kind)
+        if (has[kind])
+          stream.name +=
+              (stream.name.empty() ? "" : ", ") + timeline.kinds[kind].name;
+    }
+    timeline.streams.push_back(std::move(stream));
+  }
+  return timeline;
+}
+
+PageBars pageStages(const planner::StepProblem &problem,
+                    const planner::StepResult &result) {
+  struct Term {
+    const char *name, *meaning;
+    int colour; ///< the colour in the timeline, if it is there
+    planner::Seconds StageUse::*time;
+  };
+  static constexpr Term kTerms[] = {
+      {"forward and backward",
+       "Operators of all micro-batches, with the collectives that stand "
+       "between two of them.",
+       0, &StageUse::busy},
+      {"bubble", "Waiting for other stages' work.", 6, &StageUse::bubble},
+      {"messages", "Waiting for, or spent on, sends from stage to stage.", 3,
+       &StageUse::exposedPointToPoint},
+      {"parameters and gradients",
+       "Gathers and reduces among replicas that nothing else runs beside.", 5,
+       &StageUse::exposedData},
+      {"synchronisation",
+       "The tied embedding's gradient, and the norm of all gradients.", 4,
+       &StageUse::exposedSync},
+      {"host", "Waiting for what is offloaded to the host.", 2,
+       &StageUse::exposedHost},
+      {"update", "The optimizer, on the device.", 8, &StageUse::update},
+  };
+  PageBars bars;
+  bars.noteName = problem.shape.chunks > 1 ? "in flight (chunk and micro-batch)"
+                                           : "micro-batches in flight";
+  for (const Term &term : kTerms)
+    if (std::ranges::any_of(result.stages, [&](const StageUse &use) {
+          return (use.*term.time).value > 0;
+        }))
+      bars.parts.push_back({term.name, term.meaning, term.colour});
+  for (std::size_t stage = 0; stage < result.stages.size(); ++stage) {
+    const StageUse &use = result.stages[stage];
+    PageBar bar;
+    bar.name = fmt::format("stage {}", stage);
+    for (const Term &term : kTerms)
+      if (std::ranges::find(bars.parts, std::string(term.name),
+                            &PagePart::name) != bars.parts.end())
+        bar.parts.push_back((use.*term.time).value);
+    bar.note = std::to_string(use.inFlight.full);
+    if (use.inFlight.weightOnly > 0)
+      bar.note += fmt::format(" and {} for weights", use.inFlight.weightOnly);
+    bars.bars.push_back(std::move(bar));
+  }
+  return bars;
+}
+
 Page pageOf(const PlanOutcome &outcome) {
   const Problem &problem = *outcome.problem;
   const PlannedCandidate &best = *outcome.best();
@@ -62,7 +273,7 @@ Page pageOf(const PlanOutcome &outcome) {
   page.model = heading.substr(0, line);
   page.machine = heading.substr(line + 1);
   page.plan = fmt::format("{}, global batch {}, sequence parallel {}.",
-                          describe(best.config), problem.options.globalBatch,
+                          configText(best.config), problem.options.globalBatch,
                           facts.sequenceParallel ? "on" : "off");
   page.figures = {{"Step time", timeText(best.time.step)},
                   {"Tokens per second", countText(facts.tokensPerSecond)},
@@ -88,7 +299,7 @@ Page pageOf(const PlanOutcome &outcome) {
   addSends(page.traffic, result);
   for (const PlannedCandidate &plan : outcome.result.plans) {
     bool isBest = &plan == &best;
-    page.alternatives.push_back({describe(plan.config), plan.time.step.value,
+    page.alternatives.push_back({configText(plan.config), plan.time.step.value,
                                  plan.memory.total().value, isBest,
                                  isBest ? "" : slowdownText(plan, best),
                                  isBest ? "" : reasonAgainst(plan, best)});

@@ -3,6 +3,11 @@
 #ifndef MTPLAN_TOOLS_REPORT_PAGE_PLAN_PAGE_H
 #define MTPLAN_TOOLS_REPORT_PAGE_PLAN_PAGE_H
 
+#include <vector>
+
+#include "planner/search/price/memory_use.h"
+#include "planner/search/price/phase_times.h"
+#include "planner/simulate/step.h"
 #include "tools/driver/pipeline.h"
 #include "tools/report/page/page.h"
 
@@ -11,6 +16,29 @@ namespace mtplan::tools {
 /// Builds the page of an outcome that has a best plan. The plan's step is
 /// simulated once more, in full.
 Page pageOf(const PlanOutcome &outcome);
+
+/// Returns one bar; parts without time are left out.
+PageBars pageStep(const planner::StepTime &time);
+
+/// Returns a bar per stage, all of the same device.
+PageBars pageMemory(const std::vector<planner::MemoryUse> &stages);
+
+/// Groups collectives by axis, phase and kind, in order of appearance.
+std::vector<PageTraffic>
+pageTraffic(const std::vector<planner::LedgerEntry> &ledger,
+            const planner::Mesh &mesh);
+
+/// Adds the number and time of messages between stages, which no ledger has.
+void addSends(std::vector<PageTraffic> &traffic,
+              const planner::StepResult &result);
+
+/// Returns every task of every stream.
+PageTimeline pageTimeline(const planner::StepProblem &problem,
+                          const planner::StepResult &result);
+
+/// Returns the time of each stage by class.
+PageBars pageStages(const planner::StepProblem &problem,
+                    const planner::StepResult &result);
 
 } // namespace mtplan::tools
 

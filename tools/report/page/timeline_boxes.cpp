@@ -5,18 +5,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/report/page/scale.h"
+#include "tools/report/page/html.h"
 
 namespace mtplan::tools {
 
 namespace {
 
 constexpr std::size_t kMostBoxes = 6000;
-constexpr int kMostStages = 64;   ///< limit with their compute stream
-constexpr int kMostDetailed = 16; ///< limit with all streams
-constexpr int kSomeDetailed = 4; ///< with all streams, if there are more stages
-constexpr std::size_t kMostLanes = 128; ///< limit of lanes
-constexpr std::size_t kEdge = 12;
+constexpr int kMostStages = 64;   // limit with their compute stream
+constexpr int kMostDetailed = 16; // limit with all streams
+constexpr int kSomeDetailed = 4;  // with all streams, if there are more stages
+constexpr std::size_t kMostLanes = 128;
+constexpr std::size_t kEdge = 12; // single tasks at either end
 
 using Tasks = std::vector<PageTask>;
 

@@ -17,7 +17,7 @@
 
 namespace mtplan::tools {
 
-/// A task, or all tasks of one kind in a group.
+/// Describes a task, or all tasks of one kind in a group.
 struct TimelineBox {
   double start = 0, finish = 0; ///< seconds, start < finish
   int kind = 0;

@@ -12,41 +12,86 @@ namespace mtplan::runtime::cuda {
 namespace {
 
 ncclDataType_t typeOf(ElementType type) {
-  switch (type) {
-  case ElementType::f64:
-    return ncclFloat64;
-  case ElementType::f32:
-    return ncclFloat32;
-  case ElementType::f16:
-    return ncclFloat16;
-  case ElementType::bf16:
-    return ncclBfloat16;
-  case ElementType::i32:
-    return ncclInt32;
-  }
-  return ncclFloat32;
+  return type == ElementType::f64    ? ncclFloat64
+         : type == ElementType::f32  ? ncclFloat32
+         : type == ElementType::f16  ? ncclFloat16
+         : type == ElementType::bf16 ? ncclBfloat16
+                                     : ncclInt32;
 }
 
 ncclRedOp_t operationOf(Reduction reduction) {
-  switch (reduction) {
-  case Reduction::sum:
-    return ncclSum;
-  case Reduction::max:
-    return ncclMax;
-  case Reduction::avg:
-    return ncclAvg;
-  }
-  return ncclSum;
+  return reduction == Reduction::sum   ? ncclSum
+         : reduction == Reduction::max ? ncclMax
+                                       : ncclAvg;
 }
 
 std::size_t countOf(Pieces pieces) {
   return static_cast<std::size_t>(pieces.outer * pieces.inner);
 }
 
+/// Returns the bytes of tensors with the pieces of all places, unless they have
+/// a single row.
+std::size_t roomToRearrange(const Pieces &pieces, int places) {
+  return pieces.outer > 1
+             ? roundedUp(countOf(pieces) * static_cast<std::size_t>(places) *
+                         static_cast<std::size_t>(bytesOf(pieces.type)))
+             : 0;
+}
+
+bool isFault(ncclResult_t result) {
+  return result != ncclSuccess && result != ncclInProgress;
+}
+
+/// Exchanges pieces by messages, which every version of NCCL has.
+ncclResult_t exchange(const Pieces &pieces, int places, const void *packed,
+                      void *received, ncclComm_t comm, cudaStream_t stream) {
+  const ncclDataType_t type = typeOf(pieces.type);
+  const std::size_t count = countOf(pieces);
+  const std::size_t bytes =
+      count * static_cast<std::size_t>(bytesOf(pieces.type));
+  const auto *from = static_cast<const std::byte *>(packed);
+  auto *to = static_cast<std::byte *>(received);
+  for (int peer = 0; peer < places; ++peer) {
+    const std::size_t at = static_cast<std::size_t>(peer) * bytes;
+    for (const ncclResult_t result :
+         {ncclSend(from + at, count, type, peer, comm, stream),
+          ncclRecv(to + at, count, type, peer, comm, stream)})
+      if (isFault(result))
+        return result;
+  }
+  return ncclSuccess;
+}
+
+/// Makes the call of NCCL, on data with one row.
+ncclResult_t queue(const Call &call, int places, const void *from, void *to,
+                   ncclComm_t comm, cudaStream_t stream) {
+  const std::size_t count = countOf(call.pieces);
+  const ncclDataType_t type = typeOf(call.pieces.type);
+  const ncclRedOp_t operation = operationOf(call.reduction);
+  switch (call.kind) {
+  case CallKind::allReduce:
+    return ncclAllReduce(from, to, count, type, operation, comm, stream);
+  case CallKind::reduce:
+    return ncclReduce(from, to, count, type, operation, call.root, comm,
+                      stream);
+  case CallKind::allGather:
+    return ncclAllGather(from, to, count, type, comm, stream);
+  case CallKind::reduceScatter:
+    return ncclReduceScatter(from, to, count, type, operation, comm, stream);
+  case CallKind::allToAll:
+    return exchange(call.pieces, places, from, to, comm, stream);
+  case CallKind::broadcast:
+    return ncclBroadcast(from, to, count, type, call.root, comm, stream);
+  case CallKind::barrier:
+    break;
+  }
+  return ncclSuccess;
+}
+
 } // namespace
 
-// A larger one is made without giving back the smaller one: calls may still be
-// using it, and to wait for the device is to wait for other ranks.
+// The smaller memory is not freed: calls may still use it, and to wait for the
+// device would be to wait for other ranks.
 std::byte *NcclGroup::Scratch::of(std::size_t bytes, const NcclGroup &group) {
   if (bytes > size) {
     memory = group.link->allocate(bytes, group.context->registersMemory);
@@ -65,10 +110,11 @@ void NcclGroup::registerMemory(void *data, std::int64_t bytes) {
     link->registerMemory(data, static_cast<std::size_t>(bytes));
 }
 
-void NcclGroup::make(Work work) {
-  checkCall(work.call, its);
+void NcclGroup::make(const Call &call, const void *in, void *out) {
+  checkCall(call, its);
+  const Work work{call, in, out};
   if (collected)
-    collected->push_back(std::move(work));
+    collected->push_back(work);
   else
     run({&work, 1});
 }
@@ -76,7 +122,7 @@ void NcclGroup::make(Work work) {
 void NcclGroup::together(const std::function<void()> &theCalls) {
   if (!joins() || collected)
     return theCalls();
-  /// Until what is collected is made, or is not.
+  /// Collects calls while it lives.
   struct Collecting {
     explicit Collecting(std::vector<Work> *&theWhere) : where(theWhere) {
       where = &works;
@@ -95,17 +141,21 @@ void NcclGroup::together(const std::function<void()> &theCalls) {
     const auto fits = [&](std::size_t more) {
       return more == 0 || room == 0 || room + more <= context->roomToJoin;
     };
-    for (; end < all.size() && fits(roomFor(all[end])); ++end)
-      room += roomFor(all[end]);
+    for (; end < all.size() && fits(roomFor(all[end].call)); ++end)
+      room += roomFor(all[end].call);
     run(all.subspan(first, end - first));
   }
 }
 
-std::size_t NcclGroup::roomFor(const Work &work, bool isWanted) const {
-  const Pieces &pieces = work.call.pieces;
-  return isWanted && pieces.outer > 1
-             ? roundedUp(countOf(pieces) * static_cast<std::size_t>(size()) *
-                         static_cast<std::size_t>(bytesOf(pieces.type)))
+std::size_t NcclGroup::roomBefore(const Call &call) const {
+  return call.kind == CallKind::reduceScatter || call.kind == CallKind::allToAll
+             ? roomToRearrange(call.pieces, size())
+             : 0;
+}
+
+std::size_t NcclGroup::roomAfter(const Call &call) const {
+  return call.kind == CallKind::allGather || call.kind == CallKind::allToAll
+             ? roomToRearrange(call.pieces, size())
              : 0;
 }
 
@@ -117,7 +167,7 @@ std::string NcclGroup::wordsOf(std::span<const Work> works) const {
   return words;
 }
 
-// [outer][size][inner] goes in and comes out as [size][outer][inner].
+// Data of shape [outer][size][inner] are [size][outer][inner] to NCCL.
 void NcclGroup::run(std::span<const Work> works) {
   cudaStream_t stream = context->stream().get();
   link->begin(wordsOf(works), stream);
@@ -125,12 +175,12 @@ void NcclGroup::run(std::span<const Work> works) {
   std::size_t packedRoom = 0, unpackedRoom = 0;
   bool sends = false;
   for (const Work &work : works) {
-    packedRoom += roomFor(work, work.packs);
-    unpackedRoom += roomFor(work, work.unpacks);
+    packedRoom += roomBefore(work.call);
+    unpackedRoom += roomAfter(work.call);
     sends |= countOf(work.call.pieces) > 0;
   }
   const bool rearranges = packedRoom + unpackedRoom > 0;
-  // Calls follow each other, their streams need not.
+  // Calls are in order, but their streams may not be.
   if (rearranges && scratchsCapture == captureOf(stream))
     MTPLAN_CUDA(cudaStreamWaitEvent(stream, scratchIsFree.get(), 0));
   std::byte *packed = before.of(packedRoom, *this);
@@ -139,12 +189,12 @@ void NcclGroup::run(std::span<const Work> works) {
   for (const Work &work : works) {
     const Pieces &pieces = work.call.pieces;
     auto &[from, to] = data.emplace_back(work.in, work.out);
-    if (const std::size_t room = roomFor(work, work.packs)) {
+    if (const std::size_t room = roomBefore(work.call)) {
       exchangeDimensions(*context, pieces.type, from, packed, pieces.outer,
                          size(), pieces.inner);
       from = std::exchange(packed, packed + room);
     }
-    if (const std::size_t room = roomFor(work, work.unpacks))
+    if (const std::size_t room = roomAfter(work.call))
       to = std::exchange(unpacked, unpacked + room);
   }
   if (sends)
@@ -152,9 +202,9 @@ void NcclGroup::run(std::span<const Work> works) {
       for (std::size_t i = 0; i < works.size(); ++i) {
         if (countOf(works[i].call.pieces) == 0)
           continue;
-        const ncclResult_t result =
-            works[i].make(data[i].first, data[i].second, comm, stream);
-        if (result != ncclSuccess && result != ncclInProgress)
+        const ncclResult_t result = queue(works[i].call, size(), data[i].first,
+                                          data[i].second, comm, stream);
+        if (isFault(result))
           return result;
       }
       return ncclSuccess;
@@ -169,97 +219,6 @@ void NcclGroup::run(std::span<const Work> works) {
     scratchsCapture = captureOf(stream);
   }
   link->end(stream);
-}
-
-void NcclGroup::allReduce(const std::string &label, const void *in, void *out,
-                          Pieces pieces, Reduction reduction) {
-  make({{CallKind::allReduce, label, pieces, reduction},
-        in,
-        out,
-        false,
-        false,
-        [=](const void *from, void *to, ncclComm_t comm, cudaStream_t stream) {
-          return ncclAllReduce(from, to, countOf(pieces), typeOf(pieces.type),
-                               operationOf(reduction), comm, stream);
-        }});
-}
-
-void NcclGroup::reduce(const std::string &label, const void *in, void *out,
-                       Pieces pieces, Reduction reduction, int root) {
-  make({{CallKind::reduce, label, pieces, reduction, root},
-        in,
-        out,
-        false,
-        false,
-        [=](const void *from, void *to, ncclComm_t comm, cudaStream_t stream) {
-          return ncclReduce(from, to, countOf(pieces), typeOf(pieces.type),
-                            operationOf(reduction), root, comm, stream);
-        }});
-}
-
-void NcclGroup::allGather(const std::string &label, const void *in, void *out,
-                          Pieces pieces) {
-  make({{CallKind::allGather, label, pieces},
-        in,
-        out,
-        false,
-        true,
-        [=](const void *from, void *to, ncclComm_t comm, cudaStream_t stream) {
-          return ncclAllGather(from, to, countOf(pieces), typeOf(pieces.type),
-                               comm, stream);
-        }});
-}
-
-void NcclGroup::reduceScatter(const std::string &label, const void *in,
-                              void *out, Pieces pieces, Reduction reduction) {
-  make({{CallKind::reduceScatter, label, pieces, reduction},
-        in,
-        out,
-        true,
-        false,
-        [=](const void *from, void *to, ncclComm_t comm, cudaStream_t stream) {
-          return ncclReduceScatter(from, to, countOf(pieces),
-                                   typeOf(pieces.type), operationOf(reduction),
-                                   comm, stream);
-        }});
-}
-
-// By messages, which every version of NCCL has.
-void NcclGroup::allToAll(const std::string &label, const void *in, void *out,
-                         Pieces pieces) {
-  const auto messages =
-      [pieces, places = size()](const void *packed, void *received,
-                                ncclComm_t comm, cudaStream_t stream) {
-        const ncclDataType_t type = typeOf(pieces.type);
-        const std::size_t count = countOf(pieces);
-        const std::size_t bytes =
-            count * static_cast<std::size_t>(bytesOf(pieces.type));
-        const auto *from = static_cast<const std::byte *>(packed);
-        auto *to = static_cast<std::byte *>(received);
-        for (int peer = 0; peer < places; ++peer) {
-          const std::size_t at = static_cast<std::size_t>(peer) * bytes;
-          for (const ncclResult_t result :
-               {ncclSend(from + at, count, type, peer, comm, stream),
-                ncclRecv(to + at, count, type, peer, comm, stream)})
-            if (result != ncclSuccess && result != ncclInProgress)
-              return result;
-        }
-        return ncclSuccess;
-      };
-  make({{CallKind::allToAll, label, pieces}, in, out, true, true, messages});
-}
-
-void NcclGroup::broadcast(const std::string &label, void *data, Pieces pieces,
-                          int root) {
-  make({{CallKind::broadcast, label, pieces, Reduction::sum, root},
-        data,
-        data,
-        false,
-        false,
-        [=](const void *from, void *to, ncclComm_t comm, cudaStream_t stream) {
-          return ncclBroadcast(from, to, countOf(pieces), typeOf(pieces.type),
-                               root, comm, stream);
-        }});
 }
 
 } // namespace mtplan::runtime::cuda

@@ -1,9 +1,9 @@
 //===- nccl_group.h - The collectives of NCCL -------------------*- C++ -*-===//
 //
-// NCCL's data have one row. Several are rearranged before or after it, through
-// memory that is made at the first call of a size, and kept. Calls that are
-// made together are one launch of NCCL's: what they take is rearranged before
-// it, and what they give behind it.
+// The data of NCCL have one row. Several rows are rearranged before or after
+// the call, through memory that is allocated at the first call of a size, and
+// kept. Grouped calls are one launch of NCCL: their operands are rearranged
+// before it, and their results after it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,8 @@
 
 namespace mtplan::runtime::cuda {
 
-class NcclGroup final : public Communicator {
+/// The collectives of a process group over NCCL.
+class NcclGroup final : public CallGroup {
 public:
   NcclGroup(std::shared_ptr<NcclLink> link, GroupName group, int place,
             SharedContext context);
@@ -33,46 +34,29 @@ public:
 
   void registerMemory(void *data, std::int64_t bytes) override;
 
-  void allReduce(const std::string &label, const void *in, void *out,
-                 Pieces pieces, Reduction reduction) override;
-  void reduce(const std::string &label, const void *in, void *out,
-              Pieces pieces, Reduction reduction, int root) override;
-  void allGather(const std::string &label, const void *in, void *out,
-                 Pieces pieces) override;
-  void reduceScatter(const std::string &label, const void *in, void *out,
-                     Pieces pieces, Reduction reduction) override;
-  void allToAll(const std::string &label, const void *in, void *out,
-                Pieces pieces) override;
-  void broadcast(const std::string &label, void *data, Pieces pieces,
-                 int root) override;
-
   bool joins() const override { return context->joinsCollectives; }
   void together(const std::function<void()> &calls) override;
 
 private:
-  /// A call, and what NCCL makes of it.
+  /// A call with its buffers.
   struct Work {
     Call call;
     const void *in = nullptr;
     void *out = nullptr;
-    /// Whether rows of pieces of all places go in, or come out.
-    bool packs = false, unpacks = false;
-    std::function<ncclResult_t(const void *in, void *out, ncclComm_t comm,
-                               cudaStream_t stream)>
-        make;
   };
 
-  /// At once, or with others.
-  void make(Work work);
+  void make(const Call &call, const void *in, void *out) override;
   void run(std::span<const Work> works);
   std::string wordsOf(std::span<const Work> works) const;
-  /// Of the memory that it is rearranged in; 0: it is not.
-  std::size_t roomFor(const Work &work, bool isWanted) const;
-  std::size_t roomFor(const Work &work) const {
-    return roomFor(work, work.packs) + roomFor(work, work.unpacks);
+  /// Return the bytes in which operands, results, or both are rearranged; 0 if
+  /// they are not.
+  std::size_t roomBefore(const Call &call) const;
+  std::size_t roomAfter(const Call &call) const;
+  std::size_t roomFor(const Call &call) const {
+    return roomBefore(call) + roomAfter(call);
   }
 
-  /// The link's memory for what is rearranged, of one launch after another.
+  /// Memory of the link for rearranged data; successive launches share it.
   struct Scratch {
     std::byte *memory = nullptr;
     std::size_t size = 0;
@@ -84,10 +68,10 @@ private:
   const int own;
   const SharedContext context;
   std::int64_t calls = 0;
-  std::vector<Work> *collected = nullptr; ///< null: each is made at once
+  std::vector<Work> *collected = nullptr; ///< null: calls are made at once
   Scratch before, after;
   Event scratchIsFree;
-  /// What that was recorded in: who is not in it follows it anyway.
+  /// The capture that recorded the event. Work outside of it follows it anyway.
   std::optional<unsigned long long> scratchsCapture;
 };
 

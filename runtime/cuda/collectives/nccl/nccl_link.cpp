@@ -3,17 +3,36 @@
 #include "runtime/cuda/collectives/nccl/nccl_link.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+
+#include <nccl.h>
 
 #include "runtime/communicator/call.h"
 #include "runtime/cuda/collectives/registration.h"
+#include "runtime/cuda/device_error.h"
 
 namespace mtplan::runtime::cuda {
-
 namespace {
 
-/// Of the world's patience, for making a communicator: libraries are loaded and
-/// connections made, and all ranks are known to be there.
+/// Returns whether an event of a graph has happened since the launch, which has
+/// begun. Until the graph reaches the event, its time is that of an earlier
+/// launch, or it has none. Empty if the device does not report it.
+std::optional<bool> hasHappenedSince(const Event &launch, const Event &event) {
+  cudaError_t status = cudaEventQuery(event.get());
+  float milliseconds = 0.0F;
+  if (status == cudaSuccess)
+    status = cudaEventElapsedTime(&milliseconds, launch.get(), event.get());
+  if (status == cudaSuccess)
+    return milliseconds >= 0.0F;
+  cudaGetLastError(); // clears the status, which is no error
+  if (status == cudaErrorNotReady || status == cudaErrorInvalidResourceHandle)
+    return false;
+  return std::nullopt;
+}
+
+/// Multiplies the world's patience while a communicator is made: libraries are
+/// loaded and connections made, and all ranks are known to be there.
 constexpr int kPatienceToMake = 10;
 
 CommunicationError faultOf(const std::string &where, ncclResult_t result,
@@ -28,6 +47,25 @@ CommunicationError faultOf(const std::string &where, ncclResult_t result,
 void freePlain(void *data) noexcept { cudaFree(data); }
 
 } // namespace
+
+std::string Flight::words() const {
+  return step == 0 ? what : "step " + std::to_string(step) + ", " + what;
+}
+
+bool Flight::hasBegun() const {
+  if (!launch)
+    return marks->begun.hasHappened();
+  return launch->before.hasHappened() &&
+         hasHappenedSince(launch->before, marks->begun).value_or(true);
+}
+
+bool Flight::hasEnded() const {
+  if (!launch)
+    return marks->ended.hasHappened();
+  return launch->behind.hasHappened() ||
+         (launch->before.hasHappened() &&
+          hasHappenedSince(launch->before, marks->ended).value_or(false));
+}
 
 ncclUniqueId newUniqueId() {
   ncclUniqueId id;
@@ -139,7 +177,7 @@ void NcclLink::start(const Make &calls) {
     throwGone();
   checkResult(ncclGroupStart());
   const ncclResult_t made = calls(comm);
-  // Also after a fault: the group is the thread's.
+  // The group belongs to the thread, so it ends even after a fault.
   const ncclResult_t grouped = ncclGroupEnd();
   checkResult(made);
   checkResult(grouped);
@@ -161,7 +199,7 @@ void NcclLink::begin(const std::string &what, cudaStream_t stream) {
     return MTPLAN_CUDA(cudaEventRecordWithFlags(
         flight.marks->begun.get(), stream, cudaEventRecordExternal));
   }
-  // Between two looks many calls may end.
+  // Many calls may end between two looks of the watchdog.
   forgetEnded();
   Flight &flight = flights.emplace_back();
   flight.what = what;
@@ -233,7 +271,7 @@ void NcclLink::beginToClose() {
   const std::lock_guard lock(mutex);
   if (!comm)
     throwGone();
-  // While others still answer.
+  // The other ranks still answer now.
   for (; !registrations.empty(); registrations.pop_back())
     checkResult(ncclCommDeregister(comm, registrations.back()));
   checkResult(ncclCommFinalize(comm));
@@ -247,8 +285,9 @@ void NcclLink::close() {
     ncclCommDestroy(std::exchange(comm, nullptr));
 }
 
-// Waits for graphs that have calls of it, which others may have to let go of.
-// NCCL itself gives up what is registered: others may not answer any more.
+// NCCL waits for graphs with calls of this communicator, which other links may
+// have to abort. It drops registrations by itself: others may not answer any
+// more.
 void NcclLink::abort() noexcept {
   std::unique_lock lock(mutex);
   ncclComm_t last = std::exchange(comm, nullptr);
@@ -262,7 +301,7 @@ std::optional<std::string> NcclLink::overdue(Clock::time_point now) {
   if (flights.empty())
     return std::nullopt;
   Flight &first = flights.front();
-  // What is not queued yet keeps the host waiting.
+  // A call that is not queued yet blocks the host.
   if (!first.since && (!first.isQueued || first.hasBegun()))
     first.since = now;
   if (!first.since || now - *first.since < watchdog.world().patience())
@@ -288,6 +327,23 @@ void NcclLink::look(Clock::time_point now) {
         *late + ", in " + party.name +
         ": all ranks have come to it, and it has not ended within " +
         wordsOf(watchdog.world().patience()));
+}
+
+void *allocateForNccl(std::size_t bytes) {
+  void *data = nullptr;
+  if (const ncclResult_t result =
+          ncclMemAlloc(&data, std::max<std::size_t>(bytes, 1));
+      result != ncclSuccess)
+    throw DeviceError("NCCL does not allocate " + std::to_string(bytes) +
+                      " bytes: " + ncclGetErrorString(result) +
+                      kWithoutRegistration);
+  return data;
+}
+
+// ncclMemFree does not wait for the device, unlike cudaFree.
+void releaseForNccl(void *data) noexcept {
+  cudaDeviceSynchronize();
+  ncclMemFree(data);
 }
 
 } // namespace mtplan::runtime::cuda

@@ -1,17 +1,16 @@
 //===- nccl_link.h - A communicator of NCCL ---------------------*- C++ -*-===//
 //
-// It does not block the host, so that it can be given up at any time, also
-// while it is made or makes its connections at its first call. What is queued
-// between begin() and end() has an event before it and one after it: a call
-// that has begun on the device, and has not ended within the world's patience,
-// is reported.
+// A link does not block the host, so that it can be aborted at any time, also
+// while it is made or connects at its first call. The work between begin() and
+// end() has an event before it and one after it. A call that has begun on the
+// device, and has not ended within the world's patience, is reported.
 //
-// Who is to blame is for the host's world to say. Each rank that waits too long
-// asks the others there, in the words of its call; who waits in the same call
-// asks the same; and who has not come to it on the device does not come there,
-// either. So the message is that of a host's transport: who did not come to
-// which call of which group, whom that rank waits for in turn, and two calls
-// that do not match. A rank has come to a call when its device has.
+// The host's world finds the rank that is to blame. Each rank that waits too
+// long makes a host call in the words of its device call. Ranks that wait in
+// the same call make the same host call, and ranks whose devices have not come
+// to the call do not. The message is therefore that of a host transport: it
+// names the ranks that did not come to which call of which group, the ranks
+// that those wait for, or two calls that do not match.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,21 +28,52 @@
 
 #include <nccl.h>
 
-#include "runtime/cuda/collectives/nccl/flight.h"
 #include "runtime/cuda/collectives/nccl/watchdog.h"
 #include "runtime/cuda/context.h"
+#include "runtime/cuda/handles.h"
 
 namespace mtplan::runtime::cuda {
 
-/// Made by the places that lead: every so many, so that a large communicator is
-/// not made through a single rank.
+/// The events right before and right behind the last launch of a graph.
+struct GraphLaunch {
+  Event before{cudaEventDefault}, behind;
+};
+
+/// A call of NCCL in flight.
+///
+/// Recorded calls have events of their own, which every launch of their graph
+/// records anew. They are compared with an event before the launch, so that
+/// those of an earlier launch do not count. On a device that does not report
+/// events of graphs, a call begins and ends with its graph.
+struct Flight {
+  /// The events of its begin and end.
+  struct Marks {
+    explicit Marks(unsigned flags) : begun(flags), ended(flags) {}
+    Event begun, ended;
+  };
+
+  std::string what;
+  std::int64_t step = 0; ///< 0: of no step
+  std::shared_ptr<Marks> marks;
+  std::shared_ptr<const GraphLaunch> launch; ///< null: not in a graph
+  bool isQueued = false;                     ///< `ended` has been recorded
+  /// When the watchdog noticed that it had begun.
+  std::optional<Ward::Clock::time_point> since;
+
+  std::string words() const;
+  bool hasBegun() const;
+  bool hasEnded() const;
+};
+
+/// Every so many places have one that makes an id, so that a large communicator
+/// is not made through a single rank.
 inline constexpr int kPlacesOfALead = 256;
 ncclUniqueId newUniqueId();
 
+/// A communicator of NCCL, and its calls in flight.
 class NcclLink final : public Ward {
 public:
-  /// Asks the others of the communicator whether they wait in `what`, too;
-  /// returns if all do.
+  /// Asks the other ranks whether they wait in `what`, too; returns if all do.
   using Ask = std::function<void(const std::string &what)>;
 
   struct Party {
@@ -52,47 +82,49 @@ public:
     std::vector<ncclUniqueId> ids; ///< one for every kPlacesOfALead places
   };
 
-  /// Begins to make it.
+  /// Begins to make the communicator.
   NcclLink(const Watchdog &watchdog, Party party, Ask ask);
   ~NcclLink() override { abort(); }
   NcclLink(const NcclLink &) = delete;
   NcclLink &operator=(const NcclLink &) = delete;
 
-  /// Waits until it is made.
+  /// Waits until the communicator is made.
   void awaitMade();
-  /// Whether calls may be made: neither is it being made, nor is the last call
-  /// still on its way to the stream.
+  /// Returns whether calls may be made: the communicator is made, and the last
+  /// call is on its stream.
   bool isReady();
 
-  /// Calls may read and write there without a copy. Stays until the
-  /// communicator has ended.
-  /// \throws CommunicationError with the bytes if NCCL does not register it
+  /// Registers memory, which calls access without a copy, until the
+  /// communicator has ended. \throws CommunicationError with the bytes if NCCL
+  /// does not register it
   void registerMemory(void *data, std::size_t bytes);
-  /// Of the device, for calls of this one; kept until it has ended.
+  /// Allocates memory of the device until the communicator has ended.
   std::byte *allocate(std::size_t bytes, bool registered);
 
   using Make = std::function<ncclResult_t(ncclComm_t)>;
-  /// Makes calls of NCCL, as one group of them.
+  /// Makes grouped calls of NCCL.
   void start(const Make &calls);
-  /// start(), and waits until they are on their streams: not for the device.
+  /// Calls start(), and waits until the calls are on their streams.
   void call(const Make &calls);
 
-  /// Around what is queued, or recorded, for a call. \param what  names it
+  /// Enclose the queued or recorded work of a call.
+  /// \param what  names the call
   void begin(const std::string &what, cudaStream_t stream);
   void end(cudaStream_t stream);
 
-  /// The calls that were recorded since the last time.
+  /// Returns the calls that were recorded since the last time.
   std::vector<Flight> takeRecorded();
-  /// Whether those of `launch` have, so that it may be made again.
+  /// Returns whether the calls of `launch` have ended, so that it may be
+  /// repeated.
   bool haveEnded(const GraphLaunch &launch);
-  /// They were made again by `launch`, whose events have been recorded.
+  /// Adds calls that `launch` has repeated; its events have been recorded.
   void repeat(const std::vector<Flight> &calls,
               const std::shared_ptr<const GraphLaunch> &launch);
 
-  /// Whether all calls have ended. Throws what has gone wrong.
+  /// Returns whether all calls have ended. Throws a fault of the communicator.
   bool isIdle();
-  /// All ranks do that, when they are idle: then the others need no more of
-  /// this one.
+  /// Begins to close the communicator. All ranks call it when they are idle,
+  /// and close() once isClosed().
   void beginToClose();
   bool isClosed();
   void close();
@@ -114,12 +146,12 @@ private:
   const Watchdog &watchdog;
   const Party party;
   const Ask ask;
-  std::mutex mutex; ///< of what follows
+  std::mutex mutex; ///< guards the members below
   ncclComm_t comm = nullptr;
-  std::deque<Flight> flights; ///< in the order of the calls
+  std::deque<Flight> flights; ///< in order
   std::vector<Flight> recorded;
   std::vector<std::shared_ptr<Flight::Marks>> spare;
-  /// Their handles, which NCCL may fill in later.
+  /// Handles of registrations, which NCCL may fill in later.
   std::deque<void *> registrations;
   std::vector<Piece> allocated;
 };

@@ -1,4 +1,4 @@
-//===- nccl_mail.cpp - Messages between two ranks, by NCCL ----------------===//
+//===- nccl_mail.cpp - Messages between two ranks over NCCL ---------------===//
 
 #include "runtime/cuda/collectives/nccl/nccl_mail.h"
 
@@ -20,7 +20,7 @@ void OutgoingLine::collect() {
   }
 }
 
-/// Null if there is none. The caller holds the mutex.
+/// Takes a free piece; null if there is none. The caller holds the mutex.
 OutgoingLine::OwnedPiece OutgoingLine::take(std::size_t bytes) {
   collect();
   const auto found = std::ranges::find_if(
@@ -118,7 +118,7 @@ void OutgoingLine::send(const std::string &label, const void *data,
   goOn();
 }
 
-/// Puts what waits on the stream, as far as the line is ready for it. The
+/// Puts waiting messages on the stream while the line is ready for them. The
 /// caller holds the mutex.
 void OutgoingLine::goOn() {
   while (!waiting.empty() && its.isReady()) {

@@ -1,34 +1,33 @@
-//===- nccl_mail.h - Messages between two ranks, by NCCL --------*- C++ -*-===//
+//===- nccl_mail.h - Messages between two ranks over NCCL -------*- C++ -*-===//
 //
-// The executor sends and goes on; a send of NCCL holds its stream until the
-// receiver has come, and all calls of a communicator go in their order. So
-// that nothing waits that should not:
+// The executor sends and goes on. A send of NCCL blocks its stream until the
+// receiver comes, and the calls of a communicator run in order. Three rules
+// keep other work from waiting:
 //
-//   * A message is copied, in the order of the caller's stream, into memory of
-//     the line, and sent from there on a stream of the line's own. A plan joins
-//     all its streams after each segment, so that one that was held would hold
-//     them all, and two ranks that send to each other first would wait for
-//     ever.
-//   * A line is one direction of one channel between two ranks, with a
-//     communicator of its own: what is sent on another, or back, goes past it.
-//     Within a line messages are in order anyway.
-//   * A line is made at its first message: the sender goes on at once, the
-//     message waits with others in the line until both ends are there, and the
-//     watchdog sends it then.
+//   * A message is copied, in the order of the caller's stream, to memory of
+//   the
+//     line, and sent from there on a stream of the line. A plan joins all its
+//     streams after each segment, so a blocked stream would block all of them,
+//     and two ranks that send to each other first would deadlock.
+//   * A line is one direction of one channel between two ranks, with its own
+//     communicator, so that messages of other lines overtake it. Messages
+//     within a line are in order.
+//   * A line is made at its first message. The sender goes on at once, messages
+//     wait in the line until both ends are connected, and the watchdog then
+//     sends them.
 //
-// Of a line's memory there are pieces for kPieces messages, of one of which the
-// device disposes again when it has been received. Where all are in use the
-// host waits, not to run so far ahead that a step's messages lie side by side,
-// until one is free or the device itself has come to the send: then the
-// schedule needs more, and there will be one more. So the first steps allocate,
-// and no schedule that sends as it likes gets stuck.
+// The memory of a line has pieces for kPieces messages. A piece is free again
+// when its message has been received. If all are in use, the host waits, so
+// that it does not run ahead and keep all messages of a step in memory. It
+// waits until a piece is free, or until the device itself has come to the send:
+// then the schedule needs more pieces, and one is added. The first steps
+// therefore allocate, and no schedule deadlocks.
 //
-// In a recording messages go through those pieces in turn, each once the one
-// before it in its piece has been received. That cannot get stuck, either: when
-// the same messages were sent before there were no more pieces, and all waits
-// of the recording were over in time. CUDA promises no more than the order that
-// it is told, though: how many branches of a graph go side by side is the
-// device's.
+// In a recording messages use the pieces in turn, each once the previous
+// message of its piece has been received. That does not deadlock either: when
+// the same messages were sent before, no more pieces were needed, and all waits
+// of the recording ended in time. CUDA only promises the order that it is told,
+// though: the device decides how many branches of a graph run in parallel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,22 +52,22 @@ public:
   OutgoingLine(const Watchdog &watchdog, NcclLink::Party party,
                SharedContext context);
 
-  /// Recorded if the caller's stream is.
+  /// Sends a message, or records it if the caller's stream is captured.
   void send(const std::string &label, const void *data, std::int64_t bytes);
 
-  /// While the line is idle: pieces become as large as the largest.
+  /// Makes all pieces as large as the largest; the line must be idle.
   void beginRecording();
-  /// The stream, which is recorded, follows what was sent in the recording.
-  /// False: nothing was.
+  /// Makes the captured stream wait for all recorded messages. Returns false if
+  /// there are none.
   bool endRecording(cudaStream_t end);
-  /// The stream follows what was sent so far, but for recordings. Waits until
-  /// that is on the line's stream.
+  /// Makes a stream wait for all messages sent so far, except recorded ones.
+  /// Blocks until these are on the line's stream.
   void letFollow(cudaStream_t next);
 
-  /// Whether all has been received.
+  /// Returns whether all messages have been received.
   bool isIdle();
   NcclLink &link() { return its; }
-  /// Of the oldest message that has not been received.
+  /// Describes the oldest message that has not been received.
   std::string wordsOfOldest();
 
   void look(Clock::time_point now) override;
@@ -96,15 +95,17 @@ private:
   NcclLink its;
   const Stream stream;
   Event here; ///< the caller's stream has come to a send that lacks a piece
-  std::mutex mutex; ///< of what follows
+  std::mutex mutex; ///< guards the members below
   std::size_t pieces = 0;
-  /// Waiting for the line; the first may be on its way to the stream.
+  /// Messages that wait for the line; the first may be on its way to the
+  /// stream.
   std::deque<OwnedPiece> waiting;
   bool isGoing = false;
   std::deque<OwnedPiece> going;     ///< on the stream
-  std::vector<OwnedPiece> empty;    ///< of the sender's thread alone, as below
+  std::vector<OwnedPiece> empty;    ///< only the sender's thread uses it, and
+                                    ///< the members below
   std::size_t inRecording = 0;      ///< messages
-  std::vector<OwnedPiece> outgrown; ///< recordings may use them
+  std::vector<OwnedPiece> outgrown; ///< older recordings may use them
 };
 
 } // namespace mtplan::runtime::cuda

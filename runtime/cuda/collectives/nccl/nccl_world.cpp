@@ -1,29 +1,81 @@
-//===- nccl_world.cpp - Ranks that have a device each, by NCCL ------------===//
+//===- nccl_world.cpp - Ranks with a device each, over NCCL ---------------===//
 //
-// The host's world brings them together: it carries the ids of communicators,
-// holds the calls of a rank to those of the others when the watchdog asks, and
-// tells all why one has failed.
+// The host's world transports the ids of communicators, compares the calls of
+// ranks when the watchdog asks, and tells all ranks why one has failed.
 //
-// A communicator is made of its own ids, not split from one of all ranks: those
-// that do not belong to a group do not ask for it, and a split needs all.
+// Each communicator has ids of its own, and is not split from one of all ranks:
+// a split needs all ranks, and ranks outside a group do not ask for it.
 //
 //===----------------------------------------------------------------------===//
 
 #include <algorithm>
 #include <exception>
 #include <map>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "runtime/cuda/collectives/carrier.h"
 #include "runtime/cuda/collectives/nccl/nccl_group.h"
-#include "runtime/cuda/collectives/nccl/nccl_recording.h"
-#include "runtime/cuda/collectives/one_device_group.h"
+#include "runtime/cuda/collectives/nccl/nccl_link.h"
+#include "runtime/cuda/collectives/nccl/nccl_mail.h"
+#include "runtime/cuda/collectives/one_device_world.h"
 
 namespace mtplan::runtime::cuda {
-
 namespace {
 
-/// The first that has ncclCommInitRankScalable. Programs are linked with newer
-/// ones, and start with what the machine has.
+/// The lines to other ranks, by rank and channel.
+using LineKey = std::pair<int, int>;
+using OutgoingLines = std::map<LineKey, std::shared_ptr<OutgoingLine>>;
+
+/// The calls and messages of a rank that a graph has recorded. The watchdog
+/// follows them in every launch of the graph.
+class NcclRecording final : public RecordedCalls {
+public:
+  /// Ends a recording: the context's stream 0, whose capture has begun, waits
+  /// for all recorded messages. \param watchdog  outlives it
+  NcclRecording(const Watchdog &theWatchdog, SharedContext theContext,
+                const std::vector<std::shared_ptr<NcclLink>> &links,
+                const OutgoingLines &outgoing)
+      : watchdog(theWatchdog), context(std::move(theContext)),
+        launch(std::make_shared<GraphLaunch>()) {
+    for (const auto &link : links)
+      if (std::vector<Flight> its = link->takeRecorded(); !its.empty())
+        calls.emplace_back(link, std::move(its));
+    for (const auto &[key, line] : outgoing)
+      if (line->endRecording(context->stream(0).get()))
+        lines.push_back(line);
+  }
+
+  void repeat() override {
+    watchdog.check();
+    cudaStream_t stream = context->stream(0).get();
+    for (const auto &line : lines)
+      line->letFollow(stream);
+    // The device works meanwhile on what was queued after them.
+    for (const auto &[link, its] : calls)
+      while (!link->haveEnded(*launch))
+        awaitAMoment(watchdog);
+    MTPLAN_CUDA(cudaEventRecord(launch->before.get(), stream));
+  }
+
+  void repeated() override {
+    cudaStream_t stream = context->stream(0).get();
+    MTPLAN_CUDA(cudaEventRecord(launch->behind.get(), stream));
+    for (const auto &[link, its] : calls)
+      link->repeat(its, launch);
+  }
+
+private:
+  const Watchdog &watchdog;
+  const SharedContext context;
+  const std::shared_ptr<GraphLaunch> launch;
+  std::vector<std::pair<std::shared_ptr<NcclLink>, std::vector<Flight>>> calls;
+  std::vector<std::shared_ptr<OutgoingLine>> lines; ///< with recorded sends
+};
+
+/// The first version with ncclCommInitRankScalable. A program that is linked
+/// with a newer version may start with an older one on another machine.
 constexpr int kOldestLibrary = NCCL_VERSION(2, 23, 0);
 
 std::string wordsOfVersion(int version) {
@@ -58,7 +110,7 @@ public:
   void receive(const std::string &label, void *data, std::int64_t bytes,
                int from, int channel) override;
 
-  /// After all collectives and receipts of this rank, on whichever stream.
+  /// Waits for all collectives and receives of this rank first, on all streams.
   void barrier(const std::string &label) override {
     awaitCalls();
     host.barrier(label);
@@ -78,14 +130,11 @@ public:
   void fail(const std::string &why) noexcept override { host.fail(why); }
 
 private:
-  using LineKey = std::pair<int, int>; ///< the other rank and the channel
-
   std::shared_ptr<NcclLink> newLink(NcclLink::Party party, NcclLink::Ask ask);
   NcclLink::Party partyOfLine(int from, int to, int channel, int place,
                               const ncclUniqueId &id) const;
   OutgoingLine &lineTo(const std::string &label, int to, int channel);
   NcclLink &lineFrom(const std::string &label, int from, int channel);
-  std::vector<std::shared_ptr<OutgoingLine>> outgoingLines() const;
   void awaitCalls();
   void awaitReceipts();
   void close();
@@ -94,12 +143,12 @@ private:
   const SharedContext context;
   Watchdog watchdog;
   const int unwinding;
-  std::vector<std::shared_ptr<NcclLink>> links; ///< but for lines to others
-  std::map<LineKey, std::shared_ptr<OutgoingLine>> outgoing;
+  std::vector<std::shared_ptr<NcclLink>> links; ///< all but outgoing lines
+  OutgoingLines outgoing;
   std::map<LineKey, NcclLink *> incoming;
 };
 
-// After an exception others may never come to what is under way.
+// After an exception other ranks may never come to the calls in flight.
 NcclWorld::~NcclWorld() {
   if (std::uncaught_exceptions() == unwinding)
     try {
@@ -126,7 +175,7 @@ std::unique_ptr<Communicator> NcclWorld::group(const std::string &name,
   const GroupName its{name, ranks};
   std::shared_ptr<Communicator> twin = host.group(name, ranks);
   const int place = twin->place();
-  // Nobody to talk to.
+  // A group of one rank needs no communicator.
   if (ranks.size() == 1)
     return std::make_unique<OneDeviceGroup>(host.group(name, ranks), its,
                                             context);
@@ -172,8 +221,8 @@ NcclLink &NcclWorld::lineFrom(const std::string &label, int from, int channel) {
   if (!line) {
     ncclUniqueId id{};
     host.receive(label, &id, sizeof(id), from, channel);
-    // Nothing more is sent there: who asks waits until the host's patience
-    // ends.
+    // Nothing more is sent there, so a rank that asks waits until the host's
+    // patience ends.
     line = newLink(partyOfLine(from, rank(), channel, 1, id),
                    [this, from, channel](const std::string &what) {
                      host.receive(what, nullptr, 0, from, channel);
@@ -230,15 +279,7 @@ void NcclWorld::awaitReceipts() {
   }
 }
 
-std::vector<std::shared_ptr<OutgoingLine>> NcclWorld::outgoingLines() const {
-  std::vector<std::shared_ptr<OutgoingLine>> all;
-  all.reserve(outgoing.size());
-  for (const auto &[key, line] : outgoing)
-    all.push_back(line);
-  return all;
-}
-
-// What was sent will be received whether or not this rank goes on.
+// Messages that were sent are received whether or not this rank goes on.
 void NcclWorld::beginRecording() {
   awaitReceipts();
   for (const auto &[key, line] : outgoing)
@@ -246,12 +287,11 @@ void NcclWorld::beginRecording() {
 }
 
 std::unique_ptr<RecordedCalls> NcclWorld::endRecording() {
-  return std::make_unique<NcclRecording>(watchdog, context, links,
-                                         outgoingLines());
+  return std::make_unique<NcclRecording>(watchdog, context, links, outgoing);
 }
 
-// All communicators at the same time: their ranks need not have them in the
-// same order.
+// Closes all communicators at once, because ranks may have them in different
+// orders.
 void NcclWorld::close() {
   awaitCalls();
   awaitReceipts();

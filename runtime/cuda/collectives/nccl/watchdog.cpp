@@ -1,4 +1,4 @@
-//===- watchdog.cpp - Who notices that the devices hang -------------------===//
+//===- watchdog.cpp - Notices that devices hang ---------------------------===//
 
 #include "runtime/cuda/collectives/nccl/watchdog.h"
 
@@ -13,7 +13,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Often against the patience that it enforces, seldom against what it costs.
+/// Returns the time between two looks: short against the patience, and long
+/// against the cost of a look.
 milliseconds interval(const World &host) {
   return std::clamp(host.patience() / 50, milliseconds(1), milliseconds(20));
 }
@@ -45,7 +46,7 @@ void Watchdog::fail() noexcept {
   }
   try {
     throw;
-  } catch (const Echo &) { // all know it
+  } catch (const Echo &) { // all ranks know it already
   } catch (const std::exception &error) {
     host.fail(error.what());
   }

@@ -1,9 +1,9 @@
-//===- watchdog.h - Who notices that the devices hang -----------*- C++ -*-===//
+//===- watchdog.h - Notices that devices hang -------------------*- C++ -*-===//
 //
-// A thread of its own in every rank. It looks after what the rank has queued
-// that others have a part in, and after the host's world. The first fault ends
-// all communication of this rank's device, so that its streams go on, and of
-// its host, which tells the other ranks, whose watchdogs then do the same.
+// The watchdog is a thread in every rank. It watches the rank's queued calls
+// and the host's world. The first fault aborts all communication of this rank's
+// device, so that its streams go on, and fails the host's world, which tells
+// the other ranks. Their watchdogs then do the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,22 +24,24 @@
 
 namespace mtplan::runtime::cuda {
 
-/// What a watchdog looks after.
+/// Something that a watchdog watches.
 class Ward {
 public:
   using Clock = std::chrono::steady_clock;
 
   virtual ~Ward() = default;
-  /// Throws what has gone wrong since. Waits for other ranks only if they have
-  /// kept this one waiting for longer than the world's patience.
+  /// Throws a fault since the last look. Waits for other ranks only if they
+  /// have kept this one waiting for longer than the world's patience.
   virtual void look(Clock::time_point now) = 0;
-  /// Ends what is under way. From any thread.
+  /// Aborts all calls in flight. Any thread may call it.
   virtual void abort() noexcept = 0;
 };
 
+/// Watches the wards of a rank.
 class Watchdog {
 public:
-  /// On the thread's present device. \param host  outlives it
+  /// Watches the calling thread's present device.
+  /// \param host  outlives it
   explicit Watchdog(World &host);
   ~Watchdog() { stop(); }
   Watchdog(const Watchdog &) = delete;
@@ -48,17 +50,18 @@ public:
   World &world() const { return host; }
 
   void add(std::shared_ptr<Ward> ward);
-  /// Of calls from now on; 0: of none.
+  /// Sets the step of the calls from now on; 0 for none.
   void beginStep(std::int64_t number) { step = number; }
   std::int64_t currentStep() const { return step; }
-  /// Throws why communication has ended, if it has.
+  /// Throws the fault that has ended communication, if there is one.
   void check() const;
   bool hasFailed() const { return failed; }
-  /// The fault that is being handled; the first stands.
+  /// Ends communication because of the exception that is being handled. The
+  /// first fault is kept.
   void fail() noexcept;
   void stop();
-  /// Of all wards at once: one may have to wait until a graph ends that waits
-  /// for another.
+  /// Aborts all wards at once: one may have to wait for a graph that waits for
+  /// another.
   void abortAll() noexcept;
 
 private:
@@ -69,7 +72,7 @@ private:
   const int device;
   std::atomic<std::int64_t> step{0};
   std::atomic<bool> failed{false};
-  mutable std::mutex mutex; ///< of what follows
+  mutable std::mutex mutex; ///< guards the members below
   std::condition_variable changed;
   bool stopping = false;
   std::exception_ptr why;
@@ -77,7 +80,7 @@ private:
   std::thread thread;
 };
 
-/// Sleeps a moment, for who polls. Throws what the watchdog has found.
+/// Sleeps a moment between two polls. Throws the watchdog's fault.
 void awaitAMoment(const Watchdog &watchdog);
 
 } // namespace mtplan::runtime::cuda

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "planner/search/bound/bounds.h"
-#include "planner/search/bound/ordered_cuts.h"
 #include "planner/search/bound/relaxation.h"
 #include "planner/search/price/memory_use.h"
 #include "planner/search/search.h"

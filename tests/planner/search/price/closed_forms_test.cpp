@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "planner/cost/local_work.h"
+#include "planner/cost/kernel_cost.h"
 #include "planner/machine/software_json.h"
 #include "planner/search/price/memory_use.h"
 #include "planner/search/price/price.h"

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "planner/search/price/ledger.h"
+#include "planner/search/price/phase_times.h"
 #include "tests/planner/random_model.h"
 
 namespace mtplan::planner {

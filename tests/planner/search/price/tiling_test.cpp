@@ -7,11 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include "planner/search/price/ledger.h"
 #include "planner/search/price/memory_use.h"
 #include "planner/search/price/phase_times.h"
 #include "planner/search/space/enumerate.h"
-#include "planner/search/space/tiling.h"
+#include "planner/search/space/segment_runs.h"
 #include "tests/planner/search/space/space_case.h"
 
 namespace mtplan::planner {

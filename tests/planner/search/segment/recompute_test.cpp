@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "planner/cost/compute_cost.h"
-#include "planner/search/price/ledger.h"
 #include "planner/search/price/memory_use.h"
 #include "planner/search/price/phase_times.h"
-#include "planner/search/segment/scaled_link.h"
-#include "planner/search/space/recompute.h"
+#include "planner/search/space/segment_runs.h"
+#include "planner/search/stage/stage_solver.h"
 #include "tests/planner/cost/attention_op.h"
 #include "tests/planner/random_model.h"
 

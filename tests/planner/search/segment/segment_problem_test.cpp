@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include "planner/graph/op_graph_check.h"
+#include "planner/graph/op_graph.h"
 #include "planner/search/search.h"
-#include "planner/search/segment/scaled_link.h"
+#include "planner/search/stage/stage_solver.h"
 #include "tests/planner/random_model.h"
 #include "tests/planner/search/segment/step_specification.h"
 

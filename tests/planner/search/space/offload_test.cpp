@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "planner/search/price/ledger.h"
 #include "planner/search/price/memory_use.h"
+#include "planner/search/price/phase_times.h"
 #include "planner/search/search.h"
 #include "planner/search/solve_candidate.h"
 #include "planner/search/space/enumerate.h"

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "planner/search/space/replicas.h"
+#include "planner/search/space/parallelism.h"
 #include "tests/planner/search/space/space_case.h"
 
 namespace mtplan::planner {

@@ -4,7 +4,6 @@
 #define MTPLAN_TESTS_PLANNER_SEARCH_SPACE_SPACE_CASE_H
 
 #include "planner/search/search.h"
-#include "planner/search/space/cuts.h"
 #include "planner/search/space/enumerate.h"
 #include "planner/search/space/pipeline_parts.h"
 #include "tests/planner/random_model.h"

@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/cuda/device_memory.h"
+#include "runtime/cuda/device.h"
 #include "tests/emulator/nccl.h"
 #include "tests/runtime/cuda/collectives/device_ranks.h"
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/cuda/cudnn/attention_graphs.h"
+#include "runtime/cuda/cudnn/attention_graph.h"
 #include "runtime/cuda/device_error.h"
 
 namespace mtplan::runtime::cuda {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/cuda/cudnn/attention_shape.h"
+#include "runtime/cuda/cudnn/fused_attention.h"
 
 namespace mtplan::runtime::cuda {
 namespace {

@@ -1,0 +1,112 @@
+//===- ranks.h - Ranks, their tensors and collectives -----------*- C++ -*-===//
+//
+// The interpreter has one kind of value, a tensor of doubles whatever its type
+// in the program, because rounding is not what the interpreter proves.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_IR_INTERPRET_RANKS_H
+#define MTPLAN_IR_INTERPRET_RANKS_H
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/mtp.h"
+#include "runtime/reference/kernels.h"
+
+namespace mtplan::ir {
+
+using runtime::reference::forEachIndex, runtime::reference::globalIndex,
+    runtime::reference::Span;
+
+/// A tensor with its elements in row-major order. A scalar has one.
+struct HostTensor {
+  std::vector<std::int64_t> shape;
+  std::vector<double> data;
+
+  HostTensor() = default;
+  /// Makes a tensor of zeros.
+  explicit HostTensor(std::vector<std::int64_t> dims)
+      : shape(std::move(dims)), data(countOf(shape), 0.0) {}
+
+  static std::size_t countOf(const std::vector<std::int64_t> &dims) {
+    std::size_t count = 1;
+    for (std::int64_t dim : dims)
+      count *= static_cast<std::size_t>(dim);
+    return count;
+  }
+};
+
+/// The pieces of one value of an SPMD program, one for each rank. Values never
+/// change, so that passing one on costs nothing.
+using RankValues = std::shared_ptr<const std::vector<HostTensor>>;
+
+inline RankValues share(std::vector<HostTensor> values) {
+  return std::make_shared<const std::vector<HostTensor>>(std::move(values));
+}
+
+/// A mesh attribute with ranks and groups. Rank numbers count the last axis
+/// fastest. Without a mesh there is one rank, which holds everything.
+class MeshView {
+public:
+  MeshView() = default;
+  /// Makes a view of one rank if the mesh is null.
+  explicit MeshView(MeshAttr mesh);
+
+  /// Returns the mesh of the ranks that share a coordinate on `axis`, or the
+  /// same mesh if it has no such axis.
+  MeshView without(llvm::StringRef axis) const;
+
+  std::int64_t ranks() const { return rankCount; }
+  /// Returns the number of the axis, or -1.
+  int axis(llvm::StringRef name) const;
+  std::int64_t sizeOf(int axisNumber) const { return sizes[axisNumber]; }
+  std::int64_t coordinate(std::int64_t rank, int axisNumber) const {
+    return rank / strides[axisNumber] % sizes[axisNumber];
+  }
+  /// Returns the ranks that differ from `rank` only along the axis, in the
+  /// order of the axis.
+  std::vector<std::int64_t> group(std::int64_t rank, int axisNumber) const;
+
+  /// Returns the piece that a rank has of a dimension that `axes` split, major
+  /// axis first.
+  Span pieceOf(llvm::ArrayRef<int> axes, std::int64_t rank,
+               std::int64_t localSize) const;
+
+  /// Returns the pieces of all dimensions of a tensor with `layout`. A null
+  /// layout splits none. Axes that the mesh lacks are ignored; `fits` reports
+  /// them.
+  std::vector<Span> piecesOf(LayoutAttr layout, std::int64_t rank,
+                             llvm::ArrayRef<std::int64_t> localShape) const;
+
+  /// Returns whether `layout` has an entry for each of `tensorRank` dimensions
+  /// and names only axes of this mesh.
+  bool fits(LayoutAttr layout, std::size_t tensorRank) const;
+
+private:
+  void count();
+
+  std::vector<std::string> names;
+  std::vector<std::int64_t> sizes, strides;
+  std::int64_t rankCount = 1;
+};
+
+/// Returns the axis of a collective, or null for any other operator.
+mlir::StringAttr axisOfCollective(mlir::Operation *op);
+
+/// Runs a collective on all ranks. Every rank adds the terms in the order of
+/// the axis. Fails, with a diagnostic, if the mesh lacks the axis or a
+/// dimension does not divide.
+mlir::FailureOr<std::vector<HostTensor>>
+runCollective(mlir::Operation *op, const std::vector<HostTensor> &inputs,
+              const MeshView &mesh);
+
+/// Adds `term` to `total`, or keeps the larger of both. A NaN stays a NaN.
+void reduceInto(HostTensor &total, const HostTensor &term, bool max);
+
+} // namespace mtplan::ir
+
+#endif // MTPLAN_IR_INTERPRET_RANKS_H

@@ -1,0 +1,151 @@
+//===- norm.cpp - Norms and softmax: rows that are never split ------------===//
+
+#include "ir/operators/definition.h"
+
+using namespace mlir;
+
+namespace mtplan::ir {
+
+//===----------------------------------------------------------------------===//
+// Factors and work
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The dimensions of rows [d0, ..., h] and of a vector along h, which is never
+/// split.
+struct RowDims {
+  FactorRule rule;
+  TensorFactors rows, vector;
+};
+} // namespace
+
+static RowDims rowDims(Value rows) {
+  RowDims dims;
+  dims.rows = addDims(dims.rule, shapeOf(rows).drop_back());
+  int h = dims.rule.add("h", shapeOf(rows).back());
+  dims.rule.factors[h].divisible = false;
+  dims.rows.push_back({h});
+  dims.vector = {{h}};
+  return dims;
+}
+
+FactorRule LayerNormOp::getFactorRule() {
+  RowDims dims = rowDims(getInput());
+  return dims.rule.connect({dims.rows, dims.vector, dims.vector}, {dims.rows});
+}
+
+FactorRule LayerNormGradOp::getFactorRule() {
+  RowDims dims = rowDims(getInput());
+  return dims.rule.connect({dims.rows, dims.vector, dims.rows},
+                           {dims.rows, dims.vector, dims.vector}, {{2}});
+}
+
+FactorRule RmsNormOp::getFactorRule() {
+  RowDims dims = rowDims(getInput());
+  return dims.rule.connect({dims.rows, dims.vector}, {dims.rows}, {{1}});
+}
+
+FactorRule RmsNormGradOp::getFactorRule() {
+  RowDims dims = rowDims(getInput());
+  return dims.rule.connect({dims.rows, dims.vector, dims.rows},
+                           {dims.rows, dims.vector}, {{2}});
+}
+
+FactorRule SoftmaxOp::getFactorRule() {
+  RowDims dims = rowDims(getInput());
+  return dims.rule.connect({dims.rows}, {dims.rows});
+}
+
+FactorRule SoftmaxGradOp::getFactorRule() {
+  RowDims dims = rowDims(getOutput());
+  return dims.rule.connect({dims.rows, dims.rows}, {dims.rows}, {{1}});
+}
+
+double LayerNormOp::getFlops() { return 8 * elementsOf(getInput()); }
+double LayerNormGradOp::getFlops() { return 14 * elementsOf(getInput()); }
+double RmsNormOp::getFlops() { return 5 * elementsOf(getInput()); }
+double RmsNormGradOp::getFlops() { return 10 * elementsOf(getInput()); }
+double SoftmaxOp::getFlops() { return 12 * elementsOf(getInput()); }
+double SoftmaxGradOp::getFlops() { return 4 * elementsOf(getOutput()); }
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+LogicalResult LayerNormOp::buildGradient(GradientBuilder &gradients) {
+  Value dy = gradients.gradientOf(getResult());
+  if (!dy)
+    return success();
+  auto terms = gradients.builder.create<LayerNormGradOp>(
+      getLoc(), getInput().getType(), getGamma().getType(), getBeta().getType(),
+      getLabel().str() + ".grad", getInput(), getGamma(), dy, getEpsilon());
+  gradients.add(getInput(), terms.getInputGradient(), getLabel());
+  gradients.add(getGamma(), terms.getGammaGradient(), getLabel());
+  gradients.add(getBeta(), terms.getBetaGradient(), getLabel());
+  return success();
+}
+
+LogicalResult RmsNormOp::buildGradient(GradientBuilder &gradients) {
+  Value dy = gradients.gradientOf(getResult());
+  if (!dy)
+    return success();
+  auto terms = gradients.builder.create<RmsNormGradOp>(
+      getLoc(), getInput().getType(), getGamma().getType(),
+      getLabel().str() + ".grad", getInput(), getGamma(), dy, getEpsilon());
+  gradients.add(getInput(), terms.getInputGradient(), getLabel());
+  gradients.add(getGamma(), terms.getGammaGradient(), getLabel());
+  return success();
+}
+
+LogicalResult SoftmaxOp::buildGradient(GradientBuilder &gradients) {
+  return addGradientOf(getInput(), *this, gradients, ".grad",
+                       [&](StringRef label, Value dy) {
+                         return gradients.builder.create<SoftmaxGradOp>(
+                             getLoc(), label, getResult(), dy);
+                       });
+}
+
+//===----------------------------------------------------------------------===//
+// Verifiers of the constraints in ir/norm_ops.td
+//===----------------------------------------------------------------------===//
+
+// Checks for a vector with one entry for each feature of a row.
+static LogicalResult checkVector(Operation *op, StringRef name, Value vector,
+                                 Value input) {
+  return failure(failed(expectAtLeastOneDim(op, "input", input)) ||
+                 failed(expectVectorOf(op, name, vector, input)));
+}
+
+LogicalResult LayerNormOp::verify() {
+  return failure(
+      failed(checkVector(*this, "gamma", getGamma(), getInput())) ||
+      failed(checkVector(*this, "beta", getBeta(), getInput())) ||
+      failed(expectType(*this, "result", getResult(), getInput().getType())));
+}
+
+LogicalResult LayerNormGradOp::verify() {
+  Type input = getInput().getType(), gamma = getGamma().getType();
+  return failure(
+      failed(checkVector(*this, "gamma", getGamma(), getInput())) ||
+      failed(expectType(*this, "gradient", getGradient(), input)) ||
+      failed(expectType(*this, "input gradient", getInputGradient(), input)) ||
+      failed(expectType(*this, "gamma gradient", getGammaGradient(), gamma)) ||
+      failed(expectType(*this, "beta gradient", getBetaGradient(), gamma)));
+}
+
+LogicalResult RmsNormOp::verify() {
+  return failure(
+      failed(checkVector(*this, "gamma", getGamma(), getInput())) ||
+      failed(expectType(*this, "result", getResult(), getInput().getType())));
+}
+
+LogicalResult RmsNormGradOp::verify() {
+  Type input = getInput().getType(), gamma = getGamma().getType();
+  return failure(
+      failed(checkVector(*this, "gamma", getGamma(), getInput())) ||
+      failed(expectType(*this, "gradient", getGradient(), input)) ||
+      failed(expectType(*this, "input gradient", getInputGradient(), input)) ||
+      failed(expectType(*this, "gamma gradient", getGammaGradient(), gamma)));
+}
+
+} // namespace mtplan::ir

@@ -1,0 +1,44 @@
+//===- arenas.h - Arrays in the arenas of a stage ---------------*- C++ -*-===//
+
+#ifndef MTPLAN_PASSES_MEMORY_ARENAS_H
+#define MTPLAN_PASSES_MEMORY_ARENAS_H
+
+#include <map>
+#include <string>
+
+#include "ir/mtp.h"
+
+namespace mtplan::passes {
+
+inline constexpr std::int64_t kAlignment = 256; ///< bytes, of every offset
+
+/// An array in an arena; see PlaceAttr.
+struct Array {
+  llvm::StringRef arena;
+  std::int64_t offset = 0, size = 0, entries = 1, stride = 0, slots = 1,
+               slotStride = 0;
+};
+
+/// The arenas of a stage, each filled from its start.
+class Arenas {
+public:
+  /// Appends an array to an arena.
+  /// \param size  bytes of an entry
+  Array allocate(llvm::StringRef arena, std::int64_t size, std::int64_t entries,
+                 std::int64_t slots = 1);
+  /// Returns the end of what is in an arena, which may be moved.
+  std::int64_t &end(llvm::StringRef arena) { return ends[arena.str()]; }
+
+private:
+  std::map<std::string, std::int64_t> ends;
+};
+
+ir::PlaceAttr placeIn(const Array &array, std::int64_t entry, std::int64_t step,
+                      mlir::Type element);
+
+/// Returns the bytes of a tensor whose elements are of type `element`.
+std::int64_t bytesOf(mlir::Type type, mlir::Type element);
+
+} // namespace mtplan::passes
+
+#endif // MTPLAN_PASSES_MEMORY_ARENAS_H

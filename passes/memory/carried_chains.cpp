@@ -1,0 +1,163 @@
+//===- carried_chains.cpp - What copies carry on --------------------------===//
+
+#include "passes/memory/carried_chains.h"
+
+#include "passes/schedule/stage_contents.h"
+
+using namespace mlir;
+
+namespace mtplan::passes {
+
+bool isSaved(Value value) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    auto backward = user->getParentOfType<ir::BackwardOp>();
+    return backward &&
+           !backward->isAncestor(value.getParentBlock()->getParentOp());
+  });
+}
+
+static LogicalResult verifySeparate(ir::YieldOp yield) {
+  for (OpOperand &carried : yield->getOpOperands())
+    if (!isSeparate(carried))
+      return yield.emitOpError("carries value ")
+             << carried.getOperandNumber()
+             << " on, which would have to be in two places";
+  return success();
+}
+
+// \param before  the links of what the neighbour was handed itself
+CarriedChains::Link CarriedChains::linkTo(Value handed, std::size_t position,
+                                          const std::vector<Link> &before,
+                                          int64_t repeat, Block &block,
+                                          Type type) {
+  if (handed) {
+    auto argument = llvm::dyn_cast<BlockArgument>(handed);
+    if (argument && argument.getOwner() == &block)
+      return before[position];
+    if (repeat > 1) {
+      Link next = before[position];
+      next.entry += repeat;
+      return next;
+    }
+  }
+  chains.push_back({type});
+  return {chains.size() - 1, 0, 0};
+}
+
+LogicalResult CarriedChains::followForward(ArrayRef<ir::SegmentOp> chunk) {
+  std::vector<Link> before;
+  for (std::size_t j = 0; j < chunk.size(); ++j) {
+    ir::SegmentOp segment = chunk[j];
+    Block &block = segment.getBlock();
+    auto repeat = static_cast<int64_t>(segment.getRepeat());
+    ir::SegmentOp previous = j > 0 ? chunk[j - 1] : nullptr;
+    if (failed(verifySeparate(segment.getYield())))
+      return failure();
+    std::vector<Link> own;
+    for (BlockArgument argument : block.getArguments()) {
+      std::size_t i = argument.getArgNumber();
+      Value handed = previous && i < previous.getYield().getNumOperands()
+                         ? previous.getYield().getOperand(i)
+                         : Value();
+      Link link =
+          linkTo(handed, i, before,
+                 previous ? static_cast<int64_t>(previous.getRepeat()) : 1,
+                 previous ? previous.getBlock() : block, argument.getType());
+      bool stays = i < segment.getYield().getNumOperands() &&
+                   segment.getYield().getOperand(i) == argument;
+      link.step = repeat > 1 && !stays ? 1 : 0;
+      Chain &chain = chains[link.chain];
+      chain.entries =
+          std::max(chain.entries, link.entry + (link.step > 0 ? repeat : 1));
+      chain.saved |= isSaved(argument);
+      links[argument] = link;
+      own.push_back(link);
+      // The value that was made for the argument is in the argument's place.
+      if (handed && !llvm::isa<BlockArgument>(handed)) {
+        Link made = link;
+        if (previous.getRepeat() > 1) {
+          made = before[i];
+          made.entry += 1;
+          made.step = 1;
+        } else {
+          made.step = 0;
+        }
+        links[handed] = made;
+        chain.saved |= isSaved(handed);
+      }
+    }
+    before = std::move(own);
+  }
+  if (!chunk.empty())
+    handToItself(ir::SegmentOp(chunk.back()).getYield(), before,
+                 static_cast<int64_t>(ir::SegmentOp(chunk.back()).getRepeat()),
+                 1);
+  return success();
+}
+
+// Copies of the last segment carry values on to each other, too.
+void CarriedChains::handToItself(ir::YieldOp yield,
+                                 const std::vector<Link> &before,
+                                 int64_t repeat, int64_t step) {
+  for (std::size_t i = 0; repeat > 1 && i < yield.getNumOperands(); ++i) {
+    Value handed = yield.getOperand(i);
+    if (llvm::isa<BlockArgument>(handed))
+      continue;
+    Chain &chain = chains[before[i].chain];
+    chain.entries = std::max(chain.entries, before[i].entry + repeat + 1);
+    chain.saved |= isSaved(handed);
+    links[handed] = {before[i].chain, before[i].entry + (step > 0 ? 1 : repeat),
+                     step};
+  }
+}
+
+// Follows the chunk backward. The last copy runs first, so that entries go up
+// while the numbers of copies go down.
+LogicalResult CarriedChains::followBackward(ArrayRef<ir::SegmentOp> chunk) {
+  std::vector<Link> before; // of the copy that runs first
+  ir::SegmentOp previous;
+  for (ir::SegmentOp segment : llvm::reverse(chunk)) {
+    ir::BackwardOp backward = segment.getBackward();
+    if (!backward)
+      return success();
+    Block &block = backward.getBlock();
+    auto repeat = static_cast<int64_t>(segment.getRepeat());
+    if (failed(verifySeparate(backward.getYield())))
+      return failure();
+    std::vector<Link> own;
+    for (BlockArgument argument : block.getArguments()) {
+      std::size_t i = argument.getArgNumber();
+      ir::BackwardOp giver = previous ? previous.getBackward() : nullptr;
+      Value handed = giver && i < giver.getYield().getNumOperands()
+                         ? giver.getYield().getOperand(i)
+                         : Value();
+      Link link =
+          linkTo(handed, i, before,
+                 previous ? static_cast<int64_t>(previous.getRepeat()) : 1,
+                 giver ? giver.getBlock() : block, argument.getType());
+      bool stays = i < backward.getYield().getNumOperands() &&
+                   backward.getYield().getOperand(i) == argument;
+      bool moves = repeat > 1 && !stays;
+      Chain &chain = chains[link.chain];
+      chain.entries =
+          std::max(chain.entries, link.entry + (moves ? repeat : 1));
+      own.push_back(link);
+      links[argument] = {link.chain, link.entry + (moves ? repeat - 1 : 0),
+                         moves ? -1 : 0};
+      if (handed && !llvm::isa<BlockArgument>(handed)) {
+        auto others = static_cast<int64_t>(previous.getRepeat());
+        links[handed] = others > 1
+                            ? Link{link.chain, before[i].entry + others, -1}
+                            : Link{link.chain, link.entry, 0};
+      }
+    }
+    before = std::move(own);
+    previous = segment;
+  }
+  if (previous)
+    handToItself(previous.getBackward().getYield(), before,
+                 static_cast<int64_t>(previous.getRepeat()), -1);
+  return success();
+}
+
+} // namespace mtplan::passes

@@ -1,0 +1,71 @@
+//===- label_places.h - Where parameters and gradients lie ------*- C++ -*-===//
+
+#ifndef MTPLAN_PASSES_MEMORY_LABEL_PLACES_H
+#define MTPLAN_PASSES_MEMORY_LABEL_PLACES_H
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "llvm/ADT/DenseMap.h"
+
+#include "passes/memory/arenas.h"
+#include "passes/schedule/stage_contents.h"
+
+namespace mtplan::passes {
+
+/// Places what a label names: parameters, and the accumulators of gradients and
+/// reports.
+class LabelPlaces {
+public:
+  /// Names an array by label, and by segment if the label has a `*`.
+  using Key = std::pair<mlir::Operation *, std::string>;
+
+  /// Both references must outlive the object.
+  /// \param gradientType  of accumulators of narrower gradients; null: the
+  /// gradient's own
+  LabelPlaces(const StageContents &stageContents, Arenas &stageArenas,
+              mlir::Type gradientType);
+
+  /// Places what a segment names. Adds the reads of parameters to `places` and
+  /// writes `mtp.places` of mtp.accumulate.
+  void place(ir::SegmentOp segment,
+             llvm::DenseMap<mlir::Value, ir::PlaceAttr> &places);
+
+  Key keyOf(ir::SegmentOp segment, mlir::StringAttr label) const;
+  /// The arrays of a label that has been placed.
+  const Array &parameter(const Key &key) const { return parameters.at(key); }
+  const Array &accumulator(const Key &key) const {
+    return accumulators.at(key);
+  }
+  /// Returns the sums of gradients of a label beside the first.
+  std::vector<Array> otherSumsOf(llvm::StringRef label) const;
+
+  /// Returns the type of a value's elements in memory.
+  mlir::Type keptAs(mlir::Value value) const;
+  /// Returns the type of the elements of a sum of such values.
+  mlir::Type accumulated(llvm::StringRef label, mlir::Type element) const;
+
+private:
+  ir::PlaceAttr placeOfLabel(std::map<Key, Array> &arrays,
+                             llvm::StringRef arena, ir::SegmentOp segment,
+                             mlir::StringAttr label, mlir::Type type,
+                             mlir::Type element);
+  ir::PlaceAttr placeOfSum(ir::SegmentOp segment, ir::AccumulateOp op);
+  std::int64_t bytesBehind(mlir::StringAttr label, mlir::Type element) const;
+
+  const StageContents &contents;
+  Arenas &arenas;
+  mlir::Type wider;
+  /// Labels of parameters; other labels are reports.
+  std::set<std::string> trained;
+  std::map<Key, Array> parameters, accumulators;
+  /// By label, the sums of gradients beside the first, with their segments.
+  std::map<std::string, std::vector<std::pair<mlir::Operation *, Array>>>
+      otherSums;
+};
+
+} // namespace mtplan::passes
+
+#endif // MTPLAN_PASSES_MEMORY_LABEL_PLACES_H

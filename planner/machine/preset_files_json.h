@@ -1,0 +1,95 @@
+//===- preset_files_json.h - What preset files have in common ---*- C++ -*-===//
+//
+// Presets are the files of examples/machines and examples/software at build
+// time, so that one is found in any current directory and wherever the program
+// was copied; embed_presets.cmake generates their lists. A file holds no bare
+// values: each is an object {"value": ..., "source": "..."}. The device of a
+// short machine file is the name of a preset's device, or such a device with
+// some figures of its own.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_PLANNER_MACHINE_PRESET_FILES_JSON_H
+#define MTPLAN_PLANNER_MACHINE_PRESET_FILES_JSON_H
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/json_fields.h"
+
+namespace mtplan::planner {
+
+struct Preset {
+  const char *name; ///< file name without ".json"
+  const char *text; ///< of the file
+};
+
+/// Returns all presets, sorted by name.
+std::span<const Preset> machinePresets();
+std::span<const Preset> softwarePresets();
+
+std::vector<std::string> namesOf(std::span<const Preset> presets);
+
+/// Returns the text of a preset by name, else of the file at that path; nothing
+/// if there is neither.
+std::optional<std::string> textOf(std::span<const Preset> presets,
+                                  const std::string &nameOrPath);
+
+/// Returns the message that there is neither.
+/// \param kind  "machine", "software"
+std::string notFound(const char *kind, std::span<const Preset> presets,
+                     const std::string &nameOrPath);
+
+/// Returns the names of the devices that presets describe, each once, in the
+/// presets' order.
+std::vector<std::string> knownDevices();
+
+/// Writes /device of a machine file out in full where it is short, and gives
+/// the file the preset's default precision if it has none of its own.
+void completeDevice(base::Json &file, base::JsonErrors &errors);
+
+/// Reads an object whose members are values with sources, with the methods of
+/// base::JsonFields.
+class SourcedFields {
+public:
+  SourcedFields(const base::Json &value, const std::string &pointer,
+                base::JsonErrors &notes)
+      : plain(value, pointer, notes), errors(notes) {}
+
+  /// Reads the members without a source: names, and objects of members.
+  base::JsonFields plain;
+
+  /// Returns null, without a note, if the member is missing.
+  const base::Json *value(const std::string &key);
+  std::optional<double> optional(const std::string &key,
+                                 const base::NumberRange &range);
+  double number(const std::string &key, const base::NumberRange &range);
+  double number(const std::string &key, const base::NumberRange &range,
+                double fallback);
+  std::int64_t count(const std::string &key, std::int64_t most);
+  bool flag(const std::string &key);
+  /// Returns at least one row of numbers; none if the member is missing.
+  /// \param ranges  by column
+  std::vector<std::vector<double>>
+  rows(const std::string &key, const std::vector<base::NumberRange> &ranges);
+  /// Returns at least one string; none, with a note, if the member is missing.
+  std::vector<std::string> texts(const std::string &key);
+  /// Returns at least one number; none if the member is missing.
+  std::vector<double> numbers(const std::string &key,
+                              const base::NumberRange &range);
+
+private:
+  /// Returns the member if it is an array that is not empty; else null, with a
+  /// note if it is not missing.
+  const base::Json *list(const std::string &key, const char *kind);
+  std::string pointerTo(const std::string &key) const {
+    return plain.pointerTo(key) + "/value";
+  }
+  base::JsonErrors &errors;
+};
+
+} // namespace mtplan::planner
+
+#endif // MTPLAN_PLANNER_MACHINE_PRESET_FILES_JSON_H

@@ -1,0 +1,349 @@
+//===- batched_products_test.cpp - Plans with batches of products ---------===//
+//
+// Plans run on a backend that computes the products of a batch as one, in
+// reverse order: no result may depend on their order.
+//
+//===----------------------------------------------------------------------===//
+
+#include <algorithm>
+#include <functional>
+#include <mutex>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/backend/followed.h"
+#include "runtime/plan/plan_json.h"
+#include "tests/executable/counting_queue.h"
+#include "tests/executable/run_plan.h"
+#include "tests/executable/run_process.h"
+#include "tests/runtime/plan/batch_faults.h"
+
+namespace mtplan {
+namespace {
+
+using namespace runtime;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
+
+/// The batches that all ranks prepared: the label of the first product, and how
+/// many products there are.
+class Log {
+public:
+  void add(const std::string &label, std::int64_t runs) {
+    std::scoped_lock lock(mutex);
+    batches.emplace_back(label, runs);
+  }
+  std::vector<std::pair<std::string, std::int64_t>> take() {
+    std::scoped_lock lock(mutex);
+    return std::exchange(batches, {});
+  }
+
+private:
+  std::mutex mutex;
+  std::vector<std::pair<std::string, std::int64_t>> batches;
+};
+
+Log &log() {
+  static Log all;
+  return all;
+}
+
+/// Called when a batch runs.
+std::function<void()> &onRun() {
+  static std::function<void()> call;
+  return call;
+}
+
+/// Runs the last product first. A value that only a fused consumer reads is
+/// written to memory of its own.
+class Backwards : public Kernel {
+public:
+  Backwards(Backend &backend, const KernelSpec &spec, EvenRuns theRuns)
+      : runs(std::move(theRuns)), kernel(backend.prepare(spec)) {
+    for (std::size_t o = 0; o < spec.outputs.size(); ++o)
+      between.emplace_back(
+          spec.find(kThen) && o % 2 == 0
+              ? static_cast<std::size_t>(spec.outputs[o].elements() *
+                                         bytesOf(spec.outputs[o].type))
+              : 0);
+  }
+  void run(const Invocation &call) override {
+    if (onRun())
+      onRun()();
+    for (std::int64_t r = runs.count; r-- > 0;) {
+      std::vector<const void *> inputs;
+      std::vector<void *> outputs;
+      for (std::size_t i = 0; i < runs.inputs.size(); ++i)
+        inputs.push_back(static_cast<const std::byte *>(call.inputs[i]) +
+                         r * runs.inputs[i]);
+      for (std::size_t o = 0; o < between.size(); ++o)
+        outputs.push_back(between[o].empty()
+                              ? static_cast<std::byte *>(call.outputs[o]) +
+                                    r * runs.outputs[o]
+                              : between[o].data());
+      kernel->run({inputs.data(), outputs.data(), call.step, call.microBatch,
+                   call.copy});
+    }
+  }
+
+private:
+  const EvenRuns runs;
+  const std::unique_ptr<Kernel> kernel;
+  std::vector<std::vector<std::byte>> between; ///< empty: it is written
+};
+
+class BatchingBackend : public Backend {
+public:
+  Queue &queue() override { return order; }
+  std::unique_ptr<Kernel> prepare(const KernelSpec &spec) override {
+    return kernels->prepare(spec);
+  }
+  std::unique_ptr<Kernel> prepareEven(const KernelSpec &spec,
+                                      const EvenRuns &runs) override {
+    log().add(spec.label, runs.count);
+    return std::make_unique<Backwards>(*kernels, spec, runs);
+  }
+
+  Counting order;
+
+private:
+  const std::unique_ptr<Backend> kernels = makeCpuBackend(1);
+};
+
+std::unique_ptr<Backend> makeBatching() {
+  return std::make_unique<BatchingBackend>();
+}
+std::unique_ptr<Backend> makePlain() { return makeCpuBackend(1); }
+
+constexpr int kSteps = 2;
+
+Plan planOf(const std::string &model, const std::vector<std::string> &flags) {
+  TestFolder folder;
+  EXPECT_EQ(compileExample(model, folder / "run", flags), "");
+  return readPlanFile(folder / "run/plan.json");
+}
+
+/// Runs the plan without batches of products and with them, and compares all
+/// results.
+void expectSameBits(const Plan &plan) {
+  ir::RunOptions options;
+  const Gathered expected = runPlan(plan, options, makePlain, 0.0, kSteps);
+  log().take();
+  const Gathered ran = runPlan(plan, options, makeBatching, 0.0, kSteps);
+  std::string worst;
+  EXPECT_EQ(worstDifference(ran, expected, worst), 0.0) << worst;
+  EXPECT_EQ(ran.gradientNorm, expected.gradientNorm);
+}
+
+const std::vector<std::string> kOne{"--gpus", "1"};
+
+/// A batch of products and its program.
+struct Found {
+  std::size_t program = 0;
+  Batch *batch = nullptr;
+};
+
+std::vector<Found> batchesOf(Stage &stage) {
+  std::vector<Found> found;
+  for (std::size_t p = 0; p < stage.programs.size(); ++p)
+    for (Batch &batch : stage.programs[p].batches) {
+      const auto first = static_cast<std::size_t>(batch.instructions.front());
+      const auto *call =
+          std::get_if<KernelCall>(&stage.programs[p].instructions[first].what);
+      if (call && call->kernel == "einsum")
+        found.push_back({p, &batch});
+    }
+  return found;
+}
+
+const std::string &labelOf(const Stage &stage, const Found &found,
+                           std::size_t product) {
+  const int instruction = found.batch->instructions.at(product);
+  return stage.programs[found.program]
+      .instructions[static_cast<std::size_t>(instruction)]
+      .label;
+}
+
+TEST(BatchedProducts, AreQueriesKeysAndValues) {
+  Plan plan = planOf("tiny-gpt2", kOne);
+  expectSameBits(plan);
+  EXPECT_THAT(log().take(), ElementsAre(std::pair("h.*.attn.q", 3),
+                                        std::pair("h.*.attn.v.dw", 3)));
+  const Stage &stage = plan.stages.front();
+  const std::vector<Found> batches = batchesOf(plan.stages.front());
+  ASSERT_THAT(batches, SizeIs(2));
+  EXPECT_EQ(labelOf(stage, batches[0], 0), "h.*.attn.q");
+  EXPECT_EQ(labelOf(stage, batches[0], 1), "h.*.attn.k");
+  EXPECT_EQ(labelOf(stage, batches[0], 2), "h.*.attn.v");
+  EXPECT_EQ(labelOf(stage, batches[1], 0), "h.*.attn.v.dw");
+  EXPECT_EQ(labelOf(stage, batches[1], 1), "h.*.attn.k.dw");
+  EXPECT_EQ(labelOf(stage, batches[1], 2), "h.*.attn.q.dw");
+}
+
+TEST(BatchedProducts, AddUpInWiderSums) {
+  expectSameBits(planOf("tiny-gpt2", {"--gpus", "1", "--precision", "bf16"}));
+  EXPECT_THAT(log().take(), SizeIs(2));
+}
+
+// Queries and keys are rotated, and values are kept for the backward pass: they
+// lie in another arena.
+TEST(BatchedProducts, AreThoseInOneArena) {
+  expectSameBits(planOf("tiny-llama", kOne));
+  EXPECT_THAT(log().take(),
+              UnorderedElementsAre(std::pair("h.*.attn.q", 2),
+                                   std::pair("h.*.mlp.gate", 2),
+                                   std::pair("h.*.mlp.up.dw", 2),
+                                   std::pair("h.*.attn.v.dw", 3)));
+}
+
+// Keys and values are narrower than queries.
+TEST(BatchedProducts, AreThoseOfOneShape) {
+  expectSameBits(planOf("tiny-mistral", kOne));
+  EXPECT_THAT(log().take(),
+              UnorderedElementsAre(std::pair("h.*.mlp.gate", 2),
+                                   std::pair("h.*.mlp.up.dw", 2),
+                                   std::pair("h.*.attn.v.dw", 2)));
+}
+
+// The workspace of each stage has room for gradients in the order of their
+// products.
+TEST(BatchedProducts, AreThoseOfEachStageAndRank) {
+  expectSameBits(
+      planOf("tiny-gpt2", {"--gpus", "4", "--dp", "2", "--pp", "2"}));
+  const std::pair forward("h.*.attn.q", 3), backward("h.*.attn.v.dw", 3);
+  EXPECT_THAT(log().take(),
+              UnorderedElementsAre(forward, forward, forward, forward, backward,
+                                   backward, backward, backward));
+}
+
+// Collectives gather each weight when it is needed.
+TEST(BatchedProducts, AreNotThoseWithCollectivesBetween) {
+  expectSameBits(planOf("tiny-gpt2", {"--gpus", "2", "--dp", "2", "--zero", "3",
+                                      "--hardware", "dgx-h100"}));
+  for (const auto &[label, runs] : log().take())
+    EXPECT_NE(label, "h.*.attn.q");
+}
+
+TEST(BatchedProducts, AreThoseThatThePlanNames) {
+  Plan plan = planOf("tiny-gpt2", kOne);
+  const std::vector<Found> batches = batchesOf(plan.stages.front());
+  ASSERT_THAT(batches, SizeIs(2));
+  std::vector<int> &gradients = batches[1].batch->instructions;
+  gradients.erase(gradients.begin());
+  EXPECT_THAT(batchFaultsOf(plan), IsEmpty());
+  expectSameBits(plan);
+  EXPECT_THAT(log().take(), ElementsAre(std::pair("h.*.attn.q", 3),
+                                        std::pair("h.*.attn.k.dw", 2)));
+  plan.stages.front().programs[batches[0].program].batches.clear();
+  expectSameBits(plan);
+  EXPECT_THAT(log().take(), ElementsAre(std::pair("h.*.attn.k.dw", 2)));
+  plan.stages.front().programs[batches[1].program].batches.clear();
+  expectSameBits(plan);
+  EXPECT_THAT(log().take(), IsEmpty());
+}
+
+TEST(BatchedProducts, AreNotThoseOfWhichOneWaits) {
+  Plan plan = planOf("tiny-gpt2", kOne);
+  Stage &stage = plan.stages.front();
+  const std::vector<Found> batches = batchesOf(stage);
+  ASSERT_THAT(batches, SizeIs(2));
+  // Another stream writes the operand of the last product after the first.
+  plan.streams.push_back("beside");
+  Program &forward = stage.programs[batches[0].program];
+  std::vector<int> &products = batches[0].batch->instructions;
+  const int last = products.back();
+  const auto place = static_cast<std::size_t>(last);
+  Instruction scaled = forward.instructions[place];
+  scaled.what = KernelCall{"copy", {}};
+  scaled.inputs = scaled.outputs = {scaled.inputs[1]};
+  scaled.stream = static_cast<int>(plan.streams.size()) - 1;
+  for (Instruction &one : forward.instructions)
+    for (int &early : one.waits)
+      early += early >= last ? 1 : 0;
+  for (Batch &batch : forward.batches)
+    for (int &one : batch.instructions)
+      one += one >= last ? 1 : 0;
+  forward.instructions[place].waits.push_back(last);
+  forward.instructions.insert(forward.instructions.begin() + last, scaled);
+  EXPECT_THAT(batchFaultsOf(plan),
+              ElementsAre(HasSubstr("which needs what comes after the first")));
+  products.pop_back();
+  EXPECT_THAT(batchFaultsOf(plan), IsEmpty());
+  expectSameBits(plan);
+  EXPECT_THAT(log().take(), ElementsAre(std::pair("h.*.attn.q", 2),
+                                        std::pair("h.*.attn.v.dw", 3)));
+}
+
+TEST(BatchedProducts, AreNotThoseAtUnevenDistances) {
+  Plan plan = planOf("tiny-gpt2", kOne);
+  Stage &stage = plan.stages.front();
+  const std::vector<Found> batches = batchesOf(stage);
+  ASSERT_THAT(batches, SizeIs(2));
+  // The weight of the values and that of the projection swap places.
+  const auto buffer = [&](const std::string &name) {
+    const auto found = std::ranges::find(stage.buffers, name, &Buffer::name);
+    EXPECT_NE(found, stage.buffers.end()) << name;
+    return found;
+  };
+  ASSERT_EQ(labelOf(stage, batches[0], 2), "h.*.attn.v");
+  std::swap(buffer("h.*.attn.v.weight")->offset,
+            buffer("h.*.attn.proj.weight")->offset);
+  EXPECT_THAT(
+      batchFaultsOf(plan),
+      ElementsAre(HasSubstr("has uneven distances before instruction " +
+                            std::to_string(batches[0].batch->instructions[2]) +
+                            ", in copy 0")));
+  batches[0].batch->instructions.pop_back();
+  EXPECT_THAT(batchFaultsOf(plan), IsEmpty());
+  expectSameBits(plan);
+  EXPECT_THAT(log().take(), ElementsAre(std::pair("h.*.attn.q", 2),
+                                        std::pair("h.*.attn.v.dw", 3)));
+}
+
+// The trace has every product; the first of a batch has the time of all.
+TEST(BatchedProducts, RunWithTheFirst) {
+  Plan plan = planOf("tiny-gpt2", kOne);
+  std::vector<InstructionRun> trace;
+  const auto step = [&](World &world, Backend &backend) {
+    RankExecutor rank(plan, world, backend);
+    DrawnData data = drawnDataOf(plan, 1, 1);
+    StepInput input;
+    input.data = &data;
+    input.isTimed = true;
+    input.trace = &trace;
+    rank.step(input);
+    return rank.flops();
+  };
+  double flops = 0.0, alone = 0.0;
+  std::size_t runs = 0;
+  std::vector<double> ran; ///< since the first mark
+  runOnThreads(1, {}, [&](World &world) {
+    alone = step(world, *makePlain());
+    runs = std::exchange(trace, {}).size();
+    BatchingBackend backend;
+    onRun() = [&] { ran.push_back(backend.order.now()); };
+    flops = step(world, backend);
+  });
+  onRun() = nullptr;
+  EXPECT_EQ(flops, alone);
+  EXPECT_EQ(trace.size(), runs);
+  std::vector<double> started;
+  const std::vector<Found> batches = batchesOf(plan.stages.front());
+  for (const InstructionRun &run : trace)
+    for (const Found &found : batches)
+      if (run.program == static_cast<std::int32_t>(found.program) &&
+          run.instruction == found.batch->instructions.front())
+        started.push_back(run.start);
+  ASSERT_THAT(started, SizeIs(16)); // of two layers and four micro-batches
+  ASSERT_THAT(ran, SizeIs(16));
+  for (std::size_t i = 1; i < started.size(); ++i)
+    EXPECT_NEAR(started[i] - started[0], ran[i] - ran[0], 1e-6);
+}
+
+} // namespace
+} // namespace mtplan

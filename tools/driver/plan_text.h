@@ -1,0 +1,76 @@
+//===- plan_text.h - Plans and rejections as text ---------------*- C++ -*-===//
+//
+// Configurations, strategies, layouts and rejected meshes have the same text in
+// every report. Strategies and layouts are also read: "dp=b tp=o" assigns the
+// axis dp to the factor b and tp to o, and "tp=partial" assigns tp to the
+// operator's first linear group ("tp=partial.1" to the second). Layouts have
+// the form "[dp, -, tp] partial={cp:sum}".
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TOOLS_DRIVER_PLAN_TEXT_H
+#define MTPLAN_TOOLS_DRIVER_PLAN_TEXT_H
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/graph/strategy.h"
+#include "tools/driver/pipeline.h"
+
+namespace mtplan::tools {
+
+/// Returns "dp 2 x tp 8" or "dp 2 x tp 8 x pp 4". Degrees pp, cp and ep of 1
+/// are left out.
+std::string meshText(const planner::Parallelism &config);
+
+/// Returns "micro-batch 4 x 64": the samples per micro-batch, and the
+/// micro-batches per step.
+std::string batchText(const planner::Parallelism &config);
+
+/// Returns the choices that are not defaults: "interleaved x2, ZeRO 1, full
+/// recompute".
+std::string choicesText(const planner::Parallelism &config);
+
+/// Returns "dp 2 x tp 8, micro-batch 4, ZeRO 1, 28.1 of 80 GiB, 2.05 s a step".
+std::string candidateText(const planner::PlannedCandidate &candidate);
+
+/// Returns the form that --splits takes: "row,head".
+std::string splitsText(const std::vector<planner::Split> &splits);
+
+std::string strategyText(const planner::Op &op,
+                         const planner::Strategy &strategy,
+                         const planner::Mesh &mesh);
+
+/// Returns nothing, with an error, if the operator has no such strategy or
+/// `rules` forbid it.
+std::optional<planner::Strategy>
+readStrategy(const std::string &text, const planner::Op &op,
+             const planner::Mesh &mesh,
+             const std::vector<planner::AxisRule> &rules, std::string &error);
+
+/// Reads the form that planner::toString writes. Returns nothing, with an
+/// error, if the text is no layout of a tensor of that shape.
+std::optional<planner::Layout>
+readLayout(const std::string &text, const std::vector<std::int64_t> &shape,
+           const planner::Mesh &mesh, std::string &error);
+
+/// Describes a mesh that has no plan in the result.
+struct RejectedMesh {
+  /// Points to the rejection of the candidate that came nearest to a plan.
+  const planner::Rejection *nearest = nullptr;
+  std::int64_t candidates = 0; ///< all rejected candidates of the mesh
+};
+
+/// Returns the rejected meshes; those that came nearest to a plan come first.
+std::vector<RejectedMesh> rejectedMeshes(const PlanOutcome &outcome);
+std::string reasonText(const RejectedMesh &mesh, const PlanOutcome &outcome);
+
+/// Returns whether every mesh was rejected because no strategies of its
+/// operators go together. The text names the pins or the splits.
+bool nothingIsLegal(const PlanOutcome &outcome);
+std::string nothingLegalText(const PlanOutcome &outcome);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_DRIVER_PLAN_TEXT_H

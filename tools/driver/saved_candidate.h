@@ -1,0 +1,53 @@
+//===- saved_candidate.h - A candidate in a saved plan ----------*- C++ -*-===//
+//
+// A candidate is its configuration, the distinct runs of equal layers, and the
+// runs that each part of the pipeline consists of. A run has the strategy of
+// each operator, the state of each parameter, the tensors kept for backward and
+// every layout change.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TOOLS_DRIVER_SAVED_CANDIDATE_H
+#define MTPLAN_TOOLS_DRIVER_SAVED_CANDIDATE_H
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/json_fields.h"
+#include "planner/search/given_plan.h"
+#include "tools/driver/pipeline.h"
+
+namespace mtplan::tools {
+
+nlohmann::ordered_json candidateJson(const Problem &problem,
+                                     const planner::PlannedCandidate &plan);
+
+/// Reads a member in seconds. The file has null for infinity.
+planner::Seconds savedSeconds(base::JsonFields &fields, const char *key);
+
+/// Reads a whole number from 0 to 10 million.
+int savedCount(base::JsonFields &fields, const char *key);
+
+/// Reads the configuration of a candidate. Returns nothing, with notes, if it
+/// is malformed; whether the search enumerates it is not checked.
+std::optional<planner::Parallelism> readConfig(base::JsonFields &plan,
+                                               std::int64_t globalBatch,
+                                               std::vector<std::string> &notes);
+
+/// Reads the runs and parts of a candidate. The parts must have every layer of
+/// every segment once, in the model's order. The result counts only if there
+/// are no notes.
+/// \param graph  scaled to the candidate's samples
+/// \param layers  number of layers of each virtual stage
+planner::PlannedParts readParts(base::JsonFields &plan,
+                                const planner::ModelGraph &graph,
+                                const planner::Setting &setting,
+                                const std::vector<int> &layers,
+                                std::vector<std::string> &notes);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_DRIVER_SAVED_CANDIDATE_H

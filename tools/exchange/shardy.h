@@ -1,0 +1,39 @@
+//===- shardy.h - Layouts in Shardy's notation ------------------*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_EXCHANGE_SHARDY_H
+#define MTPLAN_TOOLS_EXCHANGE_SHARDY_H
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/graph/layout.h"
+#include "tools/exchange/sharding_notation.h"
+
+namespace mtplan::tools {
+
+/// Writes `sdy.mesh @name = <["dp"=2, "tp"=4]>`.
+std::string writeShardyMesh(const planner::Mesh &mesh, const std::string &name);
+
+struct NamedMesh {
+  std::string name;
+  planner::Mesh mesh;
+};
+std::optional<NamedMesh> readShardyMesh(const std::string &text,
+                                        Errors &errors);
+
+std::string writeShardy(const planner::Layout &layout,
+                        const planner::Mesh &mesh, const std::string &meshName,
+                        Errors &errors);
+/// Holds a Shardy attribute, with the parts that a layout does not have.
+struct ShardyLayout {
+  planner::Layout layout;
+  std::vector<bool> open; ///< per dimension: propagation may split it further
+  std::vector<int> priorities; ///< per dimension; 0 comes first
+};
+std::optional<ShardyLayout> readShardy(const std::string &text,
+                                       const NamedMesh &mesh, Errors &errors);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_EXCHANGE_SHARDY_H

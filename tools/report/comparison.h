@@ -1,0 +1,50 @@
+//===- comparison.h - Plans side by side ------------------------*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_REPORT_COMPARISON_H
+#define MTPLAN_TOOLS_REPORT_COMPARISON_H
+
+#include <string>
+#include <vector>
+
+#include "tools/report/plan_facts.h"
+
+namespace mtplan::tools {
+
+/// Returns "tensor communication +9.70 s, compute -1.20 s": the largest
+/// differences of `plan` to `best`.
+std::string differencesText(const planner::PlannedCandidate &plan,
+                            const planner::PlannedCandidate &best);
+
+/// Returns "61.2 of 31.4 GiB: optimizer 40.1, parameters 10.2", with the
+/// largest classes of memory.
+std::string shortageText(const planner::MemoryUse &memory);
+
+/// Returns the term of the step's time that grows most from the best plan:
+/// "tensor communication 310 ms against 205 ms".
+std::string reasonAgainst(const planner::PlannedCandidate &candidate,
+                          const planner::PlannedCandidate &best);
+
+/// Returns the additional step time in percent. A candidate that cannot win is
+/// not solved to the end; the text is then a range from its bound to the plan
+/// found.
+std::string slowdownText(const planner::PlannedCandidate &plan,
+                         const planner::PlannedCandidate &best);
+
+/// Returns a line for the best plan, each other listed plan, and each mesh
+/// without a plan, with its additional time or its missing memory. Where the
+/// search has only a bound, the nearest candidate is solved and priced here.
+std::vector<std::string> explanationsOf(const PlanOutcome &outcome);
+
+/// Names an outcome that has a best plan.
+struct ComparedPlan {
+  std::string name; ///< file name
+  const PlanOutcome *outcome = nullptr;
+};
+
+/// Compares configurations, times, memory, traffic by axis and the splits of
+/// operators. The last line says which plan is faster, and why.
+std::string comparisonOf(const ComparedPlan &one, const ComparedPlan &other);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_REPORT_COMPARISON_H

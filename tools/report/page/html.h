@@ -1,0 +1,85 @@
+//===- html.h - Text, numbers, tables and axes in HTML ----------*- C++ -*-===//
+//
+// All text from files enters the page through this escaping. No such text
+// enters a script or a style: those are constants, and read attributes of the
+// elements.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef MTPLAN_TOOLS_REPORT_PAGE_HTML_H
+#define MTPLAN_TOOLS_REPORT_PAGE_HTML_H
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mtplan::tools {
+
+/// Escapes text, also for attributes in either kind of quotes. Invalid UTF-8,
+/// terminal controls and changes of writing direction become U+FFFD. After
+/// `most` characters the text is cut, with an ellipsis.
+std::string escaped(std::string_view text, std::size_t most = 2000);
+
+/// Formats a coordinate with at most one decimal and no exponent.
+std::string coordinate(double value);
+
+/// Returns "12.3 s" or "4.56 GiB"; "unknown" if the value is not finite.
+std::string secondsText(double seconds);
+std::string bytesAsText(double bytes);
+
+/// Returns the value if it can be drawn, else 0.
+double drawable(double value);
+
+/// Prints a table of plain text, which is escaped. The first column names the
+/// row.
+class HtmlTable {
+public:
+  explicit HtmlTable(std::string theCaption) : caption(std::move(theCaption)) {}
+
+  void column(std::string name, bool isNumber = false) {
+    columns.push_back({std::move(name), isNumber});
+  }
+  void number(std::string name) { column(std::move(name), true); }
+  /// Cells beyond the columns are dropped.
+  void row(std::vector<std::string> cells) { rows.push_back(std::move(cells)); }
+
+  /// Prints the table; rows beyond kMostRows are counted in a last row.
+  std::string print() const;
+
+  /// Prints the table in a foldable element, open if the table is short. Folded
+  /// tables are opened for printing unless they are long.
+  std::string fold() const;
+
+  static constexpr std::size_t kMostRows = 600;
+
+private:
+  struct Column {
+    std::string name;
+    bool isNumber;
+  };
+  std::string caption;
+  std::vector<Column> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+/// Describes the unit of an axis.
+struct AxisUnit {
+  std::string (*text)(double);
+  /// Returns the power of ten that round numbers are multiples of, by 1, 2 or
+  /// 5, for an axis that reaches `value`.
+  double (*step)(double value);
+};
+extern const AxisUnit kSecondsUnit, kBytesUnit;
+
+/// Returns about seven round numbers from `low` to `high`; none unless low <
+/// high. Both ends are finite.
+std::vector<double> ticksOf(double low, double high, const AxisUnit &unit);
+
+/// Returns `count` indices below `all`, evenly spaced, with both ends.
+std::vector<int> evenly(int all, int count);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_REPORT_PAGE_HTML_H

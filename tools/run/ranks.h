@@ -1,0 +1,81 @@
+//===- ranks.h - Ranks of a run: backends, processes, agreement -*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_RUN_RANKS_H
+#define MTPLAN_TOOLS_RUN_RANKS_H
+
+#include <array>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/backend/kernel.h"
+#include "runtime/communicator/communicator.h"
+#include "runtime/communicator/launch.h"
+#include "tools/run/run_flags.h"
+
+namespace mtplan::tools {
+
+inline constexpr std::array<std::string_view, 2> kBackends = {"cpu", "cuda"};
+
+/// Prepares the backend for a run of `ranks`. The call comes before anything
+/// else uses a device, including the start of MPI.
+void prepareBackend(const RunFlags &flags, int ranks);
+
+/// Checks that this machine has the backend. The call comes before the backend
+/// is used.
+/// \throws BadInput if this machine does not have what `--backend` names
+void checkBackend(const RunFlags &flags);
+
+/// Returns whether this process should start the ranks as processes rather than
+/// threads, by `--ranks-as`.
+/// \throws BadInput with both numbers if there are too few GPUs
+bool wantsProcesses(const RunFlags &flags, int ranks);
+
+/// Returns the backend of one of `ranks`, for the calling thread. The ranks of
+/// a machine get its GPUs in order; ranks that are threads share a single GPU.
+/// \throws BadInput, LaunchError with both numbers if there are too few GPUs
+std::unique_ptr<runtime::Backend> makeBackend(const RunFlags &flags,
+                                              const runtime::Launch &launch,
+                                              int ranks, int rank);
+
+/// Starts this command once per rank of one machine, and waits until all of the
+/// processes have ended. They find each other as torchrun's do. SIGTERM, SIGINT
+/// and SIGUSR1 are forwarded to them. They end with this process, and at the
+/// latest a minute after one has failed. Ranks with a GPU each are faster as
+/// processes: in one process, a memory call of a thread waits for other
+/// threads' GPUs, which can wait for this thread (NVIDIA/nccl issue 744).
+/// \return 0, or the exit status of the first that failed; 1 if a signal ended
+///   it, which is reported
+int runOwnProcesses(int ranks, std::ostream &err);
+
+/// Holds an input that must be equal on all ranks. Each process reads files and
+/// flags itself, possibly on different hosts. Ranks with different inputs would
+/// hang or, worse, train something else.
+struct StartPart {
+  std::string what;    ///< "plan", "options", "data"
+  std::string content; ///< compared
+  /// Describes the content in the message for ranks that differ; may be empty.
+  std::string shown;
+};
+
+/// Groups the ranks by agreement on a part.
+struct Sides {
+  /// Lists the ranks with the most common text; ties go to the lowest rank's.
+  std::vector<int> most;
+  std::vector<int> others; ///< ascending
+};
+
+/// Compares a part over all ranks. Every rank calls it and gets the same
+/// result.
+Sides sidesOf(runtime::World &world, const StartPart &part);
+
+/// Compares all parts. Every rank calls it with the same parts.
+/// \throws CommunicationError on all ranks, naming the ranks that differ from
+///   the majority
+void agreeOnStart(runtime::World &world, const std::vector<StartPart> &parts);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_RUN_RANKS_H

@@ -1,0 +1,36 @@
+//===- command_line.h - Command lines and exit statuses ---------*- C++ -*-===//
+
+#ifndef MTPLAN_TOOLS_TEXT_COMMAND_LINE_H
+#define MTPLAN_TOOLS_TEXT_COMMAND_LINE_H
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace mtplan::tools {
+
+inline constexpr int kDone = 0;
+inline constexpr int kNothingFits = 1; ///< no plan fits, or a proof failed
+inline constexpr int kBadInput = 2;
+
+/// Returns the option of `command` that is most like `typed`, which is not an
+/// option: "-o" for "-O", else a long option, "--pp" for "-p".
+std::string nearestOption(const CLI::App &command, const std::string &typed);
+
+/// Parses `arguments` for `app`. Each unknown flag is reported to `err` with
+/// the nearest known one, and each stray word with `takes`; a last line names
+/// --help. Help and versions go to `out`.
+/// \param takes     "mtplan takes one model"
+/// \param exitCode  set unless the command is to run
+/// \return whether the command is to run
+bool parseOrSay(CLI::App &app, const std::vector<std::string> &arguments,
+                const std::string &takes, std::ostream &out, std::ostream &err,
+                int &exitCode);
+
+} // namespace mtplan::tools
+
+#endif // MTPLAN_TOOLS_TEXT_COMMAND_LINE_H
