@@ -212,6 +212,8 @@ LogicalResult InstructionWriter::write(Operation *op,
   auto stream = op->getAttrOfType<StringAttr>(ir::kStreamAttrName);
   if (!stream)
     return op->emitOpError("has no stream");
+  if (!llvm::is_contained(ir::kStreams, std::string_view(stream.getValue())))
+    return op->emitOpError("is on stream ") << stream << ", which is unknown";
   Instructions written;
   if (failed(writeAlone(op, written)))
     return failure();
@@ -375,13 +377,15 @@ Program programOf(const std::string &name, std::vector<Written> written,
                   int copies) {
   Program program;
   program.name = name;
-  // The instructions of one operation may call different kernels.
-  std::map<std::pair<int64_t, std::string>, std::vector<int>> launches;
+  // The instructions of one operation may call different kernels, and
+  // overlapped reductions come from the update, which has numbers of its own.
+  std::map<std::tuple<int64_t, std::string, bool>, std::vector<int>> launches;
   for (Written &one : written) {
     if (one.batch >= 0) {
       const auto *call = std::get_if<KernelCall>(&one.instruction.what);
-      launches[{one.batch, call ? call->kernel : ""}].push_back(
-          static_cast<int>(program.instructions.size()));
+      launches[{one.batch, call ? call->kernel : "",
+                one.instruction.overlapped}]
+          .push_back(static_cast<int>(program.instructions.size()));
     }
     program.instructions.push_back(std::move(one.instruction));
   }

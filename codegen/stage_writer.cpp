@@ -154,8 +154,11 @@ StageWriter::partsOf(ir::UpdateOp update, bool applies) {
     if (failed(instructions.write(&op, written)))
       return failure();
     if (auto beside = op.getAttrOfType<StringAttr>(ir::kOverlappedAttrName)) {
-      llvm::move(written,
-                 std::back_inserter(directions[beside.str()].backward));
+      auto found = directions.find(beside.str());
+      if (found == directions.end())
+        return op.emitOpError("overlaps the backward of ")
+               << beside << ", which is no segment of its stage";
+      llvm::move(written, std::back_inserter(found->second.backward));
       continue;
     }
     if (written.empty())
@@ -183,8 +186,7 @@ void StageWriter::addUpdate(std::vector<UpdatePart> parts, bool applies) {
     const std::string name = std::string("update.") +
                              (applies ? "apply." : "reduce.") +
                              std::to_string(entries.size());
-    // A kept shard may lie where the gradient of the next copy was, so that the
-    // last copy comes first.
+    // The gradients of the last copy are ready first.
     const bool turns = !applies && part.copies > 1;
     entries.push_back(
         {static_cast<int>(stage.programs.size()), 0,

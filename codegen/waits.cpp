@@ -94,31 +94,29 @@ std::int64_t MemoryOverlaps::startOf(const Tensor &tensor, int copy,
 /// instruction begins, or -1.
 using Ended = std::vector<int>;
 
-/// Returns, by instruction, one past the last of its launch if the launch is of
-/// consecutive instructions and begins with it, or one past itself.
-std::vector<std::size_t> endsOfLaunches(const Program &program) {
-  std::vector<std::size_t> ends(program.instructions.size());
-  std::iota(ends.begin(), ends.end(), 1);
+/// Returns, by instruction, the instructions that start with it: those of the
+/// launch that it begins, or itself.
+std::vector<std::vector<int>> launchesOf(const Program &program) {
+  std::vector<std::vector<int>> launches;
+  for (std::size_t i = 0; i < program.instructions.size(); ++i)
+    launches.push_back({static_cast<int>(i)});
   for (const runtime::Batch &batch : program.batches)
-    if (runtime::isConsecutive(batch))
-      ends[indexed(batch.instructions.front())] =
-          indexed(batch.instructions.back()) + 1;
-  return ends;
+    launches[indexed(batch.instructions.front())] = batch.instructions;
+  return launches;
 }
 
 void writeWaits(Program &program, std::size_t streams,
                 const MemoryOverlaps &overlaps) {
-  const std::vector<std::size_t> ends = endsOfLaunches(program);
+  const std::vector<std::vector<int>> launches = launchesOf(program);
   std::vector<Ended> before; // by instruction
   std::vector<std::vector<int>> queues(streams);
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {
     Instruction &late = program.instructions[i];
     // The first of a launch waits for what any of the launch has to follow.
     const auto follows = [&](const Instruction &early) {
-      for (std::size_t one = i; one < ends[i]; ++one)
-        if (overlaps.overlap(early, program.instructions[one]))
-          return true;
-      return false;
+      return std::ranges::any_of(launches[i], [&](int one) {
+        return overlaps.overlap(early, program.instructions[indexed(one)]);
+      });
     };
     Ended ended(streams, -1);
     std::vector<int> &own = queues[indexed(late.stream)];

@@ -30,7 +30,8 @@ inline bool isFusedAs(mlir::Operation *op, llvm::StringRef kind) {
   return fused && fused.getValue() == kind;
 }
 
-/// Returns the operation that `op` runs in one instruction with, or `op` itself.
+/// Returns the first operation of the instruction that `op` runs in, which may
+/// be `op` itself.
 inline mlir::Operation *fusionHeadOf(mlir::Operation *op) {
   while (isFused(op) && op->getPrevNode())
     op = op->getPrevNode();
@@ -48,8 +49,8 @@ inline mlir::Operation *epilogueOf(mlir::Operation *op) {
 /// number in the model.
 inline constexpr llvm::StringLiteral kFirstTermAttrName = "mtp.first_term";
 
-/// A unit on mtp.accumulate: its segment has a sum of its own for a weight that
-/// other segments use, too.
+/// A unit attribute on mtp.accumulate: the segment has an accumulator of its
+/// own for a weight that other segments use, too.
 inline constexpr llvm::StringLiteral kOwnSumAttrName = "mtp.own_sum";
 
 /// A number: operations of one program with the same number, and the operations
@@ -63,8 +64,9 @@ inline std::int64_t batchOf(mlir::Operation *op) {
   return batch ? batch.getInt() : -1;
 }
 
-/// A string on a reduction of mtp.update: the segment in whose backward program
-/// of the last micro-batch it runs. Later runs do not wait for it.
+/// A string on a reduction of mtp.update: the segment whose backward program
+/// runs the reduction, in the last micro-batch only. Later programs do not wait
+/// for it.
 inline constexpr llvm::StringLiteral kOverlappedAttrName = "mtp.overlapped";
 
 inline bool isOverlapped(mlir::Operation *op) {

@@ -61,16 +61,9 @@ def VerifyGradientsPass : Pass<"mtp-verify-gradients", "mlir::ModuleOp"> {
 // Stage: differentiated -> planned
 //===----------------------------------------------------------------------===//
 
-def VerifyLayoutsPass : Pass<"mtp-verify-layouts", "mlir::ModuleOp"> {
-  let summary = "Gate: every value is read in the layout it is made in";
-  let description = [{
-    Every compute op has a strategy whose factors are its own, every operand
-    arrives in the layout the strategy reads it in, parameters, inputs,
-    accumulators and boundaries have layouts that fit their tensors, and every
-    split divides. Changes nothing.
-  }];
-}
-
+// moduleOf (tools/driver/pipeline.cpp) runs the same function before
+// mtp-verify-layouts, on the segments that recompute; this pass is for
+// mtplan-opt.
 def RecomputePass : Pass<"mtp-recompute", "mlir::ModuleOp"> {
   let summary = "Recomputes activations in backward instead of keeping them";
   let description = [{
@@ -110,6 +103,16 @@ def RecomputePass : Pass<"mtp-recompute", "mlir::ModuleOp"> {
   let dependentDialects = ["mtplan::ir::MtpDialect"];
   let options = [Option<"what", "what", "std::string", "\"full\"",
                         "full or selective">];
+}
+
+def VerifyLayoutsPass : Pass<"mtp-verify-layouts", "mlir::ModuleOp"> {
+  let summary = "Gate: every value is read in the layout it is made in";
+  let description = [{
+    Every compute op has a strategy whose factors are its own, every operand
+    arrives in the layout the strategy reads it in, parameters, inputs,
+    accumulators and boundaries have layouts that fit their tensors, and every
+    split divides. Changes nothing.
+  }];
 }
 
 //===----------------------------------------------------------------------===//

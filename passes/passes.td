@@ -1,4 +1,9 @@
 //===- passes.td - Every pass, in the order of the pipeline ---------------===//
+//
+// Two passes are run by mtplan-opt only; the pipeline and proofs call their
+// functions: mtp-recompute before mtp-verify-layouts, and mtp-shrink.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef MTPLAN_PASSES_TD
 #define MTPLAN_PASSES_TD

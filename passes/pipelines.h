@@ -11,8 +11,8 @@ struct PlacementOptions {
   /// Bytes of an accumulator's element where the gradient's is narrower, or 0
   /// for the gradient's own.
   int gradientBytes = 0;
-  /// If several segments of a stage use a weight, those that do not repeat have
-  /// sums of gradients of their own.
+  /// If several segments of a stage use a weight, each one that does not repeat
+  /// has a gradient accumulator of its own.
   bool sumsPerUse = false;
   /// Gradients are reduced beside the backward.
   bool overlapsReductions = false;

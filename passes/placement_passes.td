@@ -307,7 +307,8 @@ def VerifyStreamsPass : Pass<"mtp-verify-streams", "mlir::ModuleOp"> {
     Every operation that becomes an instruction is on a known stream. Operations
     that are fused, and those that are one launch, are on the same. Grouped
     collectives are of one process group and consecutive, and none of a launch
-    needs the result of another. Changes nothing.
+    needs the result of another. What overlaps a backward reduces a gradient of
+    that segment. Changes nothing.
   }];
 }
 

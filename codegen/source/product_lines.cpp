@@ -16,9 +16,9 @@ using namespace runtime;
 
 namespace {
 
-/// Writes the numbers of a product's shape as the sizes of the einsum's
-/// letters. Each expression has the number's value; a number that is no such
-/// product is written as digits.
+/// Writes the sizes and strides of a matrix product (m, n, k, batches, a, b, c)
+/// as expressions in the sizes of the einsum's letters. A number that is no
+/// product of those sizes is written as digits.
 class ShapeText {
 public:
   /// \param lhs  the operand that is matrix a; the other one is b
@@ -44,8 +44,8 @@ public:
   }
 
 private:
-  /// Writes a number as the product of letters that are in a, b and c as
-  /// `places` says; the most letters that make the number.
+  /// Writes a size as the product of as many letters as possible, each of which
+  /// is in exactly those of a, b and c that `places` marks.
   std::string count(std::int64_t number,
                     const std::array<bool, 3> &places) const {
     std::vector<Extent> extents;
@@ -99,7 +99,7 @@ private:
 
   const StageNames &names;
   const std::array<const Tensor *, 3> tensors; ///< a, b, c
-  std::array<std::string, 3> letters;          ///< likewise
+  std::array<std::string, 3> letters;          ///< of a, b, c
 };
 
 /// Returns the members that differ from MatrixShape's defaults.
@@ -134,10 +134,10 @@ std::string sumsText(const MatrixShape &shape) {
                                      : ".sums = OperandSum::b";
 }
 
-/// Which members of a shape a call sets as it runs.
+/// The members of a shape that a call sets at run time.
 enum class Varies { nothing, adds, biasOrAdds };
 
-/// Adds the shapes that calls of this one may ask cuBLASLt for.
+/// Adds the shapes that calls of this product may request from cuBLASLt.
 void ask(const KernelWriter &to, MatrixShape shape, const MatrixText &text,
          Varies how) {
   const auto add = [&] {
@@ -154,7 +154,7 @@ void ask(const KernelWriter &to, MatrixShape shape, const MatrixText &text,
   add();
 }
 
-/// function(first, {members...}, operands...);
+/// Writes "function(first, {members...}, operands...);".
 void writeCall(const std::string &function, const char *first,
                std::vector<std::string> members,
                const std::vector<std::string> &operands, Text &text) {
@@ -171,7 +171,7 @@ void writeMultiply(const KernelWriter &to, const std::string &function,
   writeCall(function, "now", std::move(members), operands, to.text);
 }
 
-/// `data`, so many elements on in every step of the loops.
+/// Returns `data`, advanced by the step of every loop times its index.
 std::string moved(const std::string &data, std::int64_t LetterStep::*side,
                   const MatrixCalls &calls, ElementType type) {
   std::string by;
@@ -251,12 +251,12 @@ public:
   }
 
 private:
-  /// For a copy of a type that a tensor does not have; else none.
+  /// Returns the bytes of the tensor's copy in `type`; 0 if it has that type.
   static std::int64_t roomAs(ElementType type, Tensor tensor) {
     return std::exchange(tensor.type, type) == type ? 0 : roomFor(tensor);
   }
 
-  /// The first of a sum's terms has the bias, the others add.
+  /// Makes the first term of a sum add the bias, and the others accumulate.
   void spoilFirst(std::vector<std::string> &members) const {
     std::string first;
     for (std::size_t l = 0; l < calls.summed.size(); ++l)
@@ -284,7 +284,8 @@ private:
   std::int64_t used = 0; ///< bytes of the scratch memory
 };
 
-/// Writes a product whose shape has all that follows the einsum.
+/// Writes one product that has the fused consumer of the einsum as its
+/// epilogue.
 void writeWhole(const KernelWriter &to, const FollowedProduct &whole,
                 const MatrixText &sizes) {
   const auto data = [](const std::string &tensor) { return tensor + ".data"; };
@@ -319,7 +320,7 @@ void writeWhole(const KernelWriter &to, const FollowedProduct &whole,
   writeMultiply(to, to.of("multiplyAndSum"), members, operands);
 }
 
-/// Writes an einsum and what follows it: one product, or a kernel after it.
+/// Writes an einsum and its fused consumer, as one product or as two kernels.
 void writeFollowed(const KernelWriter &to) {
   if (const auto whole = FollowedProduct::of(to.spec))
     writeWhole(to, *whole, ShapeText(to, whole->lhs).of(whole->shape));
@@ -327,8 +328,8 @@ void writeFollowed(const KernelWriter &to) {
     writeInTurn(to);
 }
 
-/// Returns the elements between a tensor and the next matrix's, by the offsets
-/// of their buffers.
+/// Returns the stride from one matrix of a batch to the next, in elements, as a
+/// difference of buffer offsets where it is one.
 std::string apartText(const StageNames &names, const Tensor &from,
                       const Tensor &to, std::int64_t elements) {
   if (elements == 0)

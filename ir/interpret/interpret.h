@@ -153,7 +153,8 @@ mlir::FailureOr<RunResult> interpret(mlir::ModuleOp module,
 
 /// The largest disagreement found, and where.
 struct Comparison {
-  /// Relative; infinite for NaN, wrong shapes and missing tensors.
+  /// The largest relative error; infinite for NaN, wrong shapes and missing
+  /// tensors.
   double worst = 0.0;
   std::string kind;      ///< "gradient", "parameter" or "result"
   std::string name;      ///< label with the copy's number, see TensorKey::name

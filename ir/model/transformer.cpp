@@ -136,7 +136,7 @@ Value block(ModelBuilder &builder, const Transformer &model, Value x) {
   llvm_unreachable("all forms are listed");
 }
 
-// Builds the pieces of an image with the class token before them.
+// Builds the patch embeddings of an image, with the class token first.
 Value embedPatches(ModelBuilder &builder, const Transformer &model) {
   Value patches = builder.features("patches", model.sequence, model.patchWidth);
   Value x = builder.linear("patch", patches, model.hidden, /*bias=*/true);
@@ -199,12 +199,13 @@ std::int64_t Experts::places(std::int64_t sequence) const {
 //
 // The chain runs through the encoder and then through the decoder. Decoder
 // layers pass the encoder's result on beside their own, because each of them
-// reads it. All layers of a stack read one table of biases by distance.
+// reads it. All layers of a stack share one table of relative position biases.
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-/// Builds the layers of one stack, which share settings and a table of biases.
+/// Builds the layers of one stack, which share settings and a table of relative
+/// position biases.
 class Stack {
 public:
   Stack(ModelBuilder &modelBuilder, const Transformer &transformer,

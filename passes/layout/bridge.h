@@ -1,8 +1,9 @@
 //===- bridge.h - Between the IR and the planner's graph --------*- C++ -*-===//
 //
-// The one place that knows both. Out: a differentiated module as a ModelGraph.
-// Back: what was chosen, written into the module as strategies, layouts and
-// `mtp.reshard`s.
+// This folder alone builds the planner's graph: a differentiated module becomes
+// a ModelGraph, and what was chosen is written into the module as strategies,
+// layouts and `mtp.reshard`s. passes/schedule and passes/verify read what was
+// planned (passes.h).
 //
 //===----------------------------------------------------------------------===//
 

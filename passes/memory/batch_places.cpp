@@ -3,6 +3,8 @@
 #include "passes/memory/batch_places.h"
 
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "mlir/IR/Builders.h"
 
@@ -92,15 +94,17 @@ void mark(ArrayRef<ir::EinsumOp> products, int64_t number) {
 std::vector<BatchRow> batchRows(Block &block) {
   std::vector<BatchRow> rows;
   for (const auto &[number, products] : batchesOf(block)) {
+    if (products.size() < 2)
+      continue;
     ir::EinsumOp first = products[0], second = products[1];
     const bool sharesLeft = first.getLhs() == second.getLhs();
-    BatchRow operands{number, {}};
+    BatchRow operands{number, false, {}};
     for (ir::EinsumOp product : products)
       operands.values.push_back(sharesLeft ? product.getRhs()
                                            : product.getLhs());
     rows.push_back(std::move(operands));
     for (std::size_t i = 0; i < writtenBy(first).size(); ++i) {
-      BatchRow &results = rows.emplace_back(number);
+      BatchRow &results = rows.emplace_back(BatchRow{number, true, {}});
       for (ir::EinsumOp product : products)
         results.values.push_back(writtenBy(product)[i]);
     }
@@ -111,7 +115,9 @@ std::vector<BatchRow> batchRows(Block &block) {
 void keepEvenBatches(Block &block, const std::set<int64_t> &rejected,
                      const std::function<ir::PlaceAttr(Value)> &placeOf) {
   const std::map<int64_t, Products> batches = batchesOf(block);
-  int64_t next = batches.empty() ? 0 : batches.rbegin()->first + 1;
+  int64_t next = 0; // a number that no launch of the block has
+  for (Operation &op : block)
+    next = std::max(next, ir::batchOf(&op) + 1);
   for (const auto &[number, products] : batches) {
     for (ir::EinsumOp product : products)
       product->removeAttr(ir::kBatchAttrName);

@@ -20,6 +20,7 @@ namespace mtplan::passes {
 /// Values that a batch needs at even distances, in the order of its products.
 struct BatchRow {
   std::int64_t batch = 0;
+  bool areResults = false;
   llvm::SmallVector<mlir::Value> values;
 };
 
@@ -28,8 +29,8 @@ struct BatchRow {
 std::vector<BatchRow> batchRows(mlir::Block &block);
 
 /// Takes products out of their batch if the batch is `rejected` or if their
-/// tensors are not at even, ascending distances; neighbours that are remain a
-/// batch. O(products of the block).
+/// tensors are not at even distances, ascending in the order of the block;
+/// neighbours that are remain a batch. O(operations of the block).
 /// \param placeOf  returns the place of a value
 void keepEvenBatches(mlir::Block &block, const std::set<std::int64_t> &rejected,
                      const std::function<ir::PlaceAttr(mlir::Value)> &placeOf);

@@ -86,14 +86,16 @@ void LabelPlaces::place(ir::SegmentOp segment,
 
 // Returns the bytes behind the sums of all copies where the shard of the last
 // copy's gradient goes.
-int64_t LabelPlaces::bytesBehind(StringAttr label, Type element) const {
+int64_t LabelPlaces::bytesBehind(ir::SegmentOp segment, StringAttr label,
+                                 Type element) const {
   int64_t bytes = 0;
   ir::UpdateOp update = contents.update;
   if (!update)
     return bytes;
   for (auto scatter : update.getBody().front().getOps<ir::ReduceScatterOp>())
     if (ir::isOverlapped(scatter) &&
-        originOf(scatter)->getAttr("label") == label)
+        originOf(scatter)->getAttr("label") == label &&
+        scatter->getAttr(ir::kOverlappedAttrName) == segment.getSymNameAttr())
       bytes = std::max(
           bytes, roundedUp(bytesOf(scatter.getResult().getType(), element),
                            kAlignment));
@@ -112,7 +114,8 @@ ir::PlaceAttr LabelPlaces::placeOfSum(ir::SegmentOp segment,
         placeOfLabel(accumulators, report ? "workspace" : "gradients", segment,
                      op.getLabelAttr(), type, element);
     if (isNew && !report)
-      arenas.end("gradients") += bytesBehind(op.getLabelAttr(), element);
+      arenas.end("gradients") +=
+          bytesBehind(segment, op.getLabelAttr(), element);
     return place;
   }
   auto &others = otherSums[label];

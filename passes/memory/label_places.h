@@ -53,7 +53,8 @@ private:
                              mlir::StringAttr label, mlir::Type type,
                              mlir::Type element);
   ir::PlaceAttr placeOfSum(ir::SegmentOp segment, ir::AccumulateOp op);
-  std::int64_t bytesBehind(mlir::StringAttr label, mlir::Type element) const;
+  std::int64_t bytesBehind(ir::SegmentOp segment, mlir::StringAttr label,
+                           mlir::Type element) const;
 
   const StageContents &contents;
   Arenas &arenas;

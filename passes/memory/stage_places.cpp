@@ -108,6 +108,10 @@ void StagePlaces::placeSaved(ir::SegmentOp segment) {
       }
 }
 
+static bool isGrouped(Operation *op) {
+  return axisOf(op) && ir::batchOf(op) >= 0;
+}
+
 // Collects the other values, which are alive between operators of one program.
 // Fused operators and grouped collectives run at one time; products of a batch
 // do if their rows find a place. A reduction over ranks works in place if
@@ -117,11 +121,15 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   int64_t instructions = 0;
   int64_t launch = -1; // the number of the last collective's
   for (Operation &op : block) {
-    const bool isGrouped = axisOf(&op) && ir::batchOf(&op) >= 0;
+    if (!isInstruction(&op)) {
+      position[&op] = instructions;
+      continue;
+    }
+    const bool isInGroup = isGrouped(&op);
     const bool joins =
-        ir::isFused(&op) || (isGrouped && ir::batchOf(&op) == launch);
+        ir::isFused(&op) || (isInGroup && ir::batchOf(&op) == launch);
     position[&op] = joins ? instructions - 1 : instructions++;
-    launch = isGrouped ? ir::batchOf(&op) : -1;
+    launch = isInGroup ? ir::batchOf(&op) : -1;
   }
   auto rootOf = [&](Value value) {
     while (auto sum = value.getDefiningOp<ir::AllReduceOp>()) {
@@ -134,7 +142,6 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
     return value;
   };
   Within within;
-  within.block = &block;
   auto &roots = within.roots;
   auto &lives = within.lives;
   llvm::DenseMap<Value, std::size_t> lifeOf;
@@ -177,10 +184,18 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
     for (Value value : wanted.values)
       if (auto life = lifeOf.find(rootOf(value)); life != lifeOf.end())
         row.push_back(life->second);
-    if (row.empty())
-      continue; // the values have places that are kept longer
+    // Other values have places that are kept longer, except for carried ones:
+    // the memory of a carried result is in use until its product runs.
+    const bool writesCarried =
+        wanted.areResults && llvm::any_of(wanted.values, [&](Value value) {
+          auto place = places.find(value);
+          return place != places.end() &&
+                 place->second.getArena() == "workspace";
+        });
+    if (row.empty() && !writesCarried)
+      continue;
     const std::set<std::size_t> apart(row.begin(), row.end());
-    if (apart.size() < wanted.values.size() ||
+    if (writesCarried || apart.size() < wanted.values.size() ||
         llvm::any_of(row, [&](std::size_t one) {
           return taken.contains(one) || lives[one].bytes != lives[row[0]].bytes;
         })) {
@@ -235,21 +250,35 @@ void StagePlaces::place(const Within &within, const Offsets &offsets) {
 // Programs use the workspace by turns, so that the one that needs most sets its
 // size.
 void StagePlaces::placeWithin() {
-  std::vector<Within> programs;
-  int64_t room = 0;
-  auto find = [&](Block &block) {
-    programs.push_back(livesWithin(block));
-    room =
-        std::max(room, assignOffsets(programs.back().lives, kAlignment).total);
-  };
+  SmallVector<Block *> blocks;
   for (ir::SegmentOp segment : contents.segments) {
-    find(segment.getBlock());
+    blocks.push_back(&segment.getBlock());
     if (ir::BackwardOp backward = segment.getBackward())
-      find(backward.getBlock());
+      blocks.push_back(&backward.getBlock());
   }
-  for (Within &within : programs) {
+  const auto needOf = [&](Block &block) {
+    return assignOffsets(livesWithin(block).lives, kAlignment).total;
+  };
+  // The room is what single collectives need; a group may not enlarge it.
+  std::map<Block *, std::map<Operation *, Attribute>> groups;
+  int64_t room = 0;
+  for (Block *block : blocks) {
+    for (Operation &op : *block)
+      if (isGrouped(&op))
+        groups[block][&op] = op.removeAttr(ir::kBatchAttrName);
+    room = std::max(room, needOf(*block));
+  }
+  for (auto &[block, members] : groups) {
+    for (auto &[op, number] : members)
+      op->setAttr(ir::kBatchAttrName, number);
+    if (needOf(*block) > room)
+      for (auto &[op, number] : members)
+        op->removeAttr(ir::kBatchAttrName);
+  }
+  for (Block *block : blocks) {
+    Within within = livesWithin(*block);
     place(within, withRows(within, room));
-    keepEvenBatches(*within.block, within.rejected,
+    keepEvenBatches(*block, within.rejected,
                     [&](Value value) { return places.lookup(value); });
   }
 }

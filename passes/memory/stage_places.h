@@ -57,7 +57,6 @@ public:
 private:
   /// Values that are alive between two operators of a program only.
   struct Within {
-    mlir::Block *block = nullptr;
     std::vector<mlir::Value> roots; ///< values that have a place of their own
     std::vector<Lifetime> lives; ///< of the roots, then of the carried values
     /// Values that share the place of a root.

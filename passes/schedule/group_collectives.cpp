@@ -68,11 +68,11 @@ FailureOr<bool> mayJoin(const StageContents &stage, ArrayRef<Operation *> group,
 
 // Marks the groups among the operations of one program.
 LogicalResult group(const StageContents &stage, Block &block) {
-  int64_t number = 0;
+  int64_t number = 0; // behind those of batched products
   for (Operation &op : block)
     if (mayBeGrouped(&op))
       op.removeAttr(ir::kBatchAttrName);
-    else
+    else if (llvm::isa<ir::EinsumOp>(op))
       number = std::max(number, ir::batchOf(&op) + 1);
   SmallVector<Operation *> members;
   const auto close = [&] {
@@ -85,9 +85,7 @@ LogicalResult group(const StageContents &stage, Block &block) {
     members.clear();
   };
   for (Operation &op : block) {
-    // These are no instructions of the program.
-    if (llvm::isa<ir::ParameterOp, ir::BackwardOp, ir::YieldOp, ir::StoreOp,
-                  ir::AccumulatedOp>(op))
+    if (!isInstruction(&op))
       continue;
     FailureOr<bool> joins = mayJoin(stage, members, &op);
     if (failed(joins))

@@ -18,6 +18,13 @@ namespace {
 
 using Operations = SmallVector<Operation *>;
 
+// Returns the sum of a gradient or of a report that `op` works on.
+Operation *sumOf(Operation *op) {
+  while (op->getNumOperands() > 0)
+    op = op->getOperand(0).getDefiningOp();
+  return op;
+}
+
 // Returns the number of steps from a gradient's sum to `op`, 0 for the sum.
 int hopOf(Operation *op) {
   Operation *before =
@@ -26,18 +33,20 @@ int hopOf(Operation *op) {
 }
 
 // Returns the last kernel of a backward program that adds to the gradient that
-// an overlapped reduction reduces.
+// an overlapped reduction reduces, or null if the program adds nothing to it.
 Operation *readyAfter(const StageContents &stage, Operation *reduction) {
-  auto sum = llvm::cast<ir::AccumulatedOp>(originOf(reduction));
+  auto sum = llvm::dyn_cast<ir::AccumulatedOp>(originOf(reduction));
   auto beside = reduction->getAttrOfType<StringAttr>(ir::kOverlappedAttrName);
+  if (!sum)
+    return nullptr;
   Operation *last = nullptr;
   for (ir::SegmentOp segment : stage.segments)
-    if (segment.getSymNameAttr() == beside)
-      for (auto op :
-           segment.getBackward().getBlock().getOps<ir::AccumulateOp>())
+    if (ir::BackwardOp backward = segment.getBackward();
+        backward && segment.getSymNameAttr() == beside)
+      for (auto op : backward.getBlock().getOps<ir::AccumulateOp>())
         if (op.getLabel() == sum.getLabel())
           last = op;
-  return ir::fusionHeadOf(last);
+  return last ? ir::fusionHeadOf(last) : nullptr;
 }
 
 // Orders reductions that overlap the backward: each hop comes behind the hop
@@ -50,7 +59,12 @@ void sortOverlapped(const StageContents &stage, Operations &reductions) {
       return hop < otherHop;
     Operation *ready = readyAfter(stage, one),
               *otherReady = readyAfter(stage, other);
-    if (ready->getBlock() != otherReady->getBlock() || ready == otherReady)
+    if (ready->getBlock() != otherReady->getBlock()) {
+      Operation *segment = ready->getParentOfType<ir::SegmentOp>();
+      return segment->isBeforeInBlock(
+          otherReady->getParentOfType<ir::SegmentOp>());
+    }
+    if (ready == otherReady)
       return false;
     return hop % 2 == 1 ? otherReady->isBeforeInBlock(ready)
                         : ready->isBeforeInBlock(otherReady);
@@ -73,8 +87,14 @@ Operations orderedGradients(const StageContents &stage, const Operations &all,
   Operations ordered = std::move(sums);
   llvm::append_range(ordered, overlapped);
   for (auto &[hop, some] : hops) {
-    if (hop > 0 && hop % 2 == 0)
-      std::reverse(some.begin(), some.end());
+    // The sums keep their order, whatever the order of what follows from them.
+    if (!keepsOrder)
+      llvm::stable_sort(some, [&, turns = hop > 0 && hop % 2 == 0](
+                                  Operation *one, Operation *other) {
+        Operation *sum = sumOf(one), *otherSum = sumOf(other);
+        return turns ? otherSum->isBeforeInBlock(sum)
+                     : sum->isBeforeInBlock(otherSum);
+      });
     llvm::append_range(ordered, some);
   }
   return ordered;
@@ -126,6 +146,10 @@ private:
         if (ir::isUpdated(&op) == applies)
           all.push_back(&op);
       for (Operation *op : all) {
+        if (ir::isOverlapped(op) && !readyAfter(stage, op))
+          return op->emitOpError("overlaps the backward of ")
+                 << op->getAttr(ir::kOverlappedAttrName)
+                 << ", which does not make its gradient";
         FailureOr<UpdatedCopies> next = updatedCopies(stage, op);
         if (failed(next))
           return failure();

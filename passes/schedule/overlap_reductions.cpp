@@ -35,8 +35,8 @@ public:
     if (!last || static_cast<int64_t>(last.getRepeat()) != copies->count)
       return success();
     // All copies of a layer may add to one sum, in runs of their own.
-    const bool isOfOneRun = terms.size() == 1 &&
-                            (sum.getLabel().contains('*') || !isOfCopies(last));
+    const bool isOfOneRun = sum.getLabel().contains('*') ||
+                            (terms.size() == 1 && !isOfCopies(last));
     markBehind(sum, last.getSymNameAttr(), isOfOneRun);
     return success();
   }

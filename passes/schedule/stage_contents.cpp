@@ -36,6 +36,11 @@ bool isOfCopies(ir::SegmentOp segment) {
       .wasInterrupted();
 }
 
+bool isInstruction(Operation *op) {
+  return !llvm::isa<ir::ParameterOp, ir::BackwardOp, ir::YieldOp, ir::StoreOp,
+                    ir::AccumulatedOp>(op);
+}
+
 Operation *originOf(Operation *op) {
   while (!op->hasAttr("label") && op->getNumOperands() > 0)
     op = op->getOperand(0).getDefiningOp();

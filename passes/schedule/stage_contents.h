@@ -25,6 +25,10 @@ std::vector<StageContents> contentsOfStages(mlir::ModuleOp module);
 /// many.
 bool isOfCopies(ir::SegmentOp segment);
 
+/// Whether a program has an instruction for `op`, or for what is fused with it:
+/// reads of parameters and accumulators, and stores, only name places.
+bool isInstruction(mlir::Operation *op);
+
 /// The copies of a parameter that an operation of an update works on.
 struct UpdatedCopies {
   ir::SegmentOp holder;              ///< null: the parameter has no copies

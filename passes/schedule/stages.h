@@ -1,7 +1,8 @@
 //===- stages.h - Which stage holds what ------------------------*- C++ -*-===//
 //
 // A pipeline assigns the chunks of a model to its stages in turn, round after
-// round. Segments say which chunk they belong to; the rest follows.
+// round. Each segment names its chunk, from which the stage of everything else
+// follows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +16,8 @@
 
 namespace mtplan::passes {
 
-/// Writes into `module`, planned, to which of `parts` each segment belongs, and
-/// the number of stages. No segment may have copies in two parts.
+/// Writes into the planned `module` the number of stages, and for each segment
+/// which of `parts` it belongs to. No segment may have copies in two parts.
 void placeOnStages(mlir::ModuleOp module,
                    const std::vector<planner::PipelinePart> &parts, int stages);
 
@@ -24,11 +25,12 @@ void placeOnStages(mlir::ModuleOp module,
 /// them; 1 without a pipeline.
 std::int64_t stagesOf(mlir::ModuleOp module);
 
-/// Returns the stage of a segment in a module of so many stages.
+/// Returns the stage of a segment in a module of `stages` stages.
 std::int64_t stageOf(ir::SegmentOp segment, std::int64_t stages);
 
-/// Returns the stages that add to what `read` reads, in a module of so many:
-/// the holders of a parameter if `read` is its gradient.
+/// Returns the stages that add to the accumulator that `read` reads, in a
+/// module of `stages` stages. If it holds a gradient, these are the holders of
+/// its parameter.
 std::set<std::int64_t> holdersOf(ir::AccumulatedOp read, std::int64_t stages);
 
 /// Whether `op` sums over stages.
@@ -37,8 +39,8 @@ bool sumsOverStages(mlir::Operation *op);
 /// Returns the mesh axis of a collective, or null if `op` has none.
 mlir::StringAttr axisOf(mlir::Operation *op);
 
-/// Returns the collectives behind `value`, each over the result of the
-/// collective before, which nothing else uses.
+/// Returns the chain of collectives that begins at `value`. Each takes the
+/// result of the one before, which nothing else uses.
 llvm::SmallVector<mlir::Operation *> collectivesBehind(mlir::Value value);
 
 } // namespace mtplan::passes

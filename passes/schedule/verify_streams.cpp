@@ -4,6 +4,7 @@
 
 #include "ir/decisions.h"
 #include "passes/passes.h"
+#include "passes/schedule/stage_contents.h"
 #include "passes/schedule/stages.h"
 
 using namespace mlir;
@@ -33,29 +34,40 @@ LogicalResult verify(Operation *op) {
   return success();
 }
 
-// Checks, in this order, of the operations of one launch:
+// Checks the operations of one launch, in this order:
 // - they are on one stream;
-// - all are products, all are collectives of one group, or all are kernels of
-//   one name in an update;
+// - all are products, all are collectives of one process group that overlap
+//   alike, or all are kernels of one name in an update;
+// - no other stage takes part, and none is an all-to-all;
+// - collectives and updates are consecutive;
 // - none reads what another makes.
 LogicalResult verifyLaunch(ArrayRef<Operation *> launch) {
   Operation *first = launch.front();
   for (Operation *op : launch) {
-    const auto fail = [&](const char *what) -> LogicalResult {
-      InFlightDiagnostic error = op->emitOpError(what);
-      error << ir::batchOf(op);
+    const auto fail = [&](const Twine &what) -> LogicalResult {
+      InFlightDiagnostic error = op->emitOpError(what)
+                                 << " in launch " << ir::batchOf(op);
       error.attachNote(first->getLoc()) << "the launch begins here";
       return error;
     };
-    if (op->getAttr(ir::kStreamAttrName) != first->getAttr(ir::kStreamAttrName))
-      return fail("is on another stream than the first of launch ");
-    if (axisOf(op) != axisOf(first) || llvm::isa<ir::AllToAllOp>(op) ||
-        (!axisOf(op) && op->getName() != first->getName()))
-      return fail("is of another kind or group than the first of launch ");
+    for (StringRef name : {StringRef(ir::kStreamAttrName), StringRef("axis"),
+                           StringRef(ir::kOverlappedAttrName)})
+      if (op->getAttr(name) != first->getAttr(name))
+        return fail("has another '" + name + "' than the first");
+    if (!axisOf(op) && op->getName() != first->getName())
+      return fail("is of another kind than the first");
+    if (llvm::isa<ir::AllToAllOp>(op) || sumsOverStages(op))
+      return fail("cannot be grouped");
     for (Value operand : op->getOperands())
       if (llvm::is_contained(launch, operand.getDefiningOp()))
-        return fail("reads what another operation makes of launch ");
+        return fail("reads what another operation makes");
   }
+  if (llvm::isa<ir::EinsumOp>(first))
+    return success();
+  for (Operation *op = first; op != launch.back(); op = op->getNextNode())
+    if (isInstruction(op) && !llvm::is_contained(launch, op))
+      return op->emitOpError("is in the middle of launch ")
+             << ir::batchOf(first);
   return success();
 }
 
@@ -70,11 +82,29 @@ LogicalResult verifyLaunches(Block &block) {
   return success();
 }
 
+// Checks that an operation that overlaps a backward reduces a gradient which
+// the segment's backward makes.
+LogicalResult verifyOverlap(Operation *op) {
+  auto name = op->getAttrOfType<StringAttr>(ir::kOverlappedAttrName);
+  if (!name || !llvm::isa<ir::AllReduceOp, ir::ReduceScatterOp>(op))
+    return op->emitOpError("is no reduction that can overlap a backward");
+  auto sum = llvm::dyn_cast_if_present<ir::AccumulatedOp>(originOf(op));
+  for (auto segment : op->getParentOfType<ModuleOp>().getOps<ir::SegmentOp>())
+    if (ir::BackwardOp backward = segment.getBackward();
+        sum && backward && segment.getSymNameAttr() == name)
+      for (auto term : backward.getBlock().getOps<ir::AccumulateOp>())
+        if (term.getLabel() == sum.getLabel())
+          return success();
+  return op->emitOpError("overlaps the backward of ")
+         << name << ", which does not make its gradient";
+}
+
 struct VerifyStreams : impl::VerifyStreamsPassBase<VerifyStreams> {
   void runOnOperation() override {
     WalkResult result = getOperation().walk([](Operation *op) {
-      if (llvm::isa<ir::SegmentOp, ir::BackwardOp, ir::UpdateOp>(op) &&
-          failed(verifyLaunches(op->getRegion(0).front())))
+      if ((llvm::isa<ir::SegmentOp, ir::BackwardOp, ir::UpdateOp>(op) &&
+           failed(verifyLaunches(op->getRegion(0).front()))) ||
+          (ir::isOverlapped(op) && failed(verifyOverlap(op))))
         return WalkResult::interrupt();
       const bool runs =
           llvm::isa_and_present<ir::SegmentOp, ir::BackwardOp, ir::UpdateOp>(

@@ -22,7 +22,8 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>; // by class
 
-// Classes made of others follow them.
+// Sets the sizes of classes that are products of others, which come before
+// them.
 void multiplyOut(const ir::DimClasses &dims, Sizes &sizes) {
   for (auto [index, dim] : llvm::enumerate(dims.all())) {
     if (dim.product.empty())
@@ -39,7 +40,7 @@ public:
       : module(m), dims(classes), sizes(newSizes), builder(m.getContext()) {}
 
   void run() {
-    // Attributes first: they are read against the old shapes.
+    // Attributes are rewritten first, because they refer to the old shapes.
     module.walk([&](Operation *op) { rewriteAttributes(op); });
     llvm::SmallVector<std::pair<Value, Type>> types;
     auto note = [&](Value value) { types.emplace_back(value, newType(value)); };
@@ -67,8 +68,8 @@ private:
     op->setAttr(name, builder.getI64IntegerAttr(value));
   }
 
-  // A count of ids, or of rows, that go with a table or logits of `rows` rows:
-  // all of them, or, where there is padding, all but one.
+  // Returns the new count of ids, or of unpadded rows, of a table or logits of
+  // `rows` rows: all rows or, if there is padding, all but one.
   static int64_t idsBelow(int64_t count, int64_t rows, int64_t newRows) {
     if (rows == newRows)
       return count;
@@ -91,7 +92,7 @@ private:
                                              width.getInt() / 2 * 2));
         set(op, "head_dim", newWidth);
       }
-      // A choice among experts stays one.
+      // If top_k leaves experts out, the new one does, too, where it can.
       if (auto chosen = op->getAttrOfType<IntegerAttr>("top_k")) {
         int64_t experts = rule.factors[rule.find("e")].size;
         int64_t fewer = newSizeOf("e");
@@ -145,7 +146,8 @@ Sizes sizesOf(const ir::DimClasses &dims) {
   return sizes;
 }
 
-// Least common multiple of all products of axes of `mesh` that divide `size`.
+// Returns the least common multiple of all products of axes of `mesh` that
+// divide `size`.
 std::int64_t unitOf(std::int64_t size, const planner::Mesh &mesh) {
   std::int64_t unit = 1;
   std::size_t axes = mesh.axes.size();
@@ -160,8 +162,8 @@ std::int64_t unitOf(std::int64_t size, const planner::Mesh &mesh) {
   return unit;
 }
 
-// What an operator asks of a dimension of several factors: that the major one,
-// the only one that can be split, still divides by `unit`.
+// The condition of an operator on a dimension of several factors: the major
+// factor, the only one that can be split, still divides by `unit`.
 struct MajorFactor {
   int dim = 0;
   std::vector<int> minors;
@@ -175,8 +177,8 @@ struct MajorFactor {
   }
 };
 
-// One dimension may be several products: attention's (groups, queries, width)
-// is RoPE's (heads, width).
+// Operators may factor one dimension in several ways: attention's (groups,
+// queries, width) is RoPE's (heads, width).
 std::vector<MajorFactor> majorFactors(ModuleOp module,
                                       const ir::DimClasses &dims,
                                       const planner::Mesh &mesh) {
@@ -221,10 +223,9 @@ public:
 private:
   const ir::DimClass &all(std::size_t i) const { return dims.all()[i]; }
 
-  // Sizes differ from role to role as far as the units let them, so that
-  // dimensions that were mixed up do not agree by accident; head widths stay
-  // even for rotations, and experts have so few places that some tokens get
-  // none.
+  // Sizes differ from role to role as far as the units allow, so that mixed-up
+  // dimensions do not agree by accident. Head widths stay even for rotations,
+  // and the experts' capacity is so small that some tokens are dropped.
   void shrinkFactors() {
     std::vector<bool> isPart(sizes.size(), false), isMajor(sizes.size(), false);
     for (const ir::DimClass &dim : dims.all())
@@ -255,8 +256,9 @@ private:
     });
   }
 
-  // The width grows last, which may not help a major factor, and before the
-  // major factor what no axis splits; at the sizes they came from all fits.
+  // Grows the factors of a product until it fits. The minor factors, which no
+  // axis splits, grow before the major one, and the width grows last, because
+  // it may not help a major factor. At their original sizes all products fit.
   void growProduct(std::size_t index) {
     ArrayRef<int> product = all(index).product;
     std::vector<int> order(product.rbegin() + 1, product.rend());
@@ -278,8 +280,8 @@ private:
   Sizes sizes;
 };
 
-// Two copies of a segment show how copies follow each other. Which two of the
-// global numbering they are stays: `first` names them.
+// Two copies of a segment are enough to test how one follows the other. `first`
+// still gives their numbers in the model.
 void shortenRepeats(ModuleOp module) {
   for (auto segment : module.getOps<ir::SegmentOp>())
     if (segment.getRepeat() > 2)

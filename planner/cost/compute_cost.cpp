@@ -144,8 +144,8 @@ Seconds gemmTime(const Op &op, const OpRun &run, const LocalWork &work,
                      work.extentOf(op.k), work.extentOf(op.batch)};
   double &batched = run.batchesSums ? shape.k : shape.n;
   batched = std::round(batched * run.batched);
-  // Flops beyond the product take time in proportion; each of several batched
-  // products has its share.
+  // The time is scaled to the operator's flops: they may include more than the
+  // product, and the shape covers all products of a batch.
   Seconds product = productTime(shape, device, run.precision) *
                     (work.flops() / shape.flops());
   Bytes traffic = productTraffic(op, run, work);

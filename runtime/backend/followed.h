@@ -1,12 +1,12 @@
 //===- followed.h - Kernels with a fused consumer ---------------*- C++ -*-===//
 //
-// With the setting `then` a kernel is two: an einsum and `activation`,
+// With the setting `then` a kernel is a pair: an einsum and `activation`,
 // `activation_grad`, `add` or `accumulate`; a sum and `accumulate`; or a
-// dropout or the gradient of a norm and `add`. The second takes the result of
-// the first as its last operand. With `bias_gradient` an einsum is two: itself,
-// and the `sum` of its second operand, each with the consumer that `then`
-// names. A device may do both at once (cuBLASLt's epilogues), and then need not
-// write the values between them.
+// dropout or the gradient of a norm and `add`. The second kernel takes the
+// result of the first as its last operand. With `bias_gradient` an einsum is a
+// pair: itself, and the `sum` of its second operand, each with the consumer
+// that `then` names. A device may run both at once (cuBLASLt's epilogues), and
+// then need not write the values between them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@
 
 namespace mtplan::runtime {
 
-/// Returns whether a kernel is two.
+/// Returns whether a kernel is a pair.
 bool isOfTwo(const KernelSpec &spec);
 
 /// Divides operands and results between the two kernels.
@@ -33,7 +33,7 @@ struct Pairing {
   std::size_t firstInputs = 0, firstOutputs = 1;
   /// Indices of the second kernel's operands among all operands.
   std::vector<std::size_t> secondInputs;
-  /// Whether its last operand is the first kernel's first result.
+  /// Whether the second kernel's last operand is the first one's first result.
   bool takesResult = true;
 };
 
@@ -61,7 +61,7 @@ Halves<T> halvesOf(const Pairing &pairing, const std::vector<T> &inputs,
   return halves;
 }
 
-/// Returns the two kernels of one; the first may be two again.
+/// Returns the two kernels of a pair. The first may be a pair again.
 /// \throws std::runtime_error like Backend::prepare
 std::pair<KernelSpec, KernelSpec> halvesOf(const KernelSpec &spec);
 
@@ -81,14 +81,15 @@ struct FollowedProduct {
   std::size_t operands = 2;     ///< of the einsum; a third is the bias
   std::size_t result = 1;       ///< which of the results is c
   std::size_t biasGradient = 0; ///< which of them is the sum, if shape.sums
-  /// Whether the operand after the einsum's is added, or was kept by a gelu.
+  /// Whether the operand after the einsum's own is an addend, or the input of a
+  /// gelu that forward kept for backward.
   bool takesAddend = false, takesKept = false;
   double flops = 0.0;
 
-  /// Returns none if the kernel is more than that.
+  /// Returns none if the kernel is not one such product.
   static std::optional<FollowedProduct> of(const KernelSpec &spec);
-  /// Returns the product of runs at even distances. Returns none if they are
-  /// more than the matrices of one call, or if a distance is no multiple of
+  /// Returns the batched product of runs at equal distances. Returns none if
+  /// one call cannot compute them, or if a distance is no multiple of
   /// kAlignment.
   static std::optional<FollowedProduct> of(const KernelSpec &spec,
                                            const EvenRuns &runs);

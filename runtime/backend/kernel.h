@@ -56,7 +56,8 @@ struct Invocation {
   std::int64_t microBatch = 0;
   std::int64_t copy = 0; ///< index of the layer in a repeated segment
 
-  /// Serves kernels that see the host's memory.
+  /// Returns the numbers that dropout depends on. Only kernels on the host may
+  /// call this, because it reads `step`.
   Moment moment() const {
     return {step->seed, step->step, microBatch, copy, step->drops};
   }
@@ -66,7 +67,7 @@ class Kernel {
 public:
   virtual ~Kernel() = default;
   virtual void run(const Invocation &call) = 0;
-  /// Returns the floating-point operations of one run; 0 where they do not
+  /// Returns the floating-point operations of one run, or 0 if they do not
   /// matter.
   virtual double flops() const { return 0.0; }
   /// Returns whether this is two kernels in sequence; see followed.h.
@@ -84,7 +85,8 @@ struct FixedRun {
   }
 };
 
-/// Runs of one kernel whose operands and results lie at even distances.
+/// Runs of one kernel whose operands and results lie at equal distances, like
+/// the matrices of a strided batch.
 struct EvenRuns {
   std::int64_t count = 1;
   std::vector<std::int64_t> inputs, outputs; ///< bytes to those of the next run
@@ -112,7 +114,7 @@ public:
   prepareTogether(const std::vector<FixedRun> & /*runs*/) {
     return nullptr;
   }
-  /// Prepares runs at even distances as one, which gets the operands and
+  /// Prepares runs at equal distances as one, which gets the operands and
   /// results of the first. No run may read or write what another writes. A
   /// value that only a fused kernel reads (followed.h) is not written. Returns
   /// null if that is no faster than single runs.
@@ -125,21 +127,21 @@ public:
   /// Returns the backend that computes in memory().staging() when it is called;
   /// null if there is none. A backend on the host's memory returns itself.
   virtual Backend *host() { return this; }
-  /// Returns how its kernels are ordered. This one does nothing.
+  /// Returns the queue that orders its kernels. The default one does nothing.
   virtual Queue &queue() {
     static Queue inOrder;
     return inOrder;
   }
   /// Returns the world that transports its memory between ranks, in the order
-  /// of its queue. Every rank asks at the same time. Null means that `host`
-  /// itself does.
+  /// of its queue. All ranks call this together. Null means that `host` itself
+  /// transports it.
   /// \throws std::runtime_error if the ranks' devices cannot communicate
   virtual std::unique_ptr<World> carrier(World & /*host*/) { return nullptr; }
   virtual DeviceFacts facts() const { return {}; }
 };
 
-/// Makes plain loops in double precision over any element types: the
-/// specification of every other backend.
+/// Makes a backend of plain loops in double precision over any element types,
+/// which is the specification of every other backend.
 std::unique_ptr<Backend> makeReferenceBackend();
 
 /// Makes a backend with oneDNN for products and own kernels for the rest.

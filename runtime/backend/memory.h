@@ -33,7 +33,7 @@ public:
   /// Copies to the host; returns when the copy is complete.
   virtual void download(void *to, const void *from, std::size_t bytes) = 0;
   /// Copies to the host without a queue, in the state of the last
-  /// Queue::finish. May be called from any thread.
+  /// Queue::finish. Any thread may call it.
   virtual void fetch(void *to, const void *from, std::size_t bytes) = 0;
 
   /// Returns the best memory for the buffers of collectives: this one, unless
@@ -103,13 +103,14 @@ private:
   void *data;
 };
 
-/// Small numbers of both signs, few of them zero, in parts that are long beside
-/// the latency of an upload; integers are 0 to 511. (On zeros a device draws
-/// less power and is faster than in a real step.)
+/// Fills tensors with small numbers of both signs, few of them zero; integers
+/// are 0 to 511. On zeros a device draws less power and is faster than in a
+/// real step. The numbers are uploaded in pieces that take long compared with
+/// the latency of an upload.
 class Pattern {
 public:
-  /// \param theMemory  where the data are uploaded to
-  /// \param bytes      of the longest tensor; a part has this size or 8 MiB
+  /// \param theMemory  receives the numbers
+  /// \param bytes      of the longest tensor; a piece has this size or 8 MiB
   Pattern(Memory &theMemory, ElementType type, std::int64_t bytes);
 
   void fill(void *to, std::int64_t bytes);

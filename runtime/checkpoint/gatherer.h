@@ -1,9 +1,10 @@
 //===- gatherer.h - Brings together what a rank writes ----------*- C++ -*-===//
 //
-// A file takes long runs of bytes several times as fast as pieces of rows. So a
-// rank writes what it has as one long run itself. A tensor that is split finer
-// is gathered by one of the ranks that have some of it, and written as a whole.
-// No rank gathers more of a tensor than an equal share of the state.
+// A file takes long runs of bytes several times as fast as pieces of rows. A
+// rank therefore writes a shard that is one long run itself. A tensor that is
+// split finer is gathered by one of the ranks that have some of it, and written
+// as a whole. No rank gathers more of a tensor than an equal share of the
+// state.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,7 @@
 
 namespace mtplan::runtime {
 
-/// Bytes from which on a longer run is written hardly faster.
+/// The bytes of a run beyond which longer ones are hardly faster to write.
 inline constexpr std::int64_t kLongRun = std::int64_t{256} << 10;
 
 /// The box of a tensor that a rank owns.
@@ -41,15 +42,16 @@ struct Part {
   bool operator==(const Part &) const = default;
 };
 
-/// Returns parts with every element of the state once, by tensor and place: the
-/// same on all ranks.
+/// Divides the state into parts that hold every element once, and assigns each
+/// part to a rank that writes it. The parts are sorted by tensor and first
+/// element, and are the same on all ranks.
 /// \param boxes  by tensor; all boxes of a tensor hold every element once
 std::vector<Part> deal(const ModelState &state,
                        const std::vector<std::vector<OwnedBox>> &boxes,
                        int ranks, std::int64_t longRun = kLongRun);
 
 /// Sends the parts of each rank's snapshot to the ranks that write them, in
-/// rounds of at most kRound bytes for each writer, so that little is under way
+/// rounds of at most kRound bytes for each writer, so that little is in flight
 /// at a time. Ranks wait for each other here, but only for memory and never for
 /// a disk.
 class Gatherer {
@@ -69,7 +71,7 @@ public:
   const std::vector<Part> &mine() const { return own; }
   /// Allocates the memory that gather() would otherwise allocate.
   void takeRoom() { gathered.resize(gatheredBytes); }
-  /// Collective. All ranks call it from a thread of its own.
+  /// Collective. Every rank calls it from a separate thread.
   /// \param snapshot  this rank's owned slices, one after another
   void gather(std::span<const std::byte> snapshot);
   /// Returns the bytes of mine()[i]: in the snapshot, or valid until the next
@@ -103,8 +105,8 @@ private:
   int channel = 0; ///< no instruction of the plan uses it
   std::unique_ptr<Communicator> allRanks;
   std::vector<Part> dealt, own;
-  /// The place of an own part: bytes before it in the snapshot if it is one run
-  /// there, otherwise in `gathered`.
+  /// The bytes before an own part: in the snapshot if it is one run there,
+  /// otherwise in `gathered`.
   struct Source {
     bool isDirect = false;
     std::int64_t offset = 0;

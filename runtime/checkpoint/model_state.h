@@ -1,9 +1,9 @@
 //===- model_state.h - All that training keeps ------------------*- C++ -*-===//
 //
 // A checkpoint holds every parameter and its two moments as whole tensors,
-// however they are split, under names that do not depend on the layout. They
-// follow from the plan alone. So every rank knows the file and the place of
-// each of its pieces before anything is written, and any two plans of a model
+// however they are split, under names that do not depend on the layout. Names,
+// files and offsets follow from the plan alone. Every rank therefore knows
+// where its shards go before anything is written, and any two plans of a model
 // agree on names, files and bytes.
 //
 //   h.3.mlp.fc1.weight                 the weights that the update changes, in
@@ -59,15 +59,15 @@ struct ModelState {
 
 /// Returns the name of a type in safetensors: "F32".
 std::string safetensorsType(ElementType type);
-/// Returns nothing if the word is none of F64, F32, BF16 and F16.
+/// Returns the type, or nothing if the word is none of F64, F32, BF16 and F16.
 std::optional<ElementType> floatNamed(std::string_view word);
 
-/// Returns the name in checkpoints of a tensor of layer `copy`.
+/// Returns the name that a tensor of layer `copy` has in checkpoints.
 std::string stateName(const Parameter &parameter, int copy, StateKind kind);
 /// Returns the global shape, with the plan's padding.
 std::vector<std::int64_t> wholeShape(const Plan &plan, const Tensor &tensor);
 
-/// Assigns files and places to tensors, which are in the order of their names.
+/// Assigns files and offsets to tensors, which are in the order of their names.
 /// Each kind has files of its own, of at most 4 GiB unless one tensor is
 /// larger.
 ModelState placed(std::vector<StateTensor> tensors);
@@ -90,19 +90,21 @@ struct StateSlice {
   std::int64_t bytes() const { return view.elements() * bytesOf(view.type); }
 };
 
-/// Returns the slices that this rank writes. Of ranks that hold the same, each
-/// writes its share if they split the moments; otherwise the first writes all.
-/// All ranks together have every element of the state once.
+/// Returns the slices that this rank writes. If several ranks hold the same
+/// slice, each writes a share of it if they split the moments; otherwise the
+/// first of them writes all. All ranks together have every element of the state
+/// once.
 std::vector<StateSlice> ownedSlices(const Plan &plan, const ModelState &state,
                                     const RankPlace &place);
 
-/// Returns the slices that this rank needs to resume: also values beside their
-/// masters.
+/// Returns the slices that this rank needs to resume, including weights that
+/// have masters.
 std::vector<StateSlice> neededSlices(const Plan &plan, const ModelState &state,
                                      const RankPlace &place);
 
-/// Describes a box of a tensor as runs of elements that are neighbours in both,
-/// in the order of both. Elements that `whole` lacks are padding and left out.
+/// Describes a box of a tensor as runs of elements that are contiguous both in
+/// the box and in the whole tensor, in the order of both. Elements that `whole`
+/// lacks are padding and left out.
 class BoxRuns {
 public:
   BoxRuns(const TensorView &box, const std::vector<std::int64_t> &whole);
@@ -126,7 +128,7 @@ private:
 };
 
 /// Calls visit(first element in the whole, first in the box, elements) for
-/// every run.
+/// every contiguous run.
 template <typename Visit>
 void forEachRun(const TensorView &box, const std::vector<std::int64_t> &whole,
                 Visit visit) {
@@ -137,7 +139,7 @@ void forEachRun(const TensorView &box, const std::vector<std::int64_t> &whole,
   }
 }
 
-/// Does the same for elements [first, first + count) of the whole alone.
+/// Does the same only for elements [first, first + count) of the whole.
 template <typename Visit>
 void forEachRunWithin(const TensorView &box,
                       const std::vector<std::int64_t> &whole,

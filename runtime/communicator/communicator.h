@@ -103,7 +103,7 @@ public:
   virtual void repeated() = 0;
 };
 
-/// Shows all ranks of a run to one of them.
+/// One rank's access to all ranks of a run.
 class World {
 public:
   virtual ~World() = default;
@@ -128,7 +128,7 @@ public:
 
   virtual void barrier(const std::string &label) = 0;
 
-  /// Says that the following calls belong to this step, counted from 1.
+  /// Declares that the following calls belong to this step, counted from 1.
   /// Messages name the step where a device may hang in a call long after it was
   /// made.
   virtual void beginStep(std::int64_t /*step*/) {}
@@ -164,9 +164,8 @@ struct WorldOptions {
   /// How long ranks may go on after one has failed, before their processes are
   /// ended.
   std::chrono::milliseconds ending{500};
-  /// Keeps a rank alive on SIGTERM: the run asks terminationAsked() and ends by
-  /// itself. A rank that waits for a dead process of this machine ends all the
-  /// same.
+  /// Lets a rank survive SIGTERM: the run calls terminationAsked() and ends by
+  /// itself. A rank that waits for a dead process of this machine ends anyway.
   bool outlivesTermination = false;
 };
 

@@ -25,10 +25,10 @@ std::string wordsOf(const std::vector<Link> &chain, std::size_t from) {
   return words;
 }
 
-/// The ranks of `missing` that do not wait; all of them if all do.
+/// The ranks that a rank waits for, by what they do.
 struct Culprits {
   std::vector<int> working, ended, waiting;
-  Waiting wait; ///< of the first that waits
+  Waiting wait; ///< the call that the first of `waiting` waits in
 };
 
 Culprits lookAt(const std::vector<int> &missing,

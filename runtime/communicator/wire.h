@@ -1,8 +1,8 @@
 //===- wire.h - Transport between processes ---------------------*- C++ -*-===//
 //
-// A ProcessLink needs this of MPI or of sockets: messages that are started and
-// polled, in order between two ranks of one tag, and short texts that ranks
-// tell each other. No call here waits. The link calls all but rest() with its
+// A ProcessLink needs two services of MPI or of sockets: messages that are
+// started and polled, in order between two ranks with one tag, and short
+// control texts. No call here waits. The link calls all but rest() with its
 // mutex held.
 //
 //===----------------------------------------------------------------------===//
@@ -28,7 +28,7 @@ struct Rows {
 
 /// The largest message, not counting its header.
 inline constexpr std::int64_t kMessageBytes = 1 << 20;
-/// The largest text.
+/// The largest control text.
 inline constexpr std::size_t kToldBytes = 2000;
 
 class Wire {
@@ -38,7 +38,7 @@ public:
     std::uint64_t handle = 0; ///< defined by the wire
     int peer = 0;
   };
-  /// A text from another rank.
+  /// A control text from another rank.
   struct Told {
     int from = 0;
     int topic = 0;
@@ -71,10 +71,10 @@ public:
   /// is invalid then.
   virtual bool isThrough(Ticket &ticket) = 0;
 
-  /// Tells a text of at most kToldBytes, which the wire keeps until it is sent.
-  /// Texts overtake messages.
+  /// Sends a control text of at most kToldBytes, which the wire keeps until
+  /// then. Texts overtake messages.
   virtual void tell(int to, int topic, const std::string &text) = 0;
-  /// Returns whether all texts have been sent.
+  /// Returns whether all control texts have been sent.
   virtual bool isAllTold() = 0;
   virtual std::optional<Told> hear() = 0;
 

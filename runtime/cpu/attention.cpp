@@ -17,8 +17,9 @@ namespace mtplan::runtime::cpu {
 // Attention
 //===----------------------------------------------------------------------===//
 
-/// Turns the scores of one row of a block into exponentials: those below
-/// `count` keys, and zero for the rest. Returns the factor for previous sums.
+/// Replaces the first `count` scores of one row of a block by exponentials and
+/// the others by zero, and updates the maximum and the sum of the row. Returns
+/// the factor by which the previous sums must be scaled.
 template <typename R>
 MTPLAN_INLINE R exponentiateAny(R *row, std::int64_t count, R &largest,
                                 R &total) {

@@ -134,8 +134,8 @@ void MegatronIndex::check(const std::string &binPath,
       throw DataError(file.path(), offsetsAt + kOffsetBytes * i,
                       "sequence " + text(i) + " begins at byte " + text(begin) +
                           " of the .bin, the one before ends at " + text(end));
-    // The sum fits: at most 2^31 tokens of 8 bytes beyond an end within the
-    // .bin.
+    // The sum cannot overflow, because `end` lies within the .bin and at most
+    // 2^31 tokens of 8 bytes are added.
     end += tokens * bytesOf(elements);
     if (end > binBytes)
       throw DataError(file.path(), kMegatronHeaderBytes + kLengthBytes * i,

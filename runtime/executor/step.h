@@ -56,8 +56,8 @@ struct StepOutput {
 };
 
 /// Counts the calls of a collective, by the phase of its program ("forward",
-/// "backward", "update"; overlapped collectives belong to the phase of their
-/// program), kind and group.
+/// "backward" or "update"), kind and group. Overlapped collectives belong to
+/// the update.
 struct CollectiveCount {
   std::string phase, kind, group;
   bool operator==(const CollectiveCount &) const = default;

@@ -1,9 +1,9 @@
 //===- check_batches.cpp - Whether launches can be launches ---------------===//
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "runtime/plan/kernel_settings.h"
 #include "runtime/plan/plan_checks.h"
@@ -55,18 +55,47 @@ struct Touched : ArenaBytes {
   bool isWritten = false;
 };
 
-/// Whether one run writes what another reads or writes. O(n log n) if no bytes
-/// overlap.
+/// The ends of two runs that reach furthest among the bytes seen so far.
+class FurthestEnds {
+public:
+  void add(const Touched &one) {
+    if (one.run == first.run || first.end == 0) {
+      first = {one.run, std::max(first.end, one.end)};
+    } else if (one.end > first.end) {
+      second = std::exchange(first, {one.run, one.end});
+    } else if (one.end > second.end) {
+      second = {one.run, one.end};
+    }
+  }
+  /// Whether bytes of another run reach beyond the start of `one`.
+  bool reach(const Touched &one) const {
+    return (first.run == one.run ? second : first).end > one.begin;
+  }
+
+private:
+  struct End {
+    std::size_t run = 0;
+    std::int64_t end = 0;
+  };
+  End first, second;
+};
+
+/// Whether one run writes what another reads or writes. O(n log n).
 bool anyConflict(std::vector<Touched> touched) {
   std::ranges::sort(touched, {}, [](const Touched &one) {
     return std::tuple(one.arena, one.begin);
   });
-  for (std::size_t i = 0; i < touched.size(); ++i)
-    for (std::size_t j = i + 1;
-         j < touched.size() && touched[i].overlaps(touched[j]); ++j)
-      if (touched[i].run != touched[j].run &&
-          (touched[i].isWritten || touched[j].isWritten))
-        return true;
+  FurthestEnds all, written;
+  for (std::size_t i = 0; i < touched.size(); ++i) {
+    const Touched &one = touched[i];
+    if (i > 0 && one.arena != touched[i - 1].arena)
+      all = written = {};
+    if (written.reach(one) || (one.isWritten && all.reach(one)))
+      return true;
+    all.add(one);
+    if (one.isWritten)
+      written.add(one);
+  }
   return false;
 }
 

@@ -2,8 +2,8 @@
 //
 // What runs? This file says what is to run: the contract between the compiler
 // and the runtime, which do not see each other. codegen/ fills one in, the
-// executor runs it. A change here bumps kPlanVersion and touches plan_json.cpp
-// and both sides in the same commit.
+// executor runs it. A change here bumps kPlanVersion and touches
+// plan_read_json.cpp, plan_write_json.cpp and both sides in the same commit.
 //
 // All ranks of a pipeline stage run one program on shapes that are already
 // local; a rank differs from its neighbours only by its place in the mesh.
@@ -59,7 +59,7 @@ enum class MemoryClass {
   optimizer,   ///< over steps: master weights and moments
   gradients,   ///< over a step; zero when it starts
   activations, ///< from a forward to its backward
-  workspace,   ///< within an instruction, and for what is in transit
+  workspace,   ///< within a program, and for what is in transit
   host,        ///< pinned memory of the host, for what is offloaded
 };
 

@@ -202,7 +202,8 @@ std::vector<std::string> checkPlan(const Plan &plan) {
   checkMemory(plan, faults);
   checkStreams(plan, faults);
   checkOverlap(plan, faults);
-  checkBatches(plan, faults);
+  if (!faults.any())
+    checkBatches(plan, faults);
   // The members of calls and the receivers of messages must be right.
   if (!faults.any())
     checkMessages(plan, faults);

@@ -49,7 +49,7 @@ struct LearningRate {
 /// \param step  from 1
 double learningRateAt(const LearningRate &rate, std::int64_t step);
 
-/// What is wrong with it, with both numbers; "" if nothing.
+/// Returns what is wrong with the schedule, with both numbers, or "".
 std::string faultOf(const LearningRate &rate);
 
 /// "constant", "linear", "cosine", "inverse-square-root" or "wsd".

@@ -1,4 +1,4 @@
-//===- followers_test.cpp - What products do with what they make ----------===//
+//===- fused_kernels_test.cpp - What products do with what they make ------===//
 //
 // That joined instructions compute what they did apart is what all other runs
 // of plans show; and that none overwrites what it reads, the check of plans.

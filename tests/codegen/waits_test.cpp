@@ -1,4 +1,4 @@
-//===- streams_test.cpp - Who waits, and that the check sees it -----------===//
+//===- waits_test.cpp - Who waits, and that the check sees it -------------===//
 //
 // Plans made by hand and drawn, without a compiler behind them; those that are
 // compiled and run are in stream_run_test.cpp.

@@ -49,7 +49,7 @@ char *at(void *data, std::size_t bytes) {
   return static_cast<char *>(data) + bytes;
 }
 
-/// All ranks' part of it.
+/// Executes a collective for all ranks.
 void carryOut(const std::map<int, Operation> &came) {
   const Operation &any = came.begin()->second;
   const std::size_t bytes = any.count * bytesOf(any.type);
@@ -58,7 +58,7 @@ void carryOut(const std::map<int, Operation> &came) {
     sources.reserve(came.size());
     for (const auto &[rank, operation] : came)
       sources.push_back(at(operation.in, from));
-    // An output may be an input of this very call.
+    // An output may alias an input of the same call.
     std::vector<char> result(bytes);
     void *output = result.data();
     runtime::reduceInOrder(elementOf(any.type), reductionOf(any.reduction),

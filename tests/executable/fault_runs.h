@@ -18,10 +18,10 @@
 
 namespace mtplan {
 
-/// What the shim does to calls on files under a folder.
+/// The faults that the shim injects into calls on files under a folder.
 struct FaultOrders {
   std::string under;    ///< a folder, or one file
-  std::string deed;     ///< as fault_shim.cpp has it; "": only count
+  std::string deed;     ///< an action of fault_shim.cpp; "": only count
   long at = 0;          ///< number of the call, from 1; 0: each
   std::string log = {}; ///< where each call is written; "": nowhere
   /// Counts from the first call whose "call path" ends like this; "": from the
@@ -69,8 +69,8 @@ protected:
   static std::vector<std::string> threads(const std::string &plan,
                                           const std::string &checkpoints,
                                           std::vector<std::string> more = {});
-  /// Returns the same as MPI processes, which leave no files when they die;
-  /// empty if MPI is missing.
+  /// Returns the command of the same run as MPI processes, which leave no files
+  /// when they die; empty if MPI is missing.
   /// \param grace  seconds from the death of one process until the others get
   /// SIGTERM, and from then to SIGKILL; "": those of underMpi
   static std::vector<std::string> processes(int ranks, const std::string &plan,
@@ -81,21 +81,21 @@ protected:
   /// is told to.
   static std::vector<std::string> endless(const std::string &plan,
                                           const std::string &checkpoints);
-  /// Returns how such a run ends after one of its ranks was killed, five steps
-  /// in.
+  /// Kills a rank of an endless run after five steps, and returns how the run
+  /// ends.
   static Ended endOfKilled(RunProcess &run, int rank);
-  /// Tells a run to end after five steps, and expects a checkpoint.
+  /// Tells an endless run to end after five steps, and expects a checkpoint.
   /// \param tells  RunProcess::signal or signalGroup
   static void expectSavedWhenToldToEnd(RunProcess &run, int by = SIGTERM,
                                        void (RunProcess::*tells)(int)
                                            const = &RunProcess::signal);
-  /// Returns the checkpoints of all steps of such a run of 8, and its
-  /// "metrics".
+  /// Returns a folder with the checkpoints and the "metrics" of a run of 8
+  /// steps without faults.
   static std::string undisturbed(const std::string &plan);
 
-  /// Returns the calls of such a run in order, each as "call path". Those of a
-  /// save begin with the first on a path with its step and end before the first
-  /// with the next.
+  /// Returns the calls of a run without faults in order, each as "call path".
+  /// The calls of a save begin with the first on a path with its step and end
+  /// before the first with the next.
   static std::vector<std::string> callsOf(const std::string &plan,
                                           const std::string &checkpoints);
   /// Returns the index of the first call that names `what`; their number if

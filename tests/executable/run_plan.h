@@ -30,16 +30,17 @@ struct Gathered {
   using Table = std::map<ir::TensorKey, Whole>;
   Table gradients, parameters, firstMoments, secondMoments;
   std::map<std::string, double> reports; ///< of the last step
-  /// Of all ranks.
+  /// Counts over all ranks.
   std::map<runtime::CollectiveCount, std::int64_t> collectives;
   double gradientNorm = 0.0;
   std::vector<std::string> faults;
 };
 
-/// A partitioned step with places, as a plan, checked, written and read back:
-/// what runs is what stands in the file. Throws std::runtime_error.
-/// \param offloads  the optimizer, to the host's memory
-/// \param overlapsReductions  gradients are reduced beside the backward
+/// Compiles a partitioned step with memory offsets. Returns the plan after it
+/// has been checked, written and read back, so that the plan in the file is the
+/// one that runs. Throws std::runtime_error.
+/// \param offloads  whether the host holds and updates the optimizer's state
+/// \param overlapsReductions  whether gradients are reduced beside the backward
 runtime::Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
                        int microBatches, bool offloads = false,
                        bool overlapsReductions = false);

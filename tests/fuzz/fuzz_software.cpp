@@ -1,7 +1,8 @@
 //===- fuzz_software.cpp - Any text as a software file ----------*- C++ -*-===//
 //
-// Either software or a SoftwareError; never anything else. What was accepted is
-// also written and read back: the two must agree to the byte.
+// Any text gives software or a SoftwareError, and nothing else. Accepted
+// software is also written and read back, and both texts must agree to the
+// byte.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data,
   } catch (const SoftwareError &) {
     return 0;
   }
-  // Not in the try block: refusing our own text is a failure.
+  // This is outside the try block, because rejecting our own text is a failure.
   const std::string once = formatSoftware(software, "fuzzing");
   const std::string twice = formatSoftware(parseSoftware(once), "fuzzing");
   if (once != twice)

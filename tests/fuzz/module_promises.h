@@ -1,7 +1,7 @@
 //===- module_promises.h - What holds for any module we accept --*- C++ -*-===//
 //
-// Fuzz targets that end in a module hold it to the same promises, whatever
-// notation it came from. A promise that is broken aborts, as a crash would.
+// Every fuzz target that ends in a module checks the same promises, whatever
+// notation the module came from. A broken promise aborts, like a crash.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ inline std::string textOf(mlir::ModuleOp module) {
   return text;
 }
 
-/// What is printed can be read, and is the same module.
+/// A printed module can be read, and is printed the same way again.
 inline void printsAsItReads(mlir::ModuleOp module) {
   std::string once = textOf(module);
   mlir::ParserConfig config(module.getContext());
@@ -48,8 +48,8 @@ inline void printsAsItReads(mlir::ModuleOp module) {
     broken("printing twice gives the same text", once + "\n---\n" + twice);
 }
 
-/// Backward halves can be refused, but are never wrong. True if `module` has
-/// them now.
+/// Differentiation may fail, but it never gives a wrong module. Returns whether
+/// `module` has backward halves now.
 inline bool differentiatesSoundly(mlir::ModuleOp module) {
   mlir::PassManager passes(module.getContext());
   passes.enableVerifier(false);
@@ -63,7 +63,7 @@ inline bool differentiatesSoundly(mlir::ModuleOp module) {
   return mlir::succeeded(gate.run(module));
 }
 
-/// The planner is handed nothing but sound graphs.
+/// The planner only gets sound graphs.
 inline void hasSoundGraph(mlir::ModuleOp module) {
   std::string lines;
   for (const std::string &line :
@@ -74,7 +74,7 @@ inline void hasSoundGraph(mlir::ModuleOp module) {
            lines + textOf(module));
 }
 
-/// A model that was accepted, held to all of the above.
+/// Checks all of the above for an accepted model.
 inline void keepsPromises(ir::LoadedModel &model) {
   if (model.name.empty() || model.parameters < 0)
     broken("a model has a name and a number of parameters", model.name);

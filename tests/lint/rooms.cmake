@@ -1,8 +1,8 @@
 # cmake [-D ROOT=<tree>] -P rooms.cmake
 #
-# Holds every #include between rooms to DESIGN.md's diagram, third-party headers
-# to their doors, and every file to 500 lines. One line per violation; fails if
-# there is one.
+# Holds every #include between rooms to ARCHITECTURE.md's diagram, third-party
+# headers to their doors, and every file to 500 lines. One line per violation;
+# fails if there is one.
 cmake_minimum_required(VERSION 3.25)
 
 if(NOT DEFINED ROOT)

@@ -154,7 +154,9 @@ private:
   void widenGradients() {
     planner::ParameterTraffic &traffic = problem->software.parameters;
     constexpr double kSingle = 4.0;
-    if (!request.software.empty() || precision == planner::Precision::fp32 ||
+    const bool isOurs =
+        request.software.empty() || request.software == "mtplan";
+    if (!isOurs || precision == planner::Precision::fp32 ||
         traffic.gradient >= kSingle)
       return;
     traffic.optimizer +=

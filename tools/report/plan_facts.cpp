@@ -114,7 +114,7 @@ struct Gap {
   const char *name, *without;
   /// The seconds of the step that the term adds; null if it adds none.
   planner::Seconds planner::StepTime::*time;
-  /// The schedule that no run has; it is compared with 1f1b.
+  /// The schedule that no published run uses; it is compared with 1f1b.
   ScheduleKind schedule;
 };
 constexpr Gap kGaps[] = {

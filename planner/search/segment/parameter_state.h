@@ -34,8 +34,7 @@ struct ParameterState {
 /// the end of the step.
 Layout accumulatorLayout(const ParameterState &state, const Mesh &mesh);
 
-/// Returns the layout with everything gathered that is split over other axes
-/// than the tensor axis.
+/// Returns the layout gathered over every axis but the tensor axis.
 Layout gathered(Layout layout, const Mesh &mesh);
 
 /// Returns the states in which a parameter may be stored, the replicated one
@@ -82,8 +81,8 @@ double bytesBehind(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting);
 
 /// Returns the time per step and the bytes of storing and updating one repeat's
-/// parameter. A segment that does not pay for it has its gradient accumulator
-/// alone.
+/// parameter. If `pays` is false, another segment pays for the parameter, and
+/// only the bytes of this segment's gradient accumulator are counted.
 Cost parameterCost(const Parameter &parameter, const ParameterState &state,
                    const Setting &setting, bool pays = true);
 

@@ -6,8 +6,8 @@
 //
 // Replicas form groups that share a set of experts (ep) and groups that share
 // the state that ZeRO splits (zeroRanks). This file alone decides which numbers
-// are compatible with the rest of a mesh; its messages name the nearest that
-// are.
+// are compatible with the rest of a mesh; its messages name the nearest
+// compatible ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -116,7 +116,7 @@ template <typename T> struct Choices {
   }
 };
 
-/// Returns the experts of a layer, without those that every rank has; 1: none.
+/// Returns the number of routed experts of a layer; 1 if there are none.
 std::int64_t expertsOf(const ModelGraph &model);
 
 /// Returns the expert ranks that `asked` allows `dp` replicas, ascending.
@@ -129,14 +129,15 @@ std::vector<int> expertRanks(const Choices<int> &asked, std::int64_t experts,
 std::vector<int> zeroRanksOf(const Parallelism &config, const Machine &machine,
                              const Choices<int> &asked);
 
-/// Returns why none of the expert ranks asked for is possible, with the nearest
-/// that are; empty if one is.
-/// \param areReplicas  whether `devices` is dp; else dp is open and divides it
+/// Returns a message if none of the requested expert-parallel sizes is
+/// possible, with the nearest possible ones; otherwise an empty string.
+/// \param areReplicas  true: `devices` is dp; false: dp is open and divides it
 std::string againstExpertRanks(const Choices<int> &asked, std::int64_t experts,
                                int devices, bool areReplicas = true);
 
-/// Returns why none of the ZeRO groups asked for is possible.
-/// \param expertRanks  those that are left, not empty
+/// Returns a message if none of the requested ZeRO group sizes is possible;
+/// otherwise an empty string.
+/// \param expertRanks  expert-parallel sizes that remain possible, not empty
 std::string againstZeroRanks(const Choices<int> &asked,
                              const std::vector<int> &expertRanks, int dp);
 

@@ -32,8 +32,8 @@ struct NumberedPattern {
   }
 };
 
-// Turns "h.4..7.mlp" into "h.", 4, 7, ".mlp"; nothing if there is no such
-// range.
+// Turns "h.4..7.mlp" into "h.", 4, 7, ".mlp". Returns nothing if there is no
+// such range.
 std::optional<NumberedPattern> numberedPattern(const std::string &pattern) {
   auto isDigit = [&](std::size_t i) {
     return i < pattern.size() && pattern[i] >= '0' && pattern[i] <= '9';
@@ -56,11 +56,11 @@ std::optional<NumberedPattern> numberedPattern(const std::string &pattern) {
   return std::nullopt;
 }
 
-// Returns by repeat of the segment whether the pin names this label there.
+// Returns, for each repeat of the segment, whether the pin matches the label.
 std::vector<bool> matchedRepeats(const PinText &pin, const std::string &label,
                                  const SegmentGraph &segment) {
   std::vector<bool> matched(at(segment.repeat));
-  // A star of a label is only matched by one of the pattern, which then also
+  // A star in the label matches only a star in the pattern, which then also
   // matches any number in its place.
   if (label.find('*') == label.npos || matchesPattern(pin.pattern, label))
     matched.assign(matched.size(), matchesPattern(pin.pattern, label));
@@ -326,8 +326,8 @@ private:
 } // namespace
 
 bool matchesPattern(const std::string &pattern, const std::string &name) {
-  // On a mismatch the last star takes one character more; no other need be
-  // reconsidered.
+  // On a mismatch the last star takes one more character. No earlier star has
+  // to be reconsidered.
   std::size_t p = 0, n = 0, star = pattern.npos, resume = 0;
   while (n < name.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

@@ -67,7 +67,7 @@ template <typename R> __device__ void fill(R (&factors)[kRows], R value) {
 
 /// Computes the gradients of queries. A block processes a tile of queries of a
 /// head of a sample.
-/// \param diagonals  zeros, keyTiles + 1 times kTile of each block; or null
+/// \param diagonals  (keyTiles + 1) * kTile zeros per block; or null
 template <typename R, int Widths>
 __global__ void __launch_bounds__(kTileThreads)
     queryGrad(GradOperands from, const RowNumbers<R> *numbers, Heads all,
@@ -86,7 +86,8 @@ __global__ void __launch_bounds__(kTileThreads)
     addRows<false>(slopes, keyRows(all, from.key, b, head / all.ofHead(), k),
                    all.width, left, sums);
     if (diagonals && threadIdx.x < kDiagonals) {
-      // The diagonals have keys from kTile - 1 before the query on.
+      // Each thread sums one diagonal of the tile, on which the key's index is
+      // the query's plus `apart`.
       const int apart = static_cast<int>(threadIdx.x) - (kTile - 1);
       R sum = R(0);
       for (int q = 0; q < kTile; ++q)

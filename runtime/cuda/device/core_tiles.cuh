@@ -95,7 +95,7 @@ __device__ void beginRows(T *tile, const T *from, int stride, int there,
 }
 
 /// Loads rows row ... row + 15 and columns column ... column + 15 as a left
-/// factor.
+/// factor (operand A of mma).
 template <int Width, typename T>
 __device__ void loadLeft(std::uint32_t (&left)[4], const T *tile, int row,
                          int column) {
@@ -104,8 +104,8 @@ __device__ void loadLeft(std::uint32_t (&left)[4], const T *tile, int row,
                                 lane / 16 * kPack);
 }
 
-/// Loads the same as two right factors, whose rows are summed over: right[0, 1]
-/// for the first eight columns, right[2, 3] for the others.
+/// Loads the same as two right factors (operands B), whose rows are summed
+/// over: right[0, 1] for the first eight columns, right[2, 3] for the others.
 template <int Width, typename T>
 __device__ void loadRight(std::uint32_t (&right)[4], const T *tile, int row,
                           int column) {
@@ -227,7 +227,8 @@ __device__ void addWeighted(CoreSums<Strips, Width> &sums,
                             const Weights &weights, const T *tile) {
 #pragma unroll
   for (int k = 0; k < Columns; k += 16) {
-    // Pairs of sums have the layout of a left factor.
+    // Rounded sums already have the register layout of a left factor (operand
+    // A).
     std::uint32_t left[Strips][4];
 #pragma unroll
     for (int s = 0; s < Strips; ++s)

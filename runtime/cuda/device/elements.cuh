@@ -22,7 +22,7 @@ namespace mtplan::runtime::cuda {
 
 inline constexpr int kPack = 8; ///< 16 bytes of two-byte elements
 
-/// Returns a result as an operand, to read what it holds.
+/// Returns a result as an operand, to read its values.
 inline __host__ __device__ Operand standing(const Result &result) {
   return {result.data, result.type};
 }
@@ -270,12 +270,12 @@ void gather(cudaStream_t stream, const Operand &first, const Operand &second,
 // small tensors are therefore processed by one kernel: a table in the device's
 // memory names the tensor of each block, and the piece of it.
 
-/// The part of a block: the `piece`-th piece of a tensor.
+/// The part that a block processes: the `piece`-th piece of a tensor.
 struct Share {
   std::int32_t tensor, piece;
 };
 
-/// Tensors, and the part of each block.
+/// The tensors of a kernel, and the part that each block processes.
 /// \tparam Item  describes a tensor, with its number of `elements`
 template <typename Item> struct Deal {
   const Item *items;

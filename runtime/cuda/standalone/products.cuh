@@ -135,10 +135,10 @@ inline void multiply(const Run &now, const MatrixShape &shape, const void *a,
                now.lane().workspace.atLeast(product->workspaceBytes()));
 }
 
-/// Computes c = a b, and the sum of one operand over k to `gradient`; both are
-/// added to c and `gradient` if the shape adds. One kernel does both if the
-/// device has such a product. \param summed  that operand, [samples, rows,
-/// columns]
+/// Computes c = a b, and sums one operand over k into `gradient`. Both are
+/// accumulated if the shape adds. One kernel does both if the device has such a
+/// product.
+/// \param summed  that operand, [samples, rows, columns]
 template <typename R>
 void multiplyAndSum(const Run &now, MatrixShape shape, const void *a,
                     const void *b, void *c, const Tensor &summed,
@@ -151,7 +151,8 @@ void multiplyAndSum(const Run &now, MatrixShape shape, const void *a,
            now.scratch(columnScratch<R>(sizes, 1)), shape.adds);
     return;
   }
-  // The product stores a sum, and never adds to it.
+  // The product overwrites the sum. A sum that accumulates is therefore stored
+  // in scratch memory first and added below.
   Tensor stored = gradient;
   if (shape.adds)
     stored.data = now.scratch(bytesOf(gradient, sizes.columns));

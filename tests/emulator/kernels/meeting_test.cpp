@@ -24,7 +24,7 @@ Number theNumber() {
   return number;
 }
 
-/// A port that nobody has.
+/// Returns a free port.
 std::string freePort() {
   const Socket one(socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in address{};
@@ -35,7 +35,7 @@ std::string freePort() {
   return std::to_string(ntohs(address.sin_port));
 }
 
-/// Whether this machine has such addresses.
+/// Returns whether this machine has IPv6 addresses.
 bool hasIpv6() {
   const Socket one(socket(AF_INET6, SOCK_STREAM, 0));
   sockaddr_in6 address{};
@@ -47,7 +47,8 @@ bool hasIpv6() {
 
 Process process(int rank, int ranks) { return {rank, ranks, 0, false}; }
 
-/// What all ranks have in the end; rank 0 comes last.
+/// Returns the number that each rank has after the rendezvous, in which rank 0
+/// arrives last.
 std::vector<Number> met(int ranks, const MeetingPlace &place) {
   std::vector<Number> numbers(static_cast<std::size_t>(ranks));
   numbers[0] = theNumber();
@@ -62,7 +63,8 @@ std::vector<Number> met(int ranks, const MeetingPlace &place) {
   return numbers;
 }
 
-// By either family of addresses, and by a name that may stand for both.
+// The hosts are an IPv4 and an IPv6 address, and a name that may stand for
+// both.
 TEST(Meeting, HandsOutRankZerosNumber) {
   std::vector<std::string> hosts = {"127.0.0.1", "localhost"};
   if (hasIpv6())
@@ -84,7 +86,7 @@ TEST(Meeting, SendsStrangersAway) {
         EXPECT_TRUE(line.sends("GET / HTTP/1.1\r\n\r\n", 18));
       }
     }
-    // Others come when it has been in.
+    // The real rank 1 arrives after the stranger has been connected.
     Number number{};
     handOut(number.data(), number.size(), process(1, 2), place);
     EXPECT_EQ(number, theNumber());
@@ -94,7 +96,7 @@ TEST(Meeting, SendsStrangersAway) {
   stranger.join();
 }
 
-// Long enough for the one to come on a busy machine.
+// 3 s are long enough for one rank to arrive on a busy machine.
 TEST(Meeting, SaysHowManyCame) {
   const MeetingPlace place{"127.0.0.1", freePort()};
   std::thread other([&] {

@@ -1,8 +1,8 @@
 //===- ranks_test.cpp - Plans of several ranks on emulated GPUs -----------===//
 //
-// Random plans of every family on as many ranks as they are for: on one device
-// that all share, or on a device each, which NCCL connects. What they compute
-// is what plain kernels do on the host.
+// Runs random plans of every family on all their ranks, which share one device
+// or have one each, connected by NCCL. The results equal those of plain kernels
+// on the host.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@ namespace {
 
 using runtime::Plan;
 
-constexpr int kSteps = 4; // what is recorded in the second is replayed
+constexpr int kSteps = 4; // the second step's graphs are replayed
 
 class EmulatedRanks : public ::testing::TestWithParam<Family> {};
 
@@ -29,7 +29,7 @@ TEST_P(EmulatedRanks, ComputeWhatPlainKernelsDo) {
                run.drawn.microBatches, false, run.drawn.seed % 2 == 0);
   const Gathered expected =
       runPlan(plan, run.options, runtime::makeReferenceBackend, 1e-10, kSteps);
-  // Each family one way: all of them see both.
+  // Each family runs one way, and the families together cover both.
   const bool shared = run.family.example.size() % 2 == 0;
   emulator::setDevices(shared ? 1 : plan.ranks);
   ranksOnDevices = 0;
@@ -39,7 +39,8 @@ TEST_P(EmulatedRanks, ComputeWhatPlainKernelsDo) {
       1e-10, kSteps);
   emulator::setDevices(1);
   expectSame(ran, expected);
-  // Ranks that share a device meet on the host, which nothing can record.
+  // Ranks that share a device communicate through the host, which no graph can
+  // record.
   EXPECT_EQ(emulator::graphLaunches() - before,
             shared && plan.ranks > 1 ? 0 : 2 * (kSteps - 1) * plan.ranks);
 }

@@ -1,7 +1,7 @@
 //===- training_test.cpp - mtrun on emulated GPUs -------------------------===//
 //
-// The command as a person types it, with --backend cuda over the emulator,
-// beside the same run on CPU ranks.
+// Runs the command line of mtrun with --backend cuda over the emulator, and
+// compares it with the same run on CPU ranks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ using emulator::Pace;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-/// One number of every line of a file of metrics that has it.
+/// Returns the number `name` of every line of a metrics file that has it.
 std::vector<double> numbersIn(const std::string &file,
                               const std::string &name) {
   std::vector<double> all;
@@ -52,7 +52,7 @@ void PrintTo(const Way &way, std::ostream *out) {
 class EmulatedTraining : public testing::TestWithParam<Way> {
 protected:
   EmulatedTraining() {
-    // As small as shows everything: a thread of a device is a fiber here.
+    // The model is as small as possible, because each device thread is a fiber.
     const std::string model = folder / "model.json";
     std::ofstream(model) << R"({"model_type": "gpt2", "n_layer": 2,
       "n_embd": 16, "n_head": 2, "n_positions": 8, "vocab_size": 256,
@@ -93,7 +93,7 @@ protected:
   const std::string plan = folder / "plan";
 };
 
-// With dropout on: masks are drawn on the device, of seed and step.
+// Dropout is on. Its masks are drawn on the device from the seed and the step.
 TEST_P(EmulatedTraining, LosesAsOnTheCpu) {
   unsetenv("CUDA_MODULE_LOADING");
   const Ran cpu = train("cpu", "cpu"), gpu = train("cuda", "gpu");
@@ -109,11 +109,11 @@ TEST_P(EmulatedTraining, LosesAsOnTheCpu) {
           << name << " " << i;
   }
   EXPECT_THAT(gpu.out, HasSubstr("attention"));
-  // There is nobody to wait for.
+  // A single rank waits for no other, so modules may be loaded lazily.
   EXPECT_EQ(std::getenv("CUDA_MODULE_LOADING"), nullptr);
 }
 
-// What is saved is what training had, and goes on to the bit.
+// A run that resumes from a checkpoint gives the bits of the uninterrupted run.
 TEST_P(EmulatedTraining, GoesOnToTheBit) {
   ASSERT_EQ(train("cuda", "whole").code, 0);
   const std::vector<std::string> kept{"--checkpoint", folder / "kept",
@@ -136,8 +136,8 @@ INSTANTIATE_TEST_SUITE_P(Paces, EmulatedTraining,
                          testing::Values(Way{Pace::last, false},
                                          Way{Pace::asked, true}));
 
-// A scale that overflows at first: the device leaves out what the host does,
-// wherever weights are made.
+// The loss scale overflows at first. The device skips the updates that the host
+// skips, at every ZeRO stage.
 class EmulatedScale : public testing::TestWithParam<int> {};
 
 TEST_P(EmulatedScale, SkipsAsOnTheCpu) {
@@ -167,7 +167,8 @@ TEST_P(EmulatedScale, SkipsAsOnTheCpu) {
 
 INSTANTIATE_TEST_SUITE_P(Stages, EmulatedScale, testing::Values(0, 1, 2, 3));
 
-/// Of a rank's complete events start and end, in us, in the order of the file.
+/// Returns start and end of a rank's complete events, in us, in the order of
+/// the file.
 std::vector<std::pair<double, double>> spansOf(const nlohmann::json &trace,
                                                int rank) {
   std::vector<std::pair<double, double>> spans;
@@ -178,8 +179,8 @@ std::vector<std::pair<double, double>> spansOf(const nlohmann::json &trace,
   return spans;
 }
 
-// A stream that may run ahead of the others does not while it is timed: here
-// every piece of work takes a millisecond.
+// While instructions are timed, no stream runs ahead of the others. Here every
+// piece of work takes a millisecond.
 TEST(EmulatedTimes, AreOfOneInstructionAtATime) {
   const TestFolder folder;
   const std::string plan =

@@ -36,7 +36,7 @@ using testing::HasSubstr;
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
-// A device unlike any preset's, and a link.
+// Returns a machine with a device unlike any preset's, and a link.
 planner::Machine truth() {
   planner::Machine machine = planner::loadMachine("cpu");
   planner::Device &device = machine.device;
@@ -235,7 +235,7 @@ TEST(Calibrate, MtplanTakesTheFile) {
   EXPECT_EQ(planned.err, "");
   EXPECT_THAT(planned.out, HasSubstr("ours  2 x a device of ours"));
   EXPECT_TRUE(std::filesystem::exists(folder / "run/plan.json"));
-  // Measurements of square products are predicted as such.
+  // The gradient norm, measured as square_sum, has a prediction of its own.
   const tools::Prediction predicted =
       tools::parsePrediction(contentOf(folder / "run/predicted.json"));
   std::map<std::string, double> classes(predicted.classes.begin(),

@@ -1,7 +1,7 @@
 //===- launched_test.cpp - mtrun as torchrun and srun start it ------------===//
 //
-// Starts processes with the variables of these launchers; they connect over
-// sockets.
+// Starts processes with the environment variables of torchrun and srun. The
+// processes connect over sockets.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,7 +68,7 @@ TEST_F(Launched, AllSaveWhenTheyAreToldToEnd) {
 
 TEST_F(Launched, RanksThatDoNotFitAreRefused) {
   const Ended two = endOfAll(underTorchrun(2, arguments("four", place("2"))));
-  EXPECT_EQ(two.code, 1); // of the shell
+  EXPECT_EQ(two.code, 1); // the exit code of the shell
   EXPECT_THAT(two.lines("error: "),
               UnorderedElementsAre(
                   HasSubstr("rank 0: the plan is for 4 ranks, but 2 were "
@@ -83,7 +83,7 @@ TEST_F(Launched, RanksThatDoNotFitAreRefused) {
   EXPECT_THAT(one.out, HasSubstr("RANK=1 without WORLD_SIZE: of how many?"));
 }
 
-// One of three ranks starts, and no other.
+// Only one of three ranks starts.
 TEST_F(Launched, ARankOfTooFewWaitsForNobody) {
   const auto ends = [](const std::vector<std::string> &launcher,
                        const std::vector<std::string> &run) {

@@ -134,7 +134,7 @@ TEST_F(InterpretRanks, SplitsOfAProductAgreeAndTheirCollectivesAreCounted) {
   const Comparison comparison =
       compare(kLogical, kMesh, std::string(kPartitioned) + kPartitionedUpdate);
   expectEqual(comparison);
-  // The loss, and gradient and value of two parameters of two copies.
+  // These are the loss, and gradient and value of two parameters of two copies.
   EXPECT_EQ(comparison.tensors, 1 + 4 + 4);
   const std::map<CollectiveKey, std::int64_t> counts = {
       {{Phase::forward, "all_gather", "dp"}, 4},
@@ -144,8 +144,8 @@ TEST_F(InterpretRanks, SplitsOfAProductAgreeAndTheirCollectivesAreCounted) {
   EXPECT_EQ(split.collectives, counts);
 }
 
-// ZeRO 1: a rank of dp sums and updates its row of the weight, one of copies
-// whole over dp, and all gather the rows.
+// With ZeRO 1 the weight is replicated over dp. Each rank of dp reduces and
+// updates its own row, and all ranks gather the rows.
 const char *const kOwnedWeight = R"({layout = #mtp.layout<[[], ["tp"]]>}
         : tensor<2x2xf64>)";
 const char *const kOwnedUpdate = R"(
@@ -440,7 +440,7 @@ TEST(InterpretCompare, ErrorsAreRelativeToTheLargestElement) {
 }
 
 TEST(InterpretCompare, RoundingOfAZeroIsNotAnError) {
-  // 1e-17 and -1e-17 differ by 200 percent, but only by 5e-12 of the floor.
+  // 1e-17 and -1e-17 differ by 200 percent, but only by 5e-12 of the bound.
   EXPECT_LT(compareRuns(holding(4, 1e-17), holding(4, -1e-17)).worst, 1e-11);
 }
 

@@ -17,8 +17,8 @@ TEST(Offsets, ThoseThatDoNotMeetShare) {
   EXPECT_EQ(peakOf({{0, 1, 100}, {2, 3, 60}, {1, 2, 50}}, 10), 150);
 }
 
-// Once the second and the fourth are gone, 90 bytes are free at 100 and 70 at
-// 270.
+// Once the second and the fourth buffer are dead, 90 bytes are free at 100 and
+// 70 at 270.
 TEST(Offsets, TheTightestGapIsTaken) {
   std::vector<Lifetime> lives{{0, 9, 100}, {0, 2, 90}, {0, 9, 80},
                               {0, 2, 70},  {0, 9, 60}, {5, 6, 50}};
@@ -29,8 +29,8 @@ TEST(Offsets, TheTightestGapIsTaken) {
   EXPECT_EQ(peakOf({{0, 0, 1}, {0, 0, 11}}, 10), 30); // rounded up, each
 }
 
-// What lies somewhere already is left there, and its place used when it is
-// gone.
+// A buffer with a fixed offset keeps it, and its memory is reused after its
+// last use.
 TEST(Offsets, FixedOnesStay) {
   Offsets offsets =
       assignOffsets({{0, 3, 100, 50}, {0, 9, 45}, {4, 5, 40}, {2, 3, 60}}, 10);
@@ -38,8 +38,8 @@ TEST(Offsets, FixedOnesStay) {
   EXPECT_EQ(offsets.total, 210);
 }
 
-// The third and the first are side by side, in that order, while any of both
-// is there.
+// The third and the first buffer are contiguous, in that order, and both are
+// reserved while either is alive.
 TEST(Offsets, RowsLieOneAfterTheOther) {
   const std::vector<Lifetime> lives{{0, 1, 35}, {2, 3, 50}, {3, 4, 35}};
   EXPECT_EQ(assignOffsets(lives, 10).at, (std::vector<std::int64_t>{0, 0, 50}));
@@ -49,8 +49,8 @@ TEST(Offsets, RowsLieOneAfterTheOther) {
   EXPECT_EQ(assignOffsets(lives, {}, 10).at, assignOffsets(lives, 10).at);
 }
 
-// Nothing that lives at one moment overlaps, all is aligned, and no less room
-// would do than what lives at once.
+// Buffers that are alive at the same time do not overlap, all offsets are
+// aligned, and the total is not below the peak.
 TEST(Offsets, RandomLivesDoNotOverlap) {
   std::mt19937_64 random(1);
   double worst = 0.0;
@@ -61,7 +61,7 @@ TEST(Offsets, RandomLivesDoNotOverlap) {
       life.last = life.first + static_cast<std::int64_t>(random() % 10);
       life.bytes = 1 + static_cast<std::int64_t>(random() % 5000);
     }
-    if (round % 2) // one after the other, somewhere
+    if (round % 2) // fixed, one after the other
       for (std::size_t i = 0; i < lives.size() / 4; ++i)
         lives[i].fixedAt = static_cast<std::int64_t>(i) * 5120;
     Offsets offsets = assignOffsets(lives, 256);

@@ -38,33 +38,92 @@ mtp.segment @torn (%x : tensor<4x4xf32>) {
 
 // -----
 
+module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 2, "cp" = 2>, mtp.partitioned} {
 mtp.segment @h () {
   %x = mtp.input "x" dims ["batch", "other"] {mtp.stream = "compute"} : tensor<4x4xf32>
   // expected-note @below {{the launch begins here}}
   %y = mtp.all_reduce %x over "tp" cause "y" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : tensor<4x4xf32>
-  // expected-error @below {{is on another stream than the first of launch 0}}
+  // expected-error @below {{has another 'mtp.stream' than the first in launch 0}}
   %z = mtp.all_reduce %x over "tp" cause "z" {mtp.batch = 0 : i64, mtp.stream = "data"} : tensor<4x4xf32>
   mtp.yield
 }
+}
 
 // -----
 
+module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 2, "cp" = 2>, mtp.partitioned} {
 mtp.segment @h () {
   %x = mtp.input "x" dims ["batch", "other"] {mtp.stream = "compute"} : tensor<4x4xf32>
   // expected-note @below {{the launch begins here}}
   %y = mtp.all_reduce %x over "tp" cause "y" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : tensor<4x4xf32>
-  // expected-error @below {{is of another kind or group than the first of launch 0}}
+  // expected-error @below {{has another 'axis' than the first in launch 0}}
   %z = mtp.all_reduce %x over "cp" cause "z" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : tensor<4x4xf32>
   mtp.yield
+}
+}
+
+// -----
+
+module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 2, "cp" = 2>, mtp.partitioned} {
+mtp.segment @h () {
+  %x = mtp.input "x" dims ["batch", "other"] {mtp.stream = "compute"} : tensor<4x4xf32>
+  // expected-note @below {{the launch begins here}}
+  %y = mtp.all_reduce %x over "tp" cause "y" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : tensor<4x4xf32>
+  // expected-error @below {{reads what another operation makes in launch 0}}
+  %z = mtp.all_reduce %y over "tp" cause "z" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : tensor<4x4xf32>
+  mtp.yield
+}
+}
+
+// -----
+
+module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 2, "cp" = 2>, mtp.partitioned} {
+mtp.segment @h () {
+  %x = mtp.input "x" dims ["batch", "other"] {mtp.stream = "compute"} : tensor<4x4xf32>
+  %y = mtp.all_reduce %x over "tp" cause "y" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : tensor<4x4xf32>
+  // expected-error @below {{is in the middle of launch 0}}
+  %w = mtp.scale "s"(%x) by 2.0 {mtp.stream = "compute"} : tensor<4x4xf32>
+  %z = mtp.all_reduce %x over "tp" cause "z" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : tensor<4x4xf32>
+  mtp.yield
+}
+}
+
+// -----
+
+module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 2, "cp" = 2>, mtp.partitioned} {
+mtp.segment @h () {
+  %x = mtp.input "x" dims ["batch", "other"] {mtp.stream = "compute"} : tensor<4x4xf32>
+  // expected-note @below {{the launch begins here}}
+  // expected-error @below {{cannot be grouped in launch 0}}
+  %y = mtp.all_to_all %x over "tp" split 0 join 1 cause "y" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : (tensor<4x4xf32>) -> tensor<2x8xf32>
+  mtp.yield
+}
+}
+
+// -----
+
+module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "tp" = 2, "cp" = 2>, mtp.partitioned} {
+mtp.segment @h () {
+  %w = mtp.parameter "w" : tensor<4x4xf32>
+  mtp.backward () {
+    mtp.accumulate "w", %w {mtp.stream = "compute"} : tensor<4x4xf32>
+    mtp.yield
+  }
+  mtp.yield
+}
+mtp.update {
+  %g = mtp.accumulated "w" {mtp.stream = "compute"} : tensor<4x4xf32>
+  // expected-error @below {{overlaps the backward of "other", which does not make its gradient}}
+  %s = mtp.all_reduce %g over "dp" cause "w" {mtp.overlapped = "other", mtp.stream = "data"} : tensor<4x4xf32>
+  mtp.adamw "w", %s {mtp.stream = "compute"} : tensor<4x4xf32>
+}
 }
 
 // -----
 
 mtp.segment @h () {
   %x = mtp.input "x" dims ["batch", "other"] {mtp.stream = "compute"} : tensor<4x4xf32>
-  // expected-note @below {{the launch begins here}}
-  %y = mtp.all_reduce %x over "tp" cause "y" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : tensor<4x4xf32>
-  // expected-error @below {{reads what another operation makes of launch 0}}
-  %z = mtp.all_reduce %y over "tp" cause "z" {mtp.batch = 0 : i64, mtp.stream = "tensor"} : tensor<4x4xf32>
+  // expected-error @below {{is no reduction that can overlap a backward}}
+  %y = mtp.scale "s"(%x) by 2.0 {mtp.overlapped = "h", mtp.stream = "compute"} : tensor<4x4xf32>
   mtp.yield
 }

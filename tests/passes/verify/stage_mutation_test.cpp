@@ -1,23 +1,23 @@
 //===- stage_mutation_test.cpp - A proof sees every broken message --------===//
 //
-// The sends, receives and sums between the stages of some programs, broken in
-// turn, in each way that they can be. The run itself has to notice every fault:
-// it fails, numbers differ, or something ran another number of times; the gate,
-// which sees a program before it runs, is asked apart.
+// Breaks the sends, receives and sums between the stages of some programs, one
+// at a time, in each way that applies. The run itself must notice every fault:
+// it fails, numbers differ, or an operator runs another number of times. The
+// gate, which checks a program before it runs, is counted apart.
 //
 //   drop       a send is left out
-//   twice      it is sent once more
+//   twice      a message is sent twice
 //   late       a send changes places with the one before it
-//   astray     it goes to another stage, or comes from there
-//   unsummed   one holder of a tied gradient does not use the sum
-//   unmatched  one holder does not take part in it
-//   unshared   no holder sums
-//   summed on  every holder sums once more
-//   all        a sum is over all stages, whether they hold it or not
+//   astray     a message goes to a wrong stage, or is expected from one
+//   unsummed   one holder of a tied gradient does not use the all-reduced one
+//   unmatched  one holder does not take part in the all-reduce
+//   unshared   no holder reduces
+//   summed on  every holder reduces once more
+//   all        all stages reduce, whether or not they hold the gradient
 //   kept       a holder does not update its copy
 //   swap       two ranks receive each other's pieces
 //   shift      pieces arrive one element too far along
-//   stale      what a rank had received before arrives again
+//   stale      the pieces that a rank received before arrive again
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +46,7 @@ void PrintTo(const Case &c, std::ostream *out) {
 }
 
 //===----------------------------------------------------------------------===//
-// Ways to break an operator; false where it cannot be broken so
+// Mutations of an operator, which return false where they do not apply
 //===----------------------------------------------------------------------===//
 
 bool drop(Operation *op) {
@@ -136,7 +136,7 @@ bool all(Operation *op) {
   return true;
 }
 
-// One update fewer: of a parameter that is the stage's own, or a copy.
+// Drops the update of a tied parameter on one of its holders.
 bool kept(Operation *op) {
   if (!sumsOverStages(op))
     return false;
@@ -184,7 +184,7 @@ bool differ(const Pieces &one, const Pieces &other) {
 }
 
 //===----------------------------------------------------------------------===//
-// The hunt
+// Every mutation of every target
 //===----------------------------------------------------------------------===//
 
 struct Tally {
@@ -230,8 +230,8 @@ protected:
     return text;
   }
 
-  // Changes what `op` receives; where that makes no difference, as where every
-  // rank has the same piece, there is no fault.
+  // Changes the pieces that `op` receives. If they stay the same, as where
+  // every rank has the same piece, there is no fault to find.
   void divert(Operation *op, const char *name, Pieces (*change)(Pieces)) {
     bool changed = false;
     ProofOptions options = sound;

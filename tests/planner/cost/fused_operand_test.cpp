@@ -1,5 +1,4 @@
 //===- fused_operand_test.cpp - Fused operators, priced and checked -------===//
-//-----------===//
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -88,13 +87,13 @@ struct Followed {
 TEST(FusedOperand, IsReadInTheLayoutItIsMadeIn) {
   Followed one;
   ASSERT_EQ(check(one.model), std::vector<std::string>{});
-  // z is written in the place of y.
+  // The fused kernel writes z instead of y, so z takes no more time.
   EXPECT_NEAR(one.nanoseconds(one.planOf(kO, kO)), 0.0, 1e-9);
   EXPECT_NEAR(one.nanoseconds(one.planOf(kO, kB)), 2 * 128 + 3, 1e-9);
   EXPECT_NEAR(one.nanoseconds(one.planOf(kReplicated, kO)), 2 * 128 + 3, 1e-9);
-  // Partial is another layout.
+  // A partial y has another layout than the operand of z, so it is not fused.
   EXPECT_NEAR(one.nanoseconds(one.planOf(kI, kReplicated)), 2 * 256 + 3, 1e-9);
-  // Somebody else wants y.
+  // If y has another reader, the fused kernel writes it, too.
   one.segment().carriedOut.push_back(kY);
   EXPECT_NEAR(one.nanoseconds(one.planOf(kO, kO)), 128, 1e-9);
   EXPECT_NEAR(one.nanoseconds(one.planOf(kO, kB)), 2 * 128 + 3, 1e-9);
@@ -142,7 +141,7 @@ TEST(FusedOperand, MayComeFromAPass) {
               ElementsAre(Key("pass")));
 }
 
-// Measured is one instruction.
+// A fused pair is measured as one instruction.
 TEST(FusedOperand, CountsAsItsProducer) {
   Followed one;
   one.segment().carriedOut.push_back(kY);

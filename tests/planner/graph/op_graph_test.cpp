@@ -12,8 +12,8 @@ using namespace mtplan::planner;
 
 namespace {
 
-// A chain of an input embedding-free toy: y = x w, repeated; then a sum of
-// squares as a loss. Forward and backward of one linear layer:
+// The toy model repeats one linear layer, y = x w. These are the tensors of its
+// forward and backward:
 //   0 x[b,i]  1 w[i,o]  2 y[b,o]  3 dy[b,o]  4 dx[b,i]  5 dw[i,o]
 Op gemm(const std::string &name, Phase phase, Use a, Use b, Use result,
         std::vector<int> m, std::vector<int> n, std::vector<int> k) {
@@ -72,7 +72,7 @@ using Lines = std::vector<std::string>;
 
 TEST(Check, ASoundGraphHasNoErrors) { EXPECT_EQ(check(toy()), Lines{}); }
 
-// One broken promise a case, and the line it must lead to.
+// Breaks one invariant of the toy graph, and expects this line of check().
 struct Broken {
   const char *name;
   std::function<void(ModelGraph &)> breakIt;
@@ -224,7 +224,7 @@ TEST(WithBatch, ScalesShapesFactorsAndFlops) {
 }
 
 TEST(WithBatch, ScalesTokensPerSample) {
-  // 6 samples of tokens make 12 places of an expert.
+  // An expert has capacity for 12 tokens of 6 samples.
   ModelGraph graph = toy();
   graph.segments[0].tensors.push_back(
       {"tokens", {6, 2}, 4, TensorKind::input, Phase::forward, -1, 0});
@@ -254,7 +254,7 @@ TEST(GraphFile, RoundTrips) {
   std::string text = formatModelGraph(graph);
   ModelGraph read = parseModelGraph(text);
   EXPECT_EQ(formatModelGraph(read), text);
-  // Equal text could leave a member out of both directions.
+  // Equal text would not show a member that is neither written nor read.
   const Op &op = read.segments[0].ops[0];
   EXPECT_EQ(op.factors[0].skew, 1.0 / 3);
   EXPECT_EQ(op.factors[1].reduction, Reduction::max);
@@ -325,7 +325,8 @@ TEST(GraphFile, SaysWhereItIsWrong) {
             "shape");
 }
 
-// A parameter's share is of the elements of the first segment that has it.
+// `ofSegment` is a parameter's share of all parameter elements of the first
+// segment that has it.
 TEST(OpGraph, ParametersHaveAShareOfTheirSegment) {
   ModelGraph graph;
   graph.parameters.resize(4);

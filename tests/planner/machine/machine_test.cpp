@@ -20,7 +20,7 @@ json quantity(const json &value) {
   return {{"value", value}, {"source", "made up"}};
 }
 
-// 8 devices to a node, round numbers.
+// Returns a file with 8 devices per node and round numbers.
 json smallFile() {
   return {{"name", "small"},
           {"default_precision", "bf16"},
@@ -71,7 +71,7 @@ std::string messageOf(const std::string &text) {
   return "";
 }
 
-// The message for the small file with the value at `pointer` replaced.
+// Returns the message for the small file with the value at `pointer` replaced.
 std::string messageWith(const char *pointer, const json &value) {
   json file = smallFile();
   file[json::json_pointer(pointer)] = value;
@@ -111,7 +111,7 @@ TEST(ParseMachine, ReadsEveryNumberInItsUnit) {
   EXPECT_EQ(device.architecture, "new");
   EXPECT_EQ(device.gemmEfficiencyFp8, 0.375);
   EXPECT_EQ(device.fp8, FlopsPerSec{4e14});
-  // 1000 GB/s, half of it reached, 7/8 of that by passes.
+  // The stream rate is half of 1000 GB/s, and the pass rate 7/8 of that.
   EXPECT_EQ(device.streamRate(), BytesPerSec{5e11});
   EXPECT_EQ(device.passRate(), BytesPerSec{4.375e11});
   EXPECT_DOUBLE_EQ(device.launch.value, 4e-6);
@@ -133,7 +133,8 @@ TEST(ParseMachine, ReadsEveryNumberInItsUnit) {
   EXPECT_EQ(machine.levels[1].rings, (std::vector<double>{1, 2}));
 }
 
-// The devices of a node share the host; each has its part.
+// The devices of a node share its host's memory evenly. A host has all of its
+// members or is left out.
 TEST(ParseMachine, AHostIsAllOrNothing) {
   EXPECT_FALSE(parseMachine(smallFile().dump()).host);
   EXPECT_EQ(hostShareOf(parseMachine(smallFile().dump()), 8), Bytes{});
@@ -184,7 +185,7 @@ TEST(ParseMachine, ANumberWithoutASourceIsRejected) {
             "/levels/0/latency_us/source: must say where the number is from");
   EXPECT_EQ(messageWith("/levels/0/latency_us/source", " \n"),
             "/levels/0/latency_us/source: must say where the number is from");
-  // Every number of the file, one after the other.
+  // Erases the source of every number of the file, one at a time.
   json flat = smallFile().flatten();
   int numbers = 0;
   for (const auto &[pointer, value] : flat.items()) {
@@ -273,7 +274,7 @@ TEST(SlowestOf, GrowsWithTheRootOfTheLogarithm) {
   EXPECT_EQ(slowestOf(device, 1000), 1.0);
   device.spread = 0.01;
   EXPECT_EQ(slowestOf(device, 1), 1.0);
-  // ln of e^8 = 2981 is 8, twice that 16, its root 4.
+  // The root of 2 ln 2981 = 2 * 8 is 4.
   EXPECT_NEAR(slowestOf(device, 2981), 1.04, 1e-6);
 }
 
@@ -283,7 +284,7 @@ TEST(ParseMachine, UnknownKeysNameTheNearestKnownOne) {
             "\"memory_GiB\"");
   EXPECT_EQ(messageWith("/sources", "x"),
             "/sources: unknown key; the nearest valid key is \"device\"");
-  // A key that a pointer has to escape.
+  // This key has to be escaped in a JSON pointer.
   EXPECT_EQ(messageWith("/levels/0/a~1b", 1).substr(0, 28),
             "/levels/0/a~1b: unknown key;");
 }
@@ -361,7 +362,7 @@ TEST(Presets, EqualTheFilesOfExamples) {
       continue;
     ++files;
     std::string name = entry.path().stem().string();
-    // By path and by name: the same machine, called what its file is called.
+    // Loading by path and by name gives the same machine, named after its file.
     Machine fromFile = loadMachine(entry.path().string());
     EXPECT_EQ(fromFile.name, name);
     EXPECT_EQ(formatMachine(fromFile, ""),
@@ -370,10 +371,10 @@ TEST(Presets, EqualTheFilesOfExamples) {
   EXPECT_EQ(files, names.size());
 }
 
-// Figures of the vendors: 16-bit peak in TFLOP/s, memory bandwidth in GB/s,
-// GPUs on one link inside, GB/s of a node's adapters for one GPU; 0: not
-// published. What is reached of the links is below them, of memory and
-// marketing gigabytes what a program sees.
+// The vendors' figures are the 16-bit peak in TFLOP/s, memory bandwidth in GB/s
+// and memory in GB; the GPUs of one fast link domain and of one node; and the
+// GB/s of the fast link and of a node's adapters per GPU (0: not published).
+// The presets have achieved link rates and usable memory, which are lower.
 TEST(Presets, EqualTheDataSheets) {
   struct Sheet {
     const char *name;

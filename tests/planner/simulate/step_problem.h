@@ -10,7 +10,8 @@
 
 namespace mtplan::planner {
 
-/// Every chunk one segment with these times, nothing else.
+/// Returns a step whose chunks have one segment each, with these times and
+/// nothing else.
 inline StepProblem equalStages(ScheduleShape shape, double forward,
                                double backward, double weightGradient = 0.0) {
   SliceTimes slice;
@@ -43,14 +44,15 @@ inline ScheduleShape randomShape(std::mt19937_64 &random) {
   return shape;
 }
 
-/// Whole numbers, so that sums are exact in any order. Zeros are common.
+/// Returns a whole number, so that sums are exact in any order. Zeros are
+/// common.
 inline Seconds randomSeconds(std::mt19937_64 &random, int most) {
   if (random() % 4 == 0)
     return {};
   return {double(random() % (most + 1))};
 }
 
-/// Uneven stages that compute and send.
+/// Returns uneven stages that compute and send.
 inline StepProblem randomPipeline(std::mt19937_64 &random) {
   StepProblem problem = equalStages(randomShape(random), 0.0, 0.0);
   for (StageTimes &stage : problem.stages)
@@ -69,7 +71,7 @@ inline StepProblem randomPipeline(std::mt19937_64 &random) {
   return problem;
 }
 
-/// The same with everything else a step can have; links are not shared.
+/// Returns the same with everything else that a step can have but shared links.
 inline StepProblem randomStep(std::mt19937_64 &random) {
   StepProblem problem = randomPipeline(random);
   auto flag = [&] { return random() % 2 == 0; };
@@ -98,7 +100,8 @@ inline StepProblem randomStep(std::mt19937_64 &random) {
   return problem;
 }
 
-/// Stages' traffic on one link each, host's included, all of tied's on one.
+/// Puts all traffic of a stage, the host's included, on one link, and the
+/// traffic of tied weights on the first stage's link.
 inline void shareLinks(StepProblem &problem) {
   for (int stage = 0; stage < problem.shape.stages; ++stage) {
     problem.links.push_back("node " + std::to_string(stage));

@@ -36,8 +36,8 @@ struct Run {
   std::vector<int> stuck;
 };
 
-/// The definition, one instant after the other: at each, whatever can start
-/// starts, and whatever is on a link of k goes on at 1/k until the next end.
+/// Executes the definition, event by event: every task that can start starts,
+/// and each of k tasks on a link progresses at 1/k until the next event.
 Run definition(const std::vector<Job> &jobs) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   std::size_t n = jobs.size();
@@ -88,8 +88,8 @@ Run definition(const std::vector<Job> &jobs) {
   return run;
 }
 
-/// Durations in whole numbers, so that much happens at once; every tenth graph
-/// has dependencies on later tasks.
+/// Returns tasks with whole durations, so that many events coincide. Every
+/// tenth graph has dependencies on later tasks.
 std::vector<Job> randomJobs(std::mt19937_64 &random, int links) {
   int n = 1 + int(random() % 30);
   int streams = 1 + int(random() % 6);
@@ -107,8 +107,9 @@ std::vector<Job> randomJobs(std::mt19937_64 &random, int links) {
   return jobs;
 }
 
-/// Renames tasks so that some come before what they need, streams' queues
-/// kept: the same timeline by another way.
+/// Renumbers tasks so that some come before the tasks that they need, and keeps
+/// the order in each stream. The timeline is the same, but another path
+/// computes it.
 std::vector<Job> interleavedByStream(const std::vector<Job> &jobs,
                                      std::vector<int> &newName) {
   std::vector<int> order(jobs.size());
@@ -143,7 +144,7 @@ void expectEqual(const Timeline &timeline, const Run &run, int round) {
 }
 
 TEST(Timeline, StreamsAreQueues) {
-  // Two on stream 0; stream 1 starts with one that needs the second of them.
+  // Stream 0 has two tasks. Stream 1 starts with a task that needs the second.
   TaskGraph graph =
       graphOf({{0, 2, {}}, {0, 3, {}}, {1, 1, {1}}, {1, 4, {}}, {2, 7, {}}});
   Timeline timeline = timelineOf(graph);
@@ -154,15 +155,16 @@ TEST(Timeline, StreamsAreQueues) {
 }
 
 TEST(Timeline, LinksAreShared) {
-  // One of 4 alone until 2, then beside one of 1: that takes until 4, where
-  // the first has 1 left.
+  // A task of 4 s is alone on the link until 2 s, then shares it with a task of
+  // 1 s, which ends at 4 s. The first task then has 1 s left.
   Timeline timeline = timelineOf(
       graphOf({{0, 4, {}, 0}, {1, 2, {}}, {1, 1, {}, 0}, {2, 4, {}, 1}}));
   EXPECT_THAT(timeline.finish,
               ElementsAre(Seconds{5}, Seconds{2}, Seconds{4}, Seconds{4}));
 }
 
-// A link that two streams use, though never at once, rounds as a stream does.
+// If two streams use a link, but never at once, times equal those without the
+// link exactly.
 TEST(Timeline, TakingTurnsOnALinkIsExact) {
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> duration(0.0, 1.0);
@@ -205,7 +207,7 @@ TEST(Timeline, EqualsTheDefinition) {
 }
 
 TEST(Timeline, DeadlocksAreNamed) {
-  // 1 and 2 wait for each other, 3 is queued behind 2.
+  // Tasks 1 and 2 wait for each other, and 3 is queued behind 2.
   Timeline timeline = timelineOf(
       graphOf({{0, 1, {}}, {0, 1, {2}}, {1, 1, {1}}, {1, 1, {}}, {2, 5, {}}}));
   EXPECT_THAT(timeline.stuck, ElementsAre(1, 2, 3));
@@ -244,8 +246,9 @@ TEST(Timeline, LongerTasksNeverEndItSoonerWithoutSharing) {
   }
 }
 
-// Why the promise above ends at shared links. Task 0 delays a transfer that
-// nobody waits for; alone on the link, the other one is done sooner.
+// The test above does not hold for shared links. Task 0 delays a transfer that
+// no task waits for, so the other transfer is alone on the link and ends
+// sooner.
 TEST(Timeline, SharingCanRewardALongerTask) {
   auto end = [](double first) {
     return timelineOf(

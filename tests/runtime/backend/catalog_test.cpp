@@ -46,7 +46,7 @@ private:
   }
   TensorView summed(const Shape &shape) const { return {sum, shape, {}}; }
 
-  /// A random product of the equation over these sizes.
+  /// Adds a random product of the equation over these sizes.
   void product(const char *equation, const Shape &lhs, const Shape &rhs,
                const TensorView &result, bool biased = false) {
     Case one = named("einsum");
@@ -65,17 +65,17 @@ void Writer::products() {
   product("bso,io->bsi", {kB, 37, 23}, {50, 23}, of({kB, 37, 50}));
   product("bsi,bso->io", {kB, 37, 50}, {kB, 37, 23}, summed({50, 23}));
   product("bsi,bso->io", {kB, 3, 20}, {kB, 3, 7}, of({20, 7}));
-  // The tied head, and what a result's order turns round.
+  // These are a tied head, and a result whose order swaps the operands.
   product("bsh,vh->bsv", {kB, 9, 24}, {71, 24}, of({kB, 9, 71}));
   product("bsv,vh->bsh", {kB, 9, 71}, {71, 24}, of({kB, 9, 24}));
   product("bsv,bsh->vh", {kB, 9, 71}, {kB, 9, 24}, summed({71, 24}));
   product("io,bsi->bso", {12, 10}, {kB, 5, 12}, of({kB, 5, 10}), true);
-  // More than a tile of rows, of columns and of panels of them.
+  // These have more than one tile of rows, of columns, and of panels of either.
   product("bsi,io->bso", {kB, 300, 20}, {20, 530}, of({kB, 300, 530}), true);
   product("bsi,bso->io", {kB, 30, 300}, {kB, 30, 270}, summed({300, 270}));
   product("bsi,bso->io", {kB, 5, 300}, {kB, 5, 1300}, summed({300, 1300}));
   product("bi,io->bo", {kB, 30}, {30, 4200}, of({kB, 4200}));
-  // Classifiers, and experts.
+  // These are classifiers and experts.
   product("bi,io->bo", {kB, 30}, {30, 7}, of({kB, 7}), true);
   product("bi,bo->io", {kB, 30}, {kB, 7}, summed({30, 7}));
   product("ebci,eio->ebco", {3, kB, 5, 12}, {3, 12, 10}, of({3, kB, 5, 10}));
@@ -171,7 +171,7 @@ void Writer::attention(const Shape &query, const Shape &key,
   if (biased)
     forward.in(of({8, heads}));
   forward.out(q).out(lse);
-  // What backward reads is what forward made.
+  // Backward reads the results of forward.
   const std::vector<Doubles> made = forward.run(*makeReferenceBackend());
   Case backward = settings(named("attention_grad"))
                       .in(q, forward.input(0))
@@ -202,7 +202,8 @@ void Writer::rope(bool interleaved, bool inverse) {
 }
 
 void Writer::embeddings() {
-  // A piece of the rows, fewer ids than rows and more.
+  // Two tables are shards of the rows. Gradients have fewer ids than rows, or
+  // more.
   const std::vector<Span> pieces{{20, 700}, {0, 12}};
   cases.push_back(named("embedding")
                       .integers({kB, 9}, 0, 99)
@@ -325,7 +326,7 @@ void Writer::moves() {
   };
   cases.push_back(part(named("slice"), 1, 1).in(x).out(of({kB, 3, 10})));
   cases.push_back(part(named("slice"), 2, 0).in(x).out(of({kB, 6, 5})));
-  // Of rows 2 to 4 and columns 3 to 9 of a whole [samples, 7, 12].
+  // The result is rows 2 to 4 and columns 3 to 9 of a whole [samples, 7, 12].
   TensorView has = x, wants = of({kB, 3, 7});
   has.pieces = {{0, kB}, {1, 7}, {2, 12}};
   wants.pieces = {{0, kB}, {2, 7}, {3, 12}};
@@ -348,7 +349,7 @@ void Writer::updates() {
   const TensorView kept = summed({2100, 20}), value = of({2100, 20});
   const auto count = static_cast<std::size_t>(kept.elements());
   cases.push_back(named("accumulate").in(value).out(kept, Doubles(count, 0.7)));
-  // What is there before the first term is not looked at.
+  // The first term overwrites the sum, whatever was there before.
   constexpr std::int64_t kOther = 1;
   const std::int64_t now = cases.back().moment.microBatch;
   for (const auto &[first, before] :
@@ -371,7 +372,8 @@ void Writer::updates() {
                         .set("counts", counts)
                         .in(kept)
                         .out(twice, Doubles{2.5, 1e-17}));
-  // Within the clip, above it, without one; an overflow; no rule.
+  // The cases are a norm below the clip, above it, and no clip; finite and
+  // infinite gradients; and a rule that applies or does not.
   for (const double clip : {100.0, 1.0, 0.0})
     for (const double middle : {250.0, HUGE_VAL})
       for (const bool applies : {true, false}) {
@@ -401,11 +403,12 @@ void Writer::updates() {
 std::vector<Case> modelAttention(ElementType type, unsigned seed) {
   Writer writer(type, seed);
   for (const double rate : {0.0, 0.1}) {
-    // Heads of GPT-2 1.2B, and of Llamas, that share keys; several tiles.
+    // These have the heads of GPT-2 1.2B, and of Llama with grouped queries,
+    // over several tiles.
     writer.attention({2, 150, 192}, {2, 150, 192}, {}, rate, true, false, 96);
     writer.attention({2, 150, 128}, {2, 150, 64}, {}, rate, true, false, 64);
   }
-  // Fewer queries than keys, all of which are seen.
+  // There are fewer queries than keys, and all keys are visible.
   writer.attention({1, 70, 64}, {1, 150, 64}, {}, 0.0, false, false, 64);
   return writer.cases;
 }
@@ -416,14 +419,15 @@ std::vector<Case> catalog(ElementType type, unsigned seed) {
   writer.sums();
   writer.pointwise();
   writer.norms();
-  // Shared heads, more than a block of queries and of keys, pieces, masks.
+  // These have grouped heads, several blocks of queries and keys, shards and
+  // masks.
   writer.attention({kB, 9, 12}, {kB, 9, 12}, {}, 0.0, true, false);
   writer.attention({kB, 70, 24}, {kB, 140, 12},
                    {{2, kB + 3}, {70, 140}, {24, 48}}, 0.2, true, false);
   writer.attention({kB, 5, 12}, {kB, 67, 6}, {}, 0.1, false, false);
   writer.attention({kB, 9, 12}, {kB, 9, 12}, {}, 0.1, true, true);
   writer.attention({kB, 70, 12}, {kB, 70, 6}, {}, 0.1, true, false, 6, 0.8);
-  // As wide as tensor cores want heads.
+  // These heads are wide enough for tensor cores.
   writer.attention({kB, 40, 32}, {kB, 40, 16}, {}, 0.1, true, false, 16);
   for (bool interleaved : {false, true})
     for (bool inverse : {false, true})

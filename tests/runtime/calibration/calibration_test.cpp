@@ -49,7 +49,7 @@ TEST(Timing, IsTheMedianAndTheMiddleHalf) {
   EXPECT_EQ(timingOf({1.0, 2.0}).seconds, 1.5);
 }
 
-/// Whether all that it reads is filled, and where that lies.
+/// Counts the zeros in its operands, and records their addresses.
 class Reader final : public Kernel {
 public:
   explicit Reader(const KernelSpec &theSpec) : spec(theSpec) {}
@@ -100,8 +100,8 @@ TEST(Stopwatch, LeavesTheFirstRunAndStragglersOut) {
   EXPECT_EQ(timing.samples, 50);
 }
 
-// What is short is run many times between two looks at the clock, as ticks may
-// be coarse.
+// A short kernel runs many times between two readings of the clock, whose ticks
+// may be coarse.
 TEST(Stopwatch, RepeatsWhatIsShort) {
   FakeMachine machine;
   FakeWorld world(machine, 2);
@@ -136,10 +136,11 @@ TEST(Calibration, FindsWhatEveryRunCosts) {
       seconds += 3 * 16 * 4 / machine.stream;
       break;
     case MeasuredAs::pass:
-      continue; // what is looked up or updated counts otherwise: see below
+      continue; // look-ups and updates count other bytes: see below
     case MeasuredAs::followed:
       if (!run.after.empty()) {
-        // Beside the first alone, another is read and a second result written.
+        // Compared with the first kernel alone, the pair reads another operand
+        // and writes a second result.
         seconds += static_cast<double>(run.bytesAfter + 2 * run.bytes) /
                    machine.stream;
         break;
@@ -168,7 +169,7 @@ TEST(Calibration, FindsWhatEveryRunCosts) {
   EXPECT_TRUE(kernels.contains("send"));
 }
 
-// Attention, of which five samples take longer than an even share.
+// Five samples of attention take longer than an even share of the time.
 TEST(Calibration, TakesTheTimeThatItIsGiven) {
   FakeMachine machine;
   machine.attention = 1e7;
@@ -186,13 +187,13 @@ TEST(Calibration, TakesTheTimeThatItIsGiven) {
   EXPECT_EQ(shortest, 5U);
 }
 
-// What is short has samples of two milliseconds even when all time is spent.
+// Short kernels have samples of two milliseconds even when all time is spent.
 TEST(Calibration, LeavesTimeForFiveSamples) {
   FakeMachine machine;
   machine.product = 1e9;
   measured(machine, 1, 1, 3.0);
   EXPECT_GT(machine.now, 6.0);
-  // Of a copy: five samples, not five runs.
+  // The copy has five samples of 2 ms each, and not five runs.
   const double copy = 2.0 * 2 * 64 * 512 * 4 / machine.stream;
   EXPECT_GT(machine.ran["copy"], 0.01 / copy);
 }
@@ -233,16 +234,17 @@ TEST(Calibration, TellsBytesThatPass) {
   constexpr ElementType kF32 = ElementType::f32, kBf16 = ElementType::bf16;
   EXPECT_EQ((bytes[{"add", kF32}]), 3 * 4 * x);
   EXPECT_EQ((bytes[{"add", kBf16}]), 3 * 2 * x);
-  // Of a table what is found there; of indices four bytes each.
+  // A table counts the rows that are looked up, and each index four bytes.
   EXPECT_EQ((bytes[{"embedding", kBf16}]), 2 * 2 * x + 4 * 2 * 64);
   EXPECT_EQ((bytes[{"vocab_pick", kF32}]), (4 + 4 + 4) * 2 * 64);
-  // Gradient, weight, two moments; with a master of its own beside the weight.
+  // The update moves the gradient, the weight and two moments, and in bf16 also
+  // a master weight.
   EXPECT_EQ((bytes[{"adamw", kF32}]), (4 + 3 * 8) * table);
   EXPECT_EQ((bytes[{"adamw", kBf16}]), (4 + 2 + 3 * 8) * table);
   EXPECT_EQ((bytes[{"accumulate", kBf16}]), (2 + 8) * table);
 }
 
-// What is said to be measured is what is run.
+// The variant that is reported is the one that runs.
 TEST(Calibration, TellsVariantsApart) {
   std::map<std::string, std::set<std::string>> variants;
   for (const KernelRun &one : kernelRunsOf(kSmall, ElementType::f32)) {
@@ -259,7 +261,7 @@ TEST(Calibration, TellsVariantsApart) {
   EXPECT_THAT(variants["layer_norm"], ElementsAre(""));
 }
 
-// Of a backend that does both at once; the CPU's does them in turn, see below.
+// The fake backend fuses both kernels; the CPU runs them in turn, see below.
 TEST(Calibration, TellsWhatIsDoneAtOnce) {
   FakeMachine machine;
   std::set<std::string> followers;
@@ -308,8 +310,8 @@ TEST(Calibration, GroupsLieInsideHostsAndAcross) {
   EXPECT_THAT(groupOf({3, 2}, 9), ElementsAre(7, 9, 11));
 }
 
-// As many kernels as there are, of the real backend, by two ranks that share
-// a machine; how long they take is not asked.
+// Two ranks that share a machine run all kernels of the real backend. Their
+// times are not checked.
 TEST(Calibration, RunsOnTheCpu) {
   CalibrationShapes tiny = kSmall;
   tiny.square = 64;

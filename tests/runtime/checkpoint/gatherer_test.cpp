@@ -14,7 +14,7 @@
 namespace mtplan::runtime {
 namespace {
 
-// dp 2 x tp 2; ranks of one stage.
+// Returns a plan of dp 2 x tp 2 with one stage.
 Plan fourRanks() {
   Plan plan;
   plan.ranks = 4;
@@ -58,7 +58,7 @@ float valueOf(int tensor, std::int64_t element) {
   return static_cast<float>(tensor * 100'000 + element);
 }
 
-// What a saver copies of this rank's state.
+// Returns the bytes of this rank's state that a saver copies.
 std::vector<std::byte> snapshotOf(const Plan &plan, const ModelState &state,
                                   int rank) {
   const RankPlace place(plan, rank);
@@ -82,7 +82,7 @@ std::vector<std::byte> snapshotOf(const Plan &plan, const ModelState &state,
   return all;
 }
 
-/// Elements that were written, and all of them right, over all ranks.
+/// Expects that all ranks together write every element once, with its value.
 void expectWhole(const Plan &plan, std::int64_t longRun, std::int64_t round) {
   const ModelState state = modelStateOf(plan);
   std::mutex mutex;
@@ -117,7 +117,8 @@ void expectWhole(const Plan &plan, std::int64_t longRun, std::int64_t round) {
 TEST(Gatherer, BringsEveryElementToItsWriter) {
   Plan plan = fourRanks();
   std::vector<Parameter> &parameters = plan.stages[0].parameters;
-  // Columns over tp, rows over dp as ZeRO 1 has them: values are there twice.
+  // Weights are split over tp, and moments also over dp (ZeRO 1), so that two
+  // ranks hold each weight.
   parameters.push_back(
       parameterOf("fc1", {8, 12}, {{}, {kTp}}, {{kDp}, {kTp}}));
   parameters.push_back(
@@ -132,8 +133,8 @@ TEST(Gatherer, BringsEveryElementToItsWriter) {
   parameters.back().unpadded = {6, 7};
   for (Parameter &parameter : parameters)
     parameter.copies = 1;
-  // Everything gathered, in many rounds and in one; and cut into shares; and
-  // what is long left where it is.
+  // The first two cases gather everything, in many rounds and in one. The third
+  // cuts tensors into shares, and the last does not move long runs.
   for (const auto &[longRun, round] :
        std::vector<std::pair<std::int64_t, std::int64_t>>{
            {100'000, 20}, {100'000, 1 << 20}, {8, 52}, {100, 64}}) {

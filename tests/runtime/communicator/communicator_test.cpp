@@ -26,7 +26,8 @@ std::vector<int> ranksUpTo(int count) {
 
 class Collectives : public testing::TestWithParam<int> {};
 
-// Every kind with every type, by sum and by maximum, odd shapes and empty ones.
+// The cases cover every kind and type, sums and maxima, odd shapes and empty
+// ones.
 TEST_P(Collectives, AreThoseOfPlainLoops) {
   const int size = GetParam();
   runOnThreads(size, {}, [&](World &world) {
@@ -90,7 +91,8 @@ TEST(Communicator, TheMaximumOverNoNumberIsNoNumber) {
     });
 }
 
-// A mesh of 2 x 2: rows and columns at the same time, and the same ranks twice.
+// On a 2 x 2 mesh, groups of rows and of columns are used in turn, and two
+// groups have the same ranks.
 TEST(Communicator, GroupsDoNotDisturbEachOther) {
   runOnThreads(4, {}, [](World &world) {
     const int rank = world.rank();
@@ -113,7 +115,7 @@ TEST(Communicator, GroupsDoNotDisturbEachOther) {
   });
 }
 
-// One group by one thread of a rank, another by another, in no order.
+// Two threads of each rank use one group each, in no fixed order.
 TEST(Communicator, ARankMayUseGroupsFromSeveralThreads) {
   runOnThreads(2, {}, [](World &world) {
     const auto one = world.group("one", {0, 1});
@@ -137,7 +139,7 @@ TEST(Communicator, MessagesArriveInOrderOfTheirChannel) {
   runOnThreads(3, {}, [](World &world) {
     constexpr int kCount = 100;
     const int to = (world.rank() + 1) % 3, from = (world.rank() + 2) % 3;
-    // Sent before anybody receives: sending does not wait.
+    // All ranks send before they receive, because a send does not wait.
     for (int i = 0; i < kCount; ++i)
       for (const int channel : {4, 0}) {
         std::vector<int> message(i % 7 + 1, 1000 * world.rank() + channel + i);
@@ -210,7 +212,7 @@ TEST(Communicator, ThreadsShareTheCoresOfTheirProcess) {
   }).join();
 }
 
-// As they find out by themselves.
+// Ranks determine their own share of the cores.
 TEST(Communicator, RanksOfOneProcessShareItsCores) {
   for (const int ranks : {1, 2, 64})
     runOnThreads(ranks, {}, [&](World &world) {
@@ -218,7 +220,7 @@ TEST(Communicator, RanksOfOneProcessShareItsCores) {
     });
 }
 
-// More ranks than this machine's processors.
+// There are more ranks than processors on most machines.
 TEST(Communicator, ManyRanksOnFewProcessors) {
   runOnThreads(16, {}, [](World &world) {
     const auto group = world.group("all", ranksUpTo(16));

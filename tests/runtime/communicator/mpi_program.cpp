@@ -1,7 +1,7 @@
 //===- mpi_program.cpp - One rank of a run under mpirun ------===//
 //
-// communicator_mpi_program SCENARIO: what communicator_mpi_test.cpp starts on
-// three ranks. Each prints its process, and what it has to say.
+// mpi_test.cpp starts "communicator_mpi_program SCENARIO" on three ranks. Each
+// rank prints its process id and the lines of the scenario.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,8 @@ void sum(Communicator &group, const std::string &label, std::int64_t inner) {
     throw std::runtime_error("wrong sum: " + label);
 }
 
-/// All sum; before the second sum `at1` happens to rank 1.
+/// Returns a scenario in which all ranks reduce twice, and rank 1 calls `at1`
+/// before the second time.
 std::function<void(World &)> losing(const std::function<void()> &at1,
                                     std::int64_t inner = 10) {
   return [at1, inner](World &world) {
@@ -52,7 +53,7 @@ std::function<void(World &)> losing(const std::function<void()> &at1,
 void sleepLong() { std::this_thread::sleep_for(std::chrono::minutes(10)); }
 
 const std::map<std::string, std::function<void(World &)>> kScenarios = {
-    // One group by one thread of a rank, another by another, in no order.
+    // Two threads of each rank use one group each, in no fixed order.
     {"threads",
      [](World &world) {
        const auto one = world.group("one", {0, 1, 2});
@@ -109,7 +110,7 @@ const std::map<std::string, std::function<void(World &)>> kScenarios = {
          world.receive("h.1", data.data(), 4000, 0, 3);
        world.barrier("after");
      }},
-    // Rank 0 waits first, for 1, which waits for 2.
+    // Rank 0 waits first, for rank 1, which waits for rank 2.
     {"chain",
      [](World &world) {
        int value = 0;
@@ -145,7 +146,7 @@ const std::map<std::string, std::function<void(World &)>> kScenarios = {
        else
          world.barrier("step");
      }},
-    // Whoever has ended waits for the others, longer than patience.
+    // Ranks that have ended wait for the last one, even longer than patience.
     {"late",
      [](World &world) {
        if (world.rank() == 1)
@@ -168,8 +169,8 @@ int main(int argc, char **argv) {
     return 2;
   say("process " + std::to_string(getpid()));
   WorldOptions options;
-  // Short only where it is to be lost, so that a loaded machine loses it
-  // nowhere else.
+  // Patience is short only in scenarios that test it, so that no other scenario
+  // times out on a loaded machine.
   options.patience = kImpatient.contains(scenario->first)
                          ? std::chrono::seconds(3)
                          : std::chrono::seconds(600);

@@ -17,7 +17,7 @@ inline std::string parityFiles(const std::string &name) {
   return std::string(MTPLAN_SOURCE_DIR) + "/tests/parity/files/" + name;
 }
 
-/// What is said against it; "nothing" if nothing is.
+/// Returns the message of the error that a call throws, or "nothing".
 inline std::string saidAgainst(const std::function<void()> &call) {
   try {
     call();
@@ -29,8 +29,8 @@ inline std::string saidAgainst(const std::function<void()> &call) {
 
 enum class Keeps { nothing, origin };
 
-/// Weights alone, of which nobody knows where they came from; or how the files
-/// were, without what was in them that is no parameter.
+/// Weights without knowledge of the files they came from, or with their
+/// headers, but without the tensors that are no parameters.
 class Anonymous final : public WeightSource {
 public:
   explicit Anonymous(const std::string &path, Keeps keeps = Keeps::nothing)

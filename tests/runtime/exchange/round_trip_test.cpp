@@ -1,6 +1,6 @@
 //===- round_trip_test.cpp - In, and out again, byte by byte --------------===//
 //
-// The files are what Transformers, safetensors and llm.c's layout make
+// The files come from Transformers and safetensors, or have llm.c's layout
 // (tests/parity/files).
 //
 //===----------------------------------------------------------------------===//
@@ -43,7 +43,7 @@ std::string nameOf(const testing::TestParamInfo<std::string> &info) {
   return name;
 }
 
-/// Every file of `folder` is in `given`, with the same bytes.
+/// Expects that every file of `folder` is in `given`, with the same bytes.
 void expectFiles(const std::string &folder, const std::string &given) {
   for (const std::string &name : namesIn(folder))
     EXPECT_EQ(readFile(fs::path(folder) / name),
@@ -62,7 +62,7 @@ TEST_P(HuggingFaceFiles, ComeOutAsTheyCameIn) {
   EXPECT_THAT(exported.leftOut, IsEmpty());
   expectFiles(folder / "out", given);
   std::vector<std::string> names = namesIn(given);
-  std::erase(names, "logits.json"); // is the test's
+  std::erase(names, "logits.json"); // belongs to the test
   EXPECT_EQ(namesIn(folder / "out"), names);
 }
 
@@ -82,8 +82,8 @@ TEST_P(LlmcFiles, ComeOutAsTheyCameIn) {
 INSTANTIATE_TEST_SUITE_P(All, LlmcFiles, testing::ValuesIn(foldersOf(true)),
                          nameOf);
 
-// What save_pretrained makes has the usual names, order and metadata, so
-// nothing needs to be known of the files to make them.
+// Files of save_pretrained have the usual names, order and metadata, and can be
+// written again without knowledge of the originals.
 TEST(Exchange, UsualFilesAreThoseOfSavePretrained) {
   for (const std::string name :
        {"gpt2", "gptj", "llama", "mistral", "qwen2", "bert", "llama-bf16",
@@ -108,8 +108,8 @@ TEST(Exchange, ShardsAreThoseOfSavePretrained) {
   }
 }
 
-// One that is too large for any file has its own, and those before and after it
-// go on to share theirs.
+// A tensor that is too large for a shard has a file of its own, and the tensors
+// before and after it share one.
 TEST(Exchange, ATensorLargerThanAShardIsAlone) {
   const TestFolder folder;
   ExportOptions options;
@@ -128,7 +128,8 @@ TEST(Exchange, ATensorLargerThanAShardIsAlone) {
             files.find("transformer.h.0.ln_2.weight")->file);
 }
 
-// Files anew of weights that were somebody's: the configuration stays true.
+// Weights that came from other files are written into new shards, and their
+// configuration stays valid.
 TEST(Exchange, OtherShardsOfWhatCameIn) {
   const TestFolder folder;
   importWeights(parityFiles("bert-published"), folder / "kept");
@@ -176,14 +177,14 @@ TEST(Exchange, AFolderMayEndInASlashOrBeALink) {
 }
 
 TEST(Exchange, AFileOfLlmcHasTheWeightsOfTransformers) {
-  // The same model, written by both.
+  // Both wrote the same model.
   const auto a = openWeights(parityFiles("gpt2"));
   const auto b = openWeights(parityFiles("gpt2-llmc/model.bin"));
   EXPECT_THAT(compareWeights(*a, *b).differences, IsEmpty());
 }
 
 TEST(Exchange, RowsOfPaddingStayAsMany) {
-  // 13 tokens in 256 rows, of which llm.c itself would need 128.
+  // The file has 256 rows for 13 tokens; llm.c itself would write 128.
   const TestFolder folder;
   std::string file = readFile(parityFiles("gpt2-llmc/model.bin"));
   file[4 * 7] = '\0';
@@ -216,7 +217,7 @@ TEST(Exchange, AnotherTypeIsRoundedOnce) {
   ExportOptions options;
   options.type = ElementType::f16;
   exportHuggingFace(*source, folder / "out", options);
-  // As torch rounds: model.half().save_pretrained().
+  // torch rounds in the same way: model.half().save_pretrained().
   EXPECT_EQ(readFile(folder / "out/model.safetensors"),
             readFile(parityFiles("gpt2-f16/model.safetensors")));
 }
@@ -235,8 +236,8 @@ TEST(Exchange, LikeTakesWhatIsNoParameter) {
 TEST(Exchange, WhatIsNotThereIsLeftOutAndSaid) {
   const TestFolder folder;
   importWeights(parityFiles("bert-published"), folder / "kept");
-  // Its others are in the checkpoint; a header that only names them is not
-  // enough.
+  // `source` knows the headers of the original files, but not the values of the
+  // tensors that are no parameters.
   const Anonymous source(folder / "kept", Keeps::origin);
   const Exported exported = exportHuggingFace(source, folder / "out", {});
   EXPECT_THAT(exported.leftOut,

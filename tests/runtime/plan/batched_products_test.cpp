@@ -149,8 +149,8 @@ TEST(BatchedProducts, LieAtEvenDistances) {
   EXPECT_THAT(some.faultsOfBoth({0, 1}, {2, 3}), IsEmpty());
   EXPECT_THAT(some.faultsOf({0, 1, 2, 3}), ElementsAre(uneven(2)));
   Products five = threeOfOne();
-  five.product(0, 17, 23);
-  five.product(0, 20, 24);
+  five.product(0, 40, 23);
+  five.product(0, 43, 24);
   EXPECT_THAT(five.faultsOfBoth({0, 1, 2}, {3, 4}), IsEmpty());
   EXPECT_THAT(five.faultsOf({0, 1, 2, 3}), ElementsAre(uneven(3)));
   EXPECT_THAT(five.faultsOf({0, 1, 2, 3, 4}), ElementsAre(uneven(3)));

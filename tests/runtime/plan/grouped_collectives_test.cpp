@@ -32,8 +32,8 @@ std::vector<int> range(int first, int end) {
   return all;
 }
 
-/// A stage of one program, of collectives that take two elements of an arena
-/// and give two.
+/// A stage with one program of collectives, each of which reads two elements of
+/// an arena and writes two.
 struct Calls {
   Calls() {
     stage.arenas = {{MemoryClass::gradients, 4096}};
@@ -43,7 +43,7 @@ struct Calls {
     stage.ranks = {0, 1};
     plan.groups = {{"dp", {{0, 1}, {2, 3}}}, {"tp", {{0, 1}, {2, 3}}}};
   }
-  /// \param copies, slots  each has its two elements behind those of the one
+  /// \param copies, slots  each has the two elements after those of the one
   /// before
   Tensor at(int element, int copies = 1, int slots = 1) {
     Buffer buffer{"x", 0, element * kElement, 2 * kElement};
@@ -178,7 +178,7 @@ TEST(GroupedCollectives, AreOfOneCopy) {
                                   "/apply may be"));
 }
 
-// A limit is the business of the pass that makes the groups.
+// The plan has no limit; the pass that makes the groups has one.
 TEST(GroupedCollectives, MayBeAnyNumber) {
   Calls calls;
   calls.stage.arenas[0].size = 1 << 20;
@@ -191,7 +191,7 @@ TEST(GroupedCollectives, MayBeAnyNumber) {
   EXPECT_THAT(calls.faultsOfBoth(range(0, 64), range(64, 100)), IsEmpty());
 }
 
-// All wait for what the first waits for.
+// Only the first collective waits, and so the whole group waits with it.
 TEST(GroupedCollectives, BeginWithOneThatMayWait) {
   Calls calls;
   calls.add(0, 2).add(4, 6).add(8, 10);
@@ -205,7 +205,7 @@ TEST(GroupedCollectives, BeginWithOneThatMayWait) {
 
 TEST(GroupedCollectives, NeverWriteWhatOthersTouch) {
   EXPECT_THAT(Calls().add(0, 2).add(4, 6).faultsOf({0, 1}), IsEmpty());
-  // In place, and of one operand.
+  // Collectives may work in place, or read one operand.
   EXPECT_THAT(Calls().add(0, 0).add(2, 2).faultsOf({0, 1}), IsEmpty());
   EXPECT_THAT(Calls().add(0, 2).add(0, 4).faultsOf({0, 1}), IsEmpty());
   const auto conflict = ElementsAre(kConflict + "0");

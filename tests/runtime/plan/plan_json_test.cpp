@@ -21,7 +21,7 @@ using testing::StartsWith;
 
 namespace {
 
-// The first block of JSON in the format's page.
+// Returns the first block of JSON in the format's page.
 std::string exampleInDocs() {
   std::ifstream file(MTPLAN_SOURCE_DIR "/docs/executable-plan.md");
   std::stringstream text;
@@ -43,7 +43,7 @@ std::string faultOf(const std::string &text) {
   return "no fault";
 }
 
-// `text` with the first `from` replaced.
+// Returns `text` with the first `from` replaced.
 std::string with(std::string text, const std::string &from,
                  const std::string &to) {
   std::size_t at = text.find(from);
@@ -51,8 +51,8 @@ std::string with(std::string text, const std::string &from,
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
-// Every member of every kind, each with a value of its own. It does not fit
-// together, which is not the reader's question.
+// Returns a plan in which every member of every kind has a value of its own.
+// The plan is not valid, which the reader does not check.
 Plan everyMember() {
   Tensor tensor{.buffer = 11,
                 .entry = 12,
@@ -205,7 +205,8 @@ TEST(PlanJson, EveryMemberHasItsPlace) {
   EXPECT_EQ(planText(everyMember()), kEveryMember);
 }
 
-// With the test above: each member is read from where it is written.
+// With the test above, this shows that each member is read from where it is
+// written.
 TEST(PlanJson, WhatWasWrittenIsRead) {
   EXPECT_EQ(planText(parsePlan(kEveryMember)), kEveryMember);
 }
@@ -268,7 +269,7 @@ TEST(PlanJson, RefusesToWriteWhatJsonCannotSay) {
               StartsWith(where + "s: must be UTF-8"));
 }
 
-// Faults and what is said of them: where, both numbers, what would be right.
+// A fault, and its message: the place, both numbers, and the valid value.
 struct Fault {
   std::string from, to, said;
 };
@@ -386,9 +387,9 @@ protected:
 TEST_F(PlanFile, ReadsWhatItWrote) {
   std::filesystem::path path = folder / "plan.json";
   writePlanFile(path, everyMember());
-  writePlanFile(path, twoReplicas()); // takes the place of the other
+  writePlanFile(path, twoReplicas()); // replaces the first
   EXPECT_EQ(planText(readPlanFile(path)), planText(twoReplicas()));
-  // Nothing is left beside it.
+  // No temporary file is left.
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
 }
 
@@ -411,7 +412,7 @@ TEST_F(PlanFile, SaysWhatCannotBeReadOrWritten) {
               StartsWith((folder / "bad.json").string() + ": /version: is 4"));
 }
 
-// What cannot be written leaves the old file as it was.
+// A write that fails leaves the old file unchanged.
 TEST_F(PlanFile, KeepsTheOldFileUntilTheNewOneIsWhole) {
   std::filesystem::path path = folder / "plan.json";
   writePlanFile(path, twoReplicas());

@@ -21,7 +21,8 @@ enum { kForward, kBackward, kReduce, kApply };
 
 constexpr const char *kThere = "/stages/0/programs/1/instructions/2/overlapped";
 
-/// The sum over replicas behind the last gradient, in place of /reduce.
+/// Returns twoReplicas() with the gradient's all-reduce overlapped, after its
+/// last term in the backward program instead of in /reduce.
 Plan overlapped() {
   Plan plan = twoReplicas();
   Stage &stage = plan.stages[0];
@@ -42,9 +43,10 @@ Instruction &sumOf(Plan &plan) {
 TEST(PlanOverlap, RunsWithTheLastMicroBatchAlone) {
   Plan plan = overlapped();
   EXPECT_THAT(checkPlan(plan), IsEmpty());
-  // Else what the second micro-batch adds to has been summed up.
+  // Without the mark the all-reduce would run after each micro-batch, and the
+  // second one would add to a reduced gradient.
   sumOf(plan).overlapped = false;
-  EXPECT_THAT(checkPlan(plan), IsEmpty()); // which only sums can tell
+  EXPECT_THAT(checkPlan(plan), IsEmpty()); // only the numbers would show it
   EXPECT_TRUE(runsFor(1, overlapped().stages[0].programs[1].instructions[2],
                       plan.microBatches));
   EXPECT_FALSE(runsFor(0, overlapped().stages[0].programs[1].instructions[2],
@@ -72,7 +74,7 @@ TEST(PlanOverlap, IsOfTheScheduleAlone) {
                        "\"reduce\", which does not run in /schedule alone"));
 }
 
-// The gradient is read by a run that follows, and written.
+// A later run reads the gradient that the all-reduce may still write.
 TEST(PlanOverlap, IsAloneWithItsBytes) {
   Plan plan = overlapped();
   Stage &stage = plan.stages[0];
@@ -89,10 +91,10 @@ TEST(PlanOverlap, IsAloneWithItsBytes) {
                 "/stages/0/programs/3/instructions/0 touches the same bytes, "
                 "in /stages/0/schedule/4 (copy 0)")));
   EXPECT_THAT(checkPlan(plan), meets);
-  // On its stream it follows it.
+  // On the same stream, the copy runs after the all-reduce.
   stage.programs[3].instructions[0].stream = 1;
   EXPECT_THAT(checkPlan(plan), testing::Not(meets));
-  // Before it, it does not meet it.
+  // A copy before the all-reduce does not conflict with it.
   stage.programs[3].instructions[0].stream = 0;
   std::rotate(stage.schedule.begin(), stage.schedule.end() - 2,
               stage.schedule.end());

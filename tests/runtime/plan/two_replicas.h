@@ -15,7 +15,7 @@
 
 namespace mtplan::runtime {
 
-/// All of piece 0 of a buffer.
+/// Returns a tensor over all of entry 0 of a buffer.
 inline Tensor tensorAt(int buffer, std::vector<std::int64_t> shape,
                        ElementType type = ElementType::f32,
                        std::vector<std::vector<int>> split = {}) {

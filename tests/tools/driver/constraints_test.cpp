@@ -72,11 +72,13 @@ INSTANTIATE_TEST_SUITE_P(
     TenPlans, Constraints,
     testing::Values(
         Case{"free", "gpt2-8.3b", {"--gpus", "8", "--hardware", "dgx-2h"}},
-        Case{"runs", "llama-3-8b", {}},
+        // With gradients of 16 bits no two plans are equally fast. Constraints
+        // do not say how often a gradient is reduced.
+        Case{"runs", "llama-3-8b", {"--software", "megatron-2020"}},
         Case{"pins",
              "gpt2-1.2b",
              {"--tp", "4", "--pin", "h.3.mlp.fc1=column", "--pin",
-              "wte.weight=[tp,-]"}},
+              "wte.weight=[tp,-]", "--software", "megatron-2020"}},
         Case{"pipeline",
              "gpt2-8.3b",
              {"--gpus", "8", "--hardware", "dgx-2h", "--micro-batch", "1",

@@ -70,6 +70,7 @@ TEST(DecisionFlow, OneGpuThatFitsNeedsNothing) {
 // report says that more than 4 bytes do not fit.
 TEST(DecisionFlow, OneGpuThatDoesNotFitOffloads) {
   PlanRequest request = openRequest("gpt2-8.3b", 1, "dgx-a100-80g");
+  request.software = "megatron-2020"; // gradients of 2 bytes
   PlanOutcome outcome = plan(request);
   EXPECT_EQ(outcome.best(), nullptr);
   ASSERT_TRUE(outcome.result.nearest);
@@ -102,6 +103,7 @@ PlanRequest wideLayer(std::int64_t gpus) {
   request.pp = {{1}};
   request.tp = 1;
   request.microBatch = 1;
+  request.software = "megatron-2020"; // gradients of 2 bytes
   return request;
 }
 
@@ -257,6 +259,7 @@ TEST(DecisionFlow, FastNodesTakeZeroOrThreeDimensions) {
 // nodes.
 TEST(DecisionFlow, SlowNodesShortOfMemoryTakeAllFour) {
   PlanRequest request = openRequest("gpt3-175b", 128, "p4d");
+  request.software = "megatron-2020"; // gradients of 2 bytes
   request.splits = defaultSplits();
   request.microBatch = 1;
   PlanOutcome outcome = planned(request);

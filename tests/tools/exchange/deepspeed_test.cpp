@@ -1,4 +1,4 @@
-//===- exchange_deepspeed_test.cpp - DeepSpeed's JSON ---------------------===//
+//===- deepspeed_test.cpp - DeepSpeed's JSON ------------------------------===//
 
 #include <random>
 #include <string>

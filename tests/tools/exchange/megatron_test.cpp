@@ -1,4 +1,4 @@
-//===- exchange_megatron_test.cpp - Megatron-LM's command line ------------===//
+//===- megatron_test.cpp - Megatron-LM's command line ---------------------===//
 
 #include <random>
 #include <string>

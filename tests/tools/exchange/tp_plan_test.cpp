@@ -1,4 +1,4 @@
-//===- exchange_tp_plan_test.cpp - Hugging Face's base_model_tp_plan ------===//
+//===- tp_plan_test.cpp - Hugging Face's base_model_tp_plan ---------------===//
 
 #include <random>
 #include <string>

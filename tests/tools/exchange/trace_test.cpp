@@ -1,4 +1,4 @@
-//===- exchange_trace_test.cpp - Timelines for Perfetto -------------------===//
+//===- trace_test.cpp - Timelines for Perfetto ----------------------------===//
 
 #include <algorithm>
 #include <cmath>

@@ -60,9 +60,8 @@ TEST(Explain, NamesTrueReasons) {
   const Json &why = report["why"];
   EXPECT_EQ(why.size(), 1 + report["alternatives"].size() +
                             report["search"]["rejections"].size());
-  EXPECT_THAT(
-      why[0].get<std::string>(),
-      testing::StartsWith("chosen: dp 1 x tp 8, micro-batch 16 x 32: "));
+  EXPECT_THAT(why[0].get<std::string>(),
+              testing::StartsWith("chosen: dp 1 x tp 8, micro-batch 8 x 64: "));
   // Without the limit, the mesh takes the stated time.
   std::smatch parts;
   std::string chosen = why[0];
@@ -70,7 +69,7 @@ TEST(Explain, NamesTrueReasons) {
       chosen, parts, std::regex("with (.*) GiB it could take (.*)")));
   Ran endless = runExample("gpt2-8.3b",
                            {"--gpus", "8", "--hardware", "dgx-2h", "--tp", "8",
-                            "--micro-batch", "16", "--memory-gib", "1000"});
+                            "--micro-batch", "8", "--memory-gib", "1000"});
   EXPECT_THAT(endless.out, HasSubstr("Step  " + parts[2].str() + ":"));
   EXPECT_THAT(endless.out, HasSubstr("Memory  " + parts[1].str() + " of "));
   // For a mesh that does not fit, the memory of its smallest plan is listed.
@@ -156,11 +155,11 @@ TEST(Unvalidated, TilesAndTheHost) {
   EXPECT_EQ(both["unvalidated"]["terms"][0]["term"], "offload to the host");
   double host = both["breakdown_s"]["host"];
   EXPECT_GT(host, 0.0);
-  // The device still squares its gradients, which is two of 30 reads and
-  // writes.
+  // The device still squares its gradients of 4 bytes, of the 34 that an update
+  // reads and writes.
   const double norm = both["breakdown_s"]["update"],
                update = usual["breakdown_s"]["update"];
-  EXPECT_NEAR(norm, update * 2 / 30, 1e-9);
+  EXPECT_NEAR(norm, update * 4 / 34, 1e-9);
   EXPECT_NEAR(both["unvalidated"]["step_time_s"],
               double(usual["step_time_s"]) - update + norm, 1e-9);
 }

@@ -145,7 +145,7 @@ TEST_F(LedgerTest, CountsCollectivesOfRecomputation) {
               LedgerPhase::forward, "y", 2, 6, 32);
   expectEntry(ledger[1], StepKind::allReduce, kTensorAxis, 32,
               LedgerPhase::backward, "y", 2, 6, 32);
-  // The step's time agrees: 6 more than without.
+  // The step's time agrees: it has 6 more all-reduces than without.
   EXPECT_DOUBLE_EQ(stepTimeOf(model, {plan}, setting).tensor.value,
                    12 * 32 * kNano);
 }
@@ -176,9 +176,9 @@ TEST_F(LedgerTest, SumsOncePerStepIfTheStateSaysSo) {
   EXPECT_EQ(memory.parameters.value, 2 * 64 * 2);
 }
 
-// z passes through unchanged: 4 of 4 x 8 elements, 2 bytes, 32 B for any number
-// of repeats; 32 B for each virtual stage; 32 B for each repeat if it is saved
-// in another layout than it is carried in, here as half of it.
+// z passes through unchanged. Half of its 4 x 8 elements of 2 bytes take 32 B
+// for any number of repeats; 32 B for each virtual stage; and if z is saved in
+// another layout than it is carried in, here half of it, 16 B for each repeat.
 TEST_F(LedgerTest, RepeatsSaveACarriedValueOnce) {
   EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 2 * 32);
   model.segments[0].carriedIn = model.segments[0].carriedOut = {kZ};
@@ -195,7 +195,7 @@ TEST_F(LedgerTest, RepeatsSaveACarriedValueOnce) {
   plan.count = 2;
   plan.saved[kZ] = layout({{0}, {1}});
   EXPECT_EQ(memoryOf(model, {plan}, setting).activations.value, 2 * 16);
-  // In another place it is another value.
+  // Carried in at another position than out, z is another value in each repeat.
   plan.saved[kZ] = plan.made[kZ];
   model.segments[0].carriedIn = {kY, kZ};
   plan.carriedIn = {*plan.made[kY], *plan.made[kZ]};
@@ -248,7 +248,7 @@ TEST_F(LedgerTest, MemoryByClass) {
   EXPECT_EQ(memory.reserved.value, 1000);
   EXPECT_EQ(memory.limit.value, 1e6);
   EXPECT_EQ(memory.total().value, 256 + 256 + 1536 + 64 + 176 + 1000);
-  // Room that is kept for more is set aside, and said apart.
+  // Memory that is kept beyond the workspace is reported as `spare`.
   memory.keepRoom(Bytes{200});
   EXPECT_EQ(memory.workspace.value, 176);
   EXPECT_EQ(memory.spare.value, 24);
@@ -260,11 +260,12 @@ TEST_F(LedgerTest, MemoryByClass) {
   EXPECT_TRUE(memory.fits());
 }
 
-// In the order loss, activation, product: z lives over the first two, y (twice)
-// over the last two, 32 B each; at the activation that is 96 B. The input x, 32
-// B, is alive throughout. As a value of the segment the product alone reads it,
-// which is 96 B too; received from a neighbour it is alive before. z, sent to
-// the next segment, is still alive at the product.
+// The operators run in the order loss, activation, product. z is alive during
+// the first two, y (as made and summed) during the last two, 32 B each, which
+// is 96 B at the activation. The input x, 32 B, is alive throughout. As a value
+// of the segment, only the product reads x, which is 96 B, too; received from a
+// neighbour, x is alive from the start. z, sent to the next segment, is still
+// alive at the product.
 TEST_F(LedgerTest, BoundaryValuesLiveFromStartToEnd) {
   SegmentGraph &segment = model.segments[0];
   plan.conversions.pop_back();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kNano = 1e-9;
 
-// At 1 GB/s a byte is a nanosecond. Weights of 16 x 8.
+// At 1 GB/s a byte takes a nanosecond. The weight is [16, 8].
 class SoftwarePrices : public testing::Test {
 protected:
   SoftwarePrices() {
@@ -33,7 +33,7 @@ protected:
   ParameterState split;
 };
 
-// Half of 128 weights on a tensor rank.
+// A tensor rank has 64 of the 128 weights.
 TEST_F(SoftwarePrices, GradientsAreAddedAfterTheFirstMicroBatch) {
   software.parameters.accumulation = 6;
   EXPECT_DOUBLE_EQ(accumulationTime(parameter, split, setting).value,
@@ -46,8 +46,9 @@ TEST_F(SoftwarePrices, GradientsAreAddedAfterTheFirstMicroBatch) {
                    4 * 64 * 12 * kNano);
 }
 
-// By kernels of our own: two bytes are read and four written, then eight more
-// of the sum. At 1 and 2 GB/s, of 64 weights.
+// Our own kernels move 6 bytes per weight in the first micro-batch (read 2,
+// store 4) and 10 in each of the other two (read 2 + 4, store 4), at 1 GB/s;
+// the update moves 8 at 2 GB/s. A rank has 64 weights.
 TEST_F(SoftwarePrices, TheFirstMeasuredGradientIsStored) {
   software.name = machine.device.kernels.software = "mtplan";
   auto &passes = machine.device.kernels.passes;
@@ -64,8 +65,9 @@ TEST_F(SoftwarePrices, TheFirstMeasuredGradientIsStored) {
                    64 * 8 / 2.0 * kNano);
 }
 
-// 32 weights owned, of 64: their squares are part of the update, at the pace of
-// passes, 1 GB/s, or what was measured of our own kernels, 4 GB/s.
+// A rank owns 32 of its 64 weights. The update includes the squares of their
+// gradients, at the rate of passes, 1 GB/s, or at the measured rate of our own
+// kernels, 4 GB/s.
 TEST_F(SoftwarePrices, TheNormReadsTheOwnedGradients) {
   EXPECT_EQ(squaresTime(parameter, split, setting).value, 0);
   split.optimizer = withPlacement(split.stored, kDataAxis, 1);
@@ -83,9 +85,9 @@ TEST_F(SoftwarePrices, TheNormReadsTheOwnedGradients) {
                    32 * 4 / 4.0 * kNano);
 }
 
-// A quarter of a segment's weights takes a quarter of what one of four times
-// the size takes, which a message of its own does not where it takes time to
-// begin.
+// A parameter with a quarter of a segment's weights takes a quarter of the time
+// of all of them if their messages are grouped. A message of its own takes
+// longer, because it has a latency of its own.
 TEST_F(SoftwarePrices, MessagesOfASegmentAreGrouped) {
   machine = roundMachine(8e-6);
   machine.device.name = "one";
@@ -104,7 +106,8 @@ TEST_F(SoftwarePrices, MessagesOfASegmentAreGrouped) {
   EXPECT_DOUBLE_EQ(parameterCost(parameter, split, setting).time, all / 4);
 }
 
-// Stored as quarters, gathered to halves: copies are of halves.
+// A weight is stored as quarters and gathered to halves, so copies have the
+// size of halves.
 TEST_F(SoftwarePrices, SplitWeightsAreCopiedEachMicroBatch) {
   software.parameters.accumulation = 0;
   software.parameters.shardCopies = 14;
@@ -115,7 +118,7 @@ TEST_F(SoftwarePrices, SplitWeightsAreCopiedEachMicroBatch) {
                    3 * 64 * 14 * kNano);
 }
 
-// 64 weights stored, 32 of them owned.
+// A rank stores 64 weights and owns 32 of them.
 TEST_F(SoftwarePrices, TheUpdateTouchesOwnedStateAndSweepsTheRest) {
   software.parameters.optimizer = 50;
   software.parameters.sweep = 6;
@@ -156,7 +159,8 @@ TEST_F(SoftwarePrices, TensorCollectivesAreCopiedAndHidden) {
   Layout partial = withPlacement(replicated, kTensorAxis, kPartial);
   EXPECT_DOUBLE_EQ(exposed(partial, replicated, Phase::forward), 768 * 0.75);
   EXPECT_DOUBLE_EQ(exposed(partial, shard, Phase::forward), 640 * 0.75);
-  // A slice is none, and replicas' traffic is not the tensor axis's.
+  // A slice is no collective, and the data axis has other traffic figures than
+  // the tensor axis.
   EXPECT_DOUBLE_EQ(exposed(replicated, shard, Phase::forward), 256);
   EXPECT_DOUBLE_EQ(exposed(withPlacement(replicated, kDataAxis, 1), replicated,
                            Phase::forward),
@@ -183,13 +187,14 @@ TEST_F(SoftwarePrices, ADomainHasAPricePerPhaseWhereTheyDiffer) {
           Phase::backward)[(static_cast<std::size_t>(shard) << domain.size()) +
                            wanted],
       64 * kNano);
-  // A parameter waits for all of it.
+  // The collectives of a parameter are not hidden.
   domain.price({1, 8, 16}, 2, false, setting);
   EXPECT_DOUBLE_EQ(domain.between(shard, all), 128 * kNano);
   EXPECT_DOUBLE_EQ(domain.between(shard, all, Phase::backward), 128 * kNano);
 }
 
-// Ranks' sums of 16 bits would each be rounded at the size of what one adds.
+// A partial sum of 16-bit values is rounded at every hop at the size of the
+// sum.
 TEST_F(SoftwarePrices, NoReplicated16BitValueBecomesPartial) {
   LayoutDomain domain;
   const Layout layout = Layout::replicated(3);

@@ -1,7 +1,8 @@
 //===- segment_problem_test.cpp - The formulation, held to its meaning ----===//
 //
-// Small random steps: the optimum of the choice problem is the optimum of the
-// step, and an assignment read back costs what the solver said it would.
+// Draws small random steps. The optimum of the choice problem is the optimum of
+// the step, and an assignment that is read back has the cost that the solver
+// reported.
 //
 //===----------------------------------------------------------------------===//
 
@@ -114,8 +115,8 @@ void expectPlansCost(const Case &drawn,
     expectNear(held, cost.memory);
 }
 
-// Checks the cost of every link's assignment, without a limit and with less and
-// less memory.
+// Checks the cost of every link's assignment, without a memory limit and with
+// lower and lower ones.
 void expectReadsBack(const Case &drawn) {
   std::vector<SegmentProblem> problems = problemsOf(drawn);
   ChainProblem chain = chainOf(problems);
@@ -208,8 +209,8 @@ TEST(SegmentProblem, RepeatsSaveACarriedValueOnce) {
   EXPECT_GT(repeated, 20);
 }
 
-// Holds for any charges, hidden shares, copies and recomputation of the
-// software.
+// The costs agree for any charges, hidden shares and copies of the software,
+// with and without recomputation.
 TEST(SegmentProblem, AssignmentsKeepTheirCostUnderAnySoftware) {
   unsigned seed = 0;
   for (const std::string &name : softwareNames()) {
@@ -225,7 +226,7 @@ TEST(SegmentProblem, AssignmentsKeepTheirCostUnderAnySoftware) {
   }
 }
 
-// Conversions of a random domain, whose prices obey no triangle inequality.
+// The prices of conversions are random and obey no triangle inequality.
 TEST(Materialise, FindsTheCheapestTree) {
   RandomModel random(7);
   for (int round = 0; round < 300; ++round) {

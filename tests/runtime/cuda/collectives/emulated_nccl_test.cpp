@@ -1,4 +1,4 @@
-//===- nccl_test.cpp - The fake NCCL itself -------------------------------===//
+//===- emulated_nccl_test.cpp - The fake NCCL itself ----------------------===//
 
 #include <array>
 #include <functional>

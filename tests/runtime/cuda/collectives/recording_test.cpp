@@ -24,8 +24,7 @@ using ::testing::HasSubstr;
 constexpr Pieces kOne = {ElementType::f32, 1, 1};
 constexpr int kSteps = 5;
 
-/// Work of a rank that is done as it comes and, from the second time on, by a
-/// graph.
+/// Runs a rank's work directly the first time, and by a graph from then on.
 class Repeated {
 public:
   Repeated(const DeviceRank &theRank, std::function<void()> theWork)
@@ -58,7 +57,8 @@ private:
   std::unique_ptr<Recording> recording;
 };
 
-/// Without tests' machines losing patience.
+/// Runs one rank on each device, with so much patience that no slow machine
+/// times out.
 void onOneEach(int ranks, const std::function<void(DeviceRank &)> &body) {
   WorldOptions options;
   options.patience = std::chrono::minutes(10);
@@ -66,15 +66,15 @@ void onOneEach(int ranks, const std::function<void(DeviceRank &)> &body) {
   EXPECT_EQ(emulator::ncclCommunicators(), 0);
 }
 
-/// Every way of a device to go through what it may do side by side.
+/// Runs under every order in which a device may execute concurrent streams.
 class Recordings : public ::testing::TestWithParam<Pace> {
 protected:
   Recordings() { emulator::setPace(GetParam()); }
   ~Recordings() override { emulator::setPace(Pace::first); }
 };
 
-// Two streams share what the group rearranges in, within a graph, between two
-// graphs and outside.
+// Two streams share the group's buffer for transpositions, within a graph,
+// across two graphs and outside of graphs.
 TEST_P(Recordings, CollectivesTakeWhatIsThereAtEachLaunch) {
   onOneEach(3, [](DeviceRank &rank) {
     const auto group = rank.world.group("tp", {0, 1, 2});
@@ -112,7 +112,7 @@ TEST_P(Recordings, CollectivesTakeWhatIsThereAtEachLaunch) {
       EXPECT_EQ(twice, all);
       EXPECT_EQ(sum[0], 3 * (first + static_cast<float>(place)));
       EXPECT_EQ(sum[1], 3 * (first + static_cast<float>(place + 10)));
-      // One that no graph has.
+      // This call is in no graph.
       std::vector<float> alone(6);
       group->allGather("d", in.data(), alone.data(), kRows);
       rank.finish();
@@ -121,8 +121,8 @@ TEST_P(Recordings, CollectivesTakeWhatIsThereAtEachLaunch) {
   });
 }
 
-// More than a line has pieces for, both ways, of two sizes, and some of them
-// not recorded.
+// Each direction has more messages than its line has pieces (nccl_mail.h), of
+// two sizes, and some are not recorded.
 TEST_P(Recordings, MessagesTakeWhatIsThereAtEachLaunch) {
   constexpr int kMessages = 21;
   onOneEach(2, [](DeviceRank &rank) {
@@ -134,7 +134,7 @@ TEST_P(Recordings, MessagesTakeWhatIsThereAtEachLaunch) {
       const auto bytes = [](const std::vector<float> &message) {
         return static_cast<std::int64_t>(message.size() * sizeof(float));
       };
-      // Two ahead, as a pipeline is.
+      // Sends are two messages ahead, like those of a pipeline.
       for (int m = 0; m < kMessages + 2; ++m) {
         if (m < kMessages)
           rank.world.send("h." + std::to_string(m), out[m].data(),
@@ -163,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(Paces, Recordings,
                          ::testing::Values(Pace::first, Pace::last,
                                            Pace::asked));
 
-/// What two ranks throw that lose patience soon; "" if nothing.
+/// Returns the error of two ranks with little patience; "" if there is none.
 std::string thrownBy(const std::function<void(DeviceRank &)> &body) {
   WorldOptions options;
   options.patience = milliseconds(900);
@@ -178,8 +178,8 @@ std::string thrownBy(const std::function<void(DeviceRank &)> &body) {
   return thrown;
 }
 
-/// Ranks that sum in every step, in graphs from the second on; what `before`
-/// queues goes before the sum. What the run threw.
+/// Runs ranks that reduce in every step, by graphs from the second step on,
+/// after the work that `before` queues. Returns the error of the run.
 std::string
 whatFails(const std::function<void(DeviceRank &, int step)> &before) {
   return thrownBy([&](DeviceRank &rank) {
@@ -200,7 +200,8 @@ whatFails(const std::function<void(DeviceRank &, int step)> &before) {
   });
 }
 
-/// Work that holds the rank's stream: until all is over, or for a while.
+/// Queues work that holds the rank's stream until the run fails, or for
+/// `atMost`.
 void hold(const DeviceRank &rank, milliseconds atMost) {
   const auto end = std::chrono::steady_clock::now() + atMost;
   emulator::enqueuePolled(rank.stream(), [&rank, end] {
@@ -237,8 +238,8 @@ TEST(RecordedWatchdogTest, ADeviceThatHangsIsNamed) {
                             HasSubstr("within 900 ms")));
 }
 
-// As a step does: two graphs, and the host waits for the first of them alone.
-// What the run threw of the second; `hang` is called before it.
+// Runs two graphs per step, of which the host waits only for the first, like a
+// training step. Calls `hang` before the second. Returns the error of the run.
 std::string
 whatFailsBehind(const std::function<void(DeviceRank &, int step)> &hang) {
   return thrownBy([&](DeviceRank &rank) {
@@ -262,7 +263,7 @@ whatFailsBehind(const std::function<void(DeviceRank &, int step)> &hang) {
         rank.world.check();
       }
     } catch (...) {
-      rank.finish(); // with what lies here
+      rank.finish(); // before the buffers and graphs here are destroyed
       throw;
     }
     rank.finish();
@@ -280,8 +281,8 @@ TEST(RecordedWatchdogTest, ADeviceThatHangsWhereNobodyWaitsIsNamed) {
                             HasSubstr("within 900 ms")));
 }
 
-// Of two communicators both have a graph that does not end before the second is
-// aborted; the first is not, before its graph is gone.
+// Both communicators have a graph that does not end before the second
+// communicator is aborted. The first is not aborted before its graph has ended.
 TEST(RecordedWatchdogTest, WhatAllWaitForWhereNobodyWaitsIsNamed) {
   emulator::NcclFaults faults;
   const std::string thrown = whatFailsBehind([&](DeviceRank &rank, int step) {
@@ -297,7 +298,7 @@ TEST(RecordedWatchdogTest, WhatAllWaitForWhereNobodyWaitsIsNamed) {
                                       "not ended within 900 ms")));
 }
 
-// All have come to the call in the launch before.
+// All ranks have reached the call in the launch before this one.
 TEST(RecordedWatchdogTest, LongWorkBeforeACallIsNotItsFault) {
   EXPECT_EQ(whatFails([](DeviceRank &rank, int step) {
               if (step == 4)
@@ -306,7 +307,7 @@ TEST(RecordedWatchdogTest, LongWorkBeforeACallIsNotItsFault) {
             "");
 }
 
-/// Devices that do not say when a graph came to what it records.
+/// Emulates devices without the times of events that graphs record.
 class UntoldTimesTest : public ::testing::Test {
 protected:
   UntoldTimesTest() { emulator::setTimesInGraphs(false); }
