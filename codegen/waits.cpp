@@ -3,7 +3,6 @@
 #include "codegen/waits.h"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "runtime/plan/plan_queries.h"
@@ -94,28 +93,40 @@ std::int64_t MemoryOverlaps::startOf(const Tensor &tensor, int copy,
 /// instruction begins, or -1.
 using Ended = std::vector<int>;
 
-/// Returns, by instruction, the instructions that start with it: those of the
-/// launch that it begins, or itself.
-std::vector<std::vector<int>> launchesOf(const Program &program) {
-  std::vector<std::vector<int>> launches;
-  for (std::size_t i = 0; i < program.instructions.size(); ++i)
-    launches.push_back({static_cast<int>(i)});
-  for (const runtime::Batch &batch : program.batches)
-    launches[indexed(batch.instructions.front())] = batch.instructions;
-  return launches;
+/// Returns what starts with an instruction: the instruction and, if it begins a
+/// launch, the others of the launch. A batched product writes nothing that only
+/// a fused consumer reads.
+std::vector<Instruction> startingWith(const Program &program, std::size_t i) {
+  std::vector<Instruction> launch{program.instructions[i]};
+  for (const runtime::Batch &batch : program.batches) {
+    if (indexed(batch.instructions.front()) != i)
+      continue;
+    for (const int one : batch.instructions) {
+      if (indexed(one) == i)
+        continue;
+      Instruction other = program.instructions[indexed(one)];
+      if (std::holds_alternative<runtime::KernelCall>(other.what))
+        for (std::size_t o = other.outputs.size(); o-- > 0;)
+          if (!runtime::isWritten(other, o))
+            other.outputs.erase(other.outputs.begin() +
+                                static_cast<std::ptrdiff_t>(o));
+      launch.push_back(std::move(other));
+    }
+  }
+  return launch;
 }
 
 void writeWaits(Program &program, std::size_t streams,
                 const MemoryOverlaps &overlaps) {
-  const std::vector<std::vector<int>> launches = launchesOf(program);
   std::vector<Ended> before; // by instruction
   std::vector<std::vector<int>> queues(streams);
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {
     Instruction &late = program.instructions[i];
     // The first of a launch waits for what any of the launch has to follow.
+    const std::vector<Instruction> launch = startingWith(program, i);
     const auto follows = [&](const Instruction &early) {
-      return std::ranges::any_of(launches[i], [&](int one) {
-        return overlaps.overlap(early, program.instructions[indexed(one)]);
+      return std::ranges::any_of(launch, [&](const Instruction &one) {
+        return overlaps.overlap(early, one);
       });
     };
     Ended ended(streams, -1);

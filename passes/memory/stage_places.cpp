@@ -192,10 +192,10 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
           return place != places.end() &&
                  place->second.getArena() == "workspace";
         });
-    if (row.empty() && !writesCarried)
-      continue;
+    if (row.size() < 2 && !writesCarried)
+      continue; // no two of them are in the same arena
     const std::set<std::size_t> apart(row.begin(), row.end());
-    if (writesCarried || apart.size() < wanted.values.size() ||
+    if (writesCarried || apart.size() < row.size() ||
         llvm::any_of(row, [&](std::size_t one) {
           return taken.contains(one) || lives[one].bytes != lives[row[0]].bytes;
         })) {

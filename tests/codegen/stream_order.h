@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "runtime/plan/plan.h"
+#include "runtime/plan/program_runs.h"
 
 namespace mtplan {
 
@@ -35,14 +35,21 @@ inline Pairs meetings(const runtime::Stage &stage, int number) {
   struct Use {
     std::size_t instruction;
     bool writes;
+    bool counts; ///< it is read or written in a launch of several, too
   };
+  Pairs together = meet; // as one of a launch
   auto run = [&](int copy, int microBatch) {
     std::map<Block, std::vector<Use>> uses;
     for (std::size_t i = 0; i < program.instructions.size(); ++i)
       for (bool writes : {false, true}) {
         const runtime::Instruction &one = program.instructions[i];
-        for (const runtime::Tensor &tensor :
-             writes ? one.outputs : one.inputs) {
+        const auto &tensors = writes ? one.outputs : one.inputs;
+        for (std::size_t t = 0; t < tensors.size(); ++t) {
+          const runtime::Tensor &tensor = tensors[t];
+          const bool counts =
+              !writes ||
+              !std::holds_alternative<runtime::KernelCall>(one.what) ||
+              runtime::isWritten(one, t);
           const runtime::Buffer &buffer =
               stage.buffers[static_cast<std::size_t>(tensor.buffer)];
           const std::int64_t start =
@@ -52,19 +59,31 @@ inline Pairs meetings(const runtime::Stage &stage, int number) {
               microBatch % buffer.slots * buffer.slotStride;
           for (std::int64_t at = start; at < start + buffer.size;
                at += runtime::kAlignment)
-            uses[{buffer.arena, at}].push_back({i, writes});
+            uses[{buffer.arena, at}].push_back({i, writes, counts});
         }
       }
     for (const auto &[block, all] : uses)
       for (const Use &a : all)
         for (const Use &b : all)
-          if (a.instruction < b.instruction && (a.writes || b.writes))
+          if (a.instruction < b.instruction && (a.writes || b.writes)) {
             meet[a.instruction][b.instruction] = true;
+            if (b.counts)
+              together[a.instruction][b.instruction] = true;
+          }
   };
   for (const auto *entries : {&stage.schedule, &stage.reduce, &stage.apply})
     for (const runtime::ScheduleEntry &entry : *entries)
       for (int i = 0; i < entry.count && entry.program == number; ++i)
         run(entry.first + i * entry.step, entry.microBatch);
+  // A launch starts as a whole, so that its first instruction has to follow
+  // what any of its instructions has to follow.
+  for (const runtime::Batch &batch : program.batches) {
+    const auto first = static_cast<std::size_t>(batch.instructions.front());
+    for (const int one : batch.instructions)
+      for (std::size_t early = 0; early < first; ++early)
+        if (together[early][static_cast<std::size_t>(one)])
+          meet[early][first] = true;
+  }
   return meet;
 }
 
@@ -126,6 +145,7 @@ inline runtime::Program shuffled(const runtime::Program &program,
   const Pairs before = ordered(program);
   runtime::Program other = program;
   other.instructions.clear();
+  other.batches.clear(); // every instruction is a launch of its own
   std::vector<int> place(n, -1);
   while (other.instructions.size() < n) {
     std::vector<std::size_t> ready;

@@ -281,7 +281,8 @@ TEST(Memory, OfTheTalksModels) {
   EXPECT_NEAR(state / 1024 / 1024 / 1024, 15.55, 0.05);
 }
 
-// J6: 336 M weights take 5.0 GiB of state, 1.25 with the optimizer on the host.
+// J6: 336 M weights of 18 bytes take 5.63 GiB of state, 1.88 with the optimizer
+// on the host. The tied table has a second sum of 0.12 GiB.
 // On 11 GB with samples of 512 tokens, 8 samples fit with recomputation and not
 // without, 12 fit with offloading, and 24 fit only with both.
 TEST(Memory, BertOnElevenGigabytes) {
@@ -289,7 +290,6 @@ TEST(Memory, BertOnElevenGigabytes) {
   auto of = [](std::int64_t samples, Recompute recompute,
                Offload offload = Offload::none) {
     PlanRequest request = exampleRequest("bert-336m", 1);
-    request.software = "megatron-2019"; // 16 bytes a weight
     request.offload = {{offload}};
     request.microBatch = request.globalBatch = samples;
     request.memory = Bytes{11e9};
@@ -301,15 +301,17 @@ TEST(Memory, BertOnElevenGigabytes) {
   const planner::MemoryUse &memory = fits.best()->memory;
   double state =
       (memory.parameters + memory.gradients + memory.optimizer).value;
-  EXPECT_NEAR(state / 1024 / 1024 / 1024, 5.0, 0.05);
+  EXPECT_NEAR(state / 1024 / 1024 / 1024, 5.75, 0.05);
   EXPECT_EQ(of(8, Recompute::none).best(), nullptr);
   EXPECT_EQ(of(12, Recompute::none).best(), nullptr);
   PlanOutcome offloaded = of(12, Recompute::none, Offload::optimizer);
   ASSERT_NE(offloaded.best(), nullptr);
   const planner::MemoryUse &left = offloaded.best()->memory;
   EXPECT_EQ(left.optimizer.value, 0.0);
-  EXPECT_NEAR((left.parameters + left.gradients).value, 4 * 336e6, 4e6);
-  EXPECT_NEAR(left.host.value, 16 * 336e6, 16e6);
+  const double second = 4.0 * 30522 * 1024;
+  EXPECT_NEAR((left.parameters + left.gradients).value, 6 * 336e6 + second,
+              6e6);
+  EXPECT_NEAR(left.host.value, 18 * 336e6, 18e6);
   EXPECT_EQ(of(24, Recompute::none, Offload::optimizer).best(), nullptr);
   EXPECT_EQ(of(24, Recompute::full).best(), nullptr);
   EXPECT_NE(of(24, Recompute::full, Offload::optimizer).best(), nullptr);

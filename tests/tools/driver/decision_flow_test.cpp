@@ -103,7 +103,6 @@ PlanRequest wideLayer(std::int64_t gpus) {
   request.pp = {{1}};
   request.tp = 1;
   request.microBatch = 1;
-  request.software = "megatron-2020"; // gradients of 2 bytes
   return request;
 }
 
@@ -111,6 +110,7 @@ PlanRequest wideLayer(std::int64_t gpus) {
 // the optimizer and tiles that weight by name.
 TEST(DecisionFlow, OneGpuThatALayerDoesNotFitTilesIt) {
   PlanRequest request = wideLayer(1);
+  request.software = "megatron-2020"; // gradients of 2 bytes
   request.globalBatch = 1;
   request.offload = {};
   // The memory holds 8.5 billion weights of 4 bytes, and a gradient of 4.8 GB

@@ -83,6 +83,8 @@ TEST_P(UpdateTraffic, EqualsTheLedger) {
   request.gpus = 8;
   request.globalBatch = 16;
   request.zeroStage.only = {zero};
+  // Gradients have 2 bytes, as weights have: both are gathered.
+  request.software = "megatron-2020";
   PlanOutcome outcome = planned(request);
   ASSERT_EQ(outcome.best()->config.zeroStage, zero);
   Sent sent = programOfUpdate(outcome);
