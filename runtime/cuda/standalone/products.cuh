@@ -51,10 +51,12 @@ inline MatrixShape bareOf(MatrixShape shape) {
   return shape;
 }
 
-/// Returns whether the matrices of a batch are not contiguous. They are
-/// multiplied one by one if the device has no such product.
+/// Returns whether the matrices of a batch are not contiguous, or each has a
+/// bias of its own. They are multiplied one by one if the device has no such
+/// product.
 inline bool isSpread(const MatrixShape &shape) {
-  return shape.batches > 1 && shape.c.batch != shape.m * shape.n;
+  return shape.batches > 1 && (shape.c.batch != shape.m * shape.n ||
+                               (shape.biased && shape.vectorStep != 0));
 }
 
 /// Returns the product of one matrix of the batch.
