@@ -1,11 +1,12 @@
 //===- step_data.cpp - Random training data -------------------------------===//
 
+#include "runtime/executor/step_data.h"
+
 #include <algorithm>
 #include <stdexcept>
 
 #include "runtime/backend/element.h"
 #include "runtime/executor/index_walk.h"
-#include "runtime/executor/step_data.h"
 
 namespace mtplan::runtime {
 
