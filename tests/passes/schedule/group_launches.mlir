@@ -55,13 +55,13 @@ module attributes {mtp.mesh = #mtp.mesh<"dp" = 2, "cp" = 2>, mtp.partitioned,
 // A second hop right behind its first waits for it and is not in its launch; a
 // collective whose operand is made behind the first one's operand, on another
 // stream, stays alone, too.
-// CHECK-LABEL: mtp.segment @h
+// CHECK-LABEL: mtp.segment @chain
 // CHECK-NOT: mtp.batch
 // CHECK: mtp.update
 module attributes {mtp.mesh = #mtp.mesh<"tp" = 2>, mtp.partitioned,
                    mtp.micro_batches = 1 : i64,
                    mtp.tasks = [array<i64: 0, 0, 0>]} {
-  mtp.segment @h () {
+  mtp.segment @chain () {
     %x = mtp.parameter "x" : tensor<8x8xf32>
     %a = mtp.scale "a"(%x) by 2.0 : tensor<8x8xf32>
     %b = mtp.scale "b"(%x) by 2.0 : tensor<8x8xf32>
