@@ -277,6 +277,7 @@ private:
   // Solves each configuration without closing the gap of its bound.
   void solveAll(const std::vector<std::size_t> &next, double limit) {
     std::vector<Answer> answers;
+    answers.reserve(next.size());
     for (std::size_t i : next)
       answers.push_back(unanswered(candidates[i].config, candidates[i].bound));
     solveEach(answers, {limit, 0});
@@ -411,6 +412,7 @@ private:
       if (next.empty())
         return;
       std::vector<Answer> answers;
+      answers.reserve(next.size());
       for (std::size_t i : next)
         answers.push_back(unanswered(pool[i].config, pool[i].lowerBound));
       solveEach(answers, {best, kManyPoints});

@@ -9,10 +9,10 @@
 #define MTPLAN_RUNTIME_COMMUNICATOR_CALL_H
 
 #include <chrono>
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "runtime/communicator/communicator.h"
@@ -83,7 +83,10 @@ struct GroupName {
   std::string name;
   std::vector<int> ranks;
 
-  auto operator<=>(const GroupName &) const = default;
+  bool operator==(const GroupName &) const = default;
+  bool operator<(const GroupName &other) const {
+    return std::tie(name, ranks) < std::tie(other.name, other.ranks);
+  }
 };
 
 /// Formats a call: all-reduce "h.0.mlp.fc2" of 2 x 64 f32, sum

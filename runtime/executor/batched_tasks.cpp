@@ -161,6 +161,7 @@ void groupCollectives(const ArenaMemory &memory, const Program &program,
                       const std::vector<int> &members, Communicator &group,
                       std::vector<std::unique_ptr<Task>> &tasks) {
   std::vector<std::unique_ptr<Task>> calls;
+  calls.reserve(members.size());
   for (const int i : members)
     calls.push_back(std::exchange(tasks[sized(i)],
                                   std::make_unique<GroupedCollective>(

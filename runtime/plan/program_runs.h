@@ -3,8 +3,8 @@
 #ifndef MTPLAN_RUNTIME_PLAN_PROGRAM_RUNS_H
 #define MTPLAN_RUNTIME_PLAN_PROGRAM_RUNS_H
 
-#include <compare>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "runtime/plan/plan.h"
@@ -13,7 +13,9 @@ namespace mtplan::runtime {
 
 struct ProgramRun {
   int copy = 0, microBatch = 0;
-  auto operator<=>(const ProgramRun &) const = default;
+  bool operator<(const ProgramRun &other) const {
+    return std::tie(copy, microBatch) < std::tie(other.copy, other.microBatch);
+  }
 };
 
 /// Returns the runs of a program in a step, in ascending order, without those

@@ -57,6 +57,7 @@ auto namedBy(const std::string &word, const char *what, const Values &values,
              Faults &faults)
     -> std::optional<std::decay_t<decltype(values[0])>> {
   std::vector<std::string> known;
+  known.reserve(std::size(values));
   for (const auto &value : values)
     known.emplace_back(nameOf(value));
   if (auto position = positionOf(word, what, known, faults))

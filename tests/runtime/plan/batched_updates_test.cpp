@@ -71,7 +71,7 @@ struct Updates {
   /// Returns what is wrong with a batch of the only two kernels, which run for
   /// one copy: it is the batch of all copies, too.
   Found faultsOfTwo() const {
-    const Found faults = faultsOf({0, 1});
+    Found faults = faultsOf({0, 1});
     EXPECT_EQ(faultsOf({0, 1}, true), faults);
     return faults;
   }
