@@ -30,7 +30,6 @@ public:
 private:
   bool overlap(const std::vector<Tensor> &some,
                const std::vector<Tensor> &others) const;
-  std::int64_t startOf(const Tensor &tensor, int copy, int microBatch) const;
 
   const Stage &stage;
   std::vector<const ScheduleEntry *> runs;
@@ -71,22 +70,14 @@ bool MemoryOverlaps::overlap(const Tensor &a, const Tensor &b) const {
     return true;
   for (const ScheduleEntry *run : runs)
     for (int i = 0; i < run->count; ++i) {
-      const int copy = run->first + i * run->step;
-      const std::int64_t one = startOf(a, copy, run->microBatch),
-                         other = startOf(b, copy, run->microBatch);
+      const runtime::ProgramRun here{run->first + i * run->step,
+                                     run->microBatch};
+      const std::int64_t one = runtime::arenaBytesOf(stage, a, here).begin,
+                         other = runtime::arenaBytesOf(stage, b, here).begin;
       if (one < other + second.size && other < one + first.size)
         return true;
     }
   return false;
-}
-
-std::int64_t MemoryOverlaps::startOf(const Tensor &tensor, int copy,
-                                     int microBatch) const {
-  const Buffer &buffer = stage.buffers[indexed(tensor.buffer)];
-  const std::int64_t entry =
-      tensor.entry + std::int64_t{copy} * tensor.entryStep;
-  return buffer.offset + entry % buffer.entries * buffer.entryStride +
-         microBatch % buffer.slots * buffer.slotStride;
 }
 
 /// By stream, the last instruction of the stream that has ended before another

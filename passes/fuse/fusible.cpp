@@ -65,8 +65,8 @@ bool mayBeBatched(ir::EinsumOp product) {
   return !epilogue || llvm::isa<ir::AddOp, ir::AccumulateOp>(epilogue);
 }
 
-// What an operation works for, and the launch that it is in, is no part of what
-// it computes.
+// Whether two operations compute alike. Labels, accumulators and launches are
+// ignored, because they do not change a result.
 static bool computeAlike(Operation *one, Operation *other) {
   const auto settings = [](Operation *op) {
     NamedAttrList all(op->getAttrDictionary());
