@@ -37,7 +37,7 @@ Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
   passes::writeTasks(step, schedule, microBatches);
   mlir::PassManager manager(step.getContext());
   passes::PlacementOptions placement;
-  placement.sumsPerUse = true; // as mtplan -o has it
+  placement.sumsPerUse = true; // like mtplan -o
   placement.overlapsReductions = overlapsReductions;
   placement.offloads = offloads;
   passes::buildPlacement(manager, placement);
@@ -87,7 +87,7 @@ void gather(const RankExecutor &rank, const Tensor &tensor, int copy,
 }
 
 Gathered runPlan(const Plan &plan, const ir::RunOptions &options,
-                 MakeBackend makeBackend, double tolerance, int steps) {
+                 const MakeBackend &makeBackend, double tolerance, int steps) {
   Gathered all;
   std::mutex mutex;
   // Other tests may occupy all cores for long.
@@ -213,7 +213,7 @@ double worstDifference(const Gathered &ran, const ir::RunResult &expected,
   for (const auto &[key, tensor] : expected.results) {
     auto found = ran.reports.find(key.label);
     double value = tensor.ranks.front().data.front();
-    // With a `*` the reports of all layers are summed.
+    // A report whose label has a `*` is a sum over layers and is not compared.
     if (key.label.find('*') == std::string::npos)
       worst.see(value, found == ran.reports.end() ? NAN : found->second,
                 std::abs(value), "result " + key.label);

@@ -3,6 +3,7 @@
 #ifndef MTPLAN_TESTS_EXECUTABLE_RUN_PLAN_H
 #define MTPLAN_TESTS_EXECUTABLE_RUN_PLAN_H
 
+#include <functional>
 #include <map>
 #include <ostream>
 #include <string>
@@ -30,17 +31,17 @@ struct Gathered {
   using Table = std::map<ir::TensorKey, Whole>;
   Table gradients, parameters, firstMoments, secondMoments;
   std::map<std::string, double> reports; ///< of the last step
-  /// Counts over all ranks.
+  /// Numbers of calls over all ranks.
   std::map<runtime::CollectiveCount, std::int64_t> collectives;
   double gradientNorm = 0.0;
   std::vector<std::string> faults;
 };
 
 /// Compiles a partitioned step with memory offsets. Returns the plan after it
-/// has been checked, written and read back, so that the plan in the file is the
-/// one that runs. Throws std::runtime_error.
+/// has been checked, written and read back, so that tests run the plan of the
+/// file. Throws std::runtime_error.
 /// \param offloads  whether the host holds and updates the optimizer's state
-/// \param overlapsReductions  whether gradients are reduced beside the backward
+/// \param overlapsReductions  whether gradients are reduced during backward
 runtime::Plan compiled(mlir::ModuleOp step, planner::ScheduleKind schedule,
                        int microBatches, bool offloads = false,
                        bool overlapsReductions = false);
@@ -56,12 +57,13 @@ void gather(const runtime::RankExecutor &rank, const runtime::Tensor &tensor,
             int copy, const std::string &name, double tolerance,
             Gathered::Whole &whole, std::vector<std::string> &faults);
 
-using MakeBackend = std::unique_ptr<runtime::Backend> (*)();
+using MakeBackend = std::function<std::unique_ptr<runtime::Backend>()>;
 
 /// Runs steps of `plan` on threads, from `options.step` on, with the
 /// interpreter's data, weights, masks and optimizer.
 Gathered runPlan(const runtime::Plan &plan, const ir::RunOptions &options,
-                 MakeBackend makeBackend, double tolerance, int steps = 1);
+                 const MakeBackend &makeBackend, double tolerance,
+                 int steps = 1);
 
 /// Returns the largest difference of any gradient, parameter, moment or report,
 /// relative to the largest element of its tensor, and its name in `name`.

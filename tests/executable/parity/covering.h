@@ -3,7 +3,7 @@
 // Chooses rows over factors such that any two values of any two factors occur
 // together in some row, unless no legal row has both. The algorithm is greedy,
 // as in Cohen et al., "The AETG system" (1997), but deterministic: the next row
-// is the first of those that cover most pairs.
+// is the first that covers the most pairs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,12 +15,12 @@
 
 namespace mtplan {
 
-using Row = std::vector<int>; ///< by factor, a value counted from 0
+using Row = std::vector<int>; ///< by factor, the index of a value
 
-/// \param legal  judges whole rows
+/// Returns the rows, for at most 16 values per factor, in O(rows chosen x legal
+/// rows x pairs of factors).
 ///
-/// There may be at most 16 values per factor. O(rows chosen x legal rows x
-/// pairs of factors).
+/// \param legal  decides about complete rows
 inline std::vector<Row>
 coveringRows(const std::vector<int> &values,
              const std::function<bool(const Row &)> &legal) {

@@ -22,10 +22,10 @@ using namespace runtime;
 
 namespace {
 
-/// Shared by all ranks.
+/// The logits that the ranks have computed so far; shared by all ranks.
 struct Seen {
   std::mutex mutex;
-  Logits logits; ///< NaN: no rank had it
+  Logits logits; ///< NaN: computed by no rank
   std::string fault;
 
   void add(const TensorView &view, std::int64_t microBatch, const void *data) {
@@ -93,7 +93,7 @@ LogitsGolden readLogitsGolden(const std::string &file) {
   samples->ids = json.at("ids").get<std::vector<std::int32_t>>();
   if (json.contains("types"))
     samples->types = json.at("types").get<std::vector<std::int32_t>>();
-  // Any targets will do, because the loss is not used.
+  // The targets are arbitrary, because the loss is not used.
   samples->targets = samples->ids;
   samples->count = static_cast<std::int64_t>(samples->targets.size());
   golden.samples = samples;

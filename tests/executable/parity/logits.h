@@ -32,20 +32,20 @@ struct Logits {
   std::vector<double> elements;
 };
 
-/// A golden of tests/parity/files.
+/// Samples and expected logits of a folder of tests/parity/files.
 struct LogitsGolden {
   std::shared_ptr<const runtime::StepSamples> samples;
   Logits logits; ///< without padding
 };
 LogitsGolden readLogitsGolden(const std::string &file);
 
-/// Sets the weights of a rank; all ranks call it.
+/// Sets the weights of a rank. Collective: all ranks call it.
 using FillWeights =
     std::function<void(runtime::World &world, runtime::RankExecutor &rank)>;
 
 /// Returns the logits of an evaluation with one thread per rank, including the
-/// padding columns of the vocabulary. The test fails if ranks differ in one, or
-/// if none has it.
+/// padding columns of the vocabulary. The test fails if ranks differ in an
+/// element, or if no rank has it.
 Logits logitsOf(const runtime::Plan &plan,
                 const std::shared_ptr<const runtime::StepSamples> &samples,
                 MakeBackend makeBackend, const FillWeights &fill);

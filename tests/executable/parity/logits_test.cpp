@@ -3,9 +3,8 @@
 // Imports files of tests/parity/files as `mtrun ckpt convert` does, and loads
 // them into plans that mtplan compiles from the config.json beside them: for
 // one rank, for two tensor ranks that shard the vocabulary, and for two stages.
-// The logits must be those of Transformers. If queries, keys and values were
-// mixed up, or if other features of a head were rotated together, they would
-// not be.
+// The logits must be those of Transformers. Mixed-up queries, keys and values,
+// or another pairing of rotated features, would change them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +27,8 @@
 namespace mtplan {
 namespace {
 
-// Relative to the largest logit. The rounding of single precision alone is
-// below 1e-6.
+// Bounds relative to the largest logit. The rounding of single precision alone
+// is below 1e-6.
 constexpr double kBound = 1e-5, kFar = 0.1;
 
 const std::string kFiles =
@@ -65,8 +64,8 @@ class ImportedLogits : public testing::TestWithParam<const char *> {
 protected:
   std::string files() const { return kFiles + GetParam(); }
 
-  /// Equal weights give equal logits: the folder whose name is the prefix has
-  /// them.
+  /// A folder without logits has the weights, and so the logits, of the folder
+  /// that its name begins with.
   LogitsGolden golden() const {
     std::string of = files();
     if (!std::filesystem::exists(of + "/logits.json"))
@@ -107,15 +106,15 @@ std::unique_ptr<runtime::Backend> makeCpu() {
   return runtime::makeCpuBackend(1);
 }
 
-TEST_P(ImportedLogits, AreTheirAuthors) {
-  const std::string model = files() + "/model.bin"; // of llm.c
+TEST_P(ImportedLogits, EqualTheOriginals) {
+  const std::string model = files() + "/model.bin"; // in llm.c format
   runtime::importWeights(std::filesystem::exists(model) ? model : files(),
                          folder / "kept");
   const LogitsGolden expected = golden();
   for (const Layout &layout : layouts()) {
     SCOPED_TRACE(layout.name);
     const runtime::Plan plan = planFor(layout);
-    for (MakeBackend backend : {&runtime::makeReferenceBackend, &makeCpu}) {
+    for (auto *backend : {&runtime::makeReferenceBackend, &makeCpu}) {
       const Logits logits = made(plan, expected, folder / "kept", backend);
       EXPECT_LE(apart(logits, expected.logits), kBound)
           << (backend == &makeCpu ? "cpu" : "reference");
@@ -141,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 //===----------------------------------------------------------------------===//
-// Files that lie
+// Files with permuted tensors
 //===----------------------------------------------------------------------===//
 
 using Order = std::vector<std::int64_t>;
@@ -152,9 +151,9 @@ public:
   explicit OtherFile(const std::string &path)
       : bytes(contentOf(path)), header(runtime::ModelFile(path).header) {}
 
-  /// Permutes every tensor whose name has `part`, along its last dimension
-  /// (`columns`) or its first: index i afterwards has what order(extent)[i] had
-  /// before.
+  /// Permutes every tensor whose name contains `part`, along its last dimension
+  /// (`columns`) or its first: the new index i has what the old index
+  /// order(extent)[i] had.
   void reorder(const std::string &part, bool columns,
                const std::function<Order(std::int64_t extent)> &order) {
     for (const runtime::SafeTensor &tensor : header.tensors) {
@@ -174,8 +173,8 @@ public:
     }
   }
 
-  /// Exchanges every tensor whose name has `one` with the one that has `other`
-  /// in its place.
+  /// Exchanges the contents of every tensor whose name contains `one` with
+  /// those of the tensor that has `other` in its name instead.
   void exchange(const std::string &one, const std::string &other) {
     for (const runtime::SafeTensor &tensor : header.tensors) {
       const std::size_t at = tensor.name.find(one);
@@ -210,7 +209,7 @@ private:
 
   std::string bytes;
   runtime::SafetensorsHeader header;
-  int changed = 0; ///< tensors
+  int changed = 0; ///< number of tensors
 };
 
 /// Returns 0, 1, 2, ...
@@ -220,10 +219,10 @@ Order inPlace(std::int64_t extent) {
   return order;
 }
 
-/// How a family stores attention.
+/// The tensors of attention in the files of a family.
 struct Family {
-  std::string query, key, value; ///< no query: one tensor has all, in columns
-  std::int64_t head = 4; ///< features, of which the first four are rotated
+  std::string query, key, value; ///< "": columns of one tensor
+  std::int64_t head = 4; ///< features per head; the first four are rotated
   bool turns = true;
 };
 
@@ -252,7 +251,7 @@ protected:
   const Family family = familyOf(GetParam());
 };
 
-TEST_P(WrongOrder, OfKeysAndValues) {
+TEST_P(WrongOrder, KeysInPlaceOfValuesChangeLogits) {
   if (family.query.empty())
     file.reorder("c_attn", true, [](std::int64_t extent) {
       Order order = inPlace(extent);
@@ -265,9 +264,8 @@ TEST_P(WrongOrder, OfKeysAndValues) {
   EXPECT_GT(apartNow(), kFar);
 }
 
-// Stores queries, keys and values of one head together, then those of the next,
-// as GPT-NeoX does.
-TEST_P(WrongOrder, OfHeads) {
+// Stores queries, keys and values head by head, as GPT-NeoX does.
+TEST_P(WrongOrder, OrderOfHeadsChangesLogits) {
   const std::int64_t head = family.head;
   if (family.query.empty())
     file.reorder("c_attn", true, [&](std::int64_t extent) {
@@ -278,7 +276,7 @@ TEST_P(WrongOrder, OfHeads) {
             order.push_back(part * extent / 3 + first + i);
       return order;
     });
-  else // two tensors: queries of another head
+  else // separate tensors: shifts the queries by one head
     file.reorder(family.query, false, [&](std::int64_t extent) {
       Order order = inPlace(extent);
       std::rotate(order.begin(), order.begin() + head, order.end());
@@ -288,12 +286,13 @@ TEST_P(WrongOrder, OfHeads) {
 }
 
 // Four features are rotated, in pairs of neighbours or of halves; the two
-// orders differ in the middle. Without rotation, queries and keys in another
-// common order would give the same result.
-TEST_P(WrongOrder, OfTurnedFeatures) {
+// orders differ in the middle. Plain attention would not depend on the order of
+// features, if queries and keys have the same order.
+TEST_P(WrongOrder, OrderOfRotatedFeaturesChangesLogits) {
   const auto middle = [&](std::int64_t extent) {
     Order order = inPlace(extent);
-    // All queries and keys, but not the values behind them in the same tensor.
+    // Permutes all queries and keys, but not the values behind them in a
+    // tensor.
     const std::int64_t end = family.query.empty() ? extent / 3 * 2 : extent;
     for (std::int64_t i = 0; i < end; i += family.head)
       std::swap(order[static_cast<std::size_t>(i + 1)],

@@ -2,9 +2,12 @@
 
 #include "tests/executable/parity/parity.h"
 
+#include <cmath>
+
 #include "passes/memory/element_type.h"
 #include "passes/schedule/stage_contents.h"
 #include "passes/verify/prove.h"
+#include "tests/executable/parity/routing_margin.h"
 #include "tests/executable/run_plan.h"
 
 namespace mtplan {
@@ -15,6 +18,9 @@ using passes::Drawn;
 using runtime::CollectiveCount;
 
 constexpr int kSteps = 5;
+// The rounding error of a router's logits in fp32 after five steps is some
+// 3e-7.
+constexpr double kTie = 1e-6;
 
 std::unique_ptr<runtime::Backend> makeOneThread() {
   return runtime::makeCpuBackend(1);
@@ -58,13 +64,13 @@ void expectWithin(const Gathered &ran, const Expected &expected, double bound,
 
 } // namespace
 
-bool expectParity(const passes::Family &family, const Drawn &drawn) {
+void expectParity(const passes::Family &family, const Drawn &drawn) {
   passes::DrawnStep made(family, drawn);
   std::optional<passes::ProofPair> pair =
       passes::buildProofPair(*made.step.module, *made.planned);
   if (!pair) {
     ADD_FAILURE() << "the plan has no proof";
-    return true;
+    return;
   }
   const planner::ScheduleKind schedule = drawn.config.schedule;
   mlir::OwningOpRef<mlir::ModuleOp> narrow(pair->partitioned->clone());
@@ -78,51 +84,57 @@ bool expectParity(const passes::Family &family, const Drawn &drawn) {
   options.microBatches = drawn.microBatches;
   // A smaller epsilon would magnify rounding near zero.
   options.adam.epsilon = 1e-3;
+  auto *plain = runtime::makeReferenceBackend;
+  auto run = [&](const runtime::Plan &plan, const MakeBackend &backend,
+                 double tolerance, int steps) {
+    return runPlan(plan, options, backend, tolerance, steps);
+  };
+
+  const runtime::Plan model = alone(*pair->logical, drawn.microBatches);
+  Gathered whole;
+  double margin = 0.0;
+  for (int seeds = 0; margin < kTie; ++seeds) {
+    ASSERT_LT(seeds, 4) << "experts tie at every seed, within " << margin;
+    options.seed = drawn.seed + static_cast<std::uint64_t>(seeds);
+    margin = HUGE_VAL;
+    whole = run(
+        model, [&] { return makeRoutingObserver(margin); }, 0.0, kSteps);
+  }
+
   auto expected = ir::interpret(*pair->logical, options);
   options.order =
       passes::tasksOf(*pair->partitioned, schedule, drawn.microBatches);
   auto partitioned = ir::interpret(*pair->partitioned, options);
   if (mlir::failed(expected) || mlir::failed(partitioned)) {
     ADD_FAILURE() << "a module cannot be interpreted";
-    return true;
+    return;
   }
 
-  auto run = [&](const runtime::Plan &plan, MakeBackend backend,
-                 double tolerance, int steps) {
-    return runPlan(plan, options, backend, tolerance, steps);
-  };
-  auto *plain = runtime::makeReferenceBackend;
   runtime::Plan plan =
       compiled(*pair->partitioned, schedule, drawn.microBatches);
   Gathered once = run(plan, plain, 1e-12, 1);
   expectWithin(once, *expected, 1e-10, "fp64, one step");
   EXPECT_EQ(ofOneRank(once, plan.ranks / drawn.config.pp),
             census(*partitioned));
-  Gathered whole =
-      run(alone(*pair->logical, drawn.microBatches), plain, 0.0, kSteps);
   expectWithin(run(plan, plain, 1e-12, kSteps), whole, 1e-10,
                "fp64, five steps");
 
-  mlir::OwningOpRef<mlir::ModuleOp> model(pair->logical->clone());
-  passes::setElementType(*model, mlir::Float32Type::get(context));
-  runtime::Plan single = alone(*model, drawn.microBatches);
-  runtime::Plan fast = compiled(*narrow, schedule, drawn.microBatches);
-  bool isStable = true;
+  mlir::OwningOpRef<mlir::ModuleOp> narrowModel(pair->logical->clone());
+  passes::setElementType(*narrowModel, mlir::Float32Type::get(context));
+  const runtime::Plan single = alone(*narrowModel, drawn.microBatches);
+  const runtime::Plan fast = compiled(*narrow, schedule, drawn.microBatches);
   auto expectRounding = [&](const auto &exact, int steps, double tolerance,
                             double bound, const char *what) {
-    std::string unread;
+    std::string worst;
     constexpr double kLeast = 1e-2;
     double own = worstDifference(run(single, makeOneThread, 0.0, steps), exact,
-                                 unread, kLeast);
-    if (own <= 20.0 * bound)
-      expectWithin(run(fast, makeOneThread, tolerance, steps), exact,
-                   std::max(bound, 4.0 * own), what, kLeast);
-    else
-      isStable = false;
+                                 worst, kLeast);
+    EXPECT_LE(own, 20.0 * bound) << what << ", one rank: " << worst;
+    expectWithin(run(fast, makeOneThread, tolerance, steps), exact,
+                 std::max(bound, 4.0 * own), what, kLeast);
   };
   expectRounding(*expected, 1, 1e-6, 1e-5, "fp32, one step");
   expectRounding(whole, kSteps, 1e-5, 1e-4, "fp32, five steps");
-  return isStable;
 }
 
 } // namespace mtplan

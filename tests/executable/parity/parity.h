@@ -21,10 +21,10 @@ namespace mtplan {
 ///                             of one rank, and four times its difference is
 ///                             the bound
 ///
-/// Returns false, and compares nothing in fp32, if a plan of one rank differs
-/// from double precision by more than twenty times the bound. The cause of the
-/// one known draw (tiny-qwen2_moe) is not established.
-bool expectParity(const passes::Family &family, const passes::Drawn &drawn);
+/// A plan of one rank must itself stay within twenty times the fp32 bound. If
+/// two experts tie (routing_margin.h), the next seed is used, for which they do
+/// not.
+void expectParity(const passes::Family &family, const passes::Drawn &drawn);
 
 } // namespace mtplan
 

@@ -24,13 +24,11 @@ TEST_P(ExecutablePlan, ComputesWhatTheModelDoes) {
   const bool hasExperts = family.splits.contains("expert");
   const int layers = planner::layersOf(Step(family, 1, 1).graph);
   Dice dice = diceOf(family, 7);
-  int unstable = 0;
   for (int i = 0; i < runs; ++i) {
     Drawn drawn = draw(dice, hasExperts, layers);
     SCOPED_TRACE(textOf(drawn));
-    unstable += expectParity(family, drawn) ? 0 : 1;
+    expectParity(family, drawn);
   }
-  EXPECT_LE(unstable, runs / 8);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, ExecutablePlan,

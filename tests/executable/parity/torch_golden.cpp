@@ -108,7 +108,7 @@ std::string nameOf(const runtime::Parameter &parameter, int copy) {
   return ir::TensorKey{parameter.label, parameter.firstCopy + copy}.name();
 }
 
-/// The combined result of all ranks.
+/// The samples and patches of one step as the input of a rank.
 class GoldenData : public runtime::SampleData {
 public:
   GoldenData(const Golden &golden, std::size_t step)
@@ -120,7 +120,7 @@ public:
             const runtime::TensorView &view, void *out) override {
     if (input.label != "patches")
       return SampleData::fill(input, microBatch, view, out);
-    std::int64_t elements = 1; // of a micro-batch of all ranks
+    std::int64_t elements = 1; // of a micro-batch over all ranks
     for (const runtime::Span &piece : view.pieces)
       elements *= piece.global;
     runtime::forEachElement(view, [&](std::int64_t local, std::int64_t global) {
@@ -135,7 +135,7 @@ private:
   const std::vector<double> &patches;
 };
 
-/// The results that all ranks gather.
+/// The results of all ranks, combined under a mutex.
 struct Shared {
   const Golden &golden;
   double tolerance;

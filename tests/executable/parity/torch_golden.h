@@ -25,52 +25,50 @@ namespace mtplan {
 /// "gradient h.0.ln_1.bias" and "final h.0.ln_1.bias" with one per element.
 using Numbers = std::map<std::string, std::vector<double>>;
 
+/// A training run of PyTorch: its model, options, samples and results.
 struct Golden {
   std::string model; ///< path of its configuration
   std::int64_t globalBatch = 0, sequence = 0;
   runtime::TrainOptions how;
   std::vector<std::shared_ptr<const runtime::StepSamples>> samples; ///< by step
-  /// by label
+  /// Image patches by step; empty for models of tokens.
   std::vector<std::vector<double>> patches;
-  /// Reads a golden of tests/parity: "gpt2", "bert" or "llama".
-  Numbers initial;
+  Numbers initial; ///< values of the parameters before step 1, by label
   Numbers numbers;
 };
 
-/// A tensor of a file.
+/// Reads a golden of tests/parity: "gpt2", "bert" or "llama".
 Golden readGolden(const std::string &name);
 
-/// A model of Transformers, one step of it, and the tensors of its file.
+/// A tensor of a file.
 struct FileTensor {
   std::vector<std::int64_t> shape;
   std::vector<double> elements;
 };
 
-/// without initial values
+/// A model of Transformers, one step of it, and the tensors of its file.
 struct TransformersGolden {
-  /// Reads a golden of tests/parity: "gpt2", "gptj", "llama", "mistral",
-  /// "qwen2" or "bert".
-  Golden golden;
+  Golden golden; ///< without initial values
   std::map<std::string, FileTensor> tensors;
 };
 
-/// Compiles like `mtplan -o` with `flags`, but in another precision; returns
-/// none, after a failure of the test, if that is impossible.
+/// Reads a golden of tests/parity: "gpt2", "gptj", "llama", "mistral", "qwen2"
+/// or "bert".
 TransformersGolden readTransformersGolden(const std::string &name);
 
-/// The result of a plan from the same start.
+/// Compiles like `mtplan -o` with `flags`, but in another precision; returns
+/// none, after a failure of the test, if that is impossible.
 std::optional<runtime::Plan> planned(const Golden &golden,
                                      const std::vector<std::string> &flags,
                                      runtime::ElementType precision);
 
-/// where ranks hold different values
+/// The results of a plan that starts from the golden's initial values.
 struct TorchRun {
   Numbers numbers;
-  /// Trains with one thread per rank. \n\param tolerance  between ranks.
-  std::vector<std::string> faults;
+  std::vector<std::string> faults; ///< where replicas hold different values
 };
 
-/// Trains with one thread for each rank.
+/// Trains with one thread per rank.
 /// \param tolerance  allowed difference between replicas
 TorchRun train(const runtime::Plan &plan, const Golden &golden,
                MakeBackend makeBackend, double tolerance);

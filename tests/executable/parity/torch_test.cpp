@@ -59,13 +59,12 @@ double largestOf(const std::vector<double> &numbers) {
   return largest;
 }
 
-/// Relative to the largest element of a tensor.
+/// Tolerances, relative to the largest element of a tensor.
 struct Bounds {
   double gradients; ///< of the first step
   double training;  ///< numbers of all steps, parameters after the last
-  /// Softmax cancels a bias of all keys: its gradient is rounding noise, which
-  /// AdamW divides by a number of the same size. In single precision it drifts
-  /// anywhere.
+  /// Compares key biases after the last step too. Softmax cancels them, so
+  /// their gradient is rounding noise, which AdamW scales to full steps.
   bool blind;
 };
 

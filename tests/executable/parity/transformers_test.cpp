@@ -1,10 +1,10 @@
 //===- transformers_test.cpp - Plans with weights of Transformers ---------===//
 //
 // For each family there is a tiny model of Transformers, the tensors of its
-// file, and its results on some samples (tests/parity). With these tensors,
-// placed by the rules, a plan gives the same loss and the same gradient norm.
-// With keys in place of values, or with the features of a head in the order of
-// the other kind of rotation, it does not.
+// file, and its results on some samples (tests/parity). A plan with these
+// tensors, mapped by the weight rules, gives the same loss and the same
+// gradient norm. With keys in place of values, or with the other pairing of
+// rotated features, the results differ.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,8 +50,8 @@ std::size_t at(const Shape &shape, std::int64_t row, std::int64_t column) {
                                   column);
 }
 
-/// Returns the elements of the parameters that a rule finds in `tensor`;
-/// padding is 0.
+/// Adds to `initial` the parameters that a rule finds in `tensor`; padding is
+/// 0.
 void take(const runtime::WeightRule &rule, const FileTensor &tensor,
           const std::map<std::string, Whole> &wholes, Numbers &initial) {
   std::vector<Shape> shapes;
@@ -128,7 +128,7 @@ protected:
 // Transformers rounds norms, rotations and softmax to single precision.
 constexpr double kBound = 1e-6, kFar = 1e-3;
 
-TEST_P(Transformers, MakeTheSameHere) {
+TEST_P(Transformers, HaveTheSameLossAndNorm) {
   const double norm = read.golden.numbers.at("norm").at(0);
   auto split = planned(read.golden,
                        {"--gpus", "2", "--dp", "1", "--tp", "2",
@@ -142,7 +142,7 @@ TEST_P(Transformers, MakeTheSameHere) {
   }
 }
 
-TEST_P(Transformers, NotWithKeysForValues) {
+TEST_P(Transformers, KeysInPlaceOfValuesDiffer) {
   std::vector<runtime::WeightRule> rules = table.rules;
   for (runtime::WeightRule &rule : rules)
     for (std::string &label : rule.labels) {
@@ -156,9 +156,9 @@ TEST_P(Transformers, NotWithKeysForValues) {
 }
 
 // Four features of each head are rotated. The order of pairs and the order of
-// halves differ in the middle; without rotation, queries and keys in another
-// common order would give the same result.
-TEST_P(Transformers, NotWithTheOtherRotation) {
+// halves differ in the middle; plain attention would not depend on the order,
+// if queries and keys have the same.
+TEST_P(Transformers, OtherRotaryPairingDiffers) {
   const std::string family = GetParam();
   const std::int64_t headDim = family == "gptj" ? 8 : 4;
   const auto wholes = wholesOf(*plan);

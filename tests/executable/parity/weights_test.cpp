@@ -20,8 +20,8 @@ namespace {
 using Shape = std::vector<std::int64_t>;
 using Shapes = std::map<std::string, Shape>;
 
-/// Parameters of a model by label, without padding: with labels of all layers,
-/// and layer by layer.
+/// Parameters of a model: `labels` with one `*` for all layers, and shapes
+/// without padding, layer by layer.
 struct Parameters {
   std::vector<std::string> labels;
   Shapes shapes;
@@ -49,11 +49,11 @@ struct Parameters {
 };
 
 struct Example {
-  std::string name;    ///< of examples/tiny-<name>.json
+  std::string name;    ///< in examples/tiny-<name>.json
   Shapes outside;      ///< tensors outside the layers
-  std::string layer;   ///< "transformer.h."
+  std::string layer;   ///< prefix "transformer.h."
   Shapes inside;       ///< tensors of a layer
-  std::string changed; ///< a text of the file, and its replacement
+  std::string changed; ///< text that `to` replaces
   std::string to;
 };
 
@@ -159,7 +159,7 @@ const Example kGptj = {"gptj",
                        "",
                        ""};
 
-// A variant of the configuration.
+// Texts that switch weight tying in a configuration.
 const std::string kUntied = "\"tie_word_embeddings\": false",
                   kTied = "\"tie_word_embeddings\": true";
 Example changed(Example example, const std::string &from,
@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         kGpt2, kBert, kGptj,
         llamaLike("llama", with(kLlamaOutside, kHead), llamaLayer(64)),
-        // Two heads share one head of keys and values.
+        // Two query heads share one head of keys and values.
         llamaLike("mistral", with(kLlamaOutside, kHead), llamaLayer(32)),
         llamaLike("qwen2", with(kLlamaOutside, kHead),
                   with(llamaLayer(64), kBiases)),
@@ -266,13 +266,13 @@ TEST(WeightsOfLlmc, CoverEveryParameterOnce) {
   EXPECT_EQ(covered.size(), parameters.shapes.size());
   for (const auto &[label, shape] : parameters.shapes)
     EXPECT_EQ(covered[label], 1) << label;
-  // 2 (12 * 64^2 + 13 * 64) + (500 + 32) * 64 + 2 * 64
+  // The sum is 2 (12 * 64^2 + 13 * 64) + (500 + 32) * 64 + 2 * 64.
   EXPECT_EQ(elements, 134'144);
 }
 
-// A norm before each branch is Megatron's BERT, which Transformers does not
-// have.
-TEST(WeightsOfBert, OfAnotherOrderOfNormsHaveNoPlace) {
+// Megatron's BERT normalises before each branch; Transformers has no such
+// model.
+TEST(WeightsOfBert, OtherOrderOfNormsIsRejected) {
   ir::Loading loading(
       ir::replaced(ir::Loading::example("tiny-bert"), "\"post\"", "\"pre\""));
   ASSERT_TRUE(loading.model) << loading.allErrors();
