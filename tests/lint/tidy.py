@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""tidy.py <build folder> without-mlir|with-mlir: clang-tidy-14 over those of
-our files in compile_commands.json that include no MLIR header, themselves or
-through our headers, or over those that do; the latter take longer each.
+"""tidy.py <build folder> without-mlir|with-mlir: runs clang-tidy-14 on our
+files in compile_commands.json that include no MLIR header, directly or through
+our headers, or on those that do, which take longer.
 
-Nearly all of clang-tidy's time goes into the headers of others, so it is given
-files of equal flags together, as one that includes them, where their own names
-do not clash. Where it complains of such a bundle, the halves are read, down to
-single files: only what it says of a file alone is reported.
+Nearly all of clang-tidy's time goes into third-party headers. So files with
+equal flags whose own names do not clash are checked as one file that includes
+them. If such a bundle has complaints, its halves are checked, down to single
+files; only complaints about single files are reported.
 
-Device code is not read: clang-tidy 14 does not know CUDA 13's headers. nvcc and
-g++ (tests/emulator) judge it, warnings as errors.
+Device code is not checked, because clang-tidy 14 cannot read CUDA 13's headers.
+nvcc and g++ (tests/emulator) compile it with warnings as errors.
 
-A file that was clean is not read again until it, a header of the project or
-the configuration changes: the build folder remembers a digest of all that.
+A clean file is not checked again until it, a header of the project or the
+configuration changes; the build folder keeps a digest of all of them.
 """
 
 import concurrent.futures
@@ -26,19 +26,19 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ROOMS = ("ir", "passes", "planner", "codegen", "runtime", "tools", "tests",
-         "bench")
-# Our headers that are judged, as in .clang-tidy.
+ROOMS = ("base", "ir", "passes", "planner", "codegen", "runtime", "tools",
+         "tests", "bench")
+# A regular expression of our headers, from .clang-tidy.
 HEADERS = re.search(r"^HeaderFilterRegex: '(.*)'$",
                     (ROOT / ".clang-tidy").read_text(encoding="utf-8"),
                     re.MULTILINE)[1]
-# More share more, but leave the last core alone for longer.
+# Files per bundle. Larger bundles share more headers but balance cores worse.
 BUNDLE = 16
 
 
 class Reached:
-    """What a file of ours reaches: an MLIR header or not, and which names our
-    headers declare. `known` remembers."""
+    """Whether a file of ours includes an MLIR header, directly or through our
+    headers, and the names that those headers declare. `known` caches it."""
 
     def __init__(self, path, known):
         known[path] = self  # ends a cycle
@@ -57,8 +57,8 @@ class Reached:
 
 
 def declared(text):
-    """What a text names at namespace scope, where clang-format indents
-    nothing; near enough: a clash that is overlooked costs time only."""
+    """Returns the names that a text declares at namespace scope, which
+    clang-format does not indent. Approximate: missed clashes only cost time."""
     text = re.sub(r"^template <[^;{=]*>\n", "", text, flags=re.MULTILINE)
     heads = re.findall(r"^(?!namespace|using|template|public:|private:|"
                        r"protected:|TEST|BENCHMARK|INSTANTIATE)(\w[^{;=]*[{;=])",
@@ -87,10 +87,9 @@ def digest(paths, start=b""):
 
 
 def flags(commands):
-    """{file: flags} for those of compile_commands.json. Include folders and
-    definitions are everyone's, so that more files have equal flags; without
-    optimisation, and without GCC's precompiled header, which clang cannot
-    read: each file includes what it needs."""
+    """Returns {file: flags} of compile_commands.json. All files get all include
+    folders and definitions, so that more files have equal flags. Optimisation
+    and GCC's precompiled headers, which clang cannot read, are dropped."""
     words = {}
     for c in commands:
         text = re.sub(r" -Winvalid-pch| -fpch-preprocess"
@@ -107,14 +106,14 @@ def flags(commands):
 
 
 def bundles(files, known):
-    """The files ({path: flags}) in lists of equal flags where what one names
-    for itself no other names or sees, each in the first list that can take it.
+    """Returns the files ({path: flags}) in lists with equal flags, in which no
+    file declares a name that another declares or includes. First fit, in
     O(files * lists)."""
     made = []
     for file in sorted(files):
         reached = known[pathlib.Path(file)]
         own = declared(reached.text) - reached.names
-        # What lies together includes the same.
+        # Files of a folder include the same headers.
         folder = pathlib.Path(file).relative_to(ROOT).parent.parts[:2]
         for bundle in made:
             if (bundle["folder"] == folder and bundle["flags"] == files[file]
@@ -133,17 +132,17 @@ def bundles(files, known):
 
 
 def run(folder, files, flags_of):
-    """What clang-tidy has against the files read as one; empty: nothing."""
+    """Returns clang-tidy's complaints about the files as one, or ""."""
     name = hashlib.sha256("\0".join(files).encode()).hexdigest()[:16]
     whole = folder / f"{name}.cpp"
     whole.write_text("".join(f'#include "{f}"\n' for f in files),
                      encoding="utf-8")
     file = files[0] if len(files) == 1 else str(whole)
     tidy = ["clang-tidy-14", f"--config-file={ROOT / '.clang-tidy'}", "--quiet",
-            # GCC's names are not all clang's.
+            # clang does not know all of GCC's warnings.
             "--extra-arg=-Wno-unknown-warning-option"]
     if len(files) > 1:
-        # A name of one file's may hide another's.
+        # Names of different files of a bundle may shadow each other.
         tidy += ["--extra-arg=-Wno-shadow",
                  "--checks=-bugprone-suspicious-include",
                  "--header-filter=" + HEADERS + r"|/[^.]*\.cpp$"]
@@ -159,7 +158,7 @@ def run(folder, files, flags_of):
 
 
 def complaints(folder, files, flags_of):
-    """{file: what clang-tidy says of it alone} for those it complains of."""
+    """Returns {file: complaints about it alone} of the files that have any."""
     said = run(folder, files, flags_of)
     if not said:
         return {}
