@@ -8,9 +8,9 @@
 
 namespace mtplan::base {
 
-/// Converts a number that is known to be 0 or more to the type in which
-/// containers count. Sizes and indices are signed everywhere else, so that
-/// their differences are right.
+/// Converts a non-negative integer to std::size_t, the index type of
+/// containers. All other sizes and indices are signed, so that subtraction does
+/// not wrap around.
 constexpr std::size_t sized(std::int64_t number) {
   return static_cast<std::size_t>(number);
 }

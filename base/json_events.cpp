@@ -15,10 +15,10 @@ namespace mtplan::base {
 namespace {
 
 constexpr std::size_t kLongestShown = 80;
-constexpr std::size_t kFirstShown = 4; // names of a path, before the last
+constexpr std::size_t kFirstShown = 4; // leading names of a shortened path
 
-// Returns the library's sentence without its number and its position. It is
-// cut, because it quotes the last token, which may be the whole file.
+// Returns nlohmann's error message without its number and position. The message
+// is truncated, because it quotes the last token, which may be the whole file.
 std::string reasonOf(std::string what) {
   if (const std::size_t end = what.find("] "); end != std::string::npos)
     what.erase(0, end + 2);
@@ -31,8 +31,8 @@ std::string reasonOf(std::string what) {
   return "not JSON: " + what;
 }
 
-// Returns the word around the byte `at` and where it begins. The parser stops
-// at the second letter of NaN.
+// Returns the offset and the text of the word around byte `at`. The parser
+// reports NaN at its second letter, so the word may begin before `at`.
 std::pair<std::size_t, std::string_view> wordAt(std::string_view text,
                                                 std::size_t at) {
   const auto isInWord = [](char c) {
@@ -54,7 +54,7 @@ bool isNoFiniteNumber(std::string_view word) {
   return word == "NaN" || word == "Infinity" || word == "nan" || word == "inf";
 }
 
-// Returns where the bracket stands that opens one level more than `mostDepth`.
+// Returns the offset of the first bracket that exceeds `mostDepth` levels.
 std::size_t offsetOfDepth(std::string_view text, std::size_t mostDepth) {
   std::size_t depth = 0;
   bool isInString = false;
@@ -77,15 +77,15 @@ std::size_t offsetOfDepth(std::string_view text, std::size_t mostDepth) {
   return text.size();
 }
 
-// The keys of one object. Most objects are small, and a search through a few
-// names is faster than a tree of them.
+// The set of keys of one object. Most objects are small, and a linear search
+// through a few keys is faster than a tree.
 class Keys {
 public:
   void clear() {
     few.clear();
     many.clear();
   }
-  /// Returns false if the key is there already.
+  /// Returns false if the set already holds the key.
   bool add(const std::string &key) {
     constexpr std::size_t kFew = 16;
     if (std::ranges::find(few, key) != few.end())
@@ -101,8 +101,8 @@ private:
   std::set<std::string> many; // used once `few` is full
 };
 
-// Passes the parser's findings on to `events` once they are known to be
-// allowed.
+// Checks the parser's events for depth and repeated keys, and forwards them to
+// `events`.
 class Watch final : public nlohmann::json_sax<Json> {
 public:
   Watch(std::string_view theText, std::size_t theMostDepth,
@@ -126,7 +126,7 @@ public:
   bool string(std::string &value) override {
     return scalar({.kind = Kind::string, .text = value});
   }
-  bool binary(Json::binary_t &) override { return false; } // not in text
+  bool binary(Json::binary_t &) override { return false; } // never in JSON text
 
   bool start_object(std::size_t) override { return open(false); }
   bool end_object() override { return close(); }
@@ -143,7 +143,7 @@ public:
 
   bool parse_error(std::size_t position, const std::string &,
                    const nlohmann::detail::exception &error) override {
-    // The position counts the bytes that were read.
+    // `position` is the number of bytes read, the faulty one included.
     const std::size_t offset = position == 0 ? 0 : position - 1;
     if (const auto [start, word] = wordAt(text, offset); isNoFiniteNumber(word))
       throw JsonTextFault(start, std::string(word) +
@@ -187,7 +187,7 @@ private:
   const std::size_t mostDepth;
   JsonEvents &events;
   JsonPath path;
-  std::vector<Keys> keys; // by level; those beyond the path are spare
+  std::vector<Keys> keys; // one set per open container, reused after it closes
 };
 
 } // namespace
@@ -198,7 +198,7 @@ void JsonEvents::repeatedKey(const JsonPath &path) {
 
 void readJsonEvents(std::string_view text, std::size_t mostDepth,
                     JsonEvents &events) {
-  // The library takes a zero byte for the end of its input.
+  // nlohmann/json treats a zero byte as the end of its input.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
     throw JsonTextFault(zero, "not JSON: a zero byte");
   Watch watch(text, mostDepth, events);

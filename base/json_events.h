@@ -1,7 +1,7 @@
 //===- json_events.h - JSON text, event by event ----------------*- C++ -*-===//
 //
-// A file that names 100,000 tensors is read as events, without a tree. The
-// reader rejects text that is not JSON. It also rejects a key that is given
+// Reads JSON as a stream of events, so that a file that names 100,000 tensors
+// needs no tree. The reader rejects text that is not JSON, a key that is given
 // twice, nesting beyond a limit, text that is not UTF-8, and a zero byte, at
 // which other parsers stop.
 //
@@ -20,8 +20,9 @@
 namespace mtplan::base {
 
 struct JsonScalar {
-  /// A `whole` number has no sign, point or exponent and fits in 64 bits; a
-  /// `negative` one has a minus, "-0" included; every other number is `real`.
+  /// A `whole` number has no sign, point or exponent and fits in 64 bits. A
+  /// `negative` number is an integer with a minus sign, such as "-0". Every
+  /// other number is `real`.
   enum class Kind { null, boolean, whole, negative, real, string };
   Kind kind;
   bool boolean = false;
@@ -29,14 +30,14 @@ struct JsonScalar {
   std::int64_t negative = 0;
   double real = 0.0;
   std::string_view text =
-      {}; ///< a string's characters; a real as it is spelled
+      {}; ///< characters of a string, or spelling of a real number
 };
 
 /// One open container.
 struct JsonLevel {
   bool isArray;
-  std::string key;          ///< of an object: the member being read
-  std::size_t elements = 0; ///< complete ones before the present one
+  std::string key;          ///< name of the member being read, if an object
+  std::size_t elements = 0; ///< number of elements read completely
 };
 /// The open containers, the outermost first.
 using JsonPath = std::vector<JsonLevel>;
@@ -54,7 +55,7 @@ public:
   virtual void repeatedKey(const JsonPath &path);
 };
 
-/// Text that is not acceptable JSON at the byte `offset`.
+/// Thrown for text that is not acceptable JSON at byte `offset`.
 class JsonTextFault : public std::runtime_error {
 public:
   JsonTextFault(std::size_t theOffset, const std::string &what)
@@ -62,27 +63,27 @@ public:
   const std::size_t offset;
 };
 
-/// Reads the whole of `text`. An exception of `events` passes through.
-/// \param mostDepth  arrays and objects within each other
+/// Reads all of `text` and calls `events`, whose exceptions are not caught.
+/// \param mostDepth  maximum number of nested arrays and objects
 /// \throws JsonTextFault
 void readJsonEvents(std::string_view text, std::size_t mostDepth,
                     JsonEvents &events);
 
-/// Writes a path for a message as "/a/shape/1". Long names and long paths are
-/// cut, because they may be as long as the file.
+/// Formats a path for a message as "/a/shape/1". Long names and long paths are
+/// truncated, because they may be as long as the file.
 std::string shown(const JsonPath &path);
-/// Writes a name or a value for a message: one line, cut if it is long.
+/// Formats a name or a value for a message on one line, truncated if long.
 std::string shown(std::string_view text);
-/// Writes "null", "true", "17" or "the text 'x'" for a message.
+/// Formats a scalar for a message: "null", "true", "17" or "the text 'x'".
 std::string shown(const JsonScalar &value);
-/// Writes a scalar that is no string as JSON.
+/// Returns the JSON spelling of a scalar, or the characters of a string.
 std::string spelled(const JsonScalar &value);
 
 enum class JsonEscapes {
-  needed, ///< only what JSON cannot hold otherwise, as Rust's serde_json
-  ascii,  ///< everything but printable ASCII, as Python's json
+  needed, ///< escapes only what JSON requires, like Rust's serde_json
+  ascii,  ///< escapes all but printable ASCII, like Python's json
 };
-/// Writes a string as JSON, with its quotes.
+/// Returns a string as JSON, with its quotes.
 /// \throws std::invalid_argument if `text` is not UTF-8
 std::string jsonString(std::string_view text, JsonEscapes escapes);
 

@@ -25,7 +25,7 @@ std::optional<double> readNumber(const Json &value, const std::string &pointer,
     return std::nullopt;
   }
   auto number = value.get<double>();
-  // The comparisons are written so that they reject NaN.
+  // NaN fails every comparison and is therefore rejected.
   bool inside = (range.above ? number > range.least : number >= range.least) &&
                 number <= range.most;
   if (inside)

@@ -1,9 +1,9 @@
 //===- json_fields.h - Reads an object and reports all faults ---*- C++ -*-===//
 //
-// This reader is for files that people write, and does not stop at the first
-// fault. Every method returns a usable value and notes what is wrong, each note
-// one sentence that starts with the JSON pointer of the value. A key that no
-// method asked for is a fault. json_node.h has a reader that stops.
+// This reader is for files that people write and reports all their faults at
+// once. Every method returns a usable value and records each fault as one
+// sentence that starts with the JSON pointer of the value. A key that no method
+// asked for is a fault. The reader of json_node.h stops at the first fault.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,38 +23,38 @@ namespace mtplan::base {
 /// The faults of one file, in the order in which they were found.
 using JsonErrors = std::vector<std::string>;
 
-/// Joins faults to one text, one a line.
+/// Joins the faults to one text, one per line.
 std::string joinLines(const JsonErrors &errors);
 
-/// Numbers from `least` to `most`; `least` itself only if not `above`.
+/// The range from `least` to `most`; `above` excludes `least` itself.
 struct NumberRange {
   double least = 0.0;
   double most = std::numeric_limits<double>::max();
   bool above = false;
 };
 
-/// Returns `value` if it is a number in `range`, and otherwise notes the fault.
+/// Returns `value` if it is a number in `range`, and otherwise records a fault.
 std::optional<double> readNumber(const Json &value, const std::string &pointer,
                                  const NumberRange &range, JsonErrors &errors);
 
 /// Returns `value` if it is a whole number from `least` to `most`, and
-/// otherwise notes the fault.
+/// otherwise records a fault.
 std::optional<std::int64_t> readInteger(const Json &value,
                                         const std::string &pointer,
                                         std::int64_t least, std::int64_t most,
                                         JsonErrors &errors);
 
-/// The members of one object. A method without a fallback notes a missing key
-/// and returns the least legal value.
+/// The members of one object. A method without a fallback records a fault for a
+/// missing key and returns the least legal value.
 class JsonFields {
 public:
-  /// Notes a fault if `value` is no object; every member is then missing, and
-  /// no further fault is noted.
+  /// Records a fault if `value` is not an object. Every member is then missing,
+  /// and no further fault is recorded.
   JsonFields(const Json &value, std::string where, JsonErrors &notes);
 
-  /// Returns the member, or null. Marks `key` as one that may be given.
+  /// Returns the member, or null. Marks `key` as an allowed key.
   const Json *find(const std::string &key);
-  /// Does the same and notes a missing member.
+  /// Returns the member, or records a fault and returns null if it is missing.
   const Json *need(const std::string &key);
 
   std::int64_t integer(const std::string &key, std::int64_t least,
@@ -69,23 +69,24 @@ public:
   std::size_t oneOf(const std::string &key,
                     const std::vector<std::string> &names,
                     std::optional<std::size_t> fallback = std::nullopt);
-  /// Returns an array of whole numbers, empty if it is missing.
+  /// Returns the integers of an array, which is empty if the member is missing.
   std::vector<std::int64_t> integers(const std::string &key, std::int64_t least,
                                      std::int64_t most, bool required);
 
-  /// Returns an array's elements with their pointers, none if it is missing.
+  /// Returns the elements of an array with their JSON pointers; the list is
+  /// empty if the member is missing.
   std::vector<std::pair<const Json *, std::string>>
   elements(const std::string &key, bool required);
 
   std::string pointerTo(const std::string &key) const;
   void fail(const std::string &key, const std::string &what);
 
-  /// Notes every member whose key no method was asked for, with the nearest key
-  /// that one was. Call it last.
+  /// Records a fault for every key that no method asked for, with the nearest
+  /// allowed key. This method must be called last.
   void rejectOthers();
 
 private:
-  const Json *object; ///< null if the value is no object
+  const Json *object; ///< null if the value is not an object
   std::string pointer;
   JsonErrors &errors;
   std::vector<std::string> known;

@@ -1,9 +1,8 @@
 //===- json_node.h - Reads a JSON value up to its first fault ---*- C++ -*-===//
 //
-// This reader throws at the first fault. It knows the fault's JSON pointer
-// without writing the pointer of every correct value, so that files of
-// megabytes are read quickly. json_fields.h has a reader that reports all
-// faults of a file that a person writes.
+// This reader throws JsonError at the first fault. A JSON pointer is built only
+// for the fault and not for every value, so that files of megabytes are read
+// quickly. The reader of json_fields.h reports all faults of a file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +20,9 @@
 
 namespace mtplan::base {
 
-/// One value and its place. A node refers to the value and to its parent's
-/// node, which both outlive it. Reading methods throw JsonError if the value is
-/// of another kind.
+/// One value and its position in the file. A node refers to the value and to
+/// its parent's node, which both outlive it. Reading methods throw JsonError if
+/// the value is of another kind.
 class JsonNode {
 public:
   explicit JsonNode(const Json &root) : json(&root) {}
@@ -63,21 +62,22 @@ public:
 private:
   const Json *json;
   const JsonNode *parent = nullptr; ///< null for the root
-  std::string_view key;             ///< of an object's member
-  std::size_t index = 0;            ///< of an array's element, if no key
+  std::string_view key;             ///< name, if a member of an object
+  std::size_t index = 0;            ///< position, if an element of an array
 };
 
-/// The members of an object, all of which have one of the given names.
+/// The members of an object that allows only the given names.
 class JsonMembers {
 public:
-  /// \throws JsonError if the value is no object or has another member
+  /// \throws JsonError if the value is not an object or has another member
   JsonMembers(const JsonNode &object, std::span<const std::string_view> names);
 
   bool has(std::string_view name) const;
   std::optional<JsonNode> find(std::string_view name) const;
   JsonNode need(std::string_view name) const;
 
-  /// Returns an index, which is 0 or more, or a count, which is 1 or more.
+  /// Returns an index (at least 0) or a count (1 to `most`). A missing member
+  /// yields `otherwise`.
   int index(std::string_view name) const;
   int index(std::string_view name, int otherwise) const;
   int count(std::string_view name, std::int64_t most) const;

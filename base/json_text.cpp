@@ -16,10 +16,10 @@ namespace mtplan::base {
 
 namespace {
 
-// So many keys that are given twice are reported one by one.
+// Maximum number of repeated keys that one error reports.
 constexpr std::size_t kMostRepeats = 100;
 
-// Returns "line:column" of a byte, both counted from 1.
+// Returns the position of a byte as "line:column", both counted from 1.
 std::string lineAndColumn(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, offset);
   const auto line = 1 + std::ranges::count(before, '\n');
@@ -44,7 +44,7 @@ public:
       : mostMembers(theMostMembers) {}
 
   Json root;
-  std::vector<std::string> repeated; ///< a line for each
+  std::vector<std::string> repeated; ///< one message per repeated key
 
   void scalar(const JsonPath &path, const JsonScalar &value) override {
     add(path, valueOf(value));
@@ -92,15 +92,15 @@ private:
       throw JsonError(pointerOf(path), "an object has at most " +
                                            std::to_string(mostMembers) +
                                            " members");
-    // The key is new, or the text is rejected in the end, so that it need not
-    // be searched for.
+    // The key is appended without a search for an equal one, because a repeated
+    // key makes parseJson() fail later.
     auto &members = parent.get_ref<Json::object_t &>();
     members.emplace_back(path.back().key, std::move(value));
     return &members.back().second;
   }
 
   const std::size_t mostMembers;
-  std::vector<Json *> stack; // containers that are open
+  std::vector<Json *> stack; // open containers, outermost first
 };
 
 } // namespace
@@ -121,7 +121,7 @@ Json parseJson(std::string_view text, const JsonLimits &limits) {
 }
 
 //===----------------------------------------------------------------------===//
-// Questions about one value
+// Checks and messages for one value
 //===----------------------------------------------------------------------===//
 
 std::string written(double value) {
@@ -143,7 +143,8 @@ std::string described(const Json &value) {
 
 std::optional<std::int64_t> wholeNumber(const Json &value, std::int64_t least,
                                         std::int64_t most) {
-  // The library keeps numbers above the largest signed one as unsigned.
+  // nlohmann/json stores non-negative integers as unsigned, and those above
+  // INT64_MAX do not fit.
   const bool isSigned =
       value.is_number_integer() &&
       (!value.is_number_unsigned() ||

@@ -1,10 +1,8 @@
-//===- json_text.h - JSON text, values and pointers --------------*- C++
-//-*-===//
+//===- json_text.h - JSON text, values and pointers -------------*- C++ -*-===//
 //
-// Foreign text becomes a JSON value here and nowhere else. The reader is
-// stricter than the format: it rejects a key that is given twice, deep nesting,
-// NaN and zero bytes, because each makes a file say something else than its
-// author believes.
+// Parses JSON text into values. The parser is stricter than the format: it
+// rejects a key that is given twice, deep nesting, NaN and zero bytes, because
+// a file with one of these may not mean what its author intended.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,12 +22,12 @@
 
 namespace mtplan::base {
 
-/// A JSON value. Members keep the order of the file, so that everything that is
-/// derived from a file is in the file's order.
+/// A JSON value. Members keep the order of the file, so that the output derived
+/// from a file is deterministic and in the same order.
 using Json = nlohmann::ordered_json;
 
-/// Rejects a text or a value. what() starts with the JSON pointer of the fault
-/// or, where the text is not JSON, with "line:column".
+/// Thrown for a text or a value that is rejected. what() starts with the JSON
+/// pointer of the fault or, if the text is not JSON, with "line:column".
 class JsonError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
@@ -38,17 +36,16 @@ public:
       : std::runtime_error(where.empty() ? fault : where + ": " + fault) {}
 };
 
-/// Limits that no honest file of a format reaches. A text beyond them is
-/// rejected while it is read, before it takes memory or time.
+/// Limits that no legitimate file reaches. A text beyond them is rejected while
+/// it is read, before it uses much memory or time.
 struct JsonLimits {
-  std::size_t depth = 64; ///< arrays and objects within each other
-  std::size_t members = std::numeric_limits<std::size_t>::max(); ///< an object
+  std::size_t depth = 64; ///< nested arrays and objects
+  std::size_t members = std::numeric_limits<std::size_t>::max(); ///< per object
   std::size_t bytes = std::numeric_limits<std::size_t>::max();
 };
 
-/// Parses the whole of `text`. Keys that are given twice are reported together,
-/// one a line. The time is linear in the text, and the depth of the call stack
-/// does not follow the depth of the text.
+/// Parses all of `text`. Repeated keys are reported together, one per line. The
+/// time is linear in the length of the text, and the parser does not recurse.
 /// \throws JsonError
 Json parseJson(std::string_view text, const JsonLimits &limits = {});
 
@@ -81,27 +78,29 @@ inline std::string childPointer(const std::string &parent, std::size_t index) {
 }
 
 //===----------------------------------------------------------------------===//
-// Questions about one value
+// Checks and messages for one value
 //===----------------------------------------------------------------------===//
 
-/// Writes a number as a person would: 80, 0.5, 1e+06.
+/// Formats a number with at most six significant digits: 80, 0.5, 1e+06.
 std::string written(double value);
 
-/// Writes a value for a message; it is cut if it is long.
+/// Formats a value for a message and truncates it if it is long.
 std::string described(const Json &value);
 
-/// Returns the value if it is written as a whole number from `least` to `most`:
-/// 2.0 and 1e3 are not.
+/// Returns the value if it is written as an integer from `least` to `most`. The
+/// spellings 2.0 and 1e3 are rejected.
 std::optional<std::int64_t> wholeNumber(const Json &value, std::int64_t least,
                                         std::int64_t most);
 
-/// Writes "must be `kind`, got 17", the second half of a message.
+/// Returns the second half of a message, such as "must be a string, got 17".
 std::string mustBe(std::string_view kind, const Json &value);
 std::string mustBeWholeNumber(std::int64_t least, std::int64_t most,
                               const Json &value);
-/// Names all `words`, and the nearest one if the value is a text.
+/// Returns a message that lists all `words`, and the nearest of them if the
+/// value is a string.
 std::string mustBeOneOf(std::span<const std::string_view> words,
                         const Json &value);
+/// Returns a message that names the valid key nearest to `key`.
 /// \param known  the keys that an object may have, not empty
 std::string unknownKey(std::string_view key,
                        std::span<const std::string_view> known);

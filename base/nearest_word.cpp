@@ -1,4 +1,4 @@
-//===- nearest_word.cpp - The known word that was meant -------------------===//
+//===- nearest_word.cpp - The known word nearest to a typed one -----------===//
 
 #include "base/nearest_word.h"
 
@@ -10,8 +10,8 @@ namespace mtplan::base {
 
 namespace {
 
-// Returns the cost of reading `a` for `b`: 2 for another letter, 1 for another
-// case.
+// Returns the cost of substituting `a` for `b`: 2 for another letter, 1 for
+// another case.
 std::size_t letterDistance(char a, char b) {
   if (a == b)
     return 0;
@@ -38,10 +38,10 @@ std::size_t editDistance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// Orders candidates by how far they are from `word`. A common prefix counts
-// first, because a person who types the beginning of a long name means that
-// name. Only the beginning of a very long word is compared, because the cost is
-// quadratic and such a word is near nothing.
+// Returns a function from a candidate to its sort key. Candidates that begin
+// with `word` come first, because a person who types the beginning of a long
+// name means that name. The edit distance decides among the others. A very long
+// `word` is truncated, because the cost is quadratic.
 auto distanceTo(std::string_view word) {
   constexpr std::size_t kLongest = 64;
   return [word = word.substr(0, kLongest)](std::string_view candidate) {

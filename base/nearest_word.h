@@ -1,4 +1,4 @@
-//===- nearest_word.h - The known word that was meant -----------*- C++ -*-===//
+//===- nearest_word.h - The known word nearest to a typed one ---*- C++ -*-===//
 
 #ifndef MTPLAN_BASE_NEAREST_WORD_H
 #define MTPLAN_BASE_NEAREST_WORD_H
@@ -10,9 +10,9 @@
 
 namespace mtplan::base {
 
-/// Returns the candidate that is most like `word`: one that begins with it if
-/// there is one, else the one with the least edit distance. A change of case
-/// counts as half an edit. The first of several equal ones is returned.
+/// Returns the candidate nearest to `word`: a candidate that begins with `word`
+/// if there is one, else the candidate with the least edit distance. A change
+/// of case counts as half an edit. The first of several equals is returned.
 /// \param candidates  not empty
 std::string_view nearestTo(std::string_view word,
                            std::span<const std::string_view> candidates);
