@@ -1,8 +1,8 @@
 //===- collective_ops.td - Communication between ranks --------------------===//
 //
-// `mtp.reshard` says that a value is wanted in another layout. Collectives say
-// what every rank passes and receives to change the layout. Each is over one
-// mesh axis: a rank's group is the ranks that differ from it only along it.
+// `mtp.reshard` requests a layout change of a value. Collectives define what
+// every rank sends and receives to change the layout. Each collective runs over
+// one mesh axis: the group of a rank is all ranks that differ only along it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- compute_op.cpp - What an operator answers --------------------------===//
+//===- compute_op.cpp - Factors, cost classes and gradients ---------------===//
 
 #include "ir/compute_op.h"
 

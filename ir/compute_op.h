@@ -1,11 +1,11 @@
-//===- compute_op.h - What an operator answers ------------------*- C++ -*-===//
+//===- compute_op.h - Factors, cost classes and gradients -------*- C++ -*-===//
 //
-// The answers of the interface ComputeOp: how an operator may be sharded, what
-// its time depends on, and its gradient.
+// The types that the interface ComputeOp uses: how an operator may be sharded
+// (FactorRule), how it is priced (CostClass) and its gradient.
 //
 // An operator is described once, by its factors: the index names of an einsum.
-// A strategy assigns mesh axes to factors. Everything else follows from the
-// rule (layouts of operands and results, where a partial sum arises):
+// A strategy assigns mesh axes to factors. The layouts of operands and results,
+// partial sums included, follow from three rules:
 //
 //   a result that lacks a sharded factor is partial over the axis;
 //   an operand that lacks it is replicated;
@@ -29,9 +29,9 @@
 
 namespace mtplan::ir {
 
-/// Names what software is known to take for an operator. Each operator's
-/// definition says its class (`costClass` in compute_ops.td). Products and
-/// attention have prices of their own, by their factors.
+/// Selects the figures of a software file that price a memory-bound operator.
+/// Each operator's definition names its class (`costClass` in compute_ops.td).
+/// Matrix products and attention are priced by their factors instead.
 enum class CostClass : std::uint8_t {
   traffic, ///< reads its operands and writes its results
   layerNorm,
@@ -46,17 +46,17 @@ enum class CostClass : std::uint8_t {
   logitsGradient, ///< reads the logits and writes their gradient
 };
 
-/// The name of a factor's split. `data` leaves it to the dimension: samples are
-/// batch, positions are sequence, all others are features.
+/// Names a split of the factor. The name of `data` depends on the dimension:
+/// batch for samples, sequence for positions, and feature for all others.
 enum class FactorRole : std::uint8_t { data, row, column, head, vocab, expert };
 
 struct Factor {
   std::string name;
-  /// Of this operator's types: global, or local once sharded.
+  /// Size in this operator's types: global, or per rank once partitioned.
   std::int64_t size = 1;
   FactorRole role = FactorRole::data;
   bool divisible = true;
-  bool max = false;  ///< results that lack it are maxima and not sums
+  bool max = false;  ///< results that lack the factor are maxima, not sums
   double skew = 0.0; ///< see planner::Factor::skew
 };
 
@@ -74,8 +74,8 @@ struct FactorRule {
   llvm::SmallVector<Factor, 6> factors;
   Tensors operands, results;
   llvm::SmallVector<int, 2> addends; ///< operand numbers
-  /// Operands of which only as many elements are read as the first result has:
-  /// lookup tables.
+  /// Lookup tables: operands of which only as many elements are read as the
+  /// first result has.
   llvm::SmallVector<int, 1> lookedUp;
   LinearGroups linearGroups;
 
@@ -102,18 +102,17 @@ struct FactorRule {
   }
 };
 
-/// Shows reverse-mode differentiation to an operator, which reads the gradients
-/// of its results and adds gradients of its operands. A value with several
-/// users gets the sum of their gradients, added in the order in which they are
-/// made.
+/// The state of reverse-mode differentiation. An operator reads the gradients
+/// of its results and adds gradients of its operands. The gradients of a value
+/// with several users are summed in the order in which they are added.
 class GradientBuilder {
 public:
   explicit GradientBuilder(mlir::OpBuilder &opBuilder) : builder(opBuilder) {}
 
-  /// Inserts new operators.
+  /// The builder that inserts new operators.
   mlir::OpBuilder &builder;
 
-  /// Returns the gradient of `value` so far; null if nothing it feeds has one.
+  /// Returns the sum of the gradients added for `value` so far, or null.
   mlir::Value gradientOf(mlir::Value value) const {
     return gradients.lookup(value);
   }
@@ -127,7 +126,7 @@ public:
   /// label). Does nothing unless wants(value).
   void add(mlir::Value value, mlir::Value gradient, llvm::StringRef label);
 
-  /// Sets a known gradient (a block argument).
+  /// Sets the gradient of `value` to a block argument.
   void seed(mlir::Value value, mlir::Value gradient) {
     gradients[value] = gradient;
   }
@@ -142,7 +141,7 @@ inline llvm::ArrayRef<std::int64_t> shapeOf(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
 }
 
-/// Counts the bytes of all tensor operands and results, each value once.
+/// Returns the bytes of all tensor operands and results, each value once.
 std::int64_t bytesOfUses(mlir::Operation *op);
 
 } // namespace mtplan::ir

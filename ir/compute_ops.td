@@ -38,10 +38,10 @@ def Mtp_ComputeOp : OpInterface<"ComputeOp"> {
   ];
 }
 
-// The base of pure, labelled operators that answer ComputeOp. A planned
-// operator has its strategy in the discardable attribute `mtp.strategy`. Shapes
-// inside an operator agree both globally and, once partitioned, locally,
-// because attributes never repeat a number that a split would change.
+// The base of pure, labelled operators that implement ComputeOp. A planned
+// operator has its strategy in the discardable attribute `mtp.strategy`. The
+// verifier accepts global shapes and, once partitioned, the shapes of one rank,
+// because no attribute repeats a size that sharding would change.
 class Mtp_ComputeOpBase<string mnemonic, list<Trait> traits = []>
     : Mtp_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<Mtp_ComputeOp,
         ["getFactorRule", "getFlops", "buildGradient"]>]> {
@@ -60,8 +60,8 @@ class Mtp_ComputeOpBase<string mnemonic, list<Trait> traits = []>
       "  return ::mtplan::ir::CostClass::", costClass, ";\n}\n");
 }
 
-// The base of operators without a gradient. `reason` is a C++ expression, which
-// ends the message.
+// The base of operators without a gradient. `reason` is a C++ expression for
+// the end of the error message.
 class Mtp_NoGradientOpBase<string mnemonic, string reason,
                            list<Trait> traits = []>
     : Mtp_ComputeOpBase<mnemonic, traits> {

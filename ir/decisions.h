@@ -1,8 +1,9 @@
-//===- decisions.h - How a partitioned step is to run -----------*- C++ -*-===//
+//===- decisions.h - Execution decisions as IR attributes -------*- C++ -*-===//
 //
-// The attributes by which passes/fuse and passes/schedule say what runs as one
-// kernel, on which stream, and what begins a sum. passes/memory places tensors
-// accordingly and codegen/ copies the decisions into the executable plan.
+// passes/fuse and passes/schedule record in these attributes which operations
+// run as one kernel, on which stream each runs, and which micro-batch starts a
+// gradient sum. passes/memory assigns offsets accordingly, and codegen/ copies
+// the decisions into the executable plan.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +18,8 @@
 
 namespace mtplan::ir {
 
-/// A string: the operation runs in one instruction with the operation right
-/// before it, as its epilogue or, for a sum, beside it as a bias's gradient.
+/// A string: the operation is fused with the operation right before it, as its
+/// epilogue or, for a sum over tokens, as a bias gradient.
 inline constexpr llvm::StringLiteral kFusedAttrName = "mtp.fused";
 inline constexpr llvm::StringLiteral kEpilogue = "epilogue";
 inline constexpr llvm::StringLiteral kBiasGradient = "bias_gradient";
@@ -30,8 +31,8 @@ inline bool isFusedAs(mlir::Operation *op, llvm::StringRef kind) {
   return fused && fused.getValue() == kind;
 }
 
-/// Returns the first operation of the instruction that `op` runs in, which may
-/// be `op` itself.
+/// Returns the first operation of the fused kernel that contains `op`, which
+/// may be `op` itself.
 inline mlir::Operation *fusionHeadOf(mlir::Operation *op) {
   while (isFused(op) && op->getPrevNode())
     op = op->getPrevNode();
@@ -44,17 +45,17 @@ inline mlir::Operation *epilogueOf(mlir::Operation *op) {
   return next && isFusedAs(next, kEpilogue) ? next : nullptr;
 }
 
-/// On mtp.accumulate: the micro-batch in which it stores its term instead of
-/// adding it, and, where only one copy of its segment does so, that copy's
-/// number in the model.
+/// An array on mtp.accumulate: the micro-batch whose term overwrites the
+/// accumulator instead of being added, and then, if only one of the repeated
+/// layers does so, the number of that layer in the model.
 inline constexpr llvm::StringLiteral kFirstTermAttrName = "mtp.first_term";
 
-/// A unit attribute on mtp.accumulate: the segment has an accumulator of its
-/// own for a weight that other segments use, too.
+/// A unit attribute on mtp.accumulate: the segment has its own accumulator for
+/// a weight that other segments use, too.
 inline constexpr llvm::StringLiteral kOwnSumAttrName = "mtp.own_sum";
 
-/// A number: operations of one program with the same number, and the operations
-/// that are fused with them, are one launch: a batched product, a group of
+/// An integer: operations of one program with the same number, and the
+/// operations fused with them, form one launch: a batched product, a group of
 /// collectives, or a multi-tensor update.
 inline constexpr llvm::StringLiteral kBatchAttrName = "mtp.batch";
 
@@ -66,7 +67,7 @@ inline std::int64_t batchOf(mlir::Operation *op) {
 
 /// A string on a reduction of mtp.update: the segment whose backward program
 /// runs the reduction, in the last micro-batch only. Later programs do not wait
-/// for it.
+/// for the reduction.
 inline constexpr llvm::StringLiteral kOverlappedAttrName = "mtp.overlapped";
 
 inline bool isOverlapped(mlir::Operation *op) {
@@ -76,10 +77,10 @@ inline bool isOverlapped(mlir::Operation *op) {
 /// A string: the stream that the operation runs on.
 inline constexpr llvm::StringLiteral kStreamAttrName = "mtp.stream";
 
-/// Streams in the order in which a plan lists those that it uses: kernels,
-/// collectives between ranks that share layers, collectives between replicas,
-/// messages between stages, gradients on their way to the host, the host's own
-/// kernels, and weights on their way back.
+/// All streams in the order of a plan: kernels, collectives within a replica
+/// (tensor, context and expert parallelism), collectives between data-parallel
+/// replicas, messages between stages, copies of gradients to the host, kernels
+/// of the host, and copies of weights back to the device.
 inline constexpr std::array<std::string_view, 7> kStreams = {
     "compute", "tensor", "data", "pipeline", "down", "host", "up"};
 

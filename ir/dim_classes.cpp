@@ -34,7 +34,7 @@ int DimClasses::find(int node) const {
   return node;
 }
 
-// Keeps the smaller number as the root, so that numbering follows the program.
+// Keeps the smaller node as the root, so that classes are in program order.
 void DimClasses::unite(int a, int b) {
   a = find(a);
   b = find(b);
@@ -47,7 +47,7 @@ void DimClasses::uniteValues(Value a, Value b) {
 }
 
 //===----------------------------------------------------------------------===//
-// Operators and what carries a label
+// Operators, parameters, accumulators and inputs
 //===----------------------------------------------------------------------===//
 
 void DimClasses::visit(ModuleOp module) {
@@ -61,8 +61,8 @@ void DimClasses::visit(ModuleOp module) {
       visitCompute(compute);
     } else if (auto parameter = llvm::dyn_cast<ParameterOp>(op)) {
       label(parameter.getLabel(), parameter.getValue());
-      // Parameters may be stored in pieces whatever reads them, because ZeRO
-      // knows no factors.
+      // ZeRO shards any dimension of a parameter, whatever factors the readers
+      // of the parameter have.
       for (unsigned d = 0; d < shapeOf(parameter.getValue()).size(); ++d)
         facts[node(parameter.getValue(), d)].splittable = true;
     } else if (auto accumulate = llvm::dyn_cast<AccumulateOp>(op)) {
@@ -103,14 +103,14 @@ void DimClasses::visitCompute(ComputeOp op) {
     facts.back().experts = factor.role == FactorRole::expert;
     facts.back().places = sendsTokens && factor.name == "c";
   }
-  // All operators of the model that name a head width share it.
+  // Equal head widths of all operators are one class.
   if (auto width = op->getAttrOfType<IntegerAttr>("head_dim")) {
     int d = first + rule.find("d");
     auto [entry, isNew] = headDims.try_emplace(width.getInt(), d);
     if (!isNew)
       unite(entry->second, d);
   }
-  // Dimensions that consist of the same factors are one dimension.
+  // Dimensions of this operator that consist of the same factors are one class.
   SmallVector<std::pair<DimFactors, int>> joint;
   auto connect = [&](Value value, const TensorFactors &dims) {
     for (auto [d, factors] : llvm::enumerate(dims)) {
@@ -167,8 +167,8 @@ void DimClasses::visitBoundaries(ModuleOp module) {
 // Numbering
 //===----------------------------------------------------------------------===//
 
-// The heads of RoPE's (heads, width) and of attention's (groups, width) for the
-// keys are the same.
+// Unites products of one dimension factor by factor: RoPE sees the keys as
+// (heads, width) and attention as (groups, width), which are the same factors.
 void DimClasses::uniteProducts() {
   std::map<std::pair<int, std::size_t>, const std::vector<int> *> first;
   for (const auto &[dim, parts] : products) {
@@ -197,8 +197,8 @@ void DimClasses::number() {
     merged.places |= facts[i].places;
     merged.splittable |= facts[i].splittable;
   }
-  // The finest decomposition wins: (groups, queries, width) of attention over
-  // (heads, width) of RoPE for the same dimension.
+  // The finest decomposition of a dimension is kept: attention's (groups,
+  // queries, width) rather than RoPE's (heads, width).
   std::ranges::stable_sort(products, [](const auto &a, const auto &b) {
     return a.second.size() > b.second.size();
   });

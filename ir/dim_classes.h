@@ -1,9 +1,9 @@
 //===- dim_classes.h - Equivalence classes of dimensions --------*- C++ -*-===//
 //
 // Two dimensions are equivalent if a factor of some operator runs along both,
-// if a value crosses a segment boundary, or if they belong to one parameter.
-// The inputs declare which dimensions count samples and positions, and these
-// classes carry that to every other tensor.
+// if they are one dimension of a value on both sides of a segment boundary, or
+// if they belong to one parameter. The inputs declare which dimensions count
+// samples and positions, and the classes extend that to all other tensors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,14 +21,14 @@ struct DimClass {
   std::int64_t size = 0;
   bool batch = false;    ///< counts samples
   bool sequence = false; ///< counts positions
-  bool whole = false;    ///< some norm or softmax reads all of it
+  bool whole = false;    ///< a norm or softmax reduces over the dimension
   bool experts = false;  ///< counts experts
-  bool places = false;   ///< counts the capacity of an expert
-  /// Whether it is the major or only factor of a dimension that divides, or a
-  /// dimension of a parameter.
+  bool places = false;   ///< counts the tokens of an expert's capacity
+  /// Whether the dimension can be sharded: it is the major or only factor of a
+  /// divisible dimension, or a dimension of a parameter.
   bool splittable = false;
-  /// Factor classes, major first, whose sizes multiply to this one's; empty if
-  /// the class is no product.
+  /// Factor classes, major first, whose sizes multiply to this class's size;
+  /// empty if the dimension has a single factor.
   std::vector<int> product;
 };
 
@@ -56,8 +56,8 @@ private:
 
   std::vector<int> parents;
   std::vector<DimClass> facts;                 // per node, merged by number()
-  llvm::DenseMap<mlir::Value, int> valueNodes; // of dimension 0
-  llvm::DenseMap<mlir::Operation *, int> factorNodes; // of factor 0
+  llvm::DenseMap<mlir::Value, int> valueNodes; // node of dimension 0
+  llvm::DenseMap<mlir::Operation *, int> factorNodes; // node of factor 0
   llvm::StringMap<mlir::Value> labelled; // parameters and accumulators
   llvm::DenseMap<std::int64_t, int> headDims;
   std::vector<std::pair<int, std::vector<int>>> products;

@@ -1,10 +1,10 @@
 //===- loss_ops.td - Cross entropy in three small reductions --------------===//
 //
-// Softmax cross entropy over a vocabulary that may be split. The maximum, the
+// Softmax cross entropy over a vocabulary that may be sharded. The maximum, the
 // sum of exponentials and the target's logit are one number per token each, so
-// a split vocabulary costs three reductions of that size and no copy of the
-// logits (Shoeybi et al. 2019, section 3). Classes from `classes` on are
-// padding and take no part. Tokens whose target is negative do not count.
+// a sharded vocabulary costs three reductions of that size and no all-gather of
+// the logits (Shoeybi et al. 2019, section 3). Classes from `classes` on are
+// padding and are ignored. Tokens with a negative target are ignored, too.
 //
 //===----------------------------------------------------------------------===//
 

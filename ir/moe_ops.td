@@ -1,17 +1,17 @@
 //===- moe_ops.td - Mixture of experts ------------------------------------===//
 //
 // Every token goes to the `top_k` experts with the largest logits (Shazeer et
-// al. 2017). Shapes are static: an expert has a capacity of `c` places per
-// sample, which are filled in a fixed order, and tokens beyond it are dropped
-// (Lepikhin et al. 2020, with samples as groups). The places of a sample do not
-// depend on the tokens of another, so samples can be split.
+// al. 2017). Shapes are static: an expert has a capacity of `c` tokens per
+// sample, which is filled in a fixed order, and tokens beyond it are dropped
+// (Lepikhin et al. 2020, with samples as groups). The slots of a sample do not
+// depend on the tokens of another, so samples can be sharded.
 //
-// The tensor of slots [b, s, e] holds the place of each token in the queue of
-// each expert, -1 for experts that the token does not go to. A slot of `c` or
-// more is beyond the capacity. Slots and gates are split along e with the
-// experts, so expert parallelism needs no operator of its own: a dispatch split
-// over e makes a slice, a combine split over e makes a term of the sum, and
-// samples split on one side with experts on the other make an all-to-all.
+// The tensor of slots [b, s, e] holds the position of each token in the queue
+// of each expert, or -1 for experts that the token is not routed to. A slot of
+// `c` or more is beyond the capacity. Slots and gates are sharded along e like
+// the experts, so expert parallelism needs no operator of its own: a dispatch
+// sharded over e yields a slice, a combine sharded over e yields a partial sum,
+// and sharding samples on one side and experts on the other an all-to-all.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- mtp.h - The dialect in C++ -------------------------------*- C++ -*-===//
 //
-// Includes everything generated from mtp_ops.td, in the order of its
-// dependencies.
+// Includes everything that is generated from mtp_ops.td, and defines the names
+// of discardable attributes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ namespace mtplan::ir {
 class BackwardOp;
 class YieldOp;
 
-/// Names of the module's attributes.
+/// Names of a module's mesh and of an operator's strategy.
 inline constexpr llvm::StringLiteral kMeshAttrName = "mtp.mesh";
 inline constexpr llvm::StringLiteral kStrategyAttrName = "mtp.strategy";
 /// A unit attribute that is set once shapes are those of one rank.
@@ -34,7 +34,7 @@ inline constexpr llvm::StringLiteral kStagesAttrName = "mtp.stages";
 /// The mesh axis whose ranks are the pipeline stages, once a step is split over
 /// them.
 inline constexpr llvm::StringLiteral kStageAxis = "pp";
-/// Layers of the model, for the scale of `residual` initialisation.
+/// Number of layers of the model, which scales `residual` initialisation.
 inline constexpr llvm::StringLiteral kLayersAttrName = "mtp.layers";
 /// The tasks of each stage in order, three numbers per task: 0 for forward or 1
 /// for backward, the chunk of the model, and the micro-batch.
@@ -42,19 +42,19 @@ inline constexpr llvm::StringLiteral kTasksAttrName = "mtp.tasks";
 /// Number of micro-batches per step.
 inline constexpr llvm::StringLiteral kMicroBatchesAttrName =
     "mtp.micro_batches";
-/// The places of an operation's results; of the arguments of a segment or a
-/// backward half; of the accumulator of mtp.accumulate; of the parameter of
-/// mtp.store.
+/// An array of PlaceAttr, the arena and offsets of each tensor: the results of
+/// an operation, the arguments of a segment or a backward half, the accumulator
+/// of mtp.accumulate, or the parameter of mtp.store.
 inline constexpr llvm::StringLiteral kPlacesAttrName = "mtp.places";
-/// The places of mtp.adamw: the parameter, both moments and, if there is one,
-/// the master.
+/// An array of PlaceAttr on mtp.adamw: the parameter, both moments and, if
+/// there are any, the master weights.
 inline constexpr llvm::StringLiteral kStateAttrName = "mtp.state";
-/// The layers for which an operation of the update runs: the first, counted
-/// from the first layer of the segment, and how many.
+/// The layers that an operation of the update covers: the first, relative to
+/// the first layer of the segment, and their number.
 inline constexpr llvm::StringLiteral kCopiesAttrName = "mtp.copies";
-/// The program of a placed update that an operation belongs to, counted apart
-/// before and after the norm of the gradients. A program updates the same
-/// copies of all its parameters, and its tensors are adjacent in memory.
+/// The number of the update program that contains an operation, counted
+/// separately before and after the gradient norm. A program updates the same
+/// layers of all its parameters, and its tensors are adjacent in memory.
 inline constexpr llvm::StringLiteral kUpdateProgramAttrName =
     "mtp.update_program";
 } // namespace mtplan::ir
@@ -71,11 +71,11 @@ inline constexpr llvm::StringLiteral kUpdateProgramAttrName =
 
 namespace mtplan::ir {
 
-/// Returns the mtp.adamw whose result an operation of an update works on, which
-/// may be the operation itself, or null if it works on gradients.
+/// Returns the mtp.adamw whose result an operation of an update processes,
+/// which may be the operation itself, or null if it processes gradients.
 AdamwOp updatedBy(mlir::Operation *op);
 
-/// Returns whether an operation of an update works on updated parameters.
+/// Returns whether an operation of an update processes updated parameters.
 inline bool isUpdated(mlir::Operation *op) { return updatedBy(op) != nullptr; }
 
 } // namespace mtplan::ir

@@ -40,7 +40,7 @@ LogicalResult DropoutOp::verify() { return expectRate(*this, getRate()); }
 // Mesh
 //===----------------------------------------------------------------------===//
 
-// "dp" = 2, "tp" = 8
+// Parses <"dp" = 2, "tp" = 8>.
 Attribute MeshAttr::parse(AsmParser &parser, Type) {
   SmallVector<StringAttr> names;
   SmallVector<int64_t> sizes;
@@ -105,7 +105,7 @@ int64_t MeshAttr::ranks() const {
 // Layout
 //===----------------------------------------------------------------------===//
 
-// [["dp"], [], ["tp"]] (, partial = ["tp"] (, max)?)?
+// Parses <[["dp"], []] (, partial = ["tp"] (, max)?)?>.
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   SmallVector<ArrayAttr> dims;
   SmallVector<StringAttr> partial;
@@ -180,7 +180,7 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 // Strategy
 //===----------------------------------------------------------------------===//
 
-// "dp" = "b", "tp" = "o"
+// Parses <"dp" = "b", "tp" = "o">.
 Attribute StrategyAttr::parse(AsmParser &parser, Type) {
   SmallVector<StringAttr> axes, factors;
   auto entry = [&]() -> ParseResult {
@@ -230,7 +230,7 @@ StringRef StrategyAttr::factorOf(StringRef axis) const {
 // Place
 //===----------------------------------------------------------------------===//
 
-// The declaration's names are TableGen's.
+// TableGen chooses the parameter names of the declaration.
 // NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name)
 LogicalResult PlaceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                 StringRef, int64_t offset, int64_t size,

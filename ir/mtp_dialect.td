@@ -1,8 +1,8 @@
 //===- mtp_dialect.td - The dialect, its base classes and attributes ------===//
 //
-// ir/ answers: what is a training step? Read in this order: this file (meshes,
-// layouts, strategies), structure_ops.td (segments, parameters), the operators
-// by family, collective_ops.td.
+// The dialect describes a training step. A good reading order is this file
+// (meshes, layouts, strategies), structure_ops.td (segments, parameters), the
+// operators by family, and collective_ops.td.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,9 +69,9 @@ def Mtp_MeshAttr : Mtp_Attr<"Mesh", "mesh"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Number of ranks along `axis`, or 0 if the mesh has no such axis.
+    /// Returns the number of ranks along `axis`, or 0 if the mesh lacks it.
     int64_t sizeOf(::llvm::StringRef axis) const;
-    /// Product of all sizes.
+    /// Returns the product of all sizes.
     int64_t ranks() const;
   }];
 }
@@ -129,7 +129,7 @@ def Mtp_StrategyAttr : Mtp_Attr<"Strategy", "strategy"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Factor given to `axis`, "+N" for a linear group, or "" if none.
+    /// Returns the factor that `axis` shards, "+N" for linear group N, or "".
     ::llvm::StringRef factorOf(::llvm::StringRef axis) const;
   }];
 }

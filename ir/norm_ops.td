@@ -1,4 +1,4 @@
-//===- norm_ops.td - Norms and softmax: rows read whole -------------------===//
+//===- norm_ops.td - Norms and softmax, which reduce over rows ------------===//
 
 #ifndef MTPLAN_IR_NORM_OPS
 #define MTPLAN_IR_NORM_OPS

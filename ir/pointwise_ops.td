@@ -1,4 +1,4 @@
-//===- pointwise_ops.td - Element by element ------------------------------===//
+//===- pointwise_ops.td - Elementwise operators ---------------------------===//
 //
 // Each definition holds everything that the compiler knows about its operator:
 // shapes, factor rule, floating-point operations, cost class and gradient.
@@ -11,16 +11,16 @@
 include "mlir/IR/EnumAttr.td"
 include "compute_ops.td"
 
-// The base of operators that work element by element. All operands and results
-// have one shape, and every dimension may be split. `flops` is the work of an
-// element: 1 for each arithmetic step and 8 for a transcendental function, the
-// order of a polynomial that gives single precision. `linear` lists groups of
-// operands in which the operator is jointly linear (FactorRule::linearGroups).
+// The base of elementwise operators. All operands and results have one shape,
+// and every dimension may be sharded. `flops` counts operations per element: 1
+// for an arithmetic step and 8 for a transcendental function, the degree of a
+// polynomial with single precision. `linear` lists groups of operands in which
+// the operator is jointly linear (FactorRule::linearGroups).
 class Mtp_PointwiseOp<string mnemonic, int flops, string linear>
     : Mtp_ComputeOpBase<mnemonic, [SameOperandsAndResultType]> {
   let hasVerifier = 0;
   let types = "type($result)";
-  // The body of buildGradient. The operators of a backward half keep this one.
+  // The body of buildGradient. Operators of a backward half keep this default.
   code gradient = [{
       return refuseGradient(*this, gradients, kSecondOrder);
   }];
@@ -117,7 +117,7 @@ def Mtp_DropoutOp : Mtp_UnaryOp<"dropout", 2, "{{0}}"> {
                        StrAttr:$mask);
   let hasVerifier = 1;
   let costClass = "dropout";
-  // Masks are drawn by name, so the backward operator drops the same elements.
+  // The gradient uses the same mask name and therefore drops the same elements.
   let gradient = [{
       return addGradientOf(getInput(), *this, gradients, ".dx",
           [&](::llvm::StringRef label, ::mlir::Value above) {

@@ -7,8 +7,8 @@
 
 namespace mtplan::ir {
 
-/// Returns whether ranks along the axis are replicas of each other: layers
-/// communicate over it only for weights and gradients that ZeRO shards.
+/// Returns whether ranks along `axis` are data-parallel replicas, which
+/// communicate only to reduce gradients and to all-gather weights under ZeRO.
 inline bool isReplicaAxis(llvm::StringRef axis) {
   return axis == "dp" || axis == "zero";
 }

@@ -47,11 +47,11 @@ def Mtp_SegmentOp : Mtp_Op<"segment", [Symbol, SingleBlock]> {
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::Block &getBlock() { return getBody().front(); }
-    /// The backward half, or null.
+    /// Returns the backward half, or null.
     ::mtplan::ir::BackwardOp getBackward();
     ::mtplan::ir::YieldOp getYield();
-    /// The coordinate on axis "pp" of the ranks that hold it, if it has a chunk
-    /// and the mesh that axis.
+    /// Returns the segment's pipeline stage, a coordinate on axis "pp", or
+    /// nothing if the segment has no chunk or the mesh no such axis.
     std::optional<std::int64_t> getStage();
   }];
 }

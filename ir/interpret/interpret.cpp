@@ -22,7 +22,7 @@ bool isStatic(Type type) {
   return !tensor || (tensor.hasStaticShape() && tensor.getNumElements() > 0);
 }
 
-/// One run of one module.
+/// Executes one module once.
 class Machine {
 public:
   Machine(ModuleOp theModule, const RunOptions &runOptions)
@@ -136,7 +136,7 @@ LogicalResult Machine::checkOrder(std::int64_t stage) const {
 }
 
 //===----------------------------------------------------------------------===//
-// All stages in turn, each until it waits
+// Round-robin execution: each stage runs until it waits
 //===----------------------------------------------------------------------===//
 
 LogicalResult Machine::reportDeadlock(const std::deque<StageRun> &stages) {
@@ -170,7 +170,7 @@ LogicalResult Machine::runStages(std::deque<StageRun> &stages) {
   return reportDeadlock(stages);
 }
 
-// Inserts the pieces that the ranks of one stage hold into those of all ranks.
+// Inserts the shards of one stage's ranks into the table of all ranks.
 LogicalResult Machine::merge(TensorTable &all, TensorTable &&part,
                              std::int64_t stage) {
   if (!staged) {
@@ -206,7 +206,8 @@ FailureOr<RunResult> Machine::run() {
                    differentiated,
                    staged ? count : 1,
                    Mail(count)};
-  // The stages hold references to themselves, which a deque keeps valid.
+  // A StageRun refers to its own members, so it must not move; a deque never
+  // moves its elements.
   std::deque<StageRun> stages;
   for (std::int64_t stage = 0; stage < count; ++stage)
     if (failed(stages.emplace_back(shared, stage, std::move(programs[stage]))
@@ -273,7 +274,7 @@ double largestIn(const TensorTable &table) {
   return largest;
 }
 
-/// Returns the piece that `rank` would hold if the tensor were not partial.
+/// Returns the shard of `rank` after a reduction over the partial axes.
 HostTensor reduced(const DistributedTensor &tensor, const MeshView &mesh,
                    std::int64_t rank) {
   std::vector<std::int64_t> members{rank};
@@ -293,7 +294,8 @@ HostTensor reduced(const DistributedTensor &tensor, const MeshView &mesh,
   return total;
 }
 
-/// Returns the largest difference between a piece and its slice of `logical`.
+/// Returns the largest difference between a shard and its slice of `logical`,
+/// or infinity if the shapes differ or a difference is NaN.
 double differenceOf(const HostTensor &logical, const HostTensor &piece,
                     const std::vector<Span> &spans) {
   if (logical.shape.size() != piece.shape.size())
@@ -310,13 +312,13 @@ double differenceOf(const HostTensor &logical, const HostTensor &piece,
   return worst;
 }
 
-/// Compares two tables of tensors, and notes in `found` what differs most.
+/// Compares two tables of tensors, and records the largest error in `found`.
 void compareTables(const TensorTable &logical, const TensorTable &partitioned,
                    const MeshView &mesh, StringRef kind, Comparison &found) {
   auto note = [&](double error, const TensorKey &key, std::int64_t rank) {
     if (error <= found.worst)
       return;
-    // The quotient is NaN where the logical tensor itself is infinite.
+    // The quotient is NaN if the logical tensor itself is infinite.
     found.worst = std::isnan(error) ? kInfinity : error;
     found.kind = kind.str();
     found.name = key.name();
@@ -344,8 +346,8 @@ void compareTables(const TensorTable &logical, const TensorTable &partitioned,
       const HostTensor piece = reduced(tensor, mesh, rank);
       const double difference = differenceOf(
           expected, piece, mesh.piecesOf(tensor.layout, rank, piece.shape));
-      // All tensors of a kind may be zero. Then any difference counts as
-      // infinite.
+      // If all tensors of the kind are zero, the norm is 0 and any difference
+      // counts as infinite.
       note(difference == 0.0 ? 0.0 : difference / norm, key, rank);
     }
   }

@@ -1,4 +1,4 @@
-//===- mail.cpp - What stages of a pipeline wait for ----------------------===//
+//===- mail.cpp - Messages and sums between pipeline stages ---------------===//
 
 #include "ir/interpret/mail.h"
 

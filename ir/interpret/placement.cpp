@@ -1,4 +1,4 @@
-//===- placement.cpp - Kernels and the pieces that ranks hold -------------===//
+//===- placement.cpp - Kernel calls on the shards of a rank ---------------===//
 
 #include "ir/interpret/placement.h"
 
@@ -12,7 +12,7 @@ using runtime::reference::Attributes;
 
 namespace {
 
-/// Returns the attributes that are numbers, flags or words. Kernels need no
+/// Returns the attributes that are numbers, flags or strings. Kernels need no
 /// layouts or strategies.
 Attributes attributesOf(Operation *op) {
   Attributes attributes;
@@ -26,7 +26,7 @@ Attributes attributesOf(Operation *op) {
     else if (auto number = llvm::dyn_cast<FloatAttr>(value))
       attributes.set(name, number.getValueAsDouble());
     else if (auto kind = llvm::dyn_cast<ActivationAttr>(value);
-             kind && name == "kind") // any 32-bit integer is such an attribute
+             kind && name == "kind") // the cast accepts any 32-bit integer
       attributes.set(name, stringifyEnum(kind.getValue()).str());
     else if (auto integer = llvm::dyn_cast<IntegerAttr>(value))
       attributes.set(name, integer.getInt());
@@ -83,13 +83,14 @@ std::vector<llvm::SmallVector<int, 2>> axesOfDims(const TensorFactors &dims,
                                                   const AxesOfFactor &axes) {
   std::vector<llvm::SmallVector<int, 2>> result;
   for (const DimFactors &factors : dims)
-    // Only the major factor of a dimension can be split.
+    // Only the major factor of a dimension can be sharded.
     result.push_back(factors.empty() ? llvm::SmallVector<int, 2>{}
                                      : axes[factors.front()]);
   return result;
 }
 
-// Splits no tensor if `axes` is empty.
+// Sets the shard of each dimension of each tensor, or nothing if `axes` is
+// empty.
 void placeTensors(std::vector<runtime::reference::LocalShape> &tensors,
                   const Placement::TensorAxes &axes, const MeshView &mesh,
                   std::int64_t rank) {
@@ -131,7 +132,7 @@ FailureOr<Placement> Placement::of(ComputeOp op, const MeshView &mesh) {
     if (number < 0)
       return op->emitOpError("has a strategy for axis ")
              << axis << ", which the mesh has not";
-    // "+N" lets a partial value through, so that it splits no dimension.
+    // "+N" passes a partial value through and shards no dimension.
     if (factor.getValue().starts_with("+"))
       continue;
     const int index = rule.find(factor.getValue());

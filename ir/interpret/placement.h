@@ -1,9 +1,9 @@
-//===- placement.h - Kernels and the pieces that ranks hold -----*- C++ -*-===//
+//===- placement.h - Kernel calls on the shards of a rank -------*- C++ -*-===//
 //
 // The interpreter runs an operator as a call of its reference kernel. The
-// placement tells which mesh axes split each dimension of the operator's
-// tensors, by its strategy and its factor rule, so that kernels need no factor
-// names.
+// placement is computed from strategy and factor rule and lists the mesh axes
+// that shard each dimension of the operator's tensors, so that kernels need no
+// factor names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,27 +23,28 @@ using KernelCall = runtime::reference::Call;
 runtime::reference::Kernel kernelOf(mlir::Operation *op);
 
 /// Returns a call with the operator's attributes, these operands, and results
-/// of zeros. No tensor is split. The operands must outlive the call.
+/// of zeros. No tensor is sharded. The operands must outlive the call.
 KernelCall callOf(mlir::Operation *op,
                   llvm::ArrayRef<const HostTensor *> operands);
 
-/// Moves the results of a call that has run out of it.
+/// Moves the results out of a call that has run.
 std::vector<HostTensor> takeResults(KernelCall &call);
 
-/// The axes that split the operands and results of an operator.
+/// The axes that shard the operands and results of an operator.
 class Placement {
 public:
-  /// Splits no tensor.
+  /// Makes a placement that shards no tensor.
   Placement() = default;
-  /// Fails, with a diagnostic, if the strategy names an axis that the mesh
-  /// lacks, or the rule does not fit the operator.
+  /// Returns the placement of `op`. Fails, with a diagnostic, if the strategy
+  /// names an axis that the mesh lacks or a factor that the operator lacks, or
+  /// if the rule does not fit the operator.
   static mlir::FailureOr<Placement> of(ComputeOp op, const MeshView &mesh);
 
-  /// Sets which pieces of the tensors of `call` the rank holds.
+  /// Sets the shards that `rank` holds of the tensors of `call`.
   void place(KernelCall &call, const MeshView &mesh, std::int64_t rank) const;
 
-  /// The axes that split each dimension of each tensor, major axis first. Empty
-  /// means that no tensor is split.
+  /// The axes that shard each dimension of each tensor, major axis first. An
+  /// empty list means that no tensor is sharded.
   using TensorAxes = std::vector<std::vector<llvm::SmallVector<int, 2>>>;
   const TensorAxes &operandAxes() const { return operands; }
   const TensorAxes &resultAxes() const { return results; }

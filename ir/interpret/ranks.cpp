@@ -103,7 +103,7 @@ bool MeshView::fits(LayoutAttr layout, std::size_t tensorRank) const {
 
 namespace {
 
-/// The view of a tensor as [outer, dim, inner].
+/// The sizes of a tensor seen as [outer, dim, inner].
 struct Strip {
   std::int64_t outer = 1, inner = 1;
 
@@ -113,7 +113,7 @@ struct Strip {
   }
 };
 
-/// Returns piece `piece` of `pieces` along `dim`.
+/// Returns slice number `piece` of `pieces` equal slices along `dim`.
 HostTensor cut(const HostTensor &whole, std::size_t dim, std::int64_t piece,
                std::int64_t pieces) {
   std::vector<std::int64_t> shape = whole.shape;
@@ -127,7 +127,7 @@ HostTensor cut(const HostTensor &whole, std::size_t dim, std::int64_t piece,
   return result;
 }
 
-/// Concatenates the pieces along `dim`.
+/// Concatenates the slices along `dim`.
 HostTensor join(const std::vector<HostTensor> &pieces, std::size_t dim) {
   const auto count = static_cast<std::int64_t>(pieces.size());
   std::vector<std::int64_t> shape = pieces.front().shape;
@@ -142,11 +142,11 @@ HostTensor join(const std::vector<HostTensor> &pieces, std::size_t dim) {
   return result;
 }
 
-/// The view that one rank has of a collective.
+/// One rank's view of a collective.
 struct Seat {
   const std::vector<HostTensor> &inputs;
   std::vector<std::int64_t> group; ///< ranks, in axis order
-  std::int64_t rank, place;        ///< own number, and position in the group
+  std::int64_t rank, place;        ///< own rank, and its position in `group`
 
   std::int64_t count() const { return static_cast<std::int64_t>(group.size()); }
 
@@ -186,13 +186,12 @@ HostTensor runSeat(Operation *op, const Seat &seat) {
         return cut(own, slice.getDim(), seat.place, seat.count());
       })
       .Default([&](Operation *) {
-        // mtp.mask
+        // mtp.mask keeps the value on the first rank of the group.
         return seat.place == 0 ? own : HostTensor(own.shape);
       });
 }
 
-/// The dimension that is cut and the one that is concatenated, or -1 for
-/// neither.
+/// The dimensions along which a collective slices and concatenates, or -1.
 struct Dims {
   std::int64_t cut = -1, joined = -1;
 };

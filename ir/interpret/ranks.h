@@ -1,7 +1,7 @@
 //===- ranks.h - Ranks, their tensors and collectives -----------*- C++ -*-===//
 //
-// The interpreter has one kind of value, a tensor of doubles whatever its type
-// in the program, because rounding is not what the interpreter proves.
+// All values of the interpreter are tensors of doubles, whatever their type in
+// the program, because the interpreter checks meaning and not rounding.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ namespace mtplan::ir {
 using runtime::reference::forEachIndex, runtime::reference::globalIndex,
     runtime::reference::Span;
 
-/// A tensor with its elements in row-major order. A scalar has one.
+/// A tensor with its elements in row-major order. A scalar has one element.
 struct HostTensor {
   std::vector<std::int64_t> shape;
   std::vector<double> data;
@@ -40,16 +40,16 @@ struct HostTensor {
   }
 };
 
-/// The pieces of one value of an SPMD program, one for each rank. Values never
-/// change, so that passing one on costs nothing.
+/// The shards of one value of an SPMD program, one per rank. The shards are
+/// immutable and shared, so that passing a value on copies nothing.
 using RankValues = std::shared_ptr<const std::vector<HostTensor>>;
 
 inline RankValues share(std::vector<HostTensor> values) {
   return std::make_shared<const std::vector<HostTensor>>(std::move(values));
 }
 
-/// A mesh attribute with ranks and groups. Rank numbers count the last axis
-/// fastest. Without a mesh there is one rank, which holds everything.
+/// Computes coordinates and groups of ranks from a mesh attribute. Rank numbers
+/// count the last axis fastest. Without a mesh there is one rank.
 class MeshView {
 public:
   MeshView() = default;
@@ -61,7 +61,7 @@ public:
   MeshView without(llvm::StringRef axis) const;
 
   std::int64_t ranks() const { return rankCount; }
-  /// Returns the number of the axis, or -1.
+  /// Returns the index of the axis, or -1.
   int axis(llvm::StringRef name) const;
   std::int64_t sizeOf(int axisNumber) const { return sizes[axisNumber]; }
   std::int64_t coordinate(std::int64_t rank, int axisNumber) const {
@@ -71,13 +71,13 @@ public:
   /// order of the axis.
   std::vector<std::int64_t> group(std::int64_t rank, int axisNumber) const;
 
-  /// Returns the piece that a rank has of a dimension that `axes` split, major
-  /// axis first.
+  /// Returns the shard that `rank` holds of a dimension.
+  /// \param axes  the axes that shard the dimension, major axis first
   Span pieceOf(llvm::ArrayRef<int> axes, std::int64_t rank,
                std::int64_t localSize) const;
 
-  /// Returns the pieces of all dimensions of a tensor with `layout`. A null
-  /// layout splits none. Axes that the mesh lacks are ignored; `fits` reports
+  /// Returns the shards of all dimensions of a tensor with `layout`. A null
+  /// layout shards none. Axes that the mesh lacks are ignored; fits() reports
   /// them.
   std::vector<Span> piecesOf(LayoutAttr layout, std::int64_t rank,
                              llvm::ArrayRef<std::int64_t> localShape) const;
@@ -97,14 +97,15 @@ private:
 /// Returns the axis of a collective, or null for any other operator.
 mlir::StringAttr axisOfCollective(mlir::Operation *op);
 
-/// Runs a collective on all ranks. Every rank adds the terms in the order of
-/// the axis. Fails, with a diagnostic, if the mesh lacks the axis or a
-/// dimension does not divide.
+/// Runs a collective on all ranks. Sums add their terms in the order of the
+/// axis. Fails, with a diagnostic, if the mesh lacks the axis or a dimension is
+/// not divisible.
 mlir::FailureOr<std::vector<HostTensor>>
 runCollective(mlir::Operation *op, const std::vector<HostTensor> &inputs,
               const MeshView &mesh);
 
-/// Adds `term` to `total`, or keeps the larger of both. A NaN stays a NaN.
+/// Adds `term` to `total`, or with `max` keeps the larger elements. NaN is
+/// propagated.
 void reduceInto(HostTensor &total, const HostTensor &term, bool max);
 
 } // namespace mtplan::ir

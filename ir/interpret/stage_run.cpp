@@ -59,7 +59,7 @@ std::string StageRun::waitText() const {
 }
 
 //===----------------------------------------------------------------------===//
-// Tasks run the copies of a chunk's segments, one after the other
+// Tasks: the layers of a chunk run one after another
 //===----------------------------------------------------------------------===//
 
 const StageRun::Visit &StageRun::current() {
@@ -78,8 +78,8 @@ LogicalResult StageRun::bind(Operation *owner, Block &block, Frame &frame) {
   return success();
 }
 
-// Binds the values that the neighbour passes on, before a block's first
-// operator.
+// Enters the block of the current layer: binds its arguments to the values that
+// the neighbouring layer yields, and starts at its first operator.
 LogicalResult StageRun::enter() {
   const StageTask &now = program.tasks[task];
   phase = now.phase;
@@ -148,10 +148,11 @@ LogicalResult StageRun::advanceTask() {
 }
 
 //===----------------------------------------------------------------------===//
-// The update runs its operators once for each copy of their parameter
+// The update: each operator runs once per layer of its parameter
 //===----------------------------------------------------------------------===//
 
-// Leaves `copies` empty for an operator that belongs to no copy.
+// Sets `copies` to the layers for which `op` runs. The list is empty if no
+// label of `op` or its operands has a `*`.
 LogicalResult StageRun::findCopies() {
   copies.emplace();
   if (auto sum = llvm::dyn_cast<AccumulatedOp>(op);

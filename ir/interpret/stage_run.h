@@ -2,8 +2,8 @@
 //
 // Interprets the ranks of one stage: its tasks, each a forward or backward run
 // through one chunk of the model for one micro-batch, and then the update. The
-// run stops where it has to wait for another stage, and goes on when asked
-// again. Without a pipeline, one stage has the whole model.
+// run returns when it has to wait for another stage, and the next call of run()
+// resumes it. Without a pipeline, one stage has the whole model.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +48,7 @@ public:
   /// Runs until the stage is done or has to wait. Returns whether anything ran.
   mlir::FailureOr<bool> run();
   bool isDone() const { return task == program.tasks.size() && !op; }
-  /// After run(), the operator that waits, and the reason in words.
+  /// After run(), the operator that waits or null, and the reason as text.
   mlir::Operation *waitingAt() const { return waiting; }
   std::string waitText() const;
 
@@ -56,14 +56,15 @@ public:
 
 private:
   using Frame = llvm::DenseMap<mlir::Value, RankValues>;
-  /// One copy of a segment.
+  /// One of the repeated layers of a segment.
   struct Visit {
     SegmentOp segment;
     std::int64_t copy = 0;
   };
-  using FrameKey = std::pair<std::int64_t, const Visit *>; ///< by micro-batch
+  /// A micro-batch and a layer.
+  using FrameKey = std::pair<std::int64_t, const Visit *>;
 
-  // Tasks and the update run one operator at a time, and `op` stays the same
+  // Tasks and the update run one operator at a time. `op` does not advance
   // while it waits.
   std::vector<Visit> &visits() { return chunks[program.tasks[task].chunk]; }
   const Visit &current();
@@ -78,7 +79,7 @@ private:
   mlir::LogicalResult findCopies();
   mlir::LogicalResult executeInUpdate(std::int64_t copy);
 
-  // The execution of one operator on all ranks.
+  // These methods execute one operator on all ranks of the stage.
   mlir::LogicalResult execute(mlir::Operation *ran, Frame &frame);
   mlir::LogicalResult send(SendOp ran, const RankValues &value);
   mlir::LogicalResult receive(ReceiveOp ran, Frame &frame);
@@ -87,11 +88,13 @@ private:
                                                 const RankValues &input);
   mlir::LogicalResult executeKernel(mlir::Operation *ran, Frame &frame);
   mlir::FailureOr<const Placement *> placementOf(mlir::Operation *ran);
-  /// Binds the only result. Fails if its shape is not the declared one.
+  /// Sets `result` to `value` in `frame`. Fails if the shape of `value` is not
+  /// the declared one.
   mlir::LogicalResult define(mlir::Value result,
                              const mlir::FailureOr<RankValues> &value,
                              Frame &frame);
-  /// Counts a collective over `axis` and shows it to the hook.
+  /// Counts a collective over `axis` and calls the hook, which may change
+  /// `received`.
   RankValues seen(mlir::Operation *ran, llvm::StringRef axis,
                   const std::vector<HostTensor> &passed,
                   std::vector<HostTensor> received);
@@ -102,9 +105,9 @@ private:
   std::map<std::int64_t, std::vector<Visit>> chunks;
   llvm::DenseMap<mlir::Operation *, Placement> placements;
 
-  // The position in the tasks.
+  // Indices of the current task and of its current layer.
   std::size_t task = 0, visit = 0;
-  /// Next operator; null: the block of `visit` has not begun.
+  /// Next operator, or null before the first operator of the current layer.
   mlir::Operation *op = nullptr;
   mlir::Operation *waiting = nullptr;
   runtime::Moment moment;
@@ -112,11 +115,11 @@ private:
   std::vector<RankValues> carried;
   std::map<FrameKey, Frame> frames; ///< forward values that backward reads
 
-  // The values of the update. Labels without a `*` belong to no copy, and their
-  // values serve all copies.
+  // The values of the update: in `common` if the label has no `*`, so that all
+  // layers may read the value, and otherwise by layer.
   Frame common;
   std::map<std::int64_t, Frame> byCopy;
-  /// Copies for which `op` runs.
+  /// Layers for which `op` of the update has still to run.
   std::optional<std::vector<std::int64_t>> copies;
 };
 

@@ -1,4 +1,4 @@
-//===- step_state.cpp - What outlives a micro-batch -----------------------===//
+//===- step_state.cpp - Parameters, sums and data of a step ---------------===//
 
 #include "ir/interpret/step_state.h"
 
@@ -27,10 +27,11 @@ std::int64_t elementsOf(const std::vector<Span> &spans) {
   return elements;
 }
 
-/// Returns the function from elements to values of one micro-batch's input.
-/// The input "count" has none. Drawn samples follow each other over all
-/// micro-batches and steps, so that their sizes change no sample.
-/// \param elements  of the micro-batch's global input
+/// Returns the function that maps an element of one micro-batch's input to its
+/// value. Random samples are numbered consecutively over micro-batches and
+/// steps, so that the micro-batch size does not change them. The function does
+/// not apply to the input "count".
+/// \param elements  number of elements of the micro-batch's global input
 std::function<double(std::int64_t)> valuesOf(InputOp op,
                                              const RunOptions &options,
                                              std::int64_t microBatch,
@@ -58,7 +59,7 @@ std::function<double(std::int64_t)> valuesOf(InputOp op,
   };
 }
 
-/// Returns the key of a label. `copy` counts only where the label has a `*`.
+/// Returns the key of a label. `copy` is ignored unless the label has a `*`.
 TensorKey keyOf(StringRef label, std::int64_t copy) {
   return {label.str(), label.contains('*') ? copy : 0};
 }
@@ -187,8 +188,8 @@ FailureOr<RankValues> StepState::readParameter(ParameterOp op,
   return share(parameter.ranks);
 }
 
-/// Makes the first AdamW update. Moments start at zero, so that bias correction
-/// turns them into the gradient and its square.
+/// Applies the first AdamW update. The moments start at zero, so that bias
+/// correction turns them into the gradient and its square.
 static void updatePiece(HostTensor &parameter, const HostTensor &gradient,
                         const AdamOptions &adam, bool decay) {
   for (std::size_t i = 0; i < parameter.data.size(); ++i) {
@@ -242,7 +243,8 @@ FailureOr<RankValues> StepState::updateOwned(AdamwOp op, std::int64_t copy,
   const auto layout = layoutOf(op, op.getLayoutAttr(), shape.size());
   if (failed(layout) || failed(parameterOf(op, key)))
     return failure();
-  // The master copy belongs to this rank since the first step.
+  // The master weights of the rank's shard are the initial values, because a
+  // run is a single step.
   std::vector<HostTensor> pieces;
   for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank) {
     pieces.push_back(initialPiece(key, shape, *layout, rank));

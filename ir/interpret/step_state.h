@@ -1,6 +1,7 @@
-//===- step_state.h - What outlives a micro-batch ---------------*- C++ -*-===//
+//===- step_state.h - Parameters, sums and data of a step -------*- C++ -*-===//
 //
-// The state behind the structure operators: parameters, accumulators and data.
+// The state that the structure operators read and write, such as mtp.parameter,
+// mtp.accumulate and mtp.input.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,12 +14,13 @@ namespace mtplan::ir {
 
 class StepState {
 public:
-  /// Ignores layouts unless `distributed`, so that no tensor is split.
+  /// Makes a state that ignores layouts and shards nothing unless
+  /// `isDistributed`.
   StepState(const RunOptions &runOptions, const MeshView &meshView,
             bool isDistributed)
       : options(runOptions), mesh(meshView), distributed(isDistributed) {}
 
-  /// Finds the input whose targets the count follows from.
+  /// Counts the target tokens of the step, the value of the input "count".
   mlir::LogicalResult prepare(mlir::ModuleOp module);
 
   mlir::FailureOr<RankValues> readParameter(ParameterOp op, std::int64_t copy);
@@ -29,21 +31,21 @@ public:
                                               std::int64_t copy);
   mlir::LogicalResult update(AdamwOp op, std::int64_t copy,
                              const RankValues &gradient);
-  /// Returns the updated piece that each rank owns of an optimizer's state. The
-  /// parameter itself changes with `store`.
+  /// Updates and returns the shard of the master weights that each rank owns
+  /// (ZeRO). The parameter itself changes in store().
   mlir::FailureOr<RankValues> updateOwned(AdamwOp op, std::int64_t copy,
                                           const RankValues &gradient);
   mlir::LogicalResult store(StoreOp op, std::int64_t copy,
                             const RankValues &value);
   void report(ResultOp op, std::int64_t copy, const RankValues &value);
 
-  /// Returns the copies for which a value was accumulated under `label`.
+  /// Returns the layers for which a value was accumulated under `label`.
   std::vector<std::int64_t> accumulatedCopies(llvm::StringRef label) const;
 
-  /// Returns whether a perturbation found its parameter.
+  /// Returns whether the perturbation was applied to an element.
   bool wasPerturbed() const { return perturbed; }
-  /// Moves the results of the run into `result`. `updated` tells whether an
-  /// mtp.update ran.
+  /// Moves the results of the run into `result`.
+  /// \param updated  whether the module has an mtp.update
   void handOver(RunResult &result, bool updated);
 
 private:
@@ -63,7 +65,7 @@ private:
   const MeshView &mesh;
   const bool distributed;
   bool perturbed = false;
-  double targetCount = 0.0; ///< 0: the module has no targets
+  double targetCount = 0.0; ///< 0 if the module has no targets
   TensorTable parameters, accumulators, gradients, results;
   std::map<std::string, std::string, std::less<>> inits; ///< by label
 };

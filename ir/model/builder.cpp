@@ -218,8 +218,8 @@ Value ModelBuilder::count() {
 }
 
 Value ModelBuilder::loss(Value logits, std::int64_t classes) {
-  // The reductions of the loss have one number per token, in float32 whatever
-  // the type of the logits.
+  // The reductions of the loss have one float32 per token, whatever the type of
+  // the logits.
   auto perToken =
       RankedTensorType::get(shapeOf(logits).drop_back(), ops.getF32Type());
   auto scalar = RankedTensorType::get({}, ops.getF32Type());

@@ -1,7 +1,7 @@
 //===- builder.h - Builds a model from operators ----------------*- C++ -*-===//
 //
-// A thin layer over OpBuilder. Shapes follow from the operands, and parameters
-// are named after the operator that uses them (`label`.weight, `label`.bias).
+// A thin layer over OpBuilder. Result shapes are derived from the operands, and
+// parameters are named after their operator (`label`.weight, `label`.bias).
 // Activations are [batch, sequence, features], weights are [in, out].
 //
 //===----------------------------------------------------------------------===//
@@ -20,8 +20,8 @@
 
 namespace mtplan::ir {
 
-/// The stored rows of a table or columns of a weight, and how many of them are
-/// not padding.
+/// The size of a padded dimension, such as the rows of an embedding table, and
+/// its size without padding.
 struct Padded {
   std::int64_t stored = 1, used = 1;
 };
@@ -36,10 +36,11 @@ public:
 
   mlir::OpBuilder ops;
   mlir::Location location;
-  mlir::Type element; ///< of activations and parameters
+  mlir::Type element; ///< element type of activations and parameters
   mlir::OwningOpRef<mlir::ModuleOp> module;
 
-  /// Starts a segment; its arguments are what the previous one yielded.
+  /// Starts a segment and returns its arguments, which have the types that the
+  /// previous segment yields.
   mlir::ValueRange beginSegment(StringRef name, std::int64_t repeat = 1,
                                 std::int64_t first = 0);
   /// Ends the segment, which yields `values`.
@@ -52,22 +53,23 @@ public:
   }
   /// Adds an input [batch, sequence] of token numbers below `limit`.
   Value tokens(StringRef label, std::int64_t sequence, std::int64_t limit);
-  /// Adds an input [batch, sequence, width] of numbers.
+  /// Adds an input [batch, sequence, width] of floating-point features.
   Value features(StringRef label, std::int64_t sequence, std::int64_t width);
-  /// Adds a parameter.
+  /// Adds a parameter and returns its value.
   /// \param unpadded  the shape without padding; empty if there is none
   Value parameter(const llvm::Twine &label, llvm::ArrayRef<std::int64_t> shape,
                   StringRef init, llvm::ArrayRef<std::int64_t> unpadded = {});
 
-  /// Looks up rows of `table` or, without one, of `label`.weight [rows, width].
+  /// Looks up rows of the parameter `table` [rows, width], by default
+  /// `label`.weight.
   Value embedding(StringRef label, Value ids, Padded rows, std::int64_t width,
                   StringRef table = "");
   Value positions(StringRef label, Value input, std::int64_t rows);
   /// Multiplies the input by `label`.weight and adds `label`.bias if `bias`.
   Value linear(StringRef label, Value input, std::int64_t width, bool bias,
                StringRef init = "normal");
-  /// Computes logits: the input times the transposed table `weight`
-  /// [vocabulary, in] or, without one, times `label`.weight [in, vocabulary].
+  /// Computes logits: the input times the transposed parameter `table`
+  /// [vocabulary, in], by default times `label`.weight [in, vocabulary].
   Value logits(StringRef label, Value input, Padded vocabulary, StringRef table,
                bool bias);
   Value layerNorm(StringRef label, Value input, double epsilon);
@@ -77,7 +79,7 @@ public:
   Value add(StringRef label, Value lhs, Value rhs);
   Value mul(StringRef label, Value lhs, Value rhs);
   Value scale(StringRef label, Value input, double factor);
-  /// Puts `label`.weight at the first position and `input` at the others.
+  /// Replaces the first position of `input` by the vector `label`.weight.
   Value putFirst(StringRef label, Value input);
   /// Returns `input` itself if `cap` is 0.
   Value softcap(StringRef label, Value input, double cap);
@@ -91,34 +93,34 @@ public:
                   std::int64_t headDim, bool causal, double scale, double rate,
                   Value bias = {}, std::int64_t maxDistance = 0,
                   double softcap = 0.0);
-  /// Computes a token's logits for each of `experts`: the input times
-  /// `label`.weight.
+  /// Computes the routing logits of each token, [batch, sequence, experts]: the
+  /// input times `label`.weight.
   Value router(StringRef label, Value input, std::int64_t experts);
   Value moeGate(StringRef label, Value logits, std::int64_t topK,
                 bool normalise);
   Value moeSlots(StringRef label, Value logits, std::int64_t topK);
-  /// Moves tokens to the `places` slots of each expert: [experts, batch,
-  /// places, ...].
+  /// Copies tokens to their experts: [experts, batch, places, features], where
+  /// `places` is an expert's capacity in tokens per sample.
   Value moeDispatch(StringRef label, Value input, Value slots,
                     std::int64_t places);
   /// Multiplies each expert's input by its matrix in `label`.weight.
   Value expertLinear(StringRef label, Value input, std::int64_t width,
                      StringRef init = "normal");
   Value moeCombine(StringRef label, Value input, Value gates, Value slots);
-  /// Reports the loss under its own label and adds it to the step's loss.
+  /// Adds a load-balancing loss, which the step reports as `label`.
   void balanceLoss(StringRef label, Value logits, std::int64_t topK,
                    double coefficient);
   /// Multiplies `value` by one number per token, sigmoid(input times the vector
   /// `label`.weight).
   Value tokenGate(StringRef label, Value input, Value value);
-  /// Computes the cross entropy of `logits`, the mean over the step's targets:
-  /// one per token, or one per sample.
+  /// Computes the mean cross entropy of `logits` over the step's targets. There
+  /// is one target per token, or one per sample.
   Value loss(Value logits, std::int64_t classes);
 
 private:
   llvm::SmallVector<mlir::Type> carried;
 
-  /// Returns the number of target tokens of the step.
+  /// Adds the input "count", the number of target tokens of the step.
   Value count();
 };
 

@@ -32,7 +32,7 @@ void readGpt2(HfConfig &config) {
   fields.ignore({"reorder_and_upcast_attn"});
 }
 
-// Attention and MLP read the same normalised input in parallel.
+// Attention and MLP of GPT-J read the same normalised input in parallel.
 void readGptj(HfConfig &config) {
   Fields &fields = config.fields;
   Transformer &model = config.model;
@@ -136,13 +136,14 @@ void readQwen2(HfConfig &config) {
 //
 // Llama's decoder with norms before and after each branch, an MLP gated by the
 // approximate GELU, embeddings scaled by the square root of the width, and soft
-// caps on attention scores and logits (Gemma Team 2024). Every other layer sees
-// a sliding window, which equals full attention up to the window.
+// caps on attention scores and logits (Gemma Team 2024). Every other layer has
+// sliding-window attention, which is full attention for sequences up to the
+// window.
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-// Hugging Face switches a cap off by null.
+// Returns 0 for null, by which Hugging Face disables a cap.
 double readCap(Fields &fields, const char *key, double fallback) {
   return fields.isNull(key) ? 0.0 : fields.number(key, fallback, 0.0, 1.0e6);
 }
@@ -176,8 +177,8 @@ void readGemma2(HfConfig &config) {
 //===----------------------------------------------------------------------===//
 // Mixtral, Qwen2-MoE
 //
-// Experts take the place of the MLP in every layer of Mistral's and Qwen2's
-// blocks. Published models drop no tokens. Here each expert has room for
+// Experts replace the MLP in every layer of Mistral's and Qwen2's blocks.
+// Published models drop no tokens. Here the capacity of an expert is
 // capacity_factor times an even share of a sample's tokens, because shapes are
 // static.
 //===----------------------------------------------------------------------===//
@@ -209,8 +210,8 @@ void readExperts(HfConfig &config, const char *countKey, const char *innerKey) {
       " tokens of a sample and drops others; set capacity_factor to change it");
 }
 
-// A layer without experts would need a segment of its own, which is not
-// supported.
+// Rejects models in which some layers have no experts, because all repeated
+// layers are equal.
 void refuseDenseLayers(Fields &fields) {
   if (fields.sizeIfAny("decoder_sparse_step").value_or(1) != 1)
     fields.error("decoder_sparse_step",

@@ -10,10 +10,10 @@ namespace mtplan::ir {
 //===----------------------------------------------------------------------===//
 // BERT as a masked language model
 //
-// The model has neither pooler nor sentence head: the loss is that of the
+// The model has neither pooler nor sentence head, and the loss is that of the
 // masked tokens. mtplan's own key `layer_norm_placement` selects BERT as
 // published (`post`) or Megatron-LM's rearrangement (`pre`; Shoeybi et al.
-// 2019, figure 7), which moves the embedding's norm behind the last block.
+// 2019, figure 7), which moves the embedding's norm after the last block.
 //===----------------------------------------------------------------------===//
 
 void readBert(HfConfig &config) {
@@ -55,7 +55,7 @@ void readBert(HfConfig &config) {
 //===----------------------------------------------------------------------===//
 // Vision transformers
 //
-// The patches of an image go through one matrix, a class token stands before
+// One matrix projects the patches of an image, a class token is put before
 // them, and a head classifies its output (Dosovitskiy et al. 2021). There is no
 // pooler, as in Hugging Face's classifier.
 //===----------------------------------------------------------------------===//
@@ -66,7 +66,7 @@ struct Extent {
   std::int64_t height = 1, width = 1;
 };
 
-// Reads a number for both sides, or a list of two.
+// Reads a height and a width in pixels: one number for both, or a list of two.
 Extent readExtent(Fields &fields, const char *key, std::int64_t fallback) {
   const JsonValue *value = fields.value(key);
   if (!value || value->kind != JsonValue::Kind::array) {
@@ -85,7 +85,7 @@ Extent readExtent(Fields &fields, const char *key, std::int64_t fallback) {
   return {sideAt(0), sideAt(1)};
 }
 
-// Returns the number of pieces along one side.
+// Returns the number of patches along one side of the image.
 std::int64_t piecesOf(Fields &fields, std::int64_t image, std::int64_t patch) {
   if (image % patch != 0)
     fields.error("patch_size",
@@ -135,11 +135,11 @@ void readVit(HfConfig &config) {
 //===----------------------------------------------------------------------===//
 // T5 and T5 v1.1
 //
-// The encoder-decoder has RMS norms, no biases, and scores that are not scaled,
-// because the queries are drawn smaller. In v1.1 the MLP is gated and the
-// logits have a matrix of their own. Tied logits read outputs divided by the
-// square root of the width. mtplan's own key `decoder_sequence` sets the length
-// of the targets, which by default is that of the input.
+// The encoder-decoder has RMS norms, no biases, and unscaled attention scores,
+// because the query weights are initialised smaller. In v1.1 the MLP is gated
+// and the logits have a separate matrix. If logits are tied, the outputs are
+// divided by the square root of the width. mtplan's own key `decoder_sequence`
+// sets the length of the targets, by default the length of the input.
 //===----------------------------------------------------------------------===//
 
 void readT5(HfConfig &config) {
@@ -175,7 +175,7 @@ void readT5(HfConfig &config) {
   constexpr std::string_view kGated = "gated-";
   model.gated = form.starts_with(kGated);
   std::string kind = model.gated ? form.substr(kGated.size()) : form;
-  // Hugging Face reads "gelu" in v1.1 as the approximation.
+  // Hugging Face interprets "gelu" in v1.1 as the tanh approximation.
   config.setActivation("feed_forward_proj",
                        model.gated && kind == "gelu" ? "gelu_new" : kind);
   model.rms = true;

@@ -44,7 +44,7 @@ std::string JsonValue::describe() const {
 
 namespace {
 
-// Returns the whole number that a JSON number is, if an int64 holds it exactly.
+// Returns a JSON number as an integer if it is whole and an int64 holds it.
 std::optional<std::int64_t> integerOf(const base::Json &json) {
   if (json.is_number_unsigned()) {
     const auto value = json.get<std::uint64_t>();
@@ -54,7 +54,7 @@ std::optional<std::int64_t> integerOf(const base::Json &json) {
   }
   if (json.is_number_integer())
     return json.get<std::int64_t>();
-  // Beyond 2^53 a double no longer tells neighbouring integers apart.
+  // Beyond 2^53 a double cannot represent every integer.
   constexpr double kExact = 9007199254740992.0;
   const auto value = json.get<double>();
   if (std::abs(value) <= kExact && std::trunc(value) == value)
@@ -62,7 +62,7 @@ std::optional<std::int64_t> integerOf(const base::Json &json) {
   return std::nullopt;
 }
 
-// The depth of the call stack follows the depth of the text, which is limited.
+// Converts a JSON tree. The recursion is at most kMaxJsonDepth deep.
 JsonValue plainValue(const base::Json &json) {
   using Kind = JsonValue::Kind;
   JsonValue plain;

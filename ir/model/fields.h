@@ -1,12 +1,12 @@
 //===- fields.h - Typed access to a JSON object -----------------*- C++ -*-===//
 //
 // Reading a field also checks it. A field that is missing, mistyped or out of
-// range becomes a line of Findings, and the reader goes on without it, so that
-// all violations of a file are reported at once.
+// range adds an error to Findings, and reading continues without the field, so
+// that all violations of a file are reported at once.
 //
 // The readers of model files work on plain values, so that they need no JSON
-// library. The text is read by base/json_text.h, and the order of keys is kept,
-// so that everything derived from a file is in the file's order.
+// library. base/json_text.h parses the text. Keys keep the order of the file,
+// so that the model built from a file is deterministic.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,8 @@ inline constexpr std::size_t kMaxJsonBytes = std::size_t{64} << 20;
 
 struct JsonMember;
 
-/// One JSON value. `integer` is set where a number is whole, which 12.0 is, as
-/// in JSON Schema. The members are in the order of the file.
+/// One JSON value. `integer` is set if a number is whole, which includes 12.0,
+/// as in JSON Schema. The members are in the order of the file.
 struct JsonValue {
   enum class Kind { null, boolean, number, string, array, object };
   Kind kind = Kind::null;
@@ -43,7 +43,7 @@ struct JsonValue {
 
   /// Returns the member called `key`, or null.
   const JsonValue *find(std::string_view key) const;
-  /// Writes the kind and, where it is short, the value: `the number 17`.
+  /// Returns the kind and, if it is short, the value: `the number 17`.
   std::string describe() const;
 };
 
@@ -53,11 +53,11 @@ struct JsonMember {
 };
 
 /// Parses `text`. On failure returns nothing and sets `error` to
-/// "line:column: what is wrong" or, for repeated keys, a line "/pointer: ..."
-/// for each.
+/// "line:column: fault" or, for repeated keys, to one line "/pointer: fault"
+/// per key.
 std::optional<JsonValue> parseJson(std::string_view text, std::string &error);
 
-/// Sizes are below this, so that a product of two fits in an int64.
+/// Sizes are below this limit, so that a product of two fits in an int64.
 inline constexpr std::int64_t kSizeLimit = std::int64_t{1} << 31;
 inline constexpr std::int64_t kMaxLayers = 10'000;
 
@@ -67,21 +67,21 @@ struct Findings {
   std::vector<std::string> errors, notes;
 
   void error(std::string_view pointer, std::string_view what);
-  /// Returns whether `value` is an object, and adds an error if not.
+  /// Returns whether `value` is an object, and adds an error if it is not.
   bool expectObject(const JsonValue &value, std::string_view pointer);
   void note(std::string_view what) { notes.emplace_back(what); }
 };
 
 /// Joins names as "a, b and c".
 std::string listOf(const std::vector<std::string> &names);
-/// Writes `unknown key "lyer_norm"; nearest first, known are layer_norm and
-/// ...`
+/// Returns a message such as
+/// `unknown key "lyer_norm"; nearest first, known are layer_norm and ...`.
 std::string unknownName(std::string_view what, std::string_view word,
                         const std::vector<std::string> &names);
 
-/// An object being read. Absent and null are the same. Methods add an error for
-/// a value of another kind or beyond its range, and return what an absent one
-/// would give.
+/// Reads the fields of an object. A null counts as absent. Methods add an error
+/// for a value of the wrong kind or outside its range, and then return the same
+/// as for an absent field.
 class Fields {
 public:
   Fields(const JsonValue &jsonObject, std::string jsonPointer,
@@ -92,12 +92,13 @@ public:
   Findings &findings;
 
   bool has(std::string_view key);
-  /// Returns whether the key is there with the value null.
+  /// Returns whether the key is present with the value null.
   bool isNull(std::string_view key);
-  /// Returns the value, or null if absent, with an error if it is `required`.
+  /// Returns the value, or null if it is absent. Adds an error if it is absent
+  /// and `required`.
   const JsonValue *value(std::string_view key, bool required = false);
 
-  /// Returns a size in [1, limit], with an error if it is absent.
+  /// Returns a size in [1, limit], and adds an error if it is absent.
   std::optional<std::int64_t> size(std::string_view key,
                                    std::int64_t limit = kSizeLimit - 1);
   /// Returns a size, or nothing if it is absent.
@@ -107,7 +108,7 @@ public:
   double number(std::string_view key, double fallback, double low, double high);
   bool flag(std::string_view key, bool fallback);
   std::string text(std::string_view key, std::string_view fallback);
-  /// Returns a string that must be there. It is empty only after an error.
+  /// Returns a required string, which is empty only after an error.
   std::string name(std::string_view key);
   /// Returns an array of strings, which is empty if absent.
   std::vector<std::string> texts(std::string_view key, bool required = false);
@@ -120,13 +121,13 @@ public:
     findings.error(at(key), what);
   }
 
-  /// Marks keys that may be there and change nothing.
+  /// Marks keys that are allowed but have no effect.
   void ignore(const std::vector<std::string> &keys);
-  /// Returns the keys nobody asked for, in the order of the file.
+  /// Returns the keys that no method has read, in the order of the file.
   std::vector<std::string> unread() const;
   /// Adds one note that names all unread keys.
   void noteUnread();
-  /// Adds an error for every unread key, with the nearest known one.
+  /// Adds an error for every unread key, with the known keys nearest to it.
   void refuseUnread();
 
 private:

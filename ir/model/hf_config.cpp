@@ -11,17 +11,17 @@ namespace mtplan::ir {
 
 namespace {
 
-// Rotary models state lengths that training does not start with. By default a
-// sample is at most this long.
+// Default limit of the sequence length of models with rotary positions. The
+// limit that their files state is longer than pretraining usually starts with.
 constexpr std::int64_t kDefaultLongest = 8192;
 
-// Padding to this multiple makes the vocabulary's shape independent of its
-// sharding, up to this many ranks.
+// The vocabulary is padded to this multiple, so that its shape does not depend
+// on the number of ranks that shard it, as long as the number divides 128.
 constexpr std::int64_t kVocabularyMultiple = 128;
 
 std::string str(std::int64_t value) { return std::to_string(value); }
 
-// Returns the divisors of `whole` next to `count`, as "16 and 24".
+// Returns the divisors of `whole` nearest to `count`, as "16 and 24".
 std::string neighbouringDivisors(std::int64_t whole, std::int64_t count) {
   std::int64_t below = 0, above = 0;
   auto consider = [&](std::int64_t divisor) {
@@ -149,8 +149,9 @@ std::optional<std::int64_t> HfConfig::readRotaryShare(const char *key,
   return static_cast<std::int64_t>(share * static_cast<double>(*headDim));
 }
 
-// Returns the longest sample for which positions need no rope scaling: the
-// length from which it scales, or all positions. Adds a note on assumptions.
+// Returns the longest sequence that needs no RoPE scaling: the original length
+// if the file scales positions, else `positions`. Adds a note that scaling is
+// not applied.
 std::int64_t HfConfig::longestUnscaled(std::int64_t positions) {
   std::int64_t longest = positions;
   for (const char *key : {"rope_scaling", "rope_parameters"}) {
@@ -185,7 +186,7 @@ void HfConfig::readRotaryPositions(const char *key,
   std::optional<std::int64_t> positions = fields.size(key);
   std::int64_t stated = positions.value_or(1);
   std::int64_t unscaled = longestUnscaled(stated);
-  // Without a window the limit is one that no sample exceeds.
+  // Without a window the limit is larger than any sequence.
   std::int64_t window = kSizeLimit;
   if (*windowKey)
     window = fields.sizeIfAny(windowKey).value_or(kSizeLimit);
@@ -263,7 +264,7 @@ namespace {
 
 struct Family {
   const char *modelType;
-  const char *architecture; ///< what its reader builds
+  const char *architecture; ///< Hugging Face class that the reader builds
   void (*read)(HfConfig &);
 };
 

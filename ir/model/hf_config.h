@@ -1,10 +1,10 @@
 //===- hf_config.h - Hugging Face config.json -------------------*- C++ -*-===//
 //
-// Reads what all families share: sizes that must fit each other, vocabulary
-// padding, the length of a sample. The reader of a family calls these functions
-// with its own key names and fills in the rest of the record. Every family
-// accepts these keys of mtplan: name, padded_vocab_size, global_batch_size;
-// models with experts also accept capacity_factor.
+// Reads the fields that all families share: block sizes, vocabulary padding and
+// sequence length. The reader of a family calls these functions with its own
+// key names and sets the other members of `model`. Every family accepts these
+// keys of mtplan: name, padded_vocab_size, global_batch_size; models with
+// experts also accept capacity_factor.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,8 +30,8 @@ public:
   Transformer model;
 
   /// Reads hidden size, heads, key/value heads (as many as heads if `kvKey` is
-  /// empty), the width of a head, and layers. `widthKey` is an optional key of
-  /// that width; with key/value heads it is head_dim by default.
+  /// empty), the width of a head, and layers. `widthKey` is the optional key of
+  /// the head width, by default head_dim if there is a `kvKey`.
   void readBlockSizes(const char *hiddenKey, const char *headsKey,
                       const char *layersKey, const char *kvKey = "",
                       const char *widthKey = "");
@@ -42,24 +42,25 @@ public:
                    kvKey);
     readInner("intermediate_size", /*required=*/true);
   }
-  /// Reads the width inside the MLP; four times hidden if absent and not
-  /// `required`.
+  /// Reads the width inside the MLP. If it is absent and not `required`, it is
+  /// four times the hidden size.
   void readInner(const char *key, bool required);
   /// Reads vocab_size and padded_vocab_size.
   void readVocabulary();
-  /// Reads the classes of a classifier: those of id2label, otherwise
-  /// num_labels, otherwise 2.
+  /// Reads the number of classes of a classifier: the size of id2label, else
+  /// num_labels, else 2.
   void readClasses();
-  /// Reads the size of a table of positions; a sample may not be longer.
+  /// Reads the number of learned positions, which limits the sequence length.
   void readLearnedPositions(const char *key, const char *olderKey = "");
-  /// Reads rotary positions. `dim` features of every head are rotated, all if
-  /// none is given; `windowKey` names the width of sliding-window attention, if
-  /// any.
+  /// Reads rotary positions.
+  /// \param dim  rotated features per head, by default all
+  /// \param windowKey  key of the window of sliding-window attention, or empty
   void readRotaryPositions(const char *key, std::optional<std::int64_t> dim,
                            const char *windowKey = "");
-  /// Reads theta, which old and new files store in different places.
+  /// Reads theta from `key`, or in newer files from rope_parameters.
   void readTheta(const char *key);
-  /// Reads the share of every head that is rotated, as a number of features.
+  /// Reads the fraction of a head that is rotated, and returns the number of
+  /// rotated features.
   std::optional<std::int64_t> readRotaryShare(const char *key, double fallback);
   void readActivation(const char *key, const char *fallback);
   /// Sets the activation called `name`, the value of `key`.
@@ -79,7 +80,7 @@ private:
                    std::int64_t whole);
 };
 
-// The readers of the families.
+// Each function reads the config.json of one family.
 void readGpt2(HfConfig &config);
 void readGptj(HfConfig &config);
 void readGptNeox(HfConfig &config);

@@ -25,7 +25,7 @@ namespace mtplan::ir {
 namespace {
 
 // MLIR's parser recurses at every bracket, and allocates n + 1 results for
-// `%x#n`. No model comes near these limits.
+// `%x#n`. Real models stay far below these limits.
 constexpr int kMaxNesting = 256;
 constexpr std::size_t kMaxResultDigits = 3;
 
@@ -58,7 +58,8 @@ std::optional<std::size_t> unparsableAt(StringRef text) {
   return std::nullopt;
 }
 
-// Returns the positions per sample, from any input that has them.
+// Returns the number of positions per sample, from the first input that
+// declares a sequence dimension.
 std::optional<std::int64_t> sequenceOf(ModuleOp module) {
   std::optional<std::int64_t> sequence;
   module.walk([&](InputOp input) {
@@ -71,7 +72,8 @@ std::optional<std::int64_t> sequenceOf(ModuleOp module) {
   return sequence;
 }
 
-// Returns the one type of all parameters; "bf16" if there are none.
+// Returns the element type of all parameters, or that of `overrides` if there
+// are none.
 std::string elementTypeOf(ModuleOp module, const ShapeOverrides &overrides,
                           Findings &findings) {
   std::string type;
@@ -160,10 +162,10 @@ static LoadedModel loadMlirText(MLIRContext &context, StringRef text,
                                 diagnostic.str());
       return success();
     });
-    // checkModule verifies the module and reports more than one error.
+    // The parser does not verify, because checkModule() reports all errors and
+    // the parser only the first.
     ParserConfig config(&context, /*verifyAfterParse=*/false);
-    // MLIR's lexer ends an unterminated string at a zero byte, which `text` may
-    // lack.
+    // The text is copied, because MLIR's lexer needs a zero byte at its end.
     module =
         parseSourceString<ModuleOp>(std::string(text), config, findings.file);
   }
@@ -197,20 +199,20 @@ static LoadedModel loadMlirText(MLIRContext &context, StringRef text,
 }
 
 //===----------------------------------------------------------------------===//
-// Any notation
+// All formats
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-// "dir/name.json" -> "name"
+// Returns "name" for "dir/name.json".
 std::string stem(StringRef fileName) {
   StringRef base = fileName.substr(fileName.find_last_of('/') + 1);
   std::string name = base.substr(0, base.rfind('.')).str();
   return name.empty() ? "model" : name;
 }
 
-// Returns whether the file's name says that text is IR which does not begin
-// like JSON.
+// Returns whether the file's name ends in .mlir and `text` does not begin like
+// JSON.
 bool isNamedMlir(StringRef fileName, StringRef text) {
   return fileName.ends_with(".mlir") && !text.ltrim().starts_with("{");
 }
@@ -220,7 +222,8 @@ LoadedModel loadJson(MLIRContext &context, StringRef text,
   std::string problem;
   std::optional<JsonValue> root = parseJson(text, problem);
   if (!root) {
-    // "line:column: what" joins the file's name, "/pointer: what" follows it.
+    // The separator after the file name is ":" before "line:column" and ": "
+    // before a JSON pointer.
     llvm::SmallVector<StringRef> lines;
     StringRef(problem).split(lines, '\n');
     for (StringRef line : lines)
@@ -273,7 +276,7 @@ std::optional<LoadedModel> loadModel(MLIRContext &context, StringRef text,
     loaded = looksLikeMlir(text) || isNamedMlir(fileName, text)
                  ? loadMlirText(context, text, overrides, findings)
                  : loadJson(context, text, overrides, findings);
-  // Textual IR has been checked already, before it was looked into.
+  // loadMlirText() has already checked textual IR.
   if (findings.errors.empty() && loaded.family != "mlir")
     checkModule(*loaded.module, findings);
   if (!findings.errors.empty()) {

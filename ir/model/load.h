@@ -1,9 +1,9 @@
 //===- load.h - Reads a model file into a module ----------------*- C++ -*-===//
 //
-// ir/model/ answers: which training step is meant? It reads three notations,
-// recognised by their content: textual IR, a Hugging Face config.json, and
-// mtplan's own JSON (docs/model-format.md). All become a module of forward
-// operators for one sample. Differentiation and resizing come later.
+// Reads a model in one of three formats, recognised by their content: textual
+// IR, a Hugging Face config.json, or mtplan's own JSON (docs/model-format.md).
+// Each becomes a module of forward operators for one sample. Later passes
+// differentiate and resize the module.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ struct ShapeOverrides {
   std::optional<std::int64_t> sequence; ///< positions per sample
   std::optional<std::int64_t> layers;   ///< number of repeated layers
   std::string elementType = "bf16";     ///< bf16, f16 or f32
-  /// Whether the user gave a type; textual IR has its own.
+  /// Whether the user chose `elementType`; textual IR cannot change its type.
   bool elementTypeAsked = false;
 };
 
@@ -35,27 +35,26 @@ struct LoadedModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string name;        ///< for reports; never empty
   std::string family;      ///< model_type, "native" or "mlir"
-  std::string elementType; ///< of parameters: bf16, f16 or f32
+  std::string elementType; ///< type of parameters: bf16, f16 or f32
   std::int64_t sequence = 1;
   std::int64_t layers = 1;
   std::optional<std::int64_t> globalBatch; ///< if the file gives one
-  std::int64_t parameters = 0;             ///< stored, including padding
-  std::int64_t paddingParameters = 0;      ///< of these, the padding
+  std::int64_t parameters = 0;             ///< elements, including padding
+  std::int64_t paddingParameters = 0;      ///< elements that are padding
   std::optional<std::int64_t> hidden, heads, kvHeads, headDim, inner;
   std::optional<std::int64_t> vocabulary, paddedVocabulary;
-  std::vector<std::string> notes; ///< what was ignored or assumed
+  std::vector<std::string> notes; ///< assumptions and ignored fields
 };
 
-/// Reads a model. Returns none on bad input; `errors` then has every violation,
-/// one line each, "file: /json/pointer: what is wrong". The context needs the
-/// mtp dialect registered or loaded.
+/// Reads a model. On bad input returns nothing and adds every violation to
+/// `errors`, one line each: "file: /json/pointer: fault".
 std::optional<LoadedModel> loadModel(mlir::MLIRContext &context,
                                      llvm::StringRef text,
                                      llvm::StringRef fileName,
                                      const ShapeOverrides &overrides,
                                      std::vector<std::string> &errors);
 
-/// Returns whether `text` starts as a module does and JSON cannot.
+/// Returns whether `text` starts like an MLIR module and unlike JSON.
 bool looksLikeMlir(llvm::StringRef text);
 
 } // namespace mtplan::ir

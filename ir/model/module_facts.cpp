@@ -19,8 +19,8 @@ namespace mtplan::ir {
 
 namespace {
 
-// The limit holds for a tensor and for all parameters together. Their bytes,
-// and twice those, still fit in an int64.
+// Limit of the elements of one tensor, and of all parameters together. Twice
+// their number of bytes still fits in an int64.
 constexpr std::int64_t kElementLimit = std::int64_t{1} << 58;
 
 void report(Findings &findings, Location location, std::string_view what) {
@@ -37,7 +37,7 @@ std::string labelOf(Operation *op) {
          (label ? " \"" + label.getValue().str() + '"' : std::string());
 }
 
-// Reports one message for each tensor that cannot be counted.
+// Reports a tensor whose shape is dynamic, empty or too large.
 void checkType(Operation *op, Type type, Findings &findings) {
   auto tensor = llvm::dyn_cast<RankedTensorType>(type);
   if (!tensor)
@@ -72,8 +72,8 @@ void checkSizes(ModuleOp module, Findings &findings) {
   });
 }
 
-// Generic IR can leave out the block that all other checks read, and can have
-// names that custom IR cannot spell.
+// Rejects generic IR that lacks the block that all other checks read, or that
+// has empty symbol names, which the custom syntax cannot express.
 void checkForm(ModuleOp module, Findings &findings) {
   if (module->getNumRegions() != 1 || !module->getRegion(0).hasOneBlock()) {
     report(findings, module.getLoc(), "a module has one region of one block");
@@ -86,7 +86,7 @@ void checkForm(ModuleOp module, Findings &findings) {
   });
 }
 
-// Copies are counted for each segment and for all segments together.
+// Limits the number of layers per segment and in all segments together.
 void checkCopies(ModuleOp module, Findings &findings) {
   std::int64_t copies = 0;
   for (auto segment : module.getOps<SegmentOp>()) {
@@ -128,7 +128,8 @@ std::int64_t countCopies(Copies copies) {
   return count;
 }
 
-// Returns the sum, or nothing if it reaches kElementLimit.
+// Returns the number of elements of all parameters, or nothing if it reaches
+// kElementLimit.
 std::optional<std::int64_t> sumParameters(ModuleOp module) {
   std::map<std::string, Copies> byLabel;
   for (auto segment : module.getOps<SegmentOp>())
@@ -183,14 +184,13 @@ bool checkModule(ModuleOp module, Findings &findings) {
   checkForm(module, findings);
   if (!clean())
     return false;
-  // Verifiers multiply sizes, so the sizes are checked first.
+  // Sizes are checked first, because verifiers multiply them.
   checkSizes(module, findings);
   checkCopies(module, findings);
   if (!clean())
     return false;
 
-  // Each error is one line, because the operator's text would only repeat the
-  // file.
+  // Diagnostics do not print the operator, so that each error is one line.
   MLIRContext *context = module.getContext();
   const bool printsOps = context->shouldPrintOpOnDiagnostic();
   context->printOpOnDiagnostic(false);
@@ -205,8 +205,8 @@ bool checkModule(ModuleOp module, Findings &findings) {
     report(findings, diagnostic.getLocation(), text);
     return success();
   });
-  // The verifier stops at the first bad operator. Asking each operator reports
-  // all of them.
+  // verify() stops at the first bad operator. The loop verifies each operator
+  // by itself and reports all of them.
   module.walk([](Operation *op) { (void)op->getName().verifyInvariants(op); });
   if (clean() && failed(verify(module)) && clean())
     report(findings, module.getLoc(), "the module does not verify");

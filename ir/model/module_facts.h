@@ -13,19 +13,20 @@
 
 namespace mtplan::ir {
 
-/// Returns bf16, f16 or f32; a null type for any other name.
+/// Returns the type called bf16, f16 or f32, or a null type for another name.
 mlir::Type elementTypeOf(mlir::MLIRContext &context, llvm::StringRef name);
 
-/// Runs every operator's verifier, then the module's, and checks that no tensor
-/// and no sum of parameters is too large to count. Returns whether all is well;
-/// otherwise `findings` has all errors of the first stage that has any.
+/// Verifies every operator and then the module, and checks that no tensor and
+/// no sum of parameters is too large to count. Returns whether all checks pass;
+/// otherwise `findings` has all errors of the first check that fails.
 bool checkModule(mlir::ModuleOp module, Findings &findings);
 
-/// Counts the elements of all parameters, each label once, a `*` once per
-/// layer. The module must have passed checkModule.
+/// Returns the number of elements of all parameters. Each label counts once,
+/// and a label with `*` once per layer. The module must have passed
+/// checkModule().
 std::int64_t countParameters(mlir::ModuleOp module);
 
-/// Formats the place of a diagnostic: "file:line:col" or a JSON pointer.
+/// Formats the location of a diagnostic: "file:line:column" or a JSON pointer.
 std::string describeLocation(mlir::Location location);
 
 } // namespace mtplan::ir

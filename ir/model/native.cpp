@@ -1,7 +1,7 @@
 //===- native.cpp - Reads mtplan's own model format -----------------------===//
 //
-// Reads the chain of segments. An operand that could not be made silences
-// errors of its readers, so that one mistake gives one line.
+// Reads the chain of segments. The users of a value that could not be created
+// report no errors of their own, so that one mistake yields one message.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,8 +40,8 @@ private:
   NativeNames names;
   ModelBuilder builder;
 
-  std::map<std::string, NamedValue> local; // values of the segment so far
-  std::map<std::string, std::string> labels, segmentNames; // to pointers
+  std::map<std::string, NamedValue> local; // values of the current segment
+  std::map<std::string, std::string> labels, segmentNames; // JSON pointers
   std::vector<NamedValue> carried;
   std::int64_t layerCount = 0;
 
@@ -61,7 +61,7 @@ private:
                    NamedValue value);
 };
 
-// Counts the segments that repeat, including one that an override changes.
+// Returns the number of segments that have a `repeat`.
 std::int64_t countRepeating(const JsonValue &segments) {
   return std::count_if(segments.items.begin(), segments.items.end(),
                        [](const JsonValue &item) {
@@ -138,7 +138,7 @@ void NativeReader::takeCarried(Fields &fields, ValueRange arguments) {
     fields.error("takes", std::to_string(takes.size()) +
                               " names, but the segment before yields " +
                               std::to_string(carried.size()) + " values");
-  // A value that could not be made has no argument either.
+  // A value that could not be created has no block argument.
   auto argument = arguments.begin();
   for (std::size_t i = 0; i < takes.size(); ++i) {
     NamedValue value;
@@ -256,7 +256,7 @@ void NativeReader::readYields(Fields &fields, bool last) {
 
 void NativeReader::checkCarriedOver(Fields &fields,
                                     const std::vector<NamedValue> &before) {
-  // A missing value was reported where it should have been made.
+  // Values that could not be created have been reported already.
   auto isMissing = [](const NamedValue &value) { return !value.value; };
   if (std::any_of(before.begin(), before.end(), isMissing) ||
       std::any_of(carried.begin(), carried.end(), isMissing))
@@ -275,7 +275,8 @@ void NativeReader::checkCarriedOver(Fields &fields,
                          dimNames(before[i].dims));
 }
 
-// Returns the value called `name`; reads an input or a parameter on first use.
+// Returns the value called `name`. The first use of an input or a parameter in
+// a segment creates the operator that reads it.
 std::optional<NamedValue> NativeReader::lookUp(const std::string &name,
                                                const std::string &pointer) {
   if (auto found = local.find(name); found != local.end())
@@ -354,12 +355,12 @@ LoadedModel loadNative(MLIRContext &context, const JsonValue &root,
   fields.refuseUnread();
   loaded.sequence = reader.declared().sequence;
   loaded.globalBatch = reader.declared().globalBatch;
-  // Records the padded rows of the vocabulary in every parameter that has them.
+  // Sets the sizes of the vocabulary and counts the padding of all parameters.
   for (const Declaration &declared : reader.declared().declarations) {
     std::int64_t stored = 1, used = 1;
     for (const NamedDim *dim : declared.dims) {
       if (stored > (std::int64_t{1} << 58) / dim->size)
-        return loaded; // Checking the module reports it.
+        return loaded; // checkModule() reports the overflow.
       stored *= dim->size;
       used *= dim->used;
       if (dim->role == DimRole::vocabulary) {

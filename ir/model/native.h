@@ -1,7 +1,7 @@
 //===- native.h - Reads mtplan's own model format ---------------*- C++ -*-===//
 //
-// docs/model-format.md describes the format. Dimensions have names, so errors
-// name them as the author did.
+// docs/model-format.md describes the format. Errors refer to dimensions by the
+// names that the file gives them.
 //
 //===----------------------------------------------------------------------===//
 

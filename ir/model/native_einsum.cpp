@@ -1,9 +1,9 @@
 //===- native_einsum.cpp - Equations over named dimensions ----------------===//
 //
-// A file may use any letters. Those of the dialect are fixed, because rules and
-// people derive roles from them: b for samples, s for positions, v for
-// vocabulary, e for experts; in a parameter, i for the features it reads and o
-// for those it produces.
+// A file may use any letters. The letters of the dialect are fixed, because
+// factor rules derive roles from them: b for samples, s for positions, v for
+// vocabulary, e for experts, and in a weight i for input and o for output
+// features.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ struct Equation {
   std::string letters() const { return lhs + rhs + result; }
 };
 
-// Splits "bsi,io->bso"; returns none if the text does not have that form.
+// Splits "bsi,io->bso". Returns nothing if the text does not have that form.
 std::optional<Equation> split(std::string text) {
   std::erase(text, ' ');
   std::size_t comma = text.find(','), arrow = text.find("->");
@@ -46,7 +46,7 @@ bool has(const std::string &letters, char letter) {
 using Letters = std::map<char, const NamedDim *>;
 
 // Checks the letters of an equation against the operands, and returns the
-// dimension of each letter, or none after an error.
+// dimension of each letter, or nothing after an error.
 std::optional<Letters> readLetters(const NativeOperator &op,
                                    const Equation &equation,
                                    Findings &findings) {
@@ -104,7 +104,7 @@ std::optional<Letters> readLetters(const NativeOperator &op,
   return dims;
 }
 
-// Renames letters to those of the dialect.
+// Renames the letters of an equation to the letters of the dialect.
 class Renaming {
 public:
   Renaming(const Equation &parts, const Letters &dims, const NativeOperator &op)
@@ -151,8 +151,8 @@ private:
                        [&](const auto &entry) { return entry.second == name; });
   }
 
-  // The first letter of a role gets the role's name, further ones get free
-  // letters.
+  // The first letter of a role gets the role's name. Further letters of that
+  // role get free names.
   void claim(char letter, char name) {
     if (!names.count(letter) && !isTaken(name))
       names[letter] = name;

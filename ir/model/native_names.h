@@ -19,11 +19,11 @@ namespace mtplan::ir {
 
 enum class DimRole { batch, sequence, vocabulary, expert, feature };
 
-/// A named dimension; equal names are the same object.
+/// A named dimension. Dimensions of one name are one object.
 struct NamedDim {
   std::string name;
   std::int64_t size = 1;
-  std::int64_t used = 1; ///< without padding
+  std::int64_t used = 1; ///< size without padding
   DimRole role = DimRole::feature;
 };
 
@@ -33,11 +33,11 @@ using NamedDims = std::vector<const NamedDim *>;
 struct Declaration {
   std::string name, pointer;
   bool parameter = false;
-  bool valid = true; ///< all its dimensions are known
+  bool valid = true; ///< whether all dimensions are known
   NamedDims dims;
   mlir::Type element;
-  std::string init = "normal";       ///< of parameters
-  std::optional<std::int64_t> limit; ///< of integer inputs
+  std::string init = "normal";       ///< initialisation of a parameter
+  std::optional<std::int64_t> limit; ///< integer inputs are below this limit
   mutable bool isUsed = false;
 };
 
@@ -54,8 +54,8 @@ public:
   /// Reports declarations that no operator reads.
   void refuseUnused() const;
 
-  /// Returns the dimensions with these names; none, after an error, if one is
-  /// unknown.
+  /// Returns the dimensions that the array `key` names. Adds an error and
+  /// returns nothing if a name is unknown.
   std::optional<NamedDims> readDims(Fields &fields, std::string_view key);
 
   std::int64_t sequence = 1;
@@ -66,7 +66,7 @@ private:
   Findings &findings;
   std::map<std::string, NamedDim, std::less<>> dims;
   std::map<std::string, const Declaration *, std::less<>> byName;
-  mlir::Type element; ///< the model's own
+  mlir::Type element; ///< element type of the model
   mlir::Type integers, singles;
 
   void readDimensions(Fields &root, const ShapeOverrides &overrides);

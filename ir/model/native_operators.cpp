@@ -1,4 +1,4 @@
-//===- native_operators.cpp - Makes operators by name ---------------------===//
+//===- native_operators.cpp - Creates operators by name -------------------===//
 
 #include "ir/model/native_operators.h"
 
@@ -33,10 +33,11 @@ std::vector<std::string> wordsOf(const char *pattern) {
   return words;
 }
 
-// The dimensions that the words of an operator's patterns stand for so far.
+// The dimensions that each word of an operator's patterns is bound to.
 using Bindings = std::map<std::string, NamedDims>;
 
-// Matches one operand with its pattern. Returns an error, or an empty text.
+// Matches one operand with its pattern and binds new words. Returns an error
+// message, or an empty string.
 std::string bind(const OperandRule &rule, const NamedValue &operand,
                  Bindings &bound) {
   std::vector<std::string> words = wordsOf(rule.pattern);
@@ -80,7 +81,7 @@ public:
 
   /// Attributes of the operator, including its label.
   SmallVector<NamedAttribute, 8> attributes;
-  /// Dimensions that attributes name, by attribute.
+  /// Dimensions that attributes name, by attribute name.
   Bindings named;
   /// Number of trailing dimensions to keep, or -1.
   std::int64_t keep = -1;
@@ -118,7 +119,7 @@ private:
       return;
     }
     case AttributeKind::count: {
-      // By default it spans the whole head.
+      // The default is the width of a head.
       std::int64_t count = fields.sizeIfAny(rule.name).value_or(headDim);
       if (rule.name == std::string_view("head_dim"))
         headDim = count;
@@ -126,7 +127,8 @@ private:
       return;
     }
     case AttributeKind::flag:
-      // `causal` is a Boolean; `interleaved` is present or absent.
+      // A required flag (`causal`) is a BoolAttr, an optional one
+      // (`interleaved`) a UnitAttr.
       if (bool flag = fields.flag(rule.name, false); rule.required)
         put(rule.name, builder.ops.getBoolAttr(flag));
       else if (flag)
@@ -264,7 +266,7 @@ NamedValue makeOperator(ModelBuilder &builder, const OperatorRule &rule,
   state.addAttributes(reader.attributes);
   state.addTypes(typeOf(result.dims, element));
   if (rule.name == std::string_view("attention")) {
-    // The second result has one number per query and head.
+    // The second result, `lse`, has one number per query and head.
     SmallVector<std::int64_t, 4> lse(shapeOf(op.operands[0].value));
     for (const NamedAttribute &attribute : reader.attributes)
       if (attribute.getName() == "head_dim")

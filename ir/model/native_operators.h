@@ -1,9 +1,9 @@
-//===- native_operators.h - Makes operators by name -------------*- C++ -*-===//
+//===- native_operators.h - Creates operators by name -----------*- C++ -*-===//
 //
 // A table describes the operands of each forward operator by patterns over
-// named dimensions. A pattern is a row of words: a letter stands for one
-// dimension and `...` for any number, the same ones wherever they recur; a
-// leading `#` means integers.
+// named dimensions. A pattern is a list of words: a letter matches one
+// dimension and `...` any number, and a word that recurs matches the same
+// dimensions again. A leading `#` requires integers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@
 
 namespace mtplan::ir {
 
-/// A value with the names of its dimensions; null after an error.
+/// A value with its named dimensions. `value` is null after an error.
 struct NamedValue {
   mlir::Value value;
   NamedDims dims;
@@ -30,7 +30,7 @@ enum class AttributeKind : std::uint8_t {
   real,  ///< in [low, high)
   count, ///< a size
   flag,  ///< true or false
-  mask,  ///< a name, by default the operator's own
+  mask,  ///< a mask's name, by default the operator's label
   /// A size, by default the used part of the first operand's last dimension.
   classes,
   activation, ///< an activation function
@@ -57,11 +57,12 @@ enum class ResultElement : std::uint8_t { ofFirst, ofSecond, f32, i32 };
 struct OperatorRule {
   const char *name;
   std::vector<OperandRule> operands;
-  const char *result; ///< a pattern over what the operands bound
+  const char *result; ///< pattern of words that the operands bind
   std::vector<AttributeRule> attributes = {};
   ResultElement element = ResultElement::ofFirst;
 };
 
+/// Returns the rules of all forward operators except einsum.
 const std::vector<OperatorRule> &operatorRules();
 
 /// An operator of the file with its operands.
@@ -72,12 +73,12 @@ struct NativeOperator {
   const NativeNames *declared = nullptr;
 };
 
-/// Checks operands and attributes, and makes the operator. Returns a null value
-/// after an error.
+/// Checks operands and attributes, creates the operator and returns its result,
+/// or a null value after an error.
 NamedValue makeOperator(ModelBuilder &builder, const OperatorRule &rule,
                         const NativeOperator &op, Fields &attributes);
 
-/// Does the same for einsum, whose pattern is `equation`.
+/// Creates an einsum with `equation` in the same way.
 NamedValue makeEinsum(ModelBuilder &builder, const NativeOperator &op,
                       const std::string &equation, Findings &findings);
 

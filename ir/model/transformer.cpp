@@ -1,7 +1,8 @@
-//===- transformer.cpp - The transformers we know, as one record ----------===//
+//===- transformer.cpp - Builds a transformer from its description --------===//
 //
-// In every family, the weights whose outputs join the residual stream are drawn
-// smaller, by the square root of twice the number of layers (`residual`).
+// In every family, weights whose outputs are added to the residual stream have
+// the initialisation `residual`, whose standard deviation is smaller by the
+// square root of twice the number of layers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +45,7 @@ Value attentionBranch(ModelBuilder &builder, const Transformer &model,
   return builder.dropout("h.*.attn.drop", y, model.residualDropout);
 }
 
-// Builds the experts of x, and the shared expert beside them if there is one.
+// Builds the experts applied to x, and the shared expert if there is one.
 Value expertBranch(ModelBuilder &builder, const Transformer &model, Value x) {
   const Experts &experts = model.experts;
   Value logits = builder.router("h.*.moe.router", x, experts.count);
@@ -122,8 +123,8 @@ Value block(ModelBuilder &builder, const Transformer &model, Value x) {
   }
   case BlockForm::parallel:
   case BlockForm::parallelTwoNorms: {
-    // The branches are added first, so that two partial sums become one before
-    // the replicated residual stream is added.
+    // The branches are added first, so that one reduction suffices for two
+    // partial results before the replicated residual stream is added.
     Value first = normed("h.*.ln_1", x);
     Value second =
         model.form == BlockForm::parallel ? first : normed("h.*.ln_2", x);
@@ -189,7 +190,7 @@ Value head(ModelBuilder &builder, const Transformer &model, Value x) {
 std::int64_t Experts::places(std::int64_t sequence) const {
   double even = static_cast<double>(chosen) * static_cast<double>(sequence) /
                 static_cast<double>(count);
-  // A token is at an expert at most once.
+  // An expert receives each token at most once.
   return std::clamp<std::int64_t>(
       static_cast<std::int64_t>(std::ceil(even * capacityFactor)), 1, sequence);
 }
@@ -197,15 +198,14 @@ std::int64_t Experts::places(std::int64_t sequence) const {
 //===----------------------------------------------------------------------===//
 // Encoder-decoders
 //
-// The chain runs through the encoder and then through the decoder. Decoder
-// layers pass the encoder's result on beside their own, because each of them
-// reads it. All layers of a stack share one table of relative position biases.
+// The encoder's segments precede the decoder's. A decoder layer yields the
+// encoder's result beside its own, because the next layer reads both. All
+// layers of a stack share one table of relative position biases.
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-/// Builds the layers of one stack, which share settings and a table of relative
-/// position biases.
+/// Builds the parts of a layer of one stack (encoder or decoder).
 class Stack {
 public:
   Stack(ModelBuilder &modelBuilder, const Transformer &transformer,
@@ -216,8 +216,8 @@ public:
     return builder.rmsNorm(label(part), x, model.epsilon);
   }
 
-  /// Returns x plus attention of norm(x) to `memory`, or to itself if `memory`
-  /// is null.
+  /// Returns x plus the cross attention of norm(x) to `memory`, or plus its
+  /// self-attention if `memory` is null.
   Value attend(StringRef part, StringRef normPart, Value x, Value memory,
                bool causal) {
     std::string at = label(part);

@@ -1,8 +1,8 @@
-//===- transformer.h - Transformers as one record ---------------*- C++ -*-===//
+//===- transformer.h - The description of a transformer ---------*- C++ -*-===//
 //
-// Families differ in a dozen choices. The reader of a family fills in this
-// record (decoder_families.cpp, encoder_families.cpp), and one function builds
-// the model.
+// One struct describes the models of all families. The reader of a family sets
+// its members (decoder_families.cpp, encoder_families.cpp), and
+// buildTransformer() builds the model.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,27 +25,27 @@ enum class BlockForm : std::uint8_t {
   parallelTwoNorms ///< x + (attn(ln_1 x) + mlp(ln_2 x))
 };
 
-/// Experts instead of the MLP: each is a SwiGLU without biases.
+/// Experts that replace the MLP: each is a SwiGLU without biases.
 struct Experts {
-  std::int64_t count = 0;  ///< 0: one MLP for all tokens
-  std::int64_t chosen = 1; ///< per token
+  std::int64_t count = 0;  ///< 0 for one MLP for all tokens
+  std::int64_t chosen = 1; ///< experts per token
   std::int64_t inner = 1;
   /// Capacity of an expert relative to an even distribution of tokens; tokens
   /// beyond it are dropped.
   double capacityFactor = 1.25;
   bool normalise = true; ///< the gates of the chosen experts sum to 1
-  double balance = 0.0;  ///< coefficient of the auxiliary loss; 0: none
-  /// Width of an expert that serves every token, with a gate of its own; 0:
-  /// none.
+  double balance = 0.0;  ///< coefficient of the auxiliary loss, or 0
+  /// Width of the shared expert, which is gated and serves every token, or 0
+  /// for none.
   std::int64_t sharedInner = 0;
 
-  /// Returns the slots of one expert for one sample.
+  /// Returns the capacity of one expert, in tokens per sample.
   std::int64_t places(std::int64_t sequence) const;
 };
 
 /// The second half of an encoder-decoder (Raffel et al. 2020).
 struct Decoder {
-  std::int64_t layers = 0; ///< 0: there is none
+  std::int64_t layers = 0; ///< 0 for a model without a second stack
   std::int64_t sequence = 1;
   /// Rows of each stack's table of relative position biases, and the distance
   /// from which all share a row.
@@ -60,11 +60,11 @@ struct Transformer {
   std::int64_t vocabulary = 1, paddedVocabulary = 1;
   Padded rows() const { return {paddedVocabulary, vocabulary}; }
 
-  /// Features of an image patch; 0: tokens. The first patch of a sample is zero
-  /// and makes room for the class token.
+  /// Features of an image patch, or 0 for a model of tokens. The first patch of
+  /// a sample is zero and is replaced by the class token.
   std::int64_t patchWidth = 0;
-  std::int64_t positionRows = 0; ///< learned positions; 0: rotary positions
-  std::int64_t typeRows = 0;     ///< token types; 0: none
+  std::int64_t positionRows = 0; ///< number of learned positions, or 0
+  std::int64_t typeRows = 0;     ///< number of token types, or 0
   std::int64_t rotaryDim = 0;
   double theta = 10000.0;
   bool interleaved = false;
@@ -87,11 +87,12 @@ struct Transformer {
 
   double embedScale = 1.0; ///< factor of the embeddings
   double attentionScale = 1.0;
-  double attentionSoftcap = 0.0, logitSoftcap = 0.0; ///< 0: none
+  double attentionSoftcap = 0.0, logitSoftcap = 0.0; ///< 0 for none
   double attentionDropout = 0.0, residualDropout = 0.0, embedDropout = 0.0;
 };
 
-/// Builds embedding, blocks, head and loss; for an encoder-decoder both stacks.
+/// Builds the segments of `model`: embedding, blocks, head and loss, and for an
+/// encoder-decoder both stacks.
 void buildTransformer(ModelBuilder &builder, const Transformer &model);
 
 } // namespace mtplan::ir

@@ -7,7 +7,7 @@ using namespace mlir;
 namespace mtplan::ir {
 
 //===----------------------------------------------------------------------===//
-// Factors and work
+// Factor rules and operation counts
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -33,8 +33,8 @@ static AttentionDims attentionDims(Value query, Value key, Value bias,
   int keys = rule.add("k", k[1]);
   rule.factors[r].divisible = rule.factors[d].divisible = false;
   rule.factors[keys].divisible = false;
-  // The rank with the last queries attends to all keys: over n ranks it has (2n
-  // - 1) / n times the mean work.
+  // With a causal mask, the rank with the last queries attends to all keys and
+  // does (2n - 1) / n times the mean work of n ranks.
   rule.factors[s].skew = causal ? 1.0 : 0.0;
   dims.query = {{b}, {s}, {g, r, d}};
   dims.key = {{b}, {keys}, {g, d}};
@@ -69,8 +69,9 @@ FactorRule AttentionGradOp::getFactorRule() {
   return dims.rule;
 }
 
-// Counts `products` over all pairs of positions: two forward and five backward,
-// which computes the scores again. A causal mask leaves half of the pairs.
+// Returns the operations of `products` matrix products over all pairs of
+// positions: two forward and five backward, which recomputes the scores. A
+// causal mask halves the number of pairs.
 static double attentionFlops(Value query, Value key, bool causal,
                              double products) {
   double pairs = elementsOf(query) * static_cast<double>(shapeOf(key)[1]);
@@ -140,7 +141,7 @@ LogicalResult RopeOp::buildGradient(GradientBuilder &gradients) {
 // Verifiers of the constraints in ir/attention_ops.td
 //===----------------------------------------------------------------------===//
 
-// Checks that heads of `headDim` features fill `width`.
+// Checks that `width` is a multiple of `headDim`.
 static LogicalResult checkHeads(Operation *op, StringRef name, int64_t width,
                                 int64_t headDim) {
   if (headDim < 1)
@@ -152,7 +153,7 @@ static LogicalResult checkHeads(Operation *op, StringRef name, int64_t width,
   return success();
 }
 
-// Checks the first two constraints of attention, which its gradient shares.
+// Checks the shapes of queries, keys and values, also for the gradient.
 static LogicalResult checkAttentionInputs(Operation *op, Value query, Value key,
                                           Value value, int64_t headDim) {
   if (failed(expectRank(op, "query", query, 3)) ||

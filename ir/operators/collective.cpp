@@ -81,8 +81,7 @@ static LogicalResult checkDim(Operation *op, StringRef name, uint64_t dim,
   return success();
 }
 
-// Multiplies a dimension by `ranks`. Fails where the product is too large for a
-// tensor.
+// Multiplies a dimension by `ranks`. Fails if the product overflows.
 static LogicalResult lengthen(Operation *op, int64_t &size, int64_t ranks) {
   if (llvm::MulOverflow(size, ranks, size))
     return op->emitOpError("needs a dimension longer than any tensor's over ")
@@ -90,8 +89,8 @@ static LogicalResult lengthen(Operation *op, int64_t &size, int64_t ranks) {
   return success();
 }
 
-// Checks that `whole` has the type of `piece`, with `dim` longer by the ranks
-// of `axis`.
+// Checks that `whole` has the type of `piece`, with `dim` multiplied by the
+// number of ranks of `axis`.
 static LogicalResult checkPieces(Operation *op, StringRef axis, uint64_t dim,
                                  Value piece, StringRef wholeName,
                                  Value whole) {
@@ -164,9 +163,8 @@ LogicalResult AllToAllOp::verify() {
 //===----------------------------------------------------------------------===//
 // Messages between stages
 //
-// These are the checks that one end of a message can make by itself. A gate
-// sees the whole module and checks that every message has both ends, of one
-// type and in one order.
+// These verifiers see one end of a message. mtp-verify-stages checks in the
+// whole module that every message has both ends, of one type and in one order.
 //===----------------------------------------------------------------------===//
 
 static LogicalResult verifyEnd(Operation *op, StringRef name, int64_t peer) {

@@ -1,4 +1,4 @@
-//===- definition.cpp - What definitions of operators share ---------------===//
+//===- definition.cpp - Helpers for the definitions of operators ----------===//
 
 #include "ir/operators/definition.h"
 

@@ -1,8 +1,8 @@
-//===- definition.h - What definitions of operators share -------*- C++ -*-===//
+//===- definition.h - Helpers for the definitions of operators --*- C++ -*-===//
 //
-// Factor rules, gradients and verifiers of one family of operators are in one
-// file of this folder. Pointwise operators say their rule and their gradient in
-// pointwise_ops.td, which calls these functions.
+// Each other file of this folder defines the factor rules, gradients and
+// verifiers of one family of operators. Pointwise operators define theirs in
+// pointwise_ops.td, which calls these functions, too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ inline RankedTensorType tensorOf(Value value) {
 MeshAttr meshOf(Operation *op);
 
 //===----------------------------------------------------------------------===//
-// Factor rules and work
+// Factor rules and operation counts
 //===----------------------------------------------------------------------===//
 
 inline double elementsOf(Value value) {
@@ -42,7 +42,7 @@ inline double elementsOf(Value value) {
 }
 
 /// Adds one data factor per dimension, called d0, d1, ..., and returns the
-/// tensor that has all of them.
+/// factors of a tensor of this shape.
 inline TensorFactors addDims(FactorRule &rule, ArrayRef<std::int64_t> shape) {
   TensorFactors dims;
   for (auto [i, size] : llvm::enumerate(shape))
@@ -50,8 +50,8 @@ inline TensorFactors addDims(FactorRule &rule, ArrayRef<std::int64_t> shape) {
   return dims;
 }
 
-/// Returns the rule of an operator whose operands and results all run along the
-/// same dimensions.
+/// Returns the rule of an operator whose operands and results all have the same
+/// dimensions.
 inline FactorRule pointwiseRule(Operation *op,
                                 FactorRule::LinearGroups linearGroups) {
   FactorRule rule;
@@ -65,24 +65,24 @@ inline FactorRule pointwiseRule(Operation *op,
 //===----------------------------------------------------------------------===//
 // Gradients
 //
-// Differentiation calls every operator, also those that no gradient reaches. An
-// operator without a gradient is an error only if one reaches it.
+// Differentiation calls buildGradient() of every operator. An operator that
+// cannot be differentiated fails only if one of its results has a gradient.
 //===----------------------------------------------------------------------===//
 
 inline constexpr llvm::StringLiteral kSecondOrder =
     "is part of a backward half, which is not differentiated again";
 
-/// Fails if a gradient reaches a result of `op`; `reason` ends the message.
+/// Fails if a result of `op` has a gradient; `reason` ends the message.
 LogicalResult refuseGradient(Operation *op, const GradientBuilder &gradients,
                              StringRef reason);
 
-/// The gradient of a loss is 1 because nothing follows it. Fails if an operator
-/// reads the loss, which would need another gradient.
+/// Checks that `result` is only accumulated. The gradient of a loss is assumed
+/// to be 1, which is wrong if another operator reads the loss.
 LogicalResult checkLossReaders(Operation *loss, Value result);
 
-/// Adds the gradient of one operand of an operator that has one result, unless
-/// that result has no gradient. `make` builds the operator that computes it
-/// from its label, that of `op` with `suffix`, and the gradient of the result.
+/// Adds the gradient of `operand` if the only result of `op` has a gradient.
+/// `make` builds the operator that computes it, from a label (that of `op` with
+/// `suffix`) and the gradient of the result.
 template <typename Op, typename Make>
 LogicalResult addGradientOf(Value operand, Op op, GradientBuilder &gradients,
                             StringRef suffix, Make &&make) {
@@ -112,12 +112,11 @@ LogicalResult expectAtLeastOneDim(Operation *op, StringRef name, Value value);
 LogicalResult expectShape(Operation *op, StringRef name, Value value,
                           ArrayRef<std::int64_t> shape);
 LogicalResult expectType(Operation *op, StringRef name, Value value, Type type);
-/// Expects one dimension, of the size of the last dimension of `rows`.
+/// Expects a vector of the size of the last dimension of `rows`.
 LogicalResult expectVectorOf(Operation *op, StringRef name, Value value,
                              Value rows);
 LogicalResult expectIntegers(Operation *op, StringRef name, Value value);
-/// Expects a coordinate of the mesh's axis of stages; `name` is the attribute
-/// that holds it.
+/// Expects `stage`, the attribute `name`, to be a coordinate of mesh axis "pp".
 LogicalResult expectStage(Operation *op, StringRef name, std::int64_t stage);
 /// Expects a dropout rate: at least 0 and below 1.
 LogicalResult expectRate(Operation *op, const llvm::APFloat &rate);

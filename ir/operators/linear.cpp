@@ -9,10 +9,10 @@ using namespace mlir;
 namespace mtplan::ir {
 
 //===----------------------------------------------------------------------===//
-// Factors and work
+// Factor rules and operation counts
 //===----------------------------------------------------------------------===//
 
-// Each letter of an einsum is a factor.
+// Returns the role of a letter of an einsum. Each letter is a factor.
 static FactorRole roleOf(char letter, EinsumOp op) {
   if (op.getRow() == StringRef(&letter, 1))
     return FactorRole::row;
@@ -150,7 +150,7 @@ LogicalResult EinsumOp::buildGradient(GradientBuilder &gradients) {
   auto [left, right] = inputs.split(',');
   OpBuilder &builder = gradients.builder;
   std::string label = getLabel().str();
-  // The gradients of an activation times a weight have the field's names.
+  // The gradients of an activation times a weight are called dx and dw.
   bool weight = getRhs().getDefiningOp<ParameterOp>() &&
                 !getLhs().getDefiningOp<ParameterOp>();
   if (GradientBuilder::wants(getLhs())) {
@@ -205,7 +205,8 @@ struct Term {
 };
 } // namespace
 
-// Splits the equation at its comma and arrow, and matches letters and ranks.
+// Splits the equation at its comma and arrow, and checks that each term has as
+// many letters as its tensor has dimensions.
 static LogicalResult readTerms(EinsumOp op, SmallVector<Term, 3> &terms) {
   auto [inputs, output] = op.getEquation().split("->");
   auto [left, right] = inputs.split(',');
@@ -287,7 +288,7 @@ LogicalResult SumOp::verify() {
   return success();
 }
 
-// Checks that there is one row of `table` for each id.
+// Checks that `rows` has one row of `table` for each id.
 static LogicalResult checkLookup(Operation *op, Value ids, StringRef tableName,
                                  Value table, StringRef rowsName, Value rows) {
   if (failed(expectIntegers(op, "ids", ids)) ||

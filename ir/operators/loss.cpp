@@ -1,8 +1,8 @@
 //===- loss.cpp - The cross entropy ---------------------------------------===//
 //
-// The cross entropy is differentiated as a whole. mtp.token_loss finds the
-// three reductions that it reads and builds one gradient, that of the logits.
-// The reductions add nothing, because this gradient includes their share.
+// The cross entropy is differentiated as one function of the logits.
+// mtp.token_loss finds the three reductions that it reads and builds one
+// operator for the gradient of the logits. The reductions add no gradients.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,7 @@ using namespace mlir;
 namespace mtplan::ir {
 
 //===----------------------------------------------------------------------===//
-// Factors and work
+// Factor rules and operation counts
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -103,7 +103,8 @@ LogicalResult TokenLossOp::buildGradient(GradientBuilder &gradients) {
 // Verifiers of the constraints in ir/loss_ops.td
 //===----------------------------------------------------------------------===//
 
-// Checks for one number per token: the logits' shape without the classes.
+// Checks that `value` has one number per token: the shape of the logits without
+// the classes.
 static LogicalResult checkPerToken(Operation *op, StringRef name, Value value,
                                    Value logits) {
   return failure(

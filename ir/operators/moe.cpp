@@ -1,7 +1,7 @@
 //===- moe.cpp - Mixtures of experts --------------------------------------===//
 //
-// The assignment of tokens to experts is piecewise constant, so slots pass no
-// gradient on. The router learns through the gates and the balance loss.
+// The assignment of tokens to experts is piecewise constant, so slots have no
+// gradient. The router learns through the gates and the balance loss.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,11 +12,11 @@ using namespace mlir;
 namespace mtplan::ir {
 
 //===----------------------------------------------------------------------===//
-// Factors and work
+// Factor rules and operation counts
 //===----------------------------------------------------------------------===//
 
-// Sets `dims` to the dimensions of logits [b, s, e], which no operator splits
-// along the experts.
+// Returns the factors of logits [b, s, e] and sets `dims` to their dimensions.
+// No operator shards logits along the experts.
 static FactorRule choiceRule(Value logits, TensorFactors &dims,
                              bool wholeSamples) {
   FactorRule rule;
@@ -60,7 +60,8 @@ FactorRule BalanceLossGradOp::getFactorRule() {
   return rule.connect({dims, {}}, {dims});
 }
 
-// Counts a pass over the experts for each of a token's choices.
+// Returns the operations of one pass over the logits per chosen expert, and of
+// `others` operations per logit.
 static double choiceFlops(Value logits, uint64_t topK, double others) {
   return (static_cast<double>(topK) + others) * elementsOf(logits);
 }
@@ -78,14 +79,16 @@ double BalanceLossGradOp::getFlops() {
 }
 
 namespace {
-/// The dimensions of tokens [b, s, h], places [e, b, c, h] and slots [b, s, e].
+/// The dimensions of tokens [b, s, h], of dispatched tokens [e, b, c, h] in
+/// `places`, and of slots [b, s, e].
 struct MoeDims {
   FactorRule rule;
   TensorFactors tokens, places, slots;
 };
 } // namespace
 
-// Slots number the whole queue of an expert, so that it cannot be sharded.
+// A slot is a position in the whole queue of an expert, so the capacity c
+// cannot be sharded.
 static MoeDims moeDims(Value tokens, Value places) {
   MoeDims dims;
   FactorRule &rule = dims.rule;
@@ -124,7 +127,7 @@ FactorRule MoeCombineGradOp::getFactorRule() {
                            {dims.places, dims.slots}, {{3}});
 }
 
-// A copy has no arithmetic.
+// Dispatch copies tokens and has no arithmetic.
 double MoeDispatchOp::getFlops() { return 0.0; }
 double MoeDispatchGradOp::getFlops() { return elementsOf(getGradient()); }
 double MoeCombineOp::getFlops() { return 2 * elementsOf(getInput()); }
@@ -181,8 +184,8 @@ LogicalResult BalanceLossOp::buildGradient(GradientBuilder &gradients) {
 // Verifiers of the constraints in ir/moe_ops.td
 //===----------------------------------------------------------------------===//
 
-// Checks the logits of samples, positions and experts, and that `topK` experts
-// can be chosen.
+// Checks that the logits are [samples, positions, experts], and that there are
+// at least `topK` experts.
 static LogicalResult checkChoice(Operation *op, Value logits, uint64_t topK) {
   if (failed(expectRank(op, "logits", logits, 3)))
     return failure();
@@ -209,8 +212,8 @@ LogicalResult MoeSlotsOp::verify() {
       failed(expectIntegers(*this, "result", getResult())));
 }
 
-// Checks that tokens [b, s, h], slots [b, s, e] and places [e, b, c, h] fit
-// each other.
+// Checks that tokens [b, s, h], slots [b, s, e] and dispatched tokens
+// [e, b, c, h] have matching sizes.
 static LogicalResult checkPlaces(Operation *op, StringRef tokensName,
                                  Value tokens, Value slots,
                                  StringRef placesName, Value places) {

@@ -1,4 +1,4 @@
-//===- norm.cpp - Norms and softmax: rows that are never split ------------===//
+//===- norm.cpp - Norms and softmax, which reduce over rows ---------------===//
 
 #include "ir/operators/definition.h"
 
@@ -7,12 +7,12 @@ using namespace mlir;
 namespace mtplan::ir {
 
 //===----------------------------------------------------------------------===//
-// Factors and work
+// Factor rules and operation counts
 //===----------------------------------------------------------------------===//
 
 namespace {
 /// The dimensions of rows [d0, ..., h] and of a vector along h, which is never
-/// split.
+/// sharded.
 struct RowDims {
   FactorRule rule;
   TensorFactors rows, vector;
@@ -109,7 +109,7 @@ LogicalResult SoftmaxOp::buildGradient(GradientBuilder &gradients) {
 // Verifiers of the constraints in ir/norm_ops.td
 //===----------------------------------------------------------------------===//
 
-// Checks for a vector with one entry for each feature of a row.
+// Checks that `vector` has one entry for each feature of a row.
 static LogicalResult checkVector(Operation *op, StringRef name, Value vector,
                                  Value input) {
   return failure(failed(expectAtLeastOneDim(op, "input", input)) ||

@@ -7,7 +7,7 @@ using namespace mlir;
 namespace mtplan::ir {
 
 //===----------------------------------------------------------------------===//
-// Factors and work
+// Factor rules and operation counts
 //===----------------------------------------------------------------------===//
 
 namespace {

@@ -14,7 +14,7 @@ namespace mtplan::ir {
 // Syntax of segments and backward halves
 //===----------------------------------------------------------------------===//
 
-// ( `(` %arg : type, ... `)` )? attr-dict? region
+// Parses (%arg : type, ...) attr-dict? region.
 static ParseResult parseArgumentsAndBody(OpAsmParser &parser,
                                          OperationState &state) {
   SmallVector<OpAsmParser::Argument> arguments;
@@ -41,7 +41,7 @@ static void printArgumentsAndBody(OpAsmPrinter &printer, Operation *op,
   printer.printRegion(op->getRegion(0), /*printEntryBlockArgs=*/false);
 }
 
-// @name (repeat N)? (first M)? (chunk K)? (args) body
+// Parses @name (repeat N)? (first M)? (chunk K)? (args) body.
 ParseResult SegmentOp::parse(OpAsmParser &parser, OperationState &result) {
   StringAttr name;
   if (parser.parseSymbolName(name, SymbolTable::getSymbolAttrName(),
@@ -90,7 +90,7 @@ YieldOp SegmentOp::getYield() {
   return llvm::cast<YieldOp>(getBlock().getTerminator());
 }
 
-// (args) body
+// Parses (args) body.
 ParseResult BackwardOp::parse(OpAsmParser &parser, OperationState &result) {
   return parseArgumentsAndBody(parser, result);
 }
@@ -116,8 +116,8 @@ static YieldOp yieldOf(Block &block) {
   return block.empty() ? YieldOp() : llvm::dyn_cast<YieldOp>(block.back());
 }
 
-// Returns the block of another operation, or null, since generic IR can leave
-// it out.
+// Returns the block of another operation, or null if it has none, which generic
+// IR allows.
 static Block *blockOf(Operation *op) {
   return op->getNumRegions() == 1 && op->getRegion(0).hasOneBlock()
              ? &op->getRegion(0).front()
@@ -133,8 +133,8 @@ static SegmentOp neighbour(Operation *op, bool before) {
   return {};
 }
 
-// Checks one type after the other. `what` and `from` name the owners in
-// messages.
+// Checks that the types `found` equal `needed`. `what` and `from` name their
+// owners in messages.
 static LogicalResult expectTypes(Operation *op, StringRef what, TypeRange found,
                                  StringRef from, TypeRange needed,
                                  Location other) {
@@ -183,7 +183,7 @@ static LogicalResult checkChain(SegmentOp op) {
   Block *block = blockOf(previous);
   YieldOp yield = block ? yieldOf(*block) : YieldOp();
   if (!yield)
-    return success(); // The previous segment reports it.
+    return success(); // The verifier of the previous segment fails.
   return expectTypes(op, "arguments", arguments,
                      "the values of the previous segment",
                      yield.getValues().getTypes(), yield.getLoc());
@@ -201,14 +201,13 @@ static LogicalResult checkBackward(SegmentOp op, YieldOp yield) {
   return success();
 }
 
-// Checks the labels of both halves. A gate, which sees all segments, compares
-// labels of different ones.
+// Checks that the labels of both halves are unique within the segment.
 static LogicalResult checkLabels(SegmentOp op) {
   llvm::MapVector<StringAttr, Operation *> seen;
   WalkResult result = op.getBody().walk([&](ComputeOp operation) {
     auto label = operation->getAttrOfType<StringAttr>("label");
     if (!label)
-      return WalkResult::advance(); // The operator reports it.
+      return WalkResult::advance(); // The verifier of the operator fails.
     auto [entry, isNew] = seen.insert({label, operation});
     if (isNew)
       return WalkResult::advance();
@@ -230,9 +229,9 @@ LogicalResult SegmentOp::verify() {
       failed(checkBackward(*this, yield)) || failed(checkLabels(*this)));
 }
 
-// Checks the chain of backward halves in a partitioned module. A gradient may
-// be split in another way than its value, so these halves are a chain of their
-// own.
+// Checks the types between neighbouring backward halves of a partitioned
+// module. A gradient may have another layout than its value, so that its type
+// is not that of the forward half.
 static LogicalResult checkBackwardChain(BackwardOp op, SegmentOp segment,
                                         YieldOp yield) {
   TypeRange arguments = op.getBlock().getArgumentTypes();
@@ -244,7 +243,7 @@ static LogicalResult checkBackwardChain(BackwardOp op, SegmentOp segment,
   SegmentOp next = neighbour(segment, /*before=*/false);
   Block *block = next ? blockOf(next) : nullptr;
   if (!block)
-    return success(); // It is the last one, or the other one reports it.
+    return success(); // `segment` is the last, or the next verifier fails.
   for (BackwardOp other : block->getOps<BackwardOp>()) {
     Block *half = blockOf(other);
     if (YieldOp handed = half ? yieldOf(*half) : YieldOp())
@@ -255,7 +254,8 @@ static LogicalResult checkBackwardChain(BackwardOp op, SegmentOp segment,
   return success();
 }
 
-// Checks the chain instead in a partitioned module, where layouts differ.
+// Compares the types with those of the forward half or, in a partitioned
+// module, with those of the next backward half.
 LogicalResult BackwardOp::verify() {
   auto segment = llvm::cast<SegmentOp>((*this)->getParentOp());
   YieldOp forward = yieldOf(*(*this)->getBlock()), yield = yieldOf(getBlock());
@@ -312,7 +312,7 @@ LogicalResult AdamwOp::verify() {
 }
 
 // Checks that `unpadded` has an entry for each dimension, at least 1 and no
-// more than its extent (in a partitioned module: over the axes that split it).
+// more than its global extent.
 static LogicalResult verifyUnpadded(ParameterOp op) {
   std::optional<ArrayRef<int64_t>> unpadded = op.getUnpadded();
   if (!unpadded)
@@ -352,7 +352,8 @@ LogicalResult ParameterOp::verify() {
   auto module = (*this)->getParentOfType<ModuleOp>();
   if (!module)
     return success();
-  // Comparing with the first one suffices, because every other one does so too.
+  // A comparison with the first use of the label suffices, because every other
+  // use is compared with it, too.
   ParameterOp first = *this;
   module->walk([&](ParameterOp other) {
     if (other->getAttr("label") != getLabelAttr() ||
