@@ -61,9 +61,8 @@ def VerifyGradientsPass : Pass<"mtp-verify-gradients", "mlir::ModuleOp"> {
 // Stage: differentiated -> planned
 //===----------------------------------------------------------------------===//
 
-// moduleOf (tools/driver/pipeline.cpp) runs the same function before
-// mtp-verify-layouts, on the segments that recompute; this pass is for
-// mtplan-opt.
+// This pass is for mtplan-opt. moduleOf() in tools/driver/pipeline.cpp calls
+// its function before mtp-verify-layouts, on the segments that recompute.
 def RecomputePass : Pass<"mtp-recompute", "mlir::ModuleOp"> {
   let summary = "Recomputes activations in backward instead of keeping them";
   let description = [{

@@ -1,25 +1,23 @@
-//===- passes.h - How is a step rewritten? ----------------------*- C++ -*-===//
+//===- passes.h - From a model to the program of one rank -------*- C++ -*-===//
 //
-// passes/ answers: how does a model become the program of one rank? There is a
-// folder for each stage, and verify/. Each stage ends in a gate, which changes
-// nothing and rejects a result that breaks the stage's promise. Gates are
-// passes, except that of memory, which is runtime::checkPlan on the executable
-// plan. The order is that of tools/driver/pipeline.cpp up to partitioned
-// (moduleOf), and that of pipelines.cpp from there to placed.
+// There is a folder for each stage of the rewriting, and verify/. A
+// verification pass ends each stage and rejects a result that breaks the
+// stage's guarantees, except for memory, which runtime::checkPlan checks in the
+// executable plan. moduleOf() in tools/driver/pipeline.cpp runs the stages up
+// to partitioned, and pipelines.cpp those from there to placed.
 //
 //   differentiate/  backward halves, update
-//   layout/         the bridge to planner/, applying what it chose
+//   layout/         the bridge to planner/, and applying its plan
 //   communicate/    local shapes and collectives
-//   fuse/           what one kernel computes, batches of products
-//   schedule/       recomputation, a program for every stage, what begins sums,
-//                   overlap, the order of the update, streams, launches
-//   memory/         a place for every tensor
+//   fuse/           fused kernels, batches of products
+//   schedule/       recomputation, a program for every stage, first terms of
+//                   sums, overlap, the order of the update, streams, launches
+//   memory/         an arena and an offset for every tensor
 //   verify/         proofs: shrinking, interpreting, comparing
 //
-// Neighbours: ir/ (what is rewritten) and planner/ (what chooses). Only layout/
-// builds the planner's graph and writes layouts into IR. schedule/ and verify/
-// read what was planned: the graph with its segments' plans (recompute.h), the
-// parts of the pipeline (stages.h), the kind of schedule (stage_contents.h,
+// Only layout/ builds the planner's graph and writes layouts into IR. schedule/
+// and verify/ read the planned graph and segment plans (recompute.h), the parts
+// of the pipeline (stages.h) and the kind of schedule (stage_contents.h,
 // prove.h).
 //
 //===----------------------------------------------------------------------===//

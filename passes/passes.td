@@ -1,7 +1,7 @@
 //===- passes.td - Every pass, in the order of the pipeline ---------------===//
 //
-// Two passes are run by mtplan-opt only; the pipeline and proofs call their
-// functions: mtp-recompute before mtp-verify-layouts, and mtp-shrink.
+// Only mtplan-opt runs mtp-recompute and mtp-shrink. The pipeline and proofs
+// call their functions instead, recompute() before mtp-verify-layouts.
 //
 //===----------------------------------------------------------------------===//
 

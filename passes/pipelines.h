@@ -8,20 +8,20 @@
 namespace mtplan::passes {
 
 struct PlacementOptions {
-  /// Bytes of an accumulator's element where the gradient's is narrower, or 0
-  /// for the gradient's own.
+  /// Minimum bytes per element of a gradient accumulator, or 0 for the type of
+  /// the gradient.
   int gradientBytes = 0;
-  /// If several segments of a stage use a weight, each one that does not repeat
-  /// has a gradient accumulator of its own.
+  /// Whether each segment that does not repeat has its own gradient accumulator
+  /// for a weight that several segments of a stage use.
   bool sumsPerUse = false;
-  /// Gradients are reduced beside the backward.
+  /// Whether gradient reductions overlap with the backward pass.
   bool overlapsReductions = false;
-  /// The host holds the optimizer's state and updates it.
+  /// Whether the host holds and updates the optimizer state.
   bool offloads = false;
 };
 
-/// Appends passes/fuse, the rest of passes/schedule and passes/memory, each
-/// stage with its gate, for a partitioned module that has tasks.
+/// Appends the passes of fuse/, the remaining passes of schedule/, and memory/,
+/// with their verification passes. The module is partitioned and has tasks.
 void buildPlacement(mlir::OpPassManager &manager,
                     const PlacementOptions &options);
 

@@ -21,7 +21,7 @@ RankedTensorType localType(RankedTensorType type, const planner::Layout &layout,
                                type.getElementType());
 }
 
-// One collective or local step, its result shaped as `type`.
+// Creates one collective or local step and returns its result, of type `type`.
 Value emitStep(OpBuilder &builder, Location loc, Value input,
                const planner::ReshardStep &step, Type type, StringAttr axis,
                StringAttr cause) {
@@ -47,7 +47,8 @@ Value emitStep(OpBuilder &builder, Location loc, Value input,
   llvm_unreachable("all steps are named");
 }
 
-// Replaces a reshard, whose operand is local already, by its steps.
+// Replaces a reshard by collectives and local steps. Its operand already has
+// the shape of one rank.
 void lower(ir::ReshardOp reshard, RankedTensorType global,
            const planner::Mesh &mesh) {
   OpBuilder builder(reshard);
@@ -76,7 +77,7 @@ struct InsertCollectivesPass
     }
     planner::Mesh mesh = toPlanner(attr);
 
-    // All layouts are read before any shape changes.
+    // All layouts are read before any type changes.
     SmallVector<std::pair<Value, planner::Layout>> layouts;
     SmallVector<std::pair<ir::ReshardOp, RankedTensorType>> reshards;
     auto note = [&](Value value, Operation *owner) {

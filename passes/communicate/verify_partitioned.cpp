@@ -1,4 +1,4 @@
-//===- verify_partitioned.cpp - Gate: nothing global is left --------------===//
+//===- verify_partitioned.cpp - Verifies the program of one rank ----------===//
 
 #include "passes/layout/planner_op.h"
 #include "passes/passes.h"
@@ -12,8 +12,8 @@ namespace mtplan::passes {
 
 namespace {
 
-// Sizes that the factors of an op have on one rank must agree over all of its
-// operands and results: a piece of the wrong length shows here.
+// Checks that each factor has one size on a rank in all operands and results,
+// so that a shard of the wrong length is detected.
 LogicalResult verifyFactors(ir::ComputeOp op) {
   ir::FactorRule rule = op.getFactorRule();
   auto check = [&](Value value, const ir::TensorFactors &dims, StringRef what,

@@ -10,12 +10,12 @@ using namespace mlir;
 namespace mtplan::passes {
 namespace {
 
-/// Parameters by the operator that reads them first: in reverse, that is where
-/// their gradients are complete. Each list is in the order of operands.
+/// Parameters by the operator that reads them first, which in reverse order
+/// completes their gradients. Each list is in the order of operands.
 using CompletedAt = llvm::DenseMap<Operation *, SmallVector<ir::ParameterOp>>;
 
-// Fails if one parameter is read by two operators: each would accumulate a part
-// of its gradient, and the parts belong together.
+// Fails if a segment has two mtp.parameter of one label, because each would
+// accumulate only a part of the gradient.
 LogicalResult checkReads(ir::SegmentOp segment) {
   llvm::MapVector<StringAttr, ir::ParameterOp> seen;
   for (auto parameter : segment.getBlock().getOps<ir::ParameterOp>()) {
@@ -43,8 +43,8 @@ CompletedAt findFirstReaders(Block &block) {
   return completed;
 }
 
-// Fails unless every yielded value depends on an argument or a parameter. The
-// arguments do, for they were yielded by the segment before.
+// Fails unless every yielded value depends on a parameter. Arguments depend on
+// one, because the previous segment yields them.
 LogicalResult checkYields(ir::SegmentOp segment) {
   llvm::DenseSet<Value> trained;
   for (BlockArgument argument : segment.getBlock().getArguments())
@@ -68,7 +68,7 @@ LogicalResult checkYields(ir::SegmentOp segment) {
   return success();
 }
 
-// Accumulates the gradients that are complete once `op` has built its own.
+// Accumulates the parameter gradients that the gradient of `op` completes.
 LogicalResult accumulate(Operation *op, const CompletedAt &completed,
                          ir::GradientBuilder &gradients) {
   for (ir::ParameterOp parameter : completed.lookup(op)) {
@@ -105,8 +105,8 @@ LogicalResult buildGradients(ir::SegmentOp segment, const CompletedAt &ready,
   return success();
 }
 
-// Whether `argument` is not read here, where it only ends: the segment before
-// read it and handed it on as it was.
+// Returns whether `segment` does not read `argument`, which the previous
+// segment yields unchanged. Its gradient is then zero.
 bool isLeftOver(ir::SegmentOp segment, BlockArgument argument) {
   auto before = llvm::dyn_cast_or_null<ir::SegmentOp>(segment->getPrevNode());
   return argument.use_empty() && before &&
@@ -157,8 +157,8 @@ struct Accumulator {
 };
 using Accumulators = llvm::MapVector<StringAttr, Accumulator>;
 
-// Parameters of the forward halves. That a label has one type is verified by
-// the parameters themselves.
+// Returns the parameters of the forward halves. The verifier of mtp.parameter
+// checks that each label has one type.
 Accumulators findParameters(ModuleOp module) {
   Accumulators found;
   for (auto segment : module.getOps<ir::SegmentOp>())
@@ -167,7 +167,8 @@ Accumulators findParameters(ModuleOp module) {
   return found;
 }
 
-// What the forward halves accumulate: the loss, and whatever else is reported.
+// Returns the scalars that the forward halves accumulate: the loss and other
+// reported values. Fails if a label has two types.
 FailureOr<Accumulators> findScalars(ModuleOp module) {
   Accumulators found;
   for (auto segment : module.getOps<ir::SegmentOp>())
@@ -202,7 +203,7 @@ LogicalResult buildUpdate(ModuleOp module) {
         .getValue();
   };
   for (const auto &[label, parameter] : findParameters(module)) {
-    // Weight decay is for matrices: gains and biases are not to be shrunk.
+    // Weight decay applies to matrices, and not to gains and biases.
     bool decay = llvm::cast<RankedTensorType>(parameter.type).getRank() >= 2;
     Value gradient = read(label, parameter);
     builder.create<ir::AdamwOp>(parameter.location, label, gradient,

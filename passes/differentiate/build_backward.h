@@ -1,8 +1,8 @@
 //===- build_backward.h - The backward half of one segment ------*- C++ -*-===//
 //
-// Walks a segment's operators in reverse and lets each build its own gradient.
-// Activations that the backward half reads are captured, not copied: what is
-// saved and what is made anew is decided later, and elsewhere.
+// Visits a segment's operators in reverse order and builds the gradient of
+// each. The backward half reads activations of the forward half directly, and
+// passes/schedule decides later which of them are recomputed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,15 +13,14 @@
 
 namespace mtplan::passes {
 
-/// Adds the `mtp.backward` of `segment`, which has none. A parameter's gradient
-/// is accumulated as soon as its last term is in, so that it can be sent while
-/// the rest is computed. Fails, with a diagnostic, if a value that is handed on
-/// has nothing to train behind it, or an argument or parameter gets no
-/// gradient.
+/// Adds an `mtp.backward` to `segment`, which must have none. A parameter's
+/// gradient is accumulated as soon as it is complete, so that its reduction can
+/// overlap with the rest. Fails, with a diagnostic, if a yielded value depends
+/// on no parameter, or if an argument or parameter gets no gradient.
 llvm::LogicalResult buildBackward(ir::SegmentOp segment);
 
-/// Appends the `mtp.update` of `module`, which has none. Fails, with a
-/// diagnostic, if two scalars of one name differ in type.
+/// Appends an `mtp.update` to `module`, which must have none. Fails, with a
+/// diagnostic, if two scalars of one label differ in type.
 llvm::LogicalResult buildUpdate(mlir::ModuleOp module);
 
 } // namespace mtplan::passes

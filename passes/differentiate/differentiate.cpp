@@ -14,8 +14,8 @@ namespace mtplan::passes {
 
 namespace {
 
-// Returns true if every segment has its backward half and the module its
-// update, false if none has; fails in between.
+// Returns whether all segments have a backward half and the module an update.
+// Fails if only some of these exist.
 FailureOr<bool> isDifferentiated(ModuleOp module) {
   SmallVector<ir::SegmentOp> lacking;
   int segments = 0;
@@ -36,7 +36,7 @@ FailureOr<bool> isDifferentiated(ModuleOp module) {
          << (hasUpdate ? 1 : 0) << " of 1 mtp.update is there";
 }
 
-// Fails unless the chain ends in its last segment.
+// Fails if the last segment yields values.
 LogicalResult checkEnd(ModuleOp module) {
   ir::SegmentOp last;
   for (auto segment : module.getOps<ir::SegmentOp>())
@@ -48,7 +48,7 @@ LogicalResult checkEnd(ModuleOp module) {
          << last.getSymName() << " is the last segment";
 }
 
-// Reports `loss` under `label`, unless something does.
+// Accumulates `loss` under `label`, unless an operator already does.
 void accumulateLoss(Operation *loss, StringRef label) {
   if (llvm::any_of(loss->getUsers(), [](Operation *reader) {
         return llvm::isa<ir::AccumulateOp>(reader);
@@ -60,8 +60,8 @@ void accumulateLoss(Operation *loss, StringRef label) {
                                    ir::LayoutAttr());
 }
 
-// Reports every loss; fails if there is none of tokens. Balance losses go by
-// their own labels: every layer has one.
+// Accumulates every loss, and fails if there is no mtp.token_loss. Balance
+// losses keep their own labels, because every layer has one.
 LogicalResult accumulateLosses(ModuleOp module) {
   int losses = 0;
   for (auto segment : module.getOps<ir::SegmentOp>()) {

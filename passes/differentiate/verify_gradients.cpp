@@ -1,4 +1,4 @@
-//===- verify_gradients.cpp - Gate: no gradient lost, none counted twice --===//
+//===- verify_gradients.cpp - Verifies that each gradient is used once ----===//
 
 #include "llvm/ADT/MapVector.h"
 
@@ -13,7 +13,7 @@ namespace mtplan::passes {
 
 namespace {
 
-/// Operators of one kind under `block`, by label.
+/// Returns the operators of type `Op` in `block`, by label.
 template <typename Op>
 llvm::DenseMap<StringAttr, SmallVector<Op>> byLabel(Block &block) {
   llvm::DenseMap<StringAttr, SmallVector<Op>> found;
@@ -22,7 +22,7 @@ llvm::DenseMap<StringAttr, SmallVector<Op>> byLabel(Block &block) {
   return found;
 }
 
-// Exactly one of `ops`, of the parameter's type.
+// Checks that `ops` is one operator, whose value has the parameter's type.
 template <typename Op>
 LogicalResult checkOne(ir::ParameterOp parameter, SmallVector<Op> ops,
                        StringRef place, llvm::function_ref<Value(Op)> valueOf) {
@@ -67,8 +67,8 @@ struct VerifyGradientsPass
   }
 
 private:
-  // Each parameter that `segment` reads, once; those new to the module are
-  // added to `parameters`.
+  // Checks that the backward half accumulates the gradient of each parameter
+  // that `segment` reads once, and adds the parameters to `parameters`.
   static LogicalResult
   checkSegment(ir::SegmentOp segment,
                llvm::MapVector<StringAttr, ir::ParameterOp> &parameters) {

@@ -1,4 +1,4 @@
-//===- batch_products.cpp - Like products become one batched product ------===//
+//===- batch_products.cpp - Batches products of equal shapes --------------===//
 
 #include "ir/decisions.h"
 #include "passes/fuse/fusible.h"
@@ -13,9 +13,9 @@ namespace mtplan::passes {
 
 namespace {
 
-// Whether the product can run when `early`, a product before it, does: all that
-// it and what is fused with it read is made by then, and no operation between
-// the two adds to a sum that it adds to.
+// Returns whether `late` can run at the position of `early`, an earlier
+// product: the operands of `late` and of operations fused with it exist there,
+// and no operation between the two adds to an accumulator of `late`.
 bool mayRunAt(ir::EinsumOp early, ir::EinsumOp late) {
   const SmallVector<Operation *> kernel = kernelOf(late);
   return llvm::all_of(kernel, [&](Operation *op) {
@@ -30,8 +30,8 @@ bool mayRunAt(ir::EinsumOp early, ir::EinsumOp late) {
   });
 }
 
-// Marks the products behind `first` that can be one batch with it because all
-// of them read one operand at `shared`, 0 or 1.
+// Marks `first` and all later products that can form a batch with it, and
+// returns whether there are any. The products share operand `shared`, 0 or 1.
 bool batch(ir::EinsumOp first, unsigned shared, int64_t number) {
   SmallVector<ir::EinsumOp> members{first};
   for (Operation *op = first->getNextNode(); op; op = op->getNextNode())

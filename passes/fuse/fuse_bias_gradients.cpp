@@ -1,4 +1,4 @@
-//===- fuse_bias_gradients.cpp - Biases' gradients join weights' ----------===//
+//===- fuse_bias_gradients.cpp - Fuses bias into weight gradients ---------===//
 
 #include "ir/decisions.h"
 #include "passes/fuse/fusible.h"

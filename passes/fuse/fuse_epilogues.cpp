@@ -1,4 +1,4 @@
-//===- fuse_epilogues.cpp - Operators join the kernel before them ---------===//
+//===- fuse_epilogues.cpp - Fuses operators into their producers ----------===//
 
 #include "ir/decisions.h"
 #include "passes/fuse/fusible.h"

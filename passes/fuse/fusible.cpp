@@ -11,10 +11,10 @@ using namespace mlir;
 
 namespace mtplan::passes {
 
-// Epilogues of an einsum that have to be the only use of its result.
+// Returns whether an einsum can compute `user`, the only use of its `result`.
 static bool isEpilogueOfEinsum(Operation *user, Value result) {
-  // The gradient of an activation takes what was activated first and the
-  // gradient, which the einsum makes, second.
+  // mtp.activation_grad reads the activation's input first and the gradient,
+  // which the einsum computes, second.
   auto grad = llvm::dyn_cast<ir::ActivationGradOp>(user);
   return llvm::isa<ir::AddOp, ir::AccumulateOp>(user) ||
          (grad && grad->getOperand(1) == result);
@@ -65,8 +65,8 @@ bool mayBeBatched(ir::EinsumOp product) {
   return !epilogue || llvm::isa<ir::AddOp, ir::AccumulateOp>(epilogue);
 }
 
-// Whether two operations compute alike. Labels, accumulators and launches are
-// ignored, because they do not change a result.
+// Returns whether two operations have equal names, types and attributes, except
+// for labels, accumulators and launches, which do not change a result.
 static bool computeAlike(Operation *one, Operation *other) {
   const auto settings = [](Operation *op) {
     NamedAttrList all(op->getAttrDictionary());
@@ -92,7 +92,7 @@ bool sharesKernel(ir::EinsumOp product, ir::SumOp sum) {
          haveLikeEpilogues(product, sum);
 }
 
-// Reads of parameters are no instructions and may be anywhere.
+// Returns whether `operand` is produced after `early`, in the same block.
 static bool isMadeBehind(Value operand, Operation *early) {
   Operation *maker = operand.getDefiningOp();
   return maker && maker->getBlock() == early->getBlock() &&

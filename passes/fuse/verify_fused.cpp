@@ -1,4 +1,4 @@
-//===- verify_fused.cpp - The gate behind fusion --------------------------===//
+//===- verify_fused.cpp - Verifies fused kernels and batches --------------===//
 
 #include <map>
 
@@ -16,9 +16,9 @@ namespace mtplan::passes {
 namespace {
 
 // Checks, in this order:
-// - an epilogue is what the operation right before it can be fused with;
-// - a bias's gradient is a sum that shares the kernel of a product, right
-//   behind it and its epilogue;
+// - an epilogue can be fused with the operation right before it;
+// - a bias gradient is a sum that shares the kernel of the product before it,
+//   with at most the product's epilogue between them;
 // - there is no other kind of fusion.
 LogicalResult verify(Operation *op) {
   Operation *before = op->getPrevNode();
@@ -40,10 +40,10 @@ LogicalResult verify(Operation *op) {
 }
 
 // Checks, in this order:
-// - there are at least two products of the number;
-// - they compute alike, and a library can batch them;
-// - they share exactly one operand;
-// - none reads, or adds to, what another makes.
+// - a batch has at least two products;
+// - all products compute the same function, and a library can batch them;
+// - the products share exactly one operand;
+// - no product, or operation fused with it, reads a result of another.
 LogicalResult verifyBatch(ArrayRef<ir::EinsumOp> products) {
   ir::EinsumOp first = products.front();
   if (products.size() < 2)

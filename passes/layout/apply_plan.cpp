@@ -33,7 +33,8 @@ private:
     return toAttr(builder.getContext(), layout, mesh);
   }
 
-  // How the plans keep what `op` is the gradient of; null: no parameter.
+  // Returns the planned state of the parameter whose gradient `op` reads, or
+  // null if `op` reads no gradient.
   const planner::ParameterState *stateOf(ir::AccumulatedOp op) const {
     for (const planner::SegmentPlan &plan : plans) {
       if (op.getCopies() && (*op.getCopies())[0] != plan.first)
@@ -45,7 +46,8 @@ private:
     return nullptr;
   }
 
-  // What the segment that accumulates it, or these copies of it, has written.
+  // Returns the layout of the accumulator that `op` reads, from the segment
+  // that accumulates it for the same layers.
   planner::Layout reportedLayout(ir::AccumulatedOp op) const {
     ir::LayoutAttr layout;
     for (auto segment :
@@ -61,7 +63,8 @@ private:
     return *toPlanner(layout, mesh);
   }
 
-  // `value` in the layout `to`, made right after it.
+  // Returns `value` in the layout `to`. A reshard is inserted right after
+  // `value` and replaces its other uses.
   Value reshard(Value value, const planner::Layout &from,
                 const planner::Layout &to, StringAttr cause) {
     if (from == to)
@@ -124,8 +127,8 @@ static void writeUpdate(ir::UpdateOp update, const planner::ModelGraph &graph,
 
 namespace {
 
-/// Applies one SegmentPlan to one SegmentOp whose operators are in the order of
-/// the graph's.
+/// Applies one SegmentPlan to one SegmentOp, whose operators are in the order
+/// of the graph.
 class SegmentWriter {
 public:
   SegmentWriter(ir::SegmentOp op, const planner::ModelGraph &model,
@@ -156,7 +159,7 @@ private:
     return ArrayAttr::get(context, list);
   }
 
-  // Program order, as build_graph.cpp numbers operators and tensors.
+  // Numbers operators and tensors in program order, like build_graph.cpp.
   void number() {
     auto add = [&](Value value) {
       indices[value] = static_cast<int>(values.size());
@@ -187,7 +190,7 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // Conversions
+  // Layout changes
   //===--------------------------------------------------------------------===//
 
   struct Version {
@@ -197,7 +200,7 @@ private:
     Value value;
   };
 
-  // The tensor as it is there in `phase` in `layout`.
+  // Returns the value of `tensor` in `phase` and `layout`, or null.
   Value find(int tensor, planner::Phase phase, const planner::Layout &layout) {
     for (const Version &version : versions)
       if (version.tensor == tensor && version.phase == phase &&
@@ -213,8 +216,8 @@ private:
           if (phase == planner::Phase::forward || !plan.saved[t])
             versions.push_back(
                 {static_cast<int>(t), phase, *plan.made[t], values[t]});
-    // Forward conversions of every tensor come before its backward ones, so
-    // what is saved exists when backward starts from it.
+    // Forward conversions of a tensor precede its backward ones, so the saved
+    // value exists when the backward conversions start.
     for (const planner::PlannedConversion &conversion : plan.conversions) {
       if (conversion.phase == planner::Phase::backward)
         startBackward(conversion.tensor);
@@ -224,7 +227,7 @@ private:
       startBackward(static_cast<int>(t));
   }
 
-  // Backward starts from the layout a value was saved in.
+  // Adds the saved forward value as the tensor's first version in backward.
   void startBackward(int t) {
     if (!plan.saved[t] || find(t, planner::Phase::backward, *plan.saved[t]))
       return;
@@ -246,8 +249,8 @@ private:
     versions.push_back({t, conversion.phase, conversion.to, to});
   }
 
-  // Right after what is converted, or, for a value that comes from the other
-  // phase, right before its first reader in this one.
+  // Sets the insertion point right after `from` or, if `from` is of the other
+  // phase, right before the tensor's first reader in this phase.
   void place(OpBuilder &builder, int t, planner::Phase phase, Value from) {
     Block *block = phase == planner::Phase::forward
                        ? &segment.getBlock()
@@ -271,7 +274,7 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // Readers
+  // Operands
   //===--------------------------------------------------------------------===//
 
   planner::Phase phaseOf(Operation *op) {
@@ -300,8 +303,8 @@ private:
     operand.set(value);
   }
 
-  // The loader hands every reader the piece it asks for; a term of a sum is no
-  // piece, but what one rank of the axis keeps.
+  // Returns the input `tensor` in `layout`. A rank can load any shard. For a
+  // partial layout, a reshard keeps the value on only one rank of the axis.
   Value inputIn(int tensor, const planner::Layout &layout, Operation *reader) {
     planner::Phase phase = phaseOf(reader);
     if (Value value = find(tensor, phase, layout))

@@ -1,9 +1,8 @@
 //===- bridge.h - Between the IR and the planner's graph --------*- C++ -*-===//
 //
-// This folder alone builds the planner's graph: a differentiated module becomes
-// a ModelGraph, and what was chosen is written into the module as strategies,
-// layouts and `mtp.reshard`s. passes/schedule and passes/verify read what was
-// planned (passes.h).
+// Translates a differentiated module to the planner's ModelGraph, and writes a
+// plan into the module as strategies, layouts and `mtp.reshard`s. Only this
+// folder does either; passes/schedule and passes/verify read plans (passes.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,19 +16,19 @@
 
 namespace mtplan::passes {
 
-/// The differentiated `module` in the planner's words. Operators and tensors
-/// are in program order. Complexity: linear in the module.
+/// Returns the planner's graph of the differentiated `module`. Operators and
+/// tensors are in program order. Complexity: linear in the module.
 planner::ModelGraph buildModelGraph(mlir::ModuleOp module);
 
-/// Cuts segments where `plans` say that copies are laid out differently, then
-/// writes strategies, layouts and reshards, and the mesh. `plans` are in chain
-/// order and cover every copy.
+/// Splits segments whose layers have different plans, and then writes
+/// strategies, layouts, reshards and the mesh. `plans` are in program order and
+/// cover every layer.
 void applyPlan(mlir::ModuleOp module, const planner::ModelGraph &graph,
                const std::vector<planner::SegmentPlan> &plans,
                const planner::Mesh &mesh);
 
-/// Cuts a repeated segment before copies `cuts` (ascending, inside it), so that
-/// each part can be pinned and laid out on its own.
+/// Splits a repeated segment before the layers `cuts` (ascending, within the
+/// segment), so that each part can be pinned and planned by itself.
 void splitSegment(ir::SegmentOp segment, llvm::ArrayRef<int> cuts);
 
 } // namespace mtplan::passes

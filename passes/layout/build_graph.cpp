@@ -1,4 +1,4 @@
-//===- build_graph.cpp - A module in the planner's words ------------------===//
+//===- build_graph.cpp - Builds the planner's graph of a module -----------===//
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -29,8 +29,8 @@ public:
   }
 
 private:
-  // A parameter that several segments read, or all copies of one, is shared:
-  // one layout for all.
+  // Counts the readers of each parameter. A parameter that several segments or
+  // all repeated layers read is shared and has one layout.
   void countUses() {
     for (auto reader : module.getOps<ir::SegmentOp>()) {
       llvm::StringSet<> here;
@@ -130,7 +130,8 @@ private:
     graph.parameters.push_back(std::move(parameter));
   }
 
-  // A stored split goes by the name that the reader's factor gives it.
+  // Returns the name of a split of a stored parameter: that of the factor of
+  // its readers, where `vocab` has priority.
   planner::Split splitOfParameter(Value value, unsigned dim) {
     planner::Split split = planner::Split::feature;
     for (OpOperand &use : value.getUses()) {
@@ -195,8 +196,8 @@ private:
     segment->ops.push_back(std::move(plain));
   }
 
-  // The operand that makes an operator the follower of another, of the first if
-  // there are two, as codegen has it; or -1.
+  // Returns the operand whose producer `op` can be fused into, or -1. If there
+  // are two, the earlier producer is chosen, as in passes/fuse.
   int followedBy(ir::ComputeOp op) {
     int first = -1;
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
@@ -209,8 +210,9 @@ private:
     return first;
   }
 
-  // Nothing is rounded on the way, and what an einsum makes is one product of
-  // matrices: no batch of them, no sum over samples.
+  // Returns whether `follower` can be fused into `maker`: all element types are
+  // equal, and an einsum is one matrix product, neither batched nor contracted
+  // over samples.
   bool mayBeOne(Operation *maker, ir::ComputeOp follower) {
     const Value result = maker->getResult(0);
     const auto made = llvm::find_if(segment->ops, [&](const planner::Op &one) {
@@ -228,8 +230,9 @@ private:
            llvm::all_of(follower->getResults(), isSame);
   }
 
-  // Products count as they are; attention over all pairs, backward twice the
-  // forward: what the field divides by, whatever a kernel skips or repeats.
+  // Adds the operations that MFU counts, whatever a kernel skips or repeats:
+  // matrix products, and attention over all pairs with a backward half of twice
+  // the forward half.
   void countModelFlops(ir::ComputeOp op, const planner::Op &plain) {
     double flops = 0.0;
     if (llvm::isa<ir::EinsumOp>(op.getOperation()))

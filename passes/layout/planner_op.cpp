@@ -1,4 +1,4 @@
-//===- planner_op.cpp - An operator in the planner's words ----------------===//
+//===- planner_op.cpp - Operators in the types of the planner -------------===//
 
 #include "passes/layout/planner_op.h"
 
@@ -91,9 +91,9 @@ static planner::Split splitOf(ir::FactorRole role) {
   llvm_unreachable("all roles are named");
 }
 
-// Products list their factors by which of the three tensors they run along. One
-// without rows, columns or a contraction (a gate times a vector) does no more
-// than it reads and writes.
+// Sorts the factors of a product into batch, m, n and k by the tensors that
+// have them. A product that lacks m, n or k, such as a gate times a vector, is
+// priced by its memory traffic.
 static void addGemmRoles(planner::Op &op) {
   auto runsAlong = [](const planner::Use &use, int factor) {
     return llvm::is_contained(use.factors, factor);
@@ -238,7 +238,7 @@ ir::StrategyAttr toAttr(MLIRContext *context, const planner::Strategy &strategy,
 }
 
 //===----------------------------------------------------------------------===//
-// Where a value lies
+// Layouts of values
 //===----------------------------------------------------------------------===//
 
 ir::MeshAttr meshAround(Operation *op) {

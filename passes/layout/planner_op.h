@@ -1,8 +1,8 @@
-//===- planner_op.h - An operator in the planner's words --------*- C++ -*-===//
+//===- planner_op.h - Operators in the types of the planner -----*- C++ -*-===//
 //
-// Translation between the IR's attributes and the planner's plain values, op by
-// op. Layouts of operands and results follow from an op's factor rule and its
-// strategy in one place, planner/graph/strategy.h; everyone here asks it.
+// Translates between the IR's attributes and the planner's plain types, in both
+// directions. planner/graph/strategy.h derives the layouts of operands and
+// results from an operator's factor rule and its strategy.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,20 +16,21 @@
 
 namespace mtplan::passes {
 
+/// Returns the same mesh in the other representation.
 planner::Mesh toPlanner(ir::MeshAttr mesh);
 ir::MeshAttr toAttr(mlir::MLIRContext *context, const planner::Mesh &mesh);
 
-/// Fails, with no diagnostic, if the layout names an axis the mesh lacks.
+/// Returns nothing if the layout names an axis that the mesh lacks.
 std::optional<planner::Layout> toPlanner(ir::LayoutAttr layout,
                                          const planner::Mesh &mesh);
 ir::LayoutAttr toAttr(mlir::MLIRContext *context, const planner::Layout &layout,
                       const planner::Mesh &mesh);
 
-/// Factors, uses and roles; tensors are numbered by operand and result
-/// position only. Splits of data factors are left as `feature`.
+/// Returns the factors, uses and roles of an operator. Tensors are numbered by
+/// operand and result position, and data factors have the split `feature`.
 planner::Op toPlanner(ir::ComputeOp op);
 
-/// Empty if a factor is not the op's or an axis not the mesh's.
+/// Returns nothing if the operator lacks a factor or the mesh an axis.
 std::optional<planner::Strategy> toPlanner(ir::StrategyAttr strategy,
                                            const planner::Op &op,
                                            const planner::Mesh &mesh);
@@ -37,12 +38,12 @@ ir::StrategyAttr toAttr(mlir::MLIRContext *context,
                         const planner::Strategy &strategy,
                         const planner::Op &op, const planner::Mesh &mesh);
 
-/// The mesh of the module around `op`, or null.
+/// Returns the mesh of the module that is or contains `op`, or null.
 ir::MeshAttr meshAround(mlir::Operation *op);
 
-/// The layout in which `value` is made: by its op's strategy, or as the layout
-/// of its parameter, input, accumulator, reshard or boundary says. Empty where
-/// that has not been planned.
+/// Returns the layout of `value`, from the strategy of its operator or from the
+/// layout of its parameter, input, accumulator, reshard or segment boundary.
+/// Returns nothing if the layout has not been planned.
 std::optional<planner::Layout> layoutOf(mlir::Value value,
                                         const planner::Mesh &mesh);
 

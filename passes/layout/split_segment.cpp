@@ -1,4 +1,4 @@
-//===- split_segment.cpp - Cutting a run of copies ------------------------===//
+//===- split_segment.cpp - Splits a repeated segment ----------------------===//
 
 #include "llvm/ADT/StringSet.h"
 #include "mlir/IR/Builders.h"
@@ -10,8 +10,8 @@ using namespace mlir;
 
 namespace mtplan::passes {
 
-// Each part updates its own copies: what the update says of the whole range is
-// said once per part.
+// Clones the update's operators on the segment for each part, restricted to the
+// layers of the part.
 static void splitUpdates(ir::SegmentOp segment, ArrayRef<ir::SegmentOp> parts) {
   llvm::StringSet<> labels;
   segment.walk([&](ir::AccumulateOp op) {

@@ -1,4 +1,4 @@
-//===- verify_layouts.cpp - Gate: read in the layout it is made in --------===//
+//===- verify_layouts.cpp - Verifies the layouts of all uses --------------===//
 
 #include "passes/layout/planner_op.h"
 #include "passes/passes.h"
@@ -43,7 +43,7 @@ public:
   }
 
 private:
-  // The layout exists and divides the tensor.
+  // Checks that `value` has a layout that divides its shape.
   LogicalResult fits(Operation *op, Value value) {
     std::optional<planner::Layout> layout = layoutOf(value, mesh);
     if (!layout)
@@ -66,7 +66,7 @@ private:
                       std::optional<planner::Layout> wanted) {
     std::optional<planner::Layout> made = layoutOf(value, mesh);
     if (!made || !wanted)
-      return failure(); // reported where it is made
+      return failure(); // fits() reports the missing layout
     if (*made == *wanted || isUsedAnyhow(value))
       return success();
     InFlightDiagnostic diagnostic = op->emitOpError("reads ")
@@ -86,7 +86,7 @@ private:
   LogicalResult verifyReads(ir::ComputeOp op) {
     auto attr = op->getAttrOfType<ir::StrategyAttr>(ir::kStrategyAttrName);
     if (!attr)
-      return failure(); // reported as a result without a layout
+      return failure(); // fits() reports the missing strategy
     planner::Op plain = toPlanner(op);
     std::optional<planner::Strategy> strategy = toPlanner(attr, plain, mesh);
     if (!strategy)
@@ -120,7 +120,8 @@ private:
     return reads(op, op.getValue(), toPlanner(*op.getLayout(), mesh));
   }
 
-  // In place the gradient lies as the parameter does, else as the state.
+  // Checks that the gradient has the layout of the parameter if the update is
+  // in place, and otherwise that of the optimizer state.
   LogicalResult verifyUpdate(ir::AdamwOp op) {
     if (!op.getUpdated())
       return readsAsStored(op, op.getGradient());

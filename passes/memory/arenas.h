@@ -10,29 +10,31 @@
 
 namespace mtplan::passes {
 
-inline constexpr std::int64_t kAlignment = 256; ///< bytes, of every offset
+inline constexpr std::int64_t kAlignment = 256; ///< of every offset, in bytes
 
-/// An array in an arena; see PlaceAttr.
+/// An array of tensors in an arena, in bytes, with the members of PlaceAttr.
 struct Array {
   llvm::StringRef arena;
   std::int64_t offset = 0, size = 0, entries = 1, stride = 0, slots = 1,
                slotStride = 0;
 };
 
-/// The arenas of a stage, each filled from its start.
+/// Allocates arrays in the arenas of a stage, one after another.
 class Arenas {
 public:
   /// Appends an array to an arena.
   /// \param size  bytes of an entry
   Array allocate(llvm::StringRef arena, std::int64_t size, std::int64_t entries,
                  std::int64_t slots = 1);
-  /// Returns the end of what is in an arena, which may be moved.
+  /// Returns the end of an arena's last array, in bytes; callers may move it.
   std::int64_t &end(llvm::StringRef arena) { return ends[arena.str()]; }
 
 private:
   std::map<std::string, std::int64_t> ends;
 };
 
+/// Returns the PlaceAttr of a tensor in `array`: `entry` is its index for the
+/// first layer, and `step` is added per layer.
 ir::PlaceAttr placeIn(const Array &array, std::int64_t entry, std::int64_t step,
                       mlir::Type element);
 

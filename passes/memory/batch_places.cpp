@@ -1,4 +1,4 @@
-//===- batch_places.cpp - Places of batched products ----------------------===//
+//===- batch_places.cpp - Offsets of batched products ---------------------===//
 
 #include "passes/memory/batch_places.h"
 
@@ -28,8 +28,8 @@ std::map<int64_t, Products> batchesOf(Block &block) {
   return batches;
 }
 
-// Returns the values that the kernel of a product writes; what it adds to a sum
-// is none.
+// Returns the results that the kernel of a product writes to memory. A result
+// that only an epilogue reads is not written.
 SmallVector<Value> writtenBy(ir::EinsumOp product) {
   SmallVector<Value> written;
   for (Operation *op : kernelOf(product))
@@ -38,7 +38,8 @@ SmallVector<Value> writtenBy(ir::EinsumOp product) {
   return written;
 }
 
-// Returns the places of all that the kernel of a product reads and writes.
+// Returns the PlaceAttr of every tensor that the kernel of a product reads or
+// writes.
 Places placesOf(ir::EinsumOp product,
                 const std::function<ir::PlaceAttr(Value)> &placeOf) {
   Places places;
@@ -56,8 +57,8 @@ Places placesOf(ir::EinsumOp product,
   return places;
 }
 
-// Returns the bytes from one place to the other in every run, or nothing if
-// they differ from run to run.
+// Returns the bytes from one tensor to the other, or nothing if they are
+// negative or depend on the layer or the micro-batch.
 std::optional<int64_t> distance(ir::PlaceAttr from, ir::PlaceAttr to) {
   const bool isAlike = from && to && from.getArena() == to.getArena() &&
                        from.getEntries() == to.getEntries() &&
@@ -115,7 +116,7 @@ std::vector<BatchRow> batchRows(Block &block) {
 void keepEvenBatches(Block &block, const std::set<int64_t> &rejected,
                      const std::function<ir::PlaceAttr(Value)> &placeOf) {
   const std::map<int64_t, Products> batches = batchesOf(block);
-  int64_t next = 0; // a number that no launch of the block has
+  int64_t next = 0; // first unused launch number of the block
   for (Operation &op : block)
     next = std::max(next, ir::batchOf(&op) + 1);
   for (const auto &[number, products] : batches) {

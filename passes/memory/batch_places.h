@@ -1,7 +1,7 @@
-//===- batch_places.h - Places of batched products --------------*- C++ -*-===//
+//===- batch_places.h - Offsets of batched products -------------*- C++ -*-===//
 //
-// A library computes a batch of products if all tensors that the products do
-// not share lie at even distances.
+// A library can compute products as a batch if the tensors that the products do
+// not share are at equal distances in memory (a strided batch).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,21 +17,21 @@
 
 namespace mtplan::passes {
 
-/// Values that a batch needs at even distances, in the order of its products.
+/// Values that a batch needs at equal distances, in the order of its products.
 struct BatchRow {
   std::int64_t batch = 0;
   bool areResults = false;
   llvm::SmallVector<mlir::Value> values;
 };
 
-/// Returns the operands that the products of a batch do not share and the
-/// results that they write, of all batches of a block.
+/// Returns for all batches of a block the operands that the products do not
+/// share, and the results that the products write.
 std::vector<BatchRow> batchRows(mlir::Block &block);
 
-/// Takes products out of their batch if the batch is `rejected` or if their
-/// tensors are not at even distances, ascending in the order of the block;
-/// neighbours that are remain a batch. O(operations of the block).
-/// \param placeOf  returns the place of a value
+/// Removes products from their batch if the batch is `rejected` or if their
+/// tensors are not at equal distances, ascending in the order of the block.
+/// Neighbours at equal distances remain a batch. O(operations of the block).
+/// \param placeOf  returns the PlaceAttr of a value
 void keepEvenBatches(mlir::Block &block, const std::set<std::int64_t> &rejected,
                      const std::function<ir::PlaceAttr(mlir::Value)> &placeOf);
 

@@ -1,4 +1,4 @@
-//===- carried_chains.cpp - What copies carry on --------------------------===//
+//===- carried_chains.cpp - Values carried from layer to layer ------------===//
 
 #include "passes/memory/carried_chains.h"
 
@@ -25,7 +25,9 @@ static LogicalResult verifySeparate(ir::YieldOp yield) {
   return success();
 }
 
-// \param before  the links of what the neighbour was handed itself
+// Returns the link of an argument that receives `handed` from the neighbouring
+// segment.
+// \param before  links of the neighbour's own arguments
 CarriedChains::Link CarriedChains::linkTo(Value handed, std::size_t position,
                                           const std::vector<Link> &before,
                                           int64_t repeat, Block &block,
@@ -72,7 +74,7 @@ LogicalResult CarriedChains::followForward(ArrayRef<ir::SegmentOp> chunk) {
       chain.saved |= isSaved(argument);
       links[argument] = link;
       own.push_back(link);
-      // The value that was made for the argument is in the argument's place.
+      // The yielded value is written where the argument is read.
       if (handed && !llvm::isa<BlockArgument>(handed)) {
         Link made = link;
         if (previous.getRepeat() > 1) {
@@ -95,7 +97,7 @@ LogicalResult CarriedChains::followForward(ArrayRef<ir::SegmentOp> chunk) {
   return success();
 }
 
-// Copies of the last segment carry values on to each other, too.
+// Links the values that the layers of the last segment yield to each other.
 void CarriedChains::handToItself(ir::YieldOp yield,
                                  const std::vector<Link> &before,
                                  int64_t repeat, int64_t step) {
@@ -111,10 +113,10 @@ void CarriedChains::handToItself(ir::YieldOp yield,
   }
 }
 
-// Follows the chunk backward. The last copy runs first, so that entries go up
-// while the numbers of copies go down.
+// The last layer runs first in backward, so entries ascend while the numbers of
+// layers descend.
 LogicalResult CarriedChains::followBackward(ArrayRef<ir::SegmentOp> chunk) {
-  std::vector<Link> before; // of the copy that runs first
+  std::vector<Link> before; // links for the layer that runs first
   ir::SegmentOp previous;
   for (ir::SegmentOp segment : llvm::reverse(chunk)) {
     ir::BackwardOp backward = segment.getBackward();

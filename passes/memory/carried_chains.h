@@ -1,11 +1,10 @@
-//===- carried_chains.h - What copies carry on ------------------*- C++ -*-===//
+//===- carried_chains.h - Values carried from layer to layer ----*- C++ -*-===//
 //
-// A segment's copy finds a carried value in one entry of an array and leaves
-// the next one in the next entry, so that one program serves all copies. The
-// next segment of a chunk goes on where the segment before it ended. A value
-// that backward reads keeps an entry for each copy; for other values two
-// entries by turns are enough. A value that is carried on unchanged keeps its
-// entry.
+// A layer reads a carried value from one entry of an array and writes the value
+// for the next layer to the next entry, so that one program serves all repeated
+// layers. The next segment of a chunk continues the array. A value that
+// backward reads has an entry per layer; other values alternate between two
+// entries. A value that is yielded unchanged keeps its entry.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +22,7 @@ namespace mtplan::passes {
 /// The arrays through which a chunk carries values in one direction.
 class CarriedChains {
 public:
-  /// The entry of a chain that a value is in, for copy c `entry + c * step`.
+  /// The chain of a value and its entry, `entry + c * step` for layer c.
   struct Link {
     std::size_t chain = 0;
     std::int64_t entry = 0, step = 0;
@@ -31,15 +30,16 @@ public:
   struct Chain {
     mlir::Type type;
     std::int64_t entries = 1;
-    bool saved = false; ///< backward reads a value of it
+    bool saved = false; ///< whether backward reads one of the values
   };
 
-  /// Each fails with a diagnostic where a value would need two places.
+  /// Set the chains and links of a chunk in one direction. Both fail, with a
+  /// diagnostic, if a value would need two entries.
   mlir::LogicalResult followForward(llvm::ArrayRef<ir::SegmentOp> chunk);
   mlir::LogicalResult followBackward(llvm::ArrayRef<ir::SegmentOp> chunk);
 
   std::vector<Chain> chains;
-  llvm::DenseMap<mlir::Value, Link> links; ///< of arguments and yielded values
+  llvm::DenseMap<mlir::Value, Link> links; ///< by argument or yielded value
 
 private:
   Link linkTo(mlir::Value handed, std::size_t position,
@@ -49,7 +49,7 @@ private:
                     std::int64_t repeat, std::int64_t step);
 };
 
-/// Whether an operation of the backward half reads `value` of the forward half.
+/// Returns whether the backward half reads `value` of the forward half.
 bool isSaved(mlir::Value value);
 
 } // namespace mtplan::passes

@@ -1,4 +1,4 @@
-//===- element_type.cpp - A step in another precision ---------------------===//
+//===- element_type.cpp - Changes the precision of a step -----------------===//
 
 #include "passes/memory/element_type.h"
 

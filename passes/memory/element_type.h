@@ -1,4 +1,4 @@
-//===- element_type.h - A step in another precision -------------*- C++ -*-===//
+//===- element_type.h - Changes the precision of a step ---------*- C++ -*-===//
 
 #ifndef MTPLAN_PASSES_MEMORY_ELEMENT_TYPE_H
 #define MTPLAN_PASSES_MEMORY_ELEMENT_TYPE_H
@@ -7,7 +7,8 @@
 
 namespace mtplan::passes {
 
-/// Makes every tensor of floats in `module`, whatever its stage, one of `type`.
+/// Sets the element type of every floating-point tensor of `module`, which may
+/// be at any stage, to `type`.
 void setElementType(mlir::ModuleOp module, mlir::FloatType type);
 
 } // namespace mtplan::passes

@@ -1,4 +1,4 @@
-//===- label_places.cpp - Where parameters and gradients lie --------------===//
+//===- label_places.cpp - Memory of parameters and gradients --------------===//
 
 #include "passes/memory/label_places.h"
 
@@ -27,7 +27,7 @@ std::vector<Array> LabelPlaces::otherSumsOf(StringRef label) const {
   return sums;
 }
 
-// A value that is only reported is as wide as the sum of the reports.
+// A value that is only reported has the double precision of the report's sum.
 Type LabelPlaces::keptAs(Value value) const {
   Type element = llvm::cast<RankedTensorType>(value.getType()).getElementType();
   bool reported = !value.use_empty() &&
@@ -44,8 +44,8 @@ LabelPlaces::Key LabelPlaces::keyOf(ir::SegmentOp segment,
   return {ofCopies ? segment.getOperation() : nullptr, label.str()};
 }
 
-// Returns the place of the one array that `label` means in `segment`, or in the
-// whole stage.
+// Returns the PlaceAttr of `label` in `segment` or, without a `*`, in the
+// stage. The first call for an array allocates it.
 ir::PlaceAttr LabelPlaces::placeOfLabel(std::map<Key, Array> &arrays,
                                         StringRef arena, ir::SegmentOp segment,
                                         StringAttr label, Type type,
@@ -61,8 +61,8 @@ ir::PlaceAttr LabelPlaces::placeOfLabel(std::map<Key, Array> &arrays,
   return placeIn(found->second, 0, copies > 1 ? 1 : 0, element);
 }
 
-// Reports are rounded to single precision. Their sum in double precision is the
-// same in every order of micro-batches.
+// Reports are summed in double precision, so that the result, rounded to single
+// precision, does not depend on the order of micro-batches.
 Type LabelPlaces::accumulated(StringRef label, Type element) const {
   if (!trained.count(label.str()))
     return Float64Type::get(element.getContext());
@@ -84,8 +84,8 @@ void LabelPlaces::place(ir::SegmentOp segment,
   });
 }
 
-// Returns the bytes behind the sums of all copies where the shard of the last
-// copy's gradient goes.
+// Returns the bytes after the accumulators of all layers that hold the gradient
+// shard of the last layer, if its reduce-scatter overlaps with backward.
 int64_t LabelPlaces::bytesBehind(ir::SegmentOp segment, StringAttr label,
                                  Type element) const {
   int64_t bytes = 0;

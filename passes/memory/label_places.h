@@ -1,4 +1,4 @@
-//===- label_places.h - Where parameters and gradients lie ------*- C++ -*-===//
+//===- label_places.h - Memory of parameters and gradients ------*- C++ -*-===//
 
 #ifndef MTPLAN_PASSES_MEMORY_LABEL_PLACES_H
 #define MTPLAN_PASSES_MEMORY_LABEL_PLACES_H
@@ -15,36 +15,36 @@
 
 namespace mtplan::passes {
 
-/// Places what a label names: parameters, and the accumulators of gradients and
-/// reports.
+/// Assigns memory to the tensors that have labels: parameters, and the
+/// accumulators of gradients and of reported scalars.
 class LabelPlaces {
 public:
-  /// Names an array by label, and by segment if the label has a `*`.
+  /// Identifies an array by label, and by segment if the label has a `*`.
   using Key = std::pair<mlir::Operation *, std::string>;
 
   /// Both references must outlive the object.
-  /// \param gradientType  of accumulators of narrower gradients; null: the
-  /// gradient's own
+  /// \param gradientType  type of the accumulators of narrower gradients, or
+  /// null for the type of the gradient
   LabelPlaces(const StageContents &stageContents, Arenas &stageArenas,
               mlir::Type gradientType);
 
-  /// Places what a segment names. Adds the reads of parameters to `places` and
-  /// writes `mtp.places` of mtp.accumulate.
+  /// Assigns memory to the labels of a segment: adds its parameters to `places`
+  /// and writes the `mtp.places` of its mtp.accumulate.
   void place(ir::SegmentOp segment,
              llvm::DenseMap<mlir::Value, ir::PlaceAttr> &places);
 
   Key keyOf(ir::SegmentOp segment, mlir::StringAttr label) const;
-  /// The arrays of a label that has been placed.
+  /// Return the array of a label that has been assigned.
   const Array &parameter(const Key &key) const { return parameters.at(key); }
   const Array &accumulator(const Key &key) const {
     return accumulators.at(key);
   }
-  /// Returns the sums of gradients of a label beside the first.
+  /// Returns the accumulators of a label's gradient after the first.
   std::vector<Array> otherSumsOf(llvm::StringRef label) const;
 
   /// Returns the type of a value's elements in memory.
   mlir::Type keptAs(mlir::Value value) const;
-  /// Returns the type of the elements of a sum of such values.
+  /// Returns the element type of an accumulator of terms of type `element`.
   mlir::Type accumulated(llvm::StringRef label, mlir::Type element) const;
 
 private:
@@ -62,7 +62,7 @@ private:
   /// Labels of parameters; other labels are reports.
   std::set<std::string> trained;
   std::map<Key, Array> parameters, accumulators;
-  /// By label, the sums of gradients beside the first, with their segments.
+  /// By label, the gradient accumulators after the first, with their segments.
   std::map<std::string, std::vector<std::pair<mlir::Operation *, Array>>>
       otherSums;
 };

@@ -1,4 +1,4 @@
-//===- offsets.cpp - Offsets for values that live by turns ----------------===//
+//===- offsets.cpp - Offsets for values with live ranges ------------------===//
 
 #include "passes/memory/offsets.h"
 

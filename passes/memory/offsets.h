@@ -1,4 +1,4 @@
-//===- offsets.h - Offsets for values that live by turns --------*- C++ -*-===//
+//===- offsets.h - Offsets for values with live ranges ----------*- C++ -*-===//
 
 #ifndef MTPLAN_PASSES_MEMORY_OFFSETS_H
 #define MTPLAN_PASSES_MEMORY_OFFSETS_H
@@ -12,7 +12,7 @@ namespace mtplan::passes {
 struct Lifetime {
   std::int64_t first = 0, last = 0;
   std::int64_t bytes = 0;    ///< > 0
-  std::int64_t fixedAt = -1; ///< the offset it already has; -1: none yet
+  std::int64_t fixedAt = -1; ///< offset that is already assigned, or -1
 };
 
 struct Offsets {
@@ -20,22 +20,22 @@ struct Offsets {
   std::int64_t total = 0;
 };
 
-/// Assigns offsets by best fit, the largest lifetime first and ties by index:
-/// each goes to the tightest gap between those that live at the same time.
-/// O(n^2 log n).
+/// Assigns offsets by best fit, the largest value first and ties by index: each
+/// value gets the smallest sufficient gap between values whose live ranges
+/// overlap its own. O(n^2 log n).
 Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
                       std::int64_t alignment);
 
-/// Lifetimes of equal bytes, none of which has an offset yet.
+/// Indices of lifetimes of equal bytes, none of which has an offset.
 using Row = std::vector<std::size_t>;
 
-/// Assigns offsets so that the lifetimes of a row are side by side, each living
-/// as long as the whole row does. No lifetime is in two rows.
+/// Assigns offsets so that the values of a row are adjacent, in row order. Each
+/// counts as alive as long as any of the row. No value is in two rows.
 Offsets assignOffsets(const std::vector<Lifetime> &lifetimes,
                       const std::vector<Row> &rows, std::int64_t alignment);
 
-/// Returns a lower bound of what any assignment needs: the most bytes, each
-/// value rounded up to the alignment, that are alive at one moment.
+/// Returns a lower bound of the bytes of any assignment: the maximum over time
+/// of the live bytes, with each value rounded up to the alignment.
 std::int64_t peakOf(const std::vector<Lifetime> &lifetimes,
                     std::int64_t alignment);
 

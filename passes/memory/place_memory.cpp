@@ -1,4 +1,4 @@
-//===- place_memory.cpp - Every tensor gets its place ---------------------===//
+//===- place_memory.cpp - Assigns memory to every tensor ------------------===//
 
 #include "passes/memory/stage_places.h"
 #include "passes/passes.h"

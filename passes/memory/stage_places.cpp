@@ -1,4 +1,4 @@
-//===- stage_places.cpp - Where everything of a stage lies ----------------===//
+//===- stage_places.cpp - Memory of a pipeline stage ----------------------===//
 
 #include "passes/memory/stage_places.h"
 
@@ -15,8 +15,8 @@ static Type elementOf(Type type) {
   return llvm::cast<RankedTensorType>(type).getElementType();
 }
 
-// Returns the most consecutive micro-batches for which the stage holds what a
-// chunk saves.
+// Returns the maximum number of consecutive micro-batches in flight, whose
+// activations of `chunk` the stage holds.
 int64_t StagePlaces::slotsOf(int64_t chunk) const {
   int64_t most = 1;
   std::set<int64_t> live;
@@ -33,9 +33,9 @@ int64_t StagePlaces::slotsOf(int64_t chunk) const {
   return most;
 }
 
-// While the program of one copy runs, a carried value is alive until its last
-// use, or from when it is made. Several copies use the entries by turns, so
-// that all entries are alive all the time.
+// Records the ranges of the workspace that carried values occupy in a program.
+// A value with a fixed entry is alive from its definition to its last use. If
+// layers alternate between entries, all entries are alive all the time.
 void StagePlaces::keepCarried(Block &block, const CarriedChains &carried,
                               const std::vector<Array> &arrays, int64_t start) {
   std::vector<Carried> &kept = carriedIn[&block];
@@ -58,8 +58,8 @@ void StagePlaces::keepCarried(Block &block, const CarriedChains &carried,
   llvm::for_each(block.getTerminator()->getOperands(), keep);
 }
 
-// A stage runs one chunk in one direction at a time, so that all chunks and
-// directions carry values in the same part of the workspace.
+// Assigns memory to carried values. A stage runs one chunk in one direction at
+// a time, so that all chunks and directions use the same part of the workspace.
 LogicalResult StagePlaces::placeChains(int64_t chunk) {
   SmallVector<ir::SegmentOp> segments;
   for (ir::SegmentOp segment : contents.segments)
@@ -94,7 +94,8 @@ LogicalResult StagePlaces::placeChains(int64_t chunk) {
   return success();
 }
 
-// Places what backward reads of forward, except for carried values.
+// Assigns memory to forward values that backward reads, except for carried
+// values.
 void StagePlaces::placeSaved(ir::SegmentOp segment) {
   auto copies = static_cast<int64_t>(segment.getRepeat());
   int64_t slots = slotsOf(static_cast<int64_t>(segment.getChunk().value_or(0)));
@@ -112,14 +113,14 @@ static bool isGrouped(Operation *op) {
   return axisOf(op) && ir::batchOf(op) >= 0;
 }
 
-// Collects the other values, which are alive between operators of one program.
-// Fused operators and grouped collectives run at one time; products of a batch
-// do if their rows find a place. A reduction over ranks works in place if
+// Returns the live ranges of the other values, counted in instructions of one
+// program. Fused operators and grouped collectives are one instruction. Batched
+// products request rows of adjacent offsets. An all-reduce works in place if
 // nothing else reads its operand.
 StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   llvm::DenseMap<Operation *, int64_t> position;
   int64_t instructions = 0;
-  int64_t launch = -1; // the number of the last collective's
+  int64_t launch = -1; // launch of the previous collective
   for (Operation &op : block) {
     if (!isInstruction(&op)) {
       position[&op] = instructions;
@@ -184,8 +185,9 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
     for (Value value : wanted.values)
       if (auto life = lifeOf.find(rootOf(value)); life != lifeOf.end())
         row.push_back(life->second);
-    // Other values have places that are kept longer, except for carried ones:
-    // the memory of a carried result is in use until its product runs.
+    // The other values of the row have longer lives and fixed offsets. A batch
+    // cannot write a carried result, because the memory of the result is in use
+    // until its own product runs.
     const bool writesCarried =
         wanted.areResults && llvm::any_of(wanted.values, [&](Value value) {
           auto place = places.find(value);
@@ -193,7 +195,7 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
                  place->second.getArena() == "workspace";
         });
     if (row.size() < 2 && !writesCarried)
-      continue; // no two of them are in the same arena
+      continue; // no two values need adjacent offsets
     const std::set<std::size_t> apart(row.begin(), row.end());
     if (writesCarried || apart.size() < row.size() ||
         llvm::any_of(row, [&](std::size_t one) {
@@ -209,8 +211,8 @@ StagePlaces::Within StagePlaces::livesWithin(Block &block) {
   return within;
 }
 
-// Lays out as many rows as fit into the room, and rejects the batches of the
-// others.
+// Assigns offsets with as many rows as fit into `room` bytes, and rejects the
+// batches of the other rows.
 Offsets StagePlaces::withRows(Within &within, int64_t room) {
   std::vector<Row> rows;
   Offsets best = assignOffsets(within.lives, kAlignment);
@@ -239,16 +241,16 @@ void StagePlaces::place(const Within &within, const Offsets &offsets) {
         placeIn(array, 0, 0, labels.keptAs(within.roots[i]));
   }
   for (auto [result, root] : within.sharing) {
-    // The place is copied first, because the map may move its entries when it
-    // grows.
+    // The attribute is copied first, because the map may move its entries when
+    // it grows.
     ir::PlaceAttr shared = places.lookup(root);
     places[result] = shared;
   }
   workspaces.push_back({offsets.total, peakOf(lives, kAlignment)});
 }
 
-// Programs use the workspace by turns, so that the one that needs most sets its
-// size.
+// Assigns memory to the values that live within one program. Programs run one
+// after another, so that the largest need is the size of the workspace.
 void StagePlaces::placeWithin() {
   SmallVector<Block *> blocks;
   for (ir::SegmentOp segment : contents.segments) {
@@ -259,7 +261,8 @@ void StagePlaces::placeWithin() {
   const auto needOf = [&](Block &block) {
     return assignOffsets(livesWithin(block).lives, kAlignment).total;
   };
-  // The room is what single collectives need; a group may not enlarge it.
+  // `room` is the need with ungrouped collectives, in bytes. A group that would
+  // exceed it is dissolved.
   std::map<Block *, std::map<Operation *, Attribute>> groups;
   int64_t room = 0;
   for (Block *block : blocks) {

@@ -1,18 +1,18 @@
-//===- stage_places.h - Where everything of a stage lies --------*- C++ -*-===//
+//===- stage_places.h - Memory of a pipeline stage --------------*- C++ -*-===//
 //
-// One arena for each kind of life:
+// Tensors are in these arenas:
 //
-//   parameters   weights as computed with, by label and copy
-//   optimizer    moments and masters
-//   host         the same where they are offloaded, then with masters of all
-//                weights, and what goes between it and the device
-//   gradients    accumulators of parameters, and the shards that are left of
-//                those that are scattered beside the backward
-//   activations  what backward reads of forward, for as many micro-batches as
-//                are in flight; once all are through, what the update makes
-//   workspace    accumulators of reports; then by turns what goes from one copy
-//                to the next and, where a program leaves room beside what it
-//                takes and gives, what lives within that program
+//   parameters   weights in the precision of compute, by label and layer
+//   optimizer    moments and master weights
+//   host         moments and masters of all weights if the optimizer is
+//                offloaded, and buffers for copies from and to the device
+//   gradients    gradient accumulators, and the shards of gradients whose
+//                reduce-scatter overlaps with backward
+//   activations  forward values that backward reads, for the micro-batches in
+//                flight; after backward, intermediate values of the update
+//   workspace    accumulators of reports; then, in memory that programs reuse,
+//                values carried from layer to layer and values that live
+//                within one program
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,43 +31,42 @@
 
 namespace mtplan::passes {
 
-/// How full the workspaces are: the bytes they have, and the most that are
-/// alive at one moment.
+/// The bytes of a program's workspace, and the peak of its live bytes.
 struct Fill {
   std::int64_t used = 0, peak = 0;
 };
 
 class StagePlaces {
 public:
-  /// \param gradientType  of accumulators of narrower gradients; null: the
-  /// gradient's own
-  /// \param onHost  the optimizer is offloaded
+  /// \param gradientType  type of the accumulators of narrower gradients, or
+  /// null for the type of the gradient
+  /// \param onHost  whether the optimizer is offloaded
   StagePlaces(StageContents stageContents, mlir::Type gradientType, bool onHost)
       : contents(std::move(stageContents)), offloads(onHost),
         labels(contents, arenas, gradientType) {}
   StagePlaces(const StagePlaces &) = delete;
   StagePlaces &operator=(const StagePlaces &) = delete;
 
-  /// Writes `mtp.places` and `mtp.state`. Fails with a diagnostic where a value
-  /// would need two places.
+  /// Writes `mtp.places` and `mtp.state`. Fails, with a diagnostic, if a value
+  /// would need two offsets.
   mlir::LogicalResult run();
 
   const std::vector<Fill> &fills() const { return workspaces; }
 
 private:
-  /// Values that are alive between two operators of a program only.
+  /// Values that live within one program only.
   struct Within {
-    std::vector<mlir::Value> roots; ///< values that have a place of their own
+    std::vector<mlir::Value> roots; ///< values with their own offset
     std::vector<Lifetime> lives; ///< of the roots, then of the carried values
-    /// Values that share the place of a root.
+    /// Values that share the memory of a root, with their roots.
     std::vector<std::pair<mlir::Value, mlir::Value>> sharing;
-    std::vector<Row> rows;                   ///< roots that a batch needs
-    std::vector<std::int64_t> batchesOfRows; ///< by row
-    std::set<std::int64_t> rejected;         ///< batches without a place
+    std::vector<Row> rows;                   ///< roots that must be adjacent
+    std::vector<std::int64_t> batchesOfRows; ///< batch of each row
+    std::set<std::int64_t> rejected;         ///< batches that do not fit
   };
-  /// A part of the workspace, counted from its start, that carried values take.
+  /// A range of bytes, from the start of the workspace, of carried values.
   struct Carried {
-    mlir::Value value; ///< alive as long as this value; null: always
+    mlir::Value value; ///< the bytes live as long as this value, or always
     std::int64_t offset = 0, bytes = 0;
   };
 

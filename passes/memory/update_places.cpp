@@ -1,4 +1,4 @@
-//===- update_places.cpp - Where an update works --------------------------===//
+//===- update_places.cpp - Memory of an update ----------------------------===//
 
 #include "passes/memory/update_places.h"
 
@@ -16,8 +16,8 @@ using namespace mlir;
 
 namespace mtplan::passes {
 
-// Whether a rank's piece in layout `fine` is a part of its piece in layout
-// `coarse`.
+// Returns whether a rank's shard in layout `fine` is part of its shard in
+// layout `coarse`.
 static bool isWithin(ir::LayoutAttr fine, ir::LayoutAttr coarse) {
   return llvm::all_of(
       llvm::zip_equal(fine.getDims(), coarse.getDims()), [](auto dims) {
@@ -35,17 +35,17 @@ Array UpdatePlaces::allocateCopies(StringRef arena, int64_t &end, int64_t size,
   return array;
 }
 
-// Copies count from the segment's first, so that entry 0 belongs to the first
-// copy that is meant.
+// Returns the PlaceAttr of an array with one entry per layer of `meant`. It is
+// indexed by layer of the segment, and entry 0 is for the first of `meant`.
 static ir::PlaceAttr placeCopies(const Array &array, const UpdatedCopies &meant,
                                  Type element) {
   int64_t entry = (meant.count - meant.first % meant.count) % meant.count;
   return placeIn(array, entry, meant.count > 1 ? 1 : 0, element);
 }
 
-// Moments and master weights have at least single precision. The host cannot
-// reach the device's memory: it has places for the gradient that arrives and,
-// if weights are narrower than their masters, for the weight that leaves.
+// Assigns memory to moments and master weights, in at least single precision.
+// An offloaded update also has host buffers for the copied gradient and, if
+// weights are narrower than their masters, for the weight to be copied back.
 void UpdatePlaces::placeState(ir::AdamwOp op, const UpdatedCopies &meant) {
   StringAttr label = op.getLabelAttr();
   ir::SegmentOp holder =
@@ -73,8 +73,8 @@ void UpdatePlaces::placeState(ir::AdamwOp op, const UpdatedCopies &meant) {
     all.push_back(placeCopies(
         allocateCopies(arena, arenas.end(arena), size, meant), meant, type));
   };
-  // The weight itself serves as its master if it is as wide and the rank stores
-  // all of the piece that it updates.
+  // The weight itself is its master if it has the same precision and the rank
+  // stores all of the shard that it updates.
   bool serves =
       !offloads && value == state &&
       (!op.getLayout() || !layout || isWithin(*op.getLayout(), layout));
@@ -105,7 +105,7 @@ void UpdatePlaces::placeResult(Operation *op, const UpdatedCopies &meant,
       op->setAttr(ir::kStateAttrName, ArrayAttr::get(op->getContext(), others));
     return;
   }
-  // A value that is stored is made in the parameter's place.
+  // A value that mtp.store reads is computed in the parameter's memory.
   for (Operation *user : result.getUsers())
     if (auto store = llvm::dyn_cast<ir::StoreOp>(user)) {
       const Array &array =
@@ -145,8 +145,7 @@ void UpdatePlaces::placeResult(Operation *op, const UpdatedCopies &meant,
       meant, operand.getType());
 }
 
-// Returns the bytes of what is made of one copy's updated piece before it is
-// stored.
+// Returns the bytes of the values between one layer's mtp.adamw and mtp.store.
 int64_t UpdatePlaces::madeOf(ir::AdamwOp op) const {
   int64_t bytes = 0;
   for (Operation *one = op; one && one->getNumResults() == 1;) {
@@ -159,15 +158,15 @@ int64_t UpdatePlaces::madeOf(ir::AdamwOp op) const {
   return bytes;
 }
 
-// Divides the update into programs, each for the same copies of all its
-// parameters. A program's temporaries fit into the workspace that forward and
-// backward need anyway; where one more parameter does not fit, the next program
-// begins. What follows from an update is in its program.
+// Divides the update into programs, each for the same layers of all its
+// parameters. A program's temporaries fit into the workspace of forward and
+// backward; a parameter that does not fit begins the next program. Operations
+// on an updated parameter are in the program of its mtp.adamw.
 LogicalResult UpdatePlaces::divideIntoPrograms() {
   struct Program {
     int64_t number = -1, first = 0, count = 0, taken = 0;
   };
-  std::array<Program, 2> programs; // before the norm and behind it
+  std::array<Program, 2> programs; // before and after the gradient norm
   ir::UpdateOp update = contents.update;
   Builder builder(update.getContext());
   for (Operation &op : update.getBody().front()) {
@@ -198,7 +197,7 @@ LogicalResult UpdatePlaces::divideIntoPrograms() {
 LogicalResult UpdatePlaces::place() {
   if (failed(divideIntoPrograms()))
     return failure();
-  std::map<int64_t, int64_t> workspaceEnds; // by program behind the norm
+  std::map<int64_t, int64_t> workspaceEnds; // by program after the norm
   ir::UpdateOp update = contents.update;
   for (Operation &op : update.getBody().front()) {
     FailureOr<UpdatedCopies> meant = updatedCopies(contents, &op);

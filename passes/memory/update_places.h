@@ -1,12 +1,13 @@
-//===- update_places.h - Where an update works ------------------*- C++ -*-===//
+//===- update_places.h - Memory of an update --------------------*- C++ -*-===//
 //
-// Pieces of reduced gradients wait for the norm of all gradients. They are in
-// the arena of activations, which is empty by then; or, so that backward may
-// still run, where the whole gradient of the next copy was, which has been
-// scattered. Whatever the number of copies, the latter takes room for one more
-// piece. (Megatron's buffers keep a rank's piece within the whole, at an offset
-// that depends on the rank; a place is the same on all ranks.) What is made of
-// updated pieces is in the workspace, side by side for all parameters of a
+// Shards of reduced gradients are kept until the norm of all gradients is
+// known. They are in the arena of activations, which is free after backward. If
+// the reduce-scatter overlaps with backward, the shard of a layer overwrites
+// the gradient of the next layer, which has already been scattered; this needs
+// the memory of one more shard, whatever the number of layers. (Megatron-LM
+// keeps a rank's shard within the full buffer, at an offset that depends on the
+// rank; offsets here are the same on all ranks.) Values computed from updated
+// shards are in the workspace, at separate offsets for all parameters of a
 // program, so that no parameter waits for another.
 //
 //===----------------------------------------------------------------------===//
@@ -18,12 +19,12 @@
 
 namespace mtplan::passes {
 
-/// Places what the update of a stage makes and keeps.
+/// Assigns memory to the results and the optimizer state of a stage's update.
 class UpdatePlaces {
 public:
   /// All references must outlive the object.
-  /// \param workspaceBytes  that forward and backward need anyway
-  /// \param onHost  the optimizer is offloaded
+  /// \param workspaceBytes  bytes that forward and backward need
+  /// \param onHost  whether the optimizer is offloaded
   UpdatePlaces(const StageContents &stageContents, Arenas &stageArenas,
                const LabelPlaces &labelPlaces,
                llvm::DenseMap<mlir::Value, ir::PlaceAttr> &valuePlaces,
@@ -31,9 +32,9 @@ public:
       : contents(stageContents), arenas(stageArenas), labels(labelPlaces),
         places(valuePlaces), workspace(workspaceBytes), offloads(onHost) {}
 
-  /// Divides the update into programs, adds the places of its values and writes
-  /// `mtp.state`. Fails with a diagnostic if an operation works for copies of
-  /// several segments.
+  /// Divides the update into programs, adds its values to `valuePlaces` and
+  /// writes `mtp.state`. Fails, with a diagnostic, if an operation covers
+  /// layers of several segments.
   mlir::LogicalResult place();
 
 private:
@@ -51,7 +52,7 @@ private:
   llvm::DenseMap<mlir::Value, ir::PlaceAttr> &places;
   const std::int64_t workspace;
   const bool offloads;
-  std::int64_t updateEnd = 0; ///< in the arena of activations
+  std::int64_t updateEnd = 0; ///< bytes used in the arena of activations
 };
 
 } // namespace mtplan::passes

@@ -1,4 +1,4 @@
-//===- assign_streams.cpp - Every operation gets its stream ---------------===//
+//===- assign_streams.cpp - Assigns a stream to every operation -----------===//
 
 #include "ir/decisions.h"
 #include "ir/replica_axes.h"

@@ -1,4 +1,4 @@
-//===- batch_updates.cpp - The updates of a layer, one launch -------------===//
+//===- batch_updates.cpp - Batches the updates of a layer -----------------===//
 
 #include "ir/decisions.h"
 #include "passes/passes.h"
@@ -14,7 +14,7 @@ namespace mtplan::passes {
 
 namespace {
 
-// Whether `op` is a kernel of a device that works on updated weights.
+// Returns whether `op` is a device kernel that processes updated weights.
 bool isKernel(Operation *op) {
   auto stream = op->getAttrOfType<StringAttr>(ir::kStreamAttrName);
   return ir::isUpdated(op) && !llvm::isa<ir::StoreOp>(op) && stream &&
@@ -32,7 +32,7 @@ LogicalResult batch(const StageContents &stage) {
     else
       number = std::max(number, ir::batchOf(&op) + 1);
   SmallVector<Operation *> members;
-  std::optional<UpdatedCopies> copies; // of the members
+  std::optional<UpdatedCopies> copies; // layers of the members
   const auto close = [&] {
     if (members.size() > 1 || (!members.empty() && copies->count > 1)) {
       for (Operation *op : members)
@@ -43,7 +43,7 @@ LogicalResult batch(const StageContents &stage) {
   };
   for (Operation &op : block) {
     if (llvm::isa<ir::StoreOp>(op))
-      continue; // the value is made where it is stored
+      continue; // the value is already in the parameter's memory
     if (!isKernel(&op)) {
       close();
       continue;

@@ -1,4 +1,4 @@
-//===- begin_sums.cpp - Sums of gradients begin with a term ---------------===//
+//===- begin_sums.cpp - Chooses the first terms of gradient sums ----------===//
 
 #include <map>
 #include <set>
@@ -20,14 +20,14 @@ namespace mtplan::passes {
 
 namespace {
 
-/// Everything that adds to one sum of a stage.
+/// One accumulator of a stage, and the operations that add to it.
 struct Sum {
   int pieces = 1;
   std::vector<SumAccess> accesses; ///< in the order in which a step runs
   std::vector<ir::AccumulateOp> adders;
 };
 
-// A label with a `*` names another sum in every segment.
+// Identifies an accumulator. Each segment has its own for a label with a `*`.
 using SumKey = std::pair<Operation *, std::string>;
 
 SumKey keyOf(ir::SegmentOp segment, ir::AccumulateOp op) {
@@ -36,8 +36,8 @@ SumKey keyOf(ir::SegmentOp segment, ir::AccumulateOp op) {
   return {isOwn ? segment.getOperation() : nullptr, op.getLabel().str()};
 }
 
-// The first segment that uses a weight, and those that repeat, add to one sum;
-// the other segments get sums of their own.
+// Gives segments separate accumulators for a weight that several of them use.
+// The first such segment and those that repeat share one accumulator.
 void divideSums(const StageContents &stage) {
   std::set<std::string> trained;
   for (ir::SegmentOp segment : stage.segments)

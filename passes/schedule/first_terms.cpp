@@ -1,4 +1,4 @@
-//===- first_terms.cpp - In which run a sum begins ------------------------===//
+//===- first_terms.cpp - The runs that begin gradient sums ----------------===//
 
 #include "passes/schedule/first_terms.h"
 
@@ -9,15 +9,15 @@ namespace mtplan::passes {
 
 namespace {
 
-/// The runs of an adder in a step.
+/// The runs of an adding operation in a step.
 struct AdderRuns {
-  /// Micro-batch and copy of the runs that begin a piece.
+  /// Micro-batch and layer of the runs that add the first term of a piece.
   std::set<std::pair<int, int>> first;
   std::set<int> later; ///< micro-batches of the other runs
 
   bool isFirstOnce() const { return first.size() == 1; }
 
-  /// Whether all runs of one micro-batch come first, or none does.
+  /// Returns whether all layers of one micro-batch add first terms, or none.
   bool isFirstInAllCopies() const {
     return std::ranges::all_of(first, [&](const auto &run) {
       return run.first == first.begin()->first && !later.contains(run.first);

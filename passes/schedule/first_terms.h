@@ -1,4 +1,4 @@
-//===- first_terms.h - In which run a sum begins ----------------*- C++ -*-===//
+//===- first_terms.h - The runs that begin gradient sums --------*- C++ -*-===//
 
 #ifndef MTPLAN_PASSES_SCHEDULE_FIRST_TERMS_H
 #define MTPLAN_PASSES_SCHEDULE_FIRST_TERMS_H
@@ -9,27 +9,29 @@
 
 namespace mtplan::passes {
 
-/// Something that a step does to a sum of gradients.
+/// An access of a step to a gradient accumulator, which has one piece per
+/// layer, or a single piece that all layers share.
 struct SumAccess {
-  int piece = 0; ///< of the sum: one for each copy of a layer, or one for all
+  int piece = 0;
   int microBatch = 0;
-  int copy = 0; ///< of the segment, counted in the model
-  /// Adds to all of the piece; none: the piece is read.
+  int copy = 0; ///< number of the layer in the model
+  /// The operation that adds to the piece, or none if the piece is read.
   std::optional<int> adder;
 };
 
-/// The run in which an adder stores its term.
+/// The run in which an operation overwrites the accumulator with its term
+/// instead of adding the term.
 struct FirstTerm {
   int microBatch = 0;
-  std::optional<int> copy; ///< none: every copy stores
+  std::optional<int> copy; ///< number of the layer, or none for all layers
 
   bool operator==(const FirstTerm &) const = default;
 };
 
-/// Returns the first terms of a sum by adder, given the sum's pieces and what a
-/// step does to it, in order. Returns nothing if a piece is read before it has
-/// a term or never gets one, or if an adder comes first in some runs of a
-/// micro-batch and later in others.
+/// Returns the first term of each adding operation, from the number of pieces
+/// of an accumulator and its accesses in a step, in order. Returns nothing if a
+/// piece is read before it has a term or never gets one, or if an operation is
+/// first in several but not all runs of a micro-batch.
 std::optional<std::map<int, FirstTerm>>
 firstTermsOf(int pieces, const std::vector<SumAccess> &accesses);
 

@@ -1,4 +1,4 @@
-//===- group_collectives.cpp - Consecutive collectives, one launch --------===//
+//===- group_collectives.cpp - Groups consecutive collectives -------------===//
 
 #include "ir/decisions.h"
 #include "passes/passes.h"
@@ -14,7 +14,7 @@ namespace mtplan::passes {
 
 namespace {
 
-/// More calls in a launch gain nothing.
+/// Maximum number of collectives per launch. Larger launches gain nothing.
 constexpr std::size_t kMostTogether = 64;
 
 bool mayBeGrouped(Operation *op) {
@@ -24,8 +24,8 @@ bool mayBeGrouped(Operation *op) {
 
 Attribute streamOf(Operation *op) { return op->getAttr(ir::kStreamAttrName); }
 
-// Whether the operand of `op` is ready when that of `first`, a collective
-// before it on the same stream, is: `op` waits for nothing more.
+// Returns whether the operand of `op` is ready when that of `first` is, an
+// earlier collective on the same stream, so that grouping delays neither.
 bool isReadyWith(Operation *first, Operation *op) {
   Operation *maker = op->getOperand(0).getDefiningOp();
   if (!maker || maker->getBlock() != op->getBlock() ||
@@ -49,8 +49,8 @@ FailureOr<bool> areOfTheSameCopies(const StageContents &stage, Operation *one,
   return copies->first == others->first && copies->count == others->count;
 }
 
-// Whether `op` may be in the launch of `group`, the collectives right before
-// it.
+// Returns whether `op` may be in the launch of `group`, the collectives right
+// before it.
 FailureOr<bool> mayJoin(const StageContents &stage, ArrayRef<Operation *> group,
                         Operation *op) {
   if (group.empty() || !mayBeGrouped(op) || group.size() == kMostTogether)
@@ -66,9 +66,9 @@ FailureOr<bool> mayJoin(const StageContents &stage, ArrayRef<Operation *> group,
   return areOfTheSameCopies(stage, first, op);
 }
 
-// Marks the groups among the operations of one program.
+// Marks the groups of collectives in one program.
 LogicalResult group(const StageContents &stage, Block &block) {
-  int64_t number = 0; // behind those of batched products
+  int64_t number = 0; // first number after those of batched products
   for (Operation &op : block)
     if (mayBeGrouped(&op))
       op.removeAttr(ir::kBatchAttrName);

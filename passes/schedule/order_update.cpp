@@ -1,4 +1,4 @@
-//===- order_update.cpp - Equal work of an update is consecutive ----------===//
+//===- order_update.cpp - Orders the operations of an update --------------===//
 
 #include <map>
 
@@ -18,22 +18,23 @@ namespace {
 
 using Operations = SmallVector<Operation *>;
 
-// Returns the sum of a gradient or of a report that `op` works on.
+// Returns the mtp.accumulated from which `op` is computed.
 Operation *sumOf(Operation *op) {
   while (op->getNumOperands() > 0)
     op = op->getOperand(0).getDefiningOp();
   return op;
 }
 
-// Returns the number of steps from a gradient's sum to `op`, 0 for the sum.
+// Returns the number of operations from the mtp.accumulated of a gradient to
+// `op`, which is 0 for the mtp.accumulated itself.
 int hopOf(Operation *op) {
   Operation *before =
       op->getNumOperands() > 0 ? op->getOperand(0).getDefiningOp() : nullptr;
   return before ? 1 + hopOf(before) : 0;
 }
 
-// Returns the last kernel of a backward program that adds to the gradient that
-// an overlapped reduction reduces, or null if the program adds nothing to it.
+// Returns the last kernel that adds to the gradient of an overlapped reduction
+// in the backward program that the reduction overlaps with, or null.
 Operation *readyAfter(const StageContents &stage, Operation *reduction) {
   auto sum = llvm::dyn_cast<ir::AccumulatedOp>(originOf(reduction));
   auto beside = reduction->getAttrOfType<StringAttr>(ir::kOverlappedAttrName);
@@ -49,9 +50,9 @@ Operation *readyAfter(const StageContents &stage, Operation *reduction) {
   return last ? ir::fusionHeadOf(last) : nullptr;
 }
 
-// Orders reductions that overlap the backward: each hop comes behind the hop
-// before, in the reverse order of readiness or, every second time, in the order
-// of readiness.
+// Sorts reductions that overlap with backward: by hop and, within a hop and a
+// segment, by the time at which the gradients are ready, in descending order
+// for odd hops and in ascending order for even hops.
 void sortOverlapped(const StageContents &stage, Operations &reductions) {
   llvm::stable_sort(reductions, [&](Operation *one, Operation *other) {
     const int hop = hopOf(one), otherHop = hopOf(other);
@@ -71,7 +72,7 @@ void sortOverlapped(const StageContents &stage, Operations &reductions) {
   });
 }
 
-// Orders the work on the gradients of the same copies.
+// Orders the operations on the gradients of the same layers.
 Operations orderedGradients(const StageContents &stage, const Operations &all,
                             bool keepsOrder) {
   Operations sums, overlapped;
@@ -87,7 +88,8 @@ Operations orderedGradients(const StageContents &stage, const Operations &all,
   Operations ordered = std::move(sums);
   llvm::append_range(ordered, overlapped);
   for (auto &[hop, some] : hops) {
-    // The sums keep their order, whatever the order of what follows from them.
+    // Each hop is in the order of the accumulators, which is reversed for even
+    // hops.
     if (!keepsOrder)
       llvm::stable_sort(some, [&, turns = hop > 0 && hop % 2 == 0](
                                   Operation *one, Operation *other) {
@@ -100,7 +102,8 @@ Operations orderedGradients(const StageContents &stage, const Operations &all,
   return ordered;
 }
 
-// Orders the updates of the same copies and what follows from them.
+// Orders the updates of the same layers: first every mtp.adamw, and then the
+// operations on the results, in the reverse order of the updates.
 Operations orderedUpdates(const Operations &all, bool offloads) {
   if (offloads)
     return all;
@@ -132,7 +135,7 @@ private:
     const bool othersHavePart =
         llvm::any_of(block, [](Operation &op) { return sumsOverStages(&op); });
     for (const bool applies : {false, true}) {
-      Operations some; // for the same copies
+      Operations some; // for the same layers
       std::optional<UpdatedCopies> copies;
       const auto move = [&] {
         for (Operation *op :

@@ -1,4 +1,4 @@
-//===- overlap_reductions.cpp - Gradients are reduced beside backward -----===//
+//===- overlap_reductions.cpp - Overlaps reductions with backward ---------===//
 
 #include "ir/decisions.h"
 #include "ir/replica_axes.h"
@@ -34,7 +34,7 @@ public:
     ir::SegmentOp last = lastSegmentOf(terms);
     if (!last || static_cast<int64_t>(last.getRepeat()) != copies->count)
       return success();
-    // All copies of a layer may add to one sum, in runs of their own.
+    // All repeated layers may add to one accumulator, each in its own run.
     const bool isOfOneRun = sum.getLabel().contains('*') ||
                             (terms.size() == 1 && !isOfCopies(last));
     markBehind(sum, last.getSymNameAttr(), isOfOneRun);
@@ -42,8 +42,9 @@ public:
   }
 
 private:
-  // Returns the segment whose backward run of the last micro-batch adds the
-  // last of the terms, or null if it does not or if there are several sums.
+  // Returns the segment that adds the last of the terms, in a backward run of
+  // the last micro-batch. Returns null if the last run is another one, or if
+  // there are several accumulators.
   ir::SegmentOp lastSegmentOf(ArrayRef<ir::AccumulateOp> terms) const {
     if (llvm::any_of(terms, [](ir::AccumulateOp op) {
           return op->hasAttr(ir::kOwnSumAttrName);
@@ -58,7 +59,7 @@ private:
                 task.chunk ||
             llvm::isa<ir::SegmentOp>(op->getParentOp()) != isForward)
           continue;
-        // Backward goes from the last segment of a chunk to the first.
+        // Backward runs the segments of a chunk in reverse order.
         if (!last || segment->isBeforeInBlock(last) != isForward)
           last = segment;
       }
@@ -70,8 +71,9 @@ private:
     return {};
   }
 
-  // A shard goes where the gradient of the next copy was, which other adders
-  // would still need.
+  // Marks the reductions of `sum` that can overlap with the backward program of
+  // `segment`. A reduce-scatter can only if no other run adds to the sum,
+  // because its shard overwrites the gradient of the next layer.
   static void markBehind(ir::AccumulatedOp sum, StringAttr segment,
                          bool isOfOneRun) {
     const SmallVector<Operation *> hops = collectivesBehind(sum.getValue());

@@ -1,4 +1,4 @@
-//===- recompute.cpp - Forward work done again in backward ----------------===//
+//===- recompute.cpp - Recomputes activations in backward -----------------===//
 
 #include "passes/schedule/recompute.h"
 
@@ -19,14 +19,14 @@ namespace mtplan::passes {
 
 namespace {
 
-// Whether backward can read `value` without computing it: arguments of the
-// segment, parameters and inputs.
+// Returns whether backward can read `value` without computing it: arguments of
+// the segment, parameters and inputs.
 bool isGiven(Value value) {
   Operation *op = value.getDefiningOp();
   return !op || llvm::isa<ir::ParameterOp, ir::InputOp>(op);
 }
 
-// Returns the value that `value` is another layout of.
+// Returns the value from which reshards compute `value`.
 Value rootOf(Value value) {
   while (auto reshard = value.getDefiningOp<ir::ReshardOp>())
     value = reshard.getInput();
@@ -42,7 +42,7 @@ public:
       mesh = toPlanner(attr);
   }
 
-  // Recomputes everything at the start of backward, in the order of forward.
+  // Recomputes all values at the start of backward, in the order of forward.
   void everything() {
     llvm::DenseSet<Operation *> needed;
     for (Operation &op : backward)
@@ -62,8 +62,8 @@ public:
     dropUnread();
   }
 
-  // Recomputes each core right before its gradient, from operands that the
-  // gradient reads anyway.
+  // Recomputes each attention core right before its gradient, from operands of
+  // the gradient.
   void cores() {
     SmallVector<std::pair<ir::AttentionOp, ir::AttentionGradOp>> pairs;
     for (auto core : forward.getOps<ir::AttentionOp>())
@@ -93,8 +93,8 @@ private:
     return made;
   }
 
-  // Uses a converted value in the whole backward half: weights that are
-  // gathered for recomputation serve the gradients, too.
+  // Removes duplicate reshards from the backward half, so that gradients reuse
+  // the weights that are all-gathered for recomputation.
   void shareConversions() {
     llvm::MapVector<std::pair<Value, Attribute>, Value> made;
     for (auto reshard :
@@ -108,7 +108,7 @@ private:
     }
   }
 
-  // Drops conversions and inputs that nothing reads any more.
+  // Erases reshards and inputs that have no uses left.
   void dropUnread() {
     for (Block *block : {&backward, &forward})
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))

@@ -1,7 +1,7 @@
-//===- recompute.h - Forward work done again in backward --------*- C++ -*-===//
+//===- recompute.h - Recomputes activations in backward ---------*- C++ -*-===//
 //
-// Backward can compute an activation again instead of keeping it from forward:
-// work replaces memory.
+// Backward can recompute an activation instead of reading the value saved in
+// forward, which trades operations for memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,28 +15,29 @@ namespace mtplan::passes {
 
 /// The activations that are recomputed: the cores of attention, from the
 /// queries, keys and values that their gradients read (Korthikanti et al. 2022,
-/// section 5); or everything that backward reads, from what the segment is
-/// handed (Chen et al. 2016).
+/// section 5); or everything that backward reads, from the arguments of the
+/// segment (Chen et al. 2016).
 enum class MadeAnew : std::uint8_t { cores, everything };
 
-/// Rewrites the backward half of `segment`, differentiated or planned but not
-/// partitioned. Operators that run again keep their names with ".again" behind
-/// them and draw the same masks; conversions between layouts run again with
-/// what they convert. Nothing is repeated that backward does not need.
+/// Rewrites the backward half of `segment`, of a differentiated or planned but
+/// not partitioned module. Recomputed operators have the suffix ".again" in
+/// their labels and use the same dropout masks. Reshards of recomputed values
+/// are repeated, too. Only values that backward needs are recomputed.
 void recompute(ir::SegmentOp segment, MadeAnew what);
 
 /// Returns the values of the forward half that its backward half reads, in
 /// program order, without parameters and inputs.
 llvm::SmallVector<mlir::Value> savedValues(ir::SegmentOp segment);
 
-/// `plans` cut where layers that recompute end: the first `layers` copies of
-/// every part of the model that a stage runs in one go; negative: all. Then the
-/// runs that recompute, by position. `parts` are the numbers of layers of these
-/// parts, in model order.
+/// Segment plans, each of which recomputes all of its layers or none.
 struct RecomputedRuns {
   std::vector<planner::SegmentPlan> plans;
-  std::vector<bool> again; ///< by plan
+  std::vector<bool> again; ///< by plan, whether its layers recompute
 };
+
+/// Splits `plans` where recomputation ends. The first `layers` layers of each
+/// pipeline part recompute, or all layers if `layers` is negative.
+/// \param parts  number of layers of each pipeline part, in model order
 RecomputedRuns cutForRecompute(const planner::ModelGraph &graph,
                                const std::vector<planner::SegmentPlan> &plans,
                                const std::vector<int> &parts, int layers);

@@ -1,4 +1,4 @@
-//===- separate_carried.cpp - Every carried value is its own --------------===//
+//===- separate_carried.cpp - Copies yielded values that are shared -------===//
 
 #include "mlir/IR/Builders.h"
 
@@ -31,7 +31,8 @@ bool isSeparate(OpOperand &carried) {
 
 namespace {
 
-// Backward stays right before the yield of its segment, so copies precede it.
+// mtp.backward stays right before the yield of its segment, so copies precede
+// it.
 Operation *placeOfCopies(ir::YieldOp yield) {
   Operation *last = yield->getPrevNode();
   return llvm::isa_and_nonnull<ir::BackwardOp>(last) ? last : yield;

@@ -36,7 +36,8 @@ public:
   }
 
 private:
-  // Chunks are numbered from 0 in order, and every stage has as many.
+  // Checks that chunks are numbered from 0 in order, and that all stages have
+  // equally many.
   LogicalResult checkChunks() {
     int64_t next = 0;
     for (auto segment : module.getOps<ir::SegmentOp>()) {
@@ -57,8 +58,8 @@ private:
     return success();
   }
 
-  // Stages are the outermost axis, because neighbours along it are farthest
-  // apart.
+  // Adds the axis of stages to the mesh. It is outermost, so that neighbouring
+  // stages, which communicate least, are farthest apart.
   void widenMesh() {
     ir::MeshAttr mesh = meshAround(module);
     SmallVector<StringAttr> names{builder.getStringAttr(ir::kStageAxis)};
@@ -74,8 +75,8 @@ private:
   // Messages
   //===--------------------------------------------------------------------===//
 
-  // Puts both ends of the messages from `last` to `first`, of the next chunk,
-  // between the two.
+  // Inserts a segment that sends and one that receives between `last` and
+  // `first`, which belong to consecutive chunks.
   void connect(ir::SegmentOp last, ir::SegmentOp first) {
     SmallVector<Value> values(last.getYield().getValues());
     SmallVector<Type> gradients;
@@ -148,7 +149,7 @@ private:
     return segment;
   }
 
-  // Adds a backward half and leaves the builder inside it.
+  // Adds a backward half and sets the insertion point inside it.
   ir::BackwardOp addBackward(ir::SegmentOp like) {
     auto half = builder.create<ir::BackwardOp>(like.getLoc(), ArrayAttr());
     builder.setInsertionPointToStart(&half.getBody().emplaceBlock());
@@ -159,7 +160,7 @@ private:
   // Updates
   //===--------------------------------------------------------------------===//
 
-  // Makes an update for every stage that has something to update or to report.
+  // Creates an update for every stage that has parameters or reports.
   LogicalResult split(ir::UpdateOp update) {
     Block &block = update.getBody().front();
     SmallVector<ir::AccumulatedOp> reads(block.getOps<ir::AccumulatedOp>());
@@ -195,8 +196,8 @@ private:
                         [&](Value operand) { return here.contains(operand); });
   }
 
-  // Sums the terms of several stages behind the collectives within a stage,
-  // where the sum is smallest.
+  // Adds an all-reduce over the stages that add to one accumulator. It follows
+  // the collectives within a stage, because the tensor is smallest there.
   LogicalResult sumOverHolders(ir::AccumulatedOp read) {
     std::set<int64_t> holders = holdersOf(read, stages);
     if (holders.size() < 2)
@@ -218,10 +219,10 @@ private:
     return success();
   }
 
-  // Copies of one label on several stages are separate parameters unless they
-  // are the same copy.
+  // Checks that no layer of a label with `*` is on two stages. Different layers
+  // are separate parameters and need no sum.
   LogicalResult checkCopies(ir::AccumulatedOp read) {
-    std::map<int64_t, int64_t> holder; // by copy
+    std::map<int64_t, int64_t> holder; // by layer
     for (auto segment : module.getOps<ir::SegmentOp>()) {
       bool adds = false;
       segment.walk([&](ir::AccumulateOp term) {

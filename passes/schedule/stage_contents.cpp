@@ -1,4 +1,4 @@
-//===- stage_contents.cpp - What a stage holds and does -------------------===//
+//===- stage_contents.cpp - Segments and tasks of a stage -----------------===//
 
 #include "passes/schedule/stage_contents.h"
 
@@ -97,9 +97,9 @@ tasksOf(ModuleOp partitioned, planner::ScheduleKind kind, int microBatches) {
     last = segment.getChunk().value_or(0);
   planner::ScheduleShape shape{
       kind, stages, static_cast<int>(last + 1) / stages, microBatches};
-  // GPipe runs backward through micro-batches in the reverse order. The last
-  // micro-batch is numbered first, so that backward adds gradients up in the
-  // order of every other schedule, to the same bits.
+  // GPipe runs backward for the micro-batches in reverse order. They are
+  // numbered in reverse, so that backward sums gradients in the order of every
+  // other schedule and yields the same bits.
   auto numberOf = [&](int microBatch) {
     return kind == planner::ScheduleKind::gpipe ? microBatches - 1 - microBatch
                                                 : microBatch;

@@ -1,4 +1,4 @@
-//===- stage_contents.h - What a stage holds and does -----------*- C++ -*-===//
+//===- stage_contents.h - Segments and tasks of a stage ---------*- C++ -*-===//
 
 #ifndef MTPLAN_PASSES_SCHEDULE_STAGE_CONTENTS_H
 #define MTPLAN_PASSES_SCHEDULE_STAGE_CONTENTS_H
@@ -11,47 +11,49 @@
 
 namespace mtplan::passes {
 
-/// What one stage holds, of a partitioned module.
+/// The parts of a partitioned module that belong to one stage.
 struct StageContents {
   std::vector<ir::SegmentOp> segments; ///< in module order
   ir::UpdateOp update;                 ///< may be null
   std::vector<ir::StageTask> tasks;
 };
 
-/// Returns the contents by stage, none if `module` has no tasks.
+/// Returns the contents by stage, or none if `module` has no tasks.
 std::vector<StageContents> contentsOfStages(mlir::ModuleOp module);
 
-/// Whether labels of the segment's parameters have a `*`, be there one copy or
-/// many.
+/// Returns whether a parameter of the segment has a label with `*`. The segment
+/// may still have a single layer.
 bool isOfCopies(ir::SegmentOp segment);
 
-/// Whether a program has an instruction for `op`, or for what is fused with it:
-/// reads of parameters and accumulators, and stores, only name places.
+/// Returns whether `op` becomes an instruction or part of one. Reads of
+/// parameters and accumulators, and stores, only refer to memory.
 bool isInstruction(mlir::Operation *op);
 
-/// The copies of a parameter that an operation of an update works on.
+/// The layers of a parameter that an operation of an update processes.
 struct UpdatedCopies {
-  ir::SegmentOp holder;              ///< null: the parameter has no copies
-  std::int64_t first = 0, count = 1; ///< counted from the holder's first
+  ir::SegmentOp holder;              ///< null if the label has no `*`
+  std::int64_t first = 0, count = 1; ///< relative to the holder's first layer
 };
 
-/// Returns the operation of the update that names the parameter `op` works on.
+/// Returns the operation whose label names the parameter that `op` processes.
 mlir::Operation *originOf(mlir::Operation *op);
 
-/// Fails with a diagnostic if the copies are not those of one segment.
+/// Returns the layers that `op` processes. Fails, with a diagnostic, if they
+/// are not layers of one segment.
 mlir::FailureOr<UpdatedCopies> updatedCopies(const StageContents &stage,
                                              mlir::Operation *op);
 
-/// Whether `sum` is a gradient of a parameter, and not a report.
+/// Returns whether `sum` is the gradient of a parameter, and not a report.
 bool isGradient(const StageContents &stage, ir::AccumulatedOp sum);
 
-/// Whether an operand of a yield has a value of its own: one that is made in
-/// the block and yielded once, or the block's argument of the same position.
+/// Returns whether an operand of a yield shares its value with no other: the
+/// value is defined in the block and yielded once, or is the block's argument
+/// at the same position.
 bool isSeparate(mlir::OpOperand &carried);
 
 /// Returns, by stage, the tasks of a schedule for the chunks of `partitioned`,
-/// a module that is split over stages. Gradients of weights are made together
-/// with those of inputs, because no other stage waits for them.
+/// a module that is split over stages. Backward tasks include weight gradients,
+/// because no other stage waits for them.
 std::vector<std::vector<ir::StageTask>> tasksOf(mlir::ModuleOp partitioned,
                                                 planner::ScheduleKind kind,
                                                 int microBatches);
@@ -60,7 +62,7 @@ std::vector<std::vector<ir::StageTask>> tasksOf(mlir::ModuleOp partitioned,
 void writeTasks(mlir::ModuleOp partitioned, planner::ScheduleKind kind,
                 int microBatches);
 
-/// Returns what writeTasks wrote, or nothing.
+/// Returns the tasks that writeTasks() wrote, or no stages.
 std::vector<std::vector<ir::StageTask>> readTasks(mlir::ModuleOp module);
 
 } // namespace mtplan::passes

@@ -1,4 +1,4 @@
-//===- stages.cpp - Which stage holds what --------------------------------===//
+//===- stages.cpp - The assignment of segments to stages ------------------===//
 
 #include "passes/schedule/stages.h"
 
@@ -16,7 +16,7 @@ void placeOnStages(ModuleOp module,
   if (stages == 1)
     return;
   std::size_t part = 0;
-  int64_t room = 0; // for copies, in the part
+  int64_t room = 0; // layers of the part that are not assigned yet
   auto enter = [&] {
     for (const planner::RepeatRange &range : parts[part])
       room += range.count;

@@ -1,8 +1,7 @@
-//===- stages.h - Which stage holds what ------------------------*- C++ -*-===//
+//===- stages.h - The assignment of segments to stages ----------*- C++ -*-===//
 //
-// A pipeline assigns the chunks of a model to its stages in turn, round after
-// round. Each segment names its chunk, from which the stage of everything else
-// follows.
+// A pipeline assigns the chunks of a model to its stages round-robin. Each
+// segment has the number of its chunk, which determines its stage.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,31 +15,30 @@
 
 namespace mtplan::passes {
 
-/// Writes into the planned `module` the number of stages, and for each segment
-/// which of `parts` it belongs to. No segment may have copies in two parts.
+/// Writes the number of stages into the planned `module`, and the index of its
+/// part into each segment as its chunk. A segment's layers are all in one part.
 void placeOnStages(mlir::ModuleOp module,
                    const std::vector<planner::PipelinePart> &parts, int stages);
 
-/// Returns the number of stages of `module`, placed on stages or split over
-/// them; 1 without a pipeline.
+/// Returns the number of stages of `module`, before or after it is split over
+/// them, or 1 without a pipeline.
 std::int64_t stagesOf(mlir::ModuleOp module);
 
 /// Returns the stage of a segment in a module of `stages` stages.
 std::int64_t stageOf(ir::SegmentOp segment, std::int64_t stages);
 
 /// Returns the stages that add to the accumulator that `read` reads, in a
-/// module of `stages` stages. If it holds a gradient, these are the holders of
-/// its parameter.
+/// module of `stages` stages. For a gradient, these stages hold the parameter.
 std::set<std::int64_t> holdersOf(ir::AccumulatedOp read, std::int64_t stages);
 
-/// Whether `op` sums over stages.
+/// Returns whether `op` is an all-reduce over stages.
 bool sumsOverStages(mlir::Operation *op);
 
 /// Returns the mesh axis of a collective, or null if `op` has none.
 mlir::StringAttr axisOf(mlir::Operation *op);
 
-/// Returns the chain of collectives that begins at `value`. Each takes the
-/// result of the one before, which nothing else uses.
+/// Returns the chain of collectives that begins at `value`. Each reads the
+/// result of the previous collective, which has no other use.
 llvm::SmallVector<mlir::Operation *> collectivesBehind(mlir::Value value);
 
 } // namespace mtplan::passes

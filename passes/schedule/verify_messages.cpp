@@ -1,4 +1,4 @@
-//===- verify_messages.cpp - Both ends of every message -------------------===//
+//===- verify_messages.cpp - Verifies messages between stages -------------===//
 
 #include "llvm/ADT/MapVector.h"
 
@@ -26,8 +26,7 @@ InFlightDiagnostic fault(const End &end, const End &other, const Twine &what) {
   return diagnostic;
 }
 
-// Returns the position at which `yield` carries `value` on, if nothing else
-// uses it.
+// Returns the operand number of `value` in `yield`, if that is its only use.
 std::optional<unsigned> placeIn(ir::YieldOp yield, Value value) {
   if (!value.hasOneUse() || value.use_begin()->getOwner() != yield)
     return std::nullopt;
@@ -62,8 +61,7 @@ private:
         addEnd(receive, segment, /*sends=*/false, receive.getFrom());
   }
 
-  // Collects the ends in the order in which a stage reaches them: backward goes
-  // from the last segment to the first.
+  // Collects the ends in execution order; backward runs segments in reverse.
   void collectEnds() {
     SmallVector<ir::SegmentOp> segments(module.getOps<ir::SegmentOp>());
     for (ir::SegmentOp segment : segments)
@@ -120,7 +118,8 @@ private:
     return success();
   }
 
-  // Messages of one direction between two chunks form one queue.
+  // Checks that messages of one direction between two chunks are received in
+  // the order in which they are sent.
   LogicalResult verifyOrder() {
     using Queue = std::pair<bool, int64_t>; // direction and the sender's chunk
     std::map<Queue,
@@ -140,8 +139,8 @@ private:
     return success();
   }
 
-  // If a message carries a value as it is, its gradient is carried as it is,
-  // too, and comes back for the value that was sent.
+  // Checks that a value that is sent unchanged gets its own gradient back: the
+  // gradient received in return is yielded for the same argument.
   LogicalResult verifyGradients() {
     for (auto &[label, pair] : pairs)
       if (!pair.first->backward &&
@@ -179,9 +178,9 @@ private:
 
   ModuleOp module;
   int64_t stages;
-  std::vector<End> ends; ///< in the order in which a step runs
+  std::vector<End> ends; ///< in execution order
   llvm::MapVector<StringAttr, std::pair<const End *, const End *>>
-      pairs; ///< the sender and the receiver
+      pairs; ///< sender and receiver by label
 };
 
 } // namespace

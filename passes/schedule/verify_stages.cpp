@@ -1,4 +1,4 @@
-//===- verify_stages.cpp - Gate: what stages say to each other matches ----===//
+//===- verify_stages.cpp - Verifies communication between stages ----------===//
 
 #include "passes/schedule/verify_stages.h"
 
@@ -14,7 +14,7 @@ namespace mtplan::passes {
 
 namespace {
 
-// Chunks exchange messages and nothing else.
+// Checks that chunks exchange values only by messages.
 LogicalResult verifyBoundary(ir::SegmentOp last, ir::SegmentOp first) {
   auto refuse = [](Operation *op, std::size_t count, StringRef what) {
     return op->emitOpError("hands ")
@@ -29,7 +29,8 @@ LogicalResult verifyBoundary(ir::SegmentOp last, ir::SegmentOp first) {
   return success();
 }
 
-// Chunks are numbered from 0 in order, and every stage has as many.
+// Checks that chunks are numbered from 0 in order, and that all stages have
+// equally many.
 LogicalResult verifyChunks(ModuleOp module, int64_t stages) {
   ir::SegmentOp previous;
   for (auto segment : module.getOps<ir::SegmentOp>()) {
@@ -67,7 +68,7 @@ struct VerifyStagesPass : impl::VerifyStagesPassBase<VerifyStagesPass> {
       }
       return;
     }
-    // Each check relies on the checks before it.
+    // Each check assumes that the previous checks passed.
     if (failed(verifyChunks(module, stages)) ||
         failed(verifyMessages(module, stages)) ||
         failed(verifyUpdates(module, stages)))

@@ -1,8 +1,8 @@
-//===- verify_stages.h - What the gate of stages looks at -------*- C++ -*-===//
+//===- verify_stages.h - Checks of messages and sums of stages --*- C++ -*-===//
 //
-// Stages exchange messages and sums. A stage that reaches a message or a sum
-// which the other end lacks, or has later, waits for ever; a stage that matches
-// another by mistake computes something else.
+// Stages exchange messages and sums. A message or sum that another stage lacks,
+// or reaches in another order, causes a deadlock. A message or sum that matches
+// the wrong one causes wrong results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,14 +13,14 @@
 
 namespace mtplan::passes {
 
-/// Every message has a sender and a receiver, which match and come in one
-/// order; a gradient goes back to where its value came from. All segments of
+/// Checks that every message has a matching sender and receiver in one order,
+/// and that a gradient returns to the sender of its value. All segments of
 /// `module` have chunks.
 mlir::LogicalResult verifyMessages(mlir::ModuleOp module, std::int64_t stages);
 
-/// Every stage updates what it holds. What other stages hold, too, is summed
-/// over exactly these, which run the same sums in the same way. All segments of
-/// `module` have chunks.
+/// Checks that every stage updates the parameters that it holds, and that the
+/// gradient of a shared parameter is summed over exactly the stages that hold
+/// it, in the same way on each. All segments of `module` have chunks.
 mlir::LogicalResult verifyUpdates(mlir::ModuleOp module, std::int64_t stages);
 
 } // namespace mtplan::passes

@@ -1,4 +1,4 @@
-//===- verify_streams.cpp - The gate behind the assignment of streams -----===//
+//===- verify_streams.cpp - Verifies streams, launches and overlap --------===//
 
 #include <map>
 
@@ -18,8 +18,8 @@ namespace {
 
 // Checks, in this order:
 // - every operation that becomes an instruction has a stream;
-// - the stream is one of those that a plan may have;
-// - operations that are fused are on one stream.
+// - the stream is in ir::kStreams;
+// - fused operations are on one stream.
 LogicalResult verify(Operation *op) {
   auto stream = op->getAttrOfType<StringAttr>(ir::kStreamAttrName);
   if (!stream)
@@ -35,12 +35,12 @@ LogicalResult verify(Operation *op) {
 }
 
 // Checks the operations of one launch, in this order:
-// - they are on one stream;
-// - all are products, all are collectives of one process group that overlap
-//   alike, or all are kernels of one name in an update;
-// - no other stage takes part, and none is an all-to-all;
+// - all operations are on one stream;
+// - all are products, or collectives over one axis with the same overlap, or
+//   kernels of one name in an update;
+// - no operation is an all-to-all or runs over stages;
 // - collectives and updates are consecutive;
-// - none reads what another makes.
+// - no operation reads a result of another.
 LogicalResult verifyLaunch(ArrayRef<Operation *> launch) {
   Operation *first = launch.front();
   for (Operation *op : launch) {
@@ -82,8 +82,8 @@ LogicalResult verifyLaunches(Block &block) {
   return success();
 }
 
-// Checks that an operation that overlaps a backward reduces a gradient which
-// the segment's backward makes.
+// Checks that an overlapped operation reduces a gradient to which the backward
+// half of its segment adds.
 LogicalResult verifyOverlap(Operation *op) {
   auto name = op->getAttrOfType<StringAttr>(ir::kOverlappedAttrName);
   if (!name || !llvm::isa<ir::AllReduceOp, ir::ReduceScatterOp>(op))

@@ -1,4 +1,4 @@
-//===- verify_updates.cpp - Stages that hold the same stay the same -------===//
+//===- verify_updates.cpp - Verifies the updates of all stages ------------===//
 
 #include <numeric>
 
@@ -10,14 +10,14 @@ using namespace mlir;
 namespace mtplan::passes {
 namespace {
 
-/// A sum over stages.
+/// An all-reduce over stages.
 struct Sum {
   ir::AllReduceOp op;
-  ir::AccumulatedOp read;           ///< the accumulator that is summed,
-  SmallVector<Operation *> between; ///< after these operations
+  ir::AccumulatedOp read;           ///< reads the accumulator that is summed
+  SmallVector<Operation *> between; ///< collectives from `read` to `op`
 };
 
-/// An operation that writes parameters, and the copies that it writes.
+/// An operation that writes parameters, and the layers that it writes.
 struct Write {
   Operation *op = nullptr;
   StringAttr label;
@@ -39,7 +39,8 @@ std::string textOf(std::optional<ArrayRef<int64_t>> copies) {
                 : "all copies";
 }
 
-// Whether two stages do the same with what they sum.
+// Returns whether two lists of operations have equal names, attributes and
+// result types.
 bool areAlike(ArrayRef<Operation *> some, ArrayRef<Operation *> others) {
   return llvm::equal(some, others, [](Operation *one, Operation *other) {
     return one->getName() == other->getName() &&
@@ -74,7 +75,7 @@ public:
 
 private:
   //===--------------------------------------------------------------------===//
-  // What a stage does
+  // Checks of one stage
   //===--------------------------------------------------------------------===//
 
   LogicalResult verifyReads(ir::UpdateOp update) {
@@ -88,8 +89,8 @@ private:
     return success();
   }
 
-  // What several stages add to is summed over all of them and over no other
-  // stage.
+  // Checks that an accumulator that several stages add to is summed over these
+  // stages and no other.
   LogicalResult verifyRead(ir::AccumulatedOp read,
                            llvm::DenseMap<Operation *, Sum> &found) {
     std::set<int64_t> holders = holdersOf(read, stages);
@@ -138,7 +139,8 @@ private:
     return all;
   }
 
-  // Stages share nothing but the parameters that several of them hold.
+  // Checks that no other operation runs over stages, because stages share only
+  // parameters.
   LogicalResult verifyPlaces() {
     llvm::DenseSet<Operation *> known;
     for (const std::vector<Sum> &all : sums)
@@ -155,7 +157,7 @@ private:
     return failure(result.wasInterrupted());
   }
 
-  // Updates read gradients of the same parameter.
+  // Checks that each update reads the gradient of its own parameter.
   LogicalResult verifyWrites(ir::UpdateOp update) {
     for (Operation &op : update.getBody().front())
       if (auto adamw = llvm::dyn_cast<ir::AdamwOp>(op)) {
@@ -177,7 +179,7 @@ private:
       source = source->getOperand(0).getDefiningOp();
     auto origin = llvm::dyn_cast_or_null<Op>(source);
     if (!origin)
-      // The operand is computed from the gradient, which only a run can judge.
+      // Other operators compute the operand; only execution can verify these.
       return success();
     if (origin.getLabelAttr() == write.label &&
         (!write.label.getValue().contains('*') ||
@@ -193,7 +195,8 @@ private:
     return diagnostic;
   }
 
-  // Every stage updates each copy of what its segments read once.
+  // Checks that every stage updates each layer of the parameters that its
+  // segments read once.
   LogicalResult verifyHolders() {
     for (auto segment : module.getOps<ir::SegmentOp>())
       for (auto parameter : segment.getBlock().getOps<ir::ParameterOp>())
@@ -231,10 +234,11 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // What they do together
+  // Checks across stages
   //===--------------------------------------------------------------------===//
 
-  // Runs the stages' sums in order; at each sum its stages wait for each other.
+  // Checks that the sums do not deadlock. The stages execute their sums in
+  // order, and at each sum its stages wait for each other.
   LogicalResult verifyMeetings() {
     std::vector<std::size_t> next(sums.size());
     for (bool moved = true; moved;) {
@@ -254,8 +258,8 @@ private:
     return success();
   }
 
-  // Takes the stages of the next sum of `stage` past it if all of them have
-  // reached it.
+  // Advances the stages of the next sum of `stage` if all of them have reached
+  // it, and returns whether they have.
   FailureOr<bool> meet(std::size_t stage, std::vector<std::size_t> &next) {
     const Sum &sum = sums[stage][next[stage]];
     const std::vector<int64_t> group = groupOf(sum);

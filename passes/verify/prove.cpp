@@ -1,4 +1,4 @@
-//===- prove.cpp - A plan computes what the model computes ----------------===//
+//===- prove.cpp - Verifies a plan by execution ---------------------------===//
 
 #include "passes/verify/prove.h"
 
@@ -26,7 +26,7 @@ ir::Phase phaseOf(Operation *op) {
                                                : ir::Phase::forward;
 }
 
-// How many copies of `label` the module has, all its segments together.
+// Returns the number of layers of `label` in all segments of the module.
 int64_t copiesOf(ModuleOp module, StringRef label) {
   if (!label.contains('*'))
     return 1;
@@ -42,7 +42,7 @@ int64_t copiesOf(ModuleOp module, StringRef label) {
 int64_t executionsOf(ir::ReshardOp op, ModuleOp module, int microBatches) {
   if (auto segment = op->getParentOfType<ir::SegmentOp>())
     return static_cast<int64_t>(segment.getRepeat()) * microBatches;
-  // Of a gradient, or of the weight that it has updated.
+  // In an update, the reshard is of a gradient or of an updated weight.
   Operation *made = op.getInput().getDefiningOp();
   if (auto copies = made->getAttrOfType<DenseI64ArrayAttr>("copies"))
     return copies[1];
@@ -50,7 +50,8 @@ int64_t executionsOf(ir::ReshardOp op, ModuleOp module, int microBatches) {
   return label ? copiesOf(module, label.getValue()) : 1;
 }
 
-// How many stages run what happens once a step to what `op` is made of.
+// Returns the number of stages that run `op` in their updates, or 1 if `op` is
+// not in an update.
 int64_t holdersOf(ir::ReshardOp op, int64_t stages) {
   auto update = llvm::dyn_cast<ir::UpdateOp>(op->getParentOp());
   Operation *made = op.getInput().getDefiningOp();
@@ -63,7 +64,7 @@ int64_t holdersOf(ir::ReshardOp op, int64_t stages) {
   return 1;
 }
 
-// Messages between chunks, and sums of what several stages hold.
+// Adds the messages between chunks and the sums over stages to `counts`.
 void announceStages(ModuleOp planned, int microBatches,
                     std::map<ir::CollectiveKey, std::int64_t> &counts) {
   int64_t stages = stagesOf(planned);
@@ -90,7 +91,8 @@ void announceStages(ModuleOp planned, int microBatches,
   });
 }
 
-// The collectives a planned module announces, as the interpreter counts them.
+// Returns the number of collectives that a planned module requires, counted
+// like in the interpreter.
 std::map<ir::CollectiveKey, std::int64_t> announced(ModuleOp planned,
                                                     int microBatches) {
   std::map<ir::CollectiveKey, std::int64_t> counts;
@@ -131,8 +133,8 @@ void compareCensus(const std::map<ir::CollectiveKey, std::int64_t> &wanted,
               .str());
 }
 
-// Cuts the segments of `model` where those of `planned` are, so that both keep
-// the same copies when they are shrunk.
+// Splits the segments of `model` like those of `planned`, so that both keep the
+// same layers when they are shrunk.
 void cutLike(ModuleOp model, ModuleOp planned) {
   auto parts = planned.getOps<ir::SegmentOp>();
   auto part = parts.begin();
@@ -176,8 +178,8 @@ Proof compare(ProofPair &pair, const ProofOptions &options) {
   ir::RunOptions run;
   run.seed = options.seed;
   run.microBatches = options.microBatches;
-  // The first step of Adam divides a gradient by itself: one that is zero but
-  // for rounding would become a visible update of either sign.
+  // The first step of Adam divides a gradient by its magnitude. The larger
+  // epsilon keeps gradients that are rounding error from becoming full updates.
   run.adam.epsilon = 1e-3;
   auto logical = ir::interpret(*pair.logical, run);
   run.afterCollective = options.afterCollective;

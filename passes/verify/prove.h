@@ -1,12 +1,11 @@
-//===- prove.h - A plan computes what the model computes --------*- C++ -*-===//
+//===- prove.h - Verifies a plan by execution -------------------*- C++ -*-===//
 //
-// One proof for one plan: the planned module is shrunk, partitioned, split over
-// the stages it is placed on, and run on all ranks of its mesh in double
-// precision, each stage on its own; the model it was made of, shrunk alike,
-// runs on one rank; loss, every gradient and every updated parameter must agree
-// on every rank that holds them, and the collectives and messages executed must
-// be those that the plan's changes of layout and of stage call for, each as
-// often.
+// The planned module is shrunk, partitioned, split over its pipeline stages and
+// interpreted on all ranks of its mesh in double precision. The model, shrunk
+// in the same way, runs on one rank. The loss, every gradient and every updated
+// parameter must agree on every rank that holds them, and the kinds and numbers
+// of executed collectives and messages must be those that the reshards and the
+// stages of the plan require.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,36 +27,37 @@ struct ProofOptions {
   std::uint64_t seed = 1;
   int microBatches = 2;
   double tolerance = 1e-10; ///< relative to the largest element of a tensor
-  /// In which order stages work; none: one micro-batch after the other. It has
-  /// to have an order for that many stages, chunks and micro-batches.
+  /// The pipeline schedule, or none for one micro-batch after another. The
+  /// schedule must support the number of stages, chunks and micro-batches.
   std::optional<planner::ScheduleKind> schedule = {};
-  ir::CollectiveHook afterCollective = {}; ///< of the partitioned run
+  ir::CollectiveHook afterCollective = {}; ///< for the partitioned run
 };
 
 struct Proof {
   bool holds = false;
-  double worstError = 0.0; ///< relative; infinite if something is not finite
-  std::string worst;       ///< which tensor, on which rank
-  int tensors = 0;         ///< compared, ranks counted apart
+  double worstError = 0.0; ///< relative; infinite if a run fails or for NaN
+  std::string worst;       ///< tensor and rank of the largest error
+  int tensors = 0;         ///< number of tensors compared
   int ranks = 0;
-  std::vector<std::string> failures; ///< empty if it holds
+  std::vector<std::string> failures; ///< empty if `holds`
 };
 
-/// Proves that `planned`, a module after applyPlan, computes what `model` does,
-/// the differentiated module it was made of, for as many samples. Neither is
-/// changed.
+/// Checks that `planned`, a module after applyPlan(), computes the same results
+/// as `model`, the differentiated module of as many samples from which it was
+/// planned. Neither module is modified.
 Proof prove(mlir::ModuleOp model, mlir::ModuleOp planned,
             const ProofOptions &options = {});
 
 /// The two programs a proof compares, for tests that break one of them.
 struct ProofPair {
   mlir::OwningOpRef<mlir::ModuleOp> logical, partitioned;
-  /// What `partitioned` was made of: what it ought to send.
+  /// The module before partitioning, which says what `partitioned` has to send.
   mlir::OwningOpRef<mlir::ModuleOp> planned;
 };
-/// Empty, with diagnostics, if a pass or a gate fails.
+/// Returns both programs, or nothing, with diagnostics, if a pass fails.
 std::optional<ProofPair> buildProofPair(mlir::ModuleOp model,
                                         mlir::ModuleOp planned);
+/// Runs both programs, and compares their results and their collectives.
 Proof compare(ProofPair &pair, const ProofOptions &options = {});
 
 } // namespace mtplan::passes

@@ -1,4 +1,4 @@
-//===- resize.cpp - The same step at other sizes --------------------------===//
+//===- resize.cpp - Changes the sizes of a step ---------------------------===//
 
 #include "passes/verify/resize.h"
 
@@ -22,8 +22,7 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>; // by class
 
-// Sets the sizes of classes that are products of others, which come before
-// them.
+// Sets the sizes of classes that are products of other classes.
 void multiplyOut(const ir::DimClasses &dims, Sizes &sizes) {
   for (auto [index, dim] : llvm::enumerate(dims.all())) {
     if (dim.product.empty())
@@ -92,7 +91,7 @@ private:
                                              width.getInt() / 2 * 2));
         set(op, "head_dim", newWidth);
       }
-      // If top_k leaves experts out, the new one does, too, where it can.
+      // A top_k below the number of experts stays below it if possible.
       if (auto chosen = op->getAttrOfType<IntegerAttr>("top_k")) {
         int64_t experts = rule.factors[rule.find("e")].size;
         int64_t fewer = newSizeOf("e");
@@ -162,8 +161,8 @@ std::int64_t unitOf(std::int64_t size, const planner::Mesh &mesh) {
   return unit;
 }
 
-// The condition of an operator on a dimension of several factors: the major
-// factor, the only one that can be split, still divides by `unit`.
+// The condition of an operator on a dimension of several factors: the size of
+// the major factor, the only one that can be sharded, is a multiple of `unit`.
 struct MajorFactor {
   int dim = 0;
   std::vector<int> minors;
@@ -177,8 +176,8 @@ struct MajorFactor {
   }
 };
 
-// Operators may factor one dimension in several ways: attention's (groups,
-// queries, width) is RoPE's (heads, width).
+// Returns the conditions of all operators. They may factor one dimension in
+// several ways: attention's (groups, queries, width) is RoPE's (heads, width).
 std::vector<MajorFactor> majorFactors(ModuleOp module,
                                       const ir::DimClasses &dims,
                                       const planner::Mesh &mesh) {
@@ -223,9 +222,9 @@ public:
 private:
   const ir::DimClass &all(std::size_t i) const { return dims.all()[i]; }
 
-  // Sizes differ from role to role as far as the units allow, so that mixed-up
-  // dimensions do not agree by accident. Head widths stay even for rotations,
-  // and the experts' capacity is so small that some tokens are dropped.
+  // Shrinks all factors. Sizes differ between roles as far as the units allow,
+  // so that confused dimensions do not match by accident. Head widths stay even
+  // for RoPE, and the experts' capacity is so small that tokens are dropped.
   void shrinkFactors() {
     std::vector<bool> isPart(sizes.size(), false), isMajor(sizes.size(), false);
     for (const ir::DimClass &dim : dims.all())
@@ -257,7 +256,7 @@ private:
   }
 
   // Grows the factors of a product until it fits. The minor factors, which no
-  // axis splits, grow before the major one, and the width grows last, because
+  // axis shards, grow before the major one, and the width grows last, because
   // it may not help a major factor. At their original sizes all products fit.
   void growProduct(std::size_t index) {
     ArrayRef<int> product = all(index).product;
@@ -280,8 +279,8 @@ private:
   Sizes sizes;
 };
 
-// Two copies of a segment are enough to test how one follows the other. `first`
-// still gives their numbers in the model.
+// Limits segments to two layers, which suffice to test the transition from one
+// layer to the next. `first` still numbers the layers as in the model.
 void shortenRepeats(ModuleOp module) {
   for (auto segment : module.getOps<ir::SegmentOp>())
     if (segment.getRepeat() > 2)

@@ -1,8 +1,8 @@
-//===- resize.h - The same step at other sizes ------------------*- C++ -*-===//
+//===- resize.h - Changes the sizes of a step -------------------*- C++ -*-===//
 //
-// Rewrites every type and every attribute that counts elements, class of
-// dimensions by class (ir/dim_classes.h). Works on any stage before
-// partitioned.
+// Rewrites every type and every attribute that depends on sizes. Dimensions of
+// one class (ir/dim_classes.h) change together. The module may be at any stage
+// before partitioned.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,12 +13,12 @@
 
 namespace mtplan::passes {
 
-/// Makes the dimensions that count samples `samples` long: those of one
-/// micro-batch, all replicas together.
+/// Sets the size of all dimensions that count samples. `samples` is the number
+/// in one micro-batch, over all replicas.
 void resizeBatch(mlir::ModuleOp module, std::int64_t samples);
 
-/// Makes every dimension as small as it can be while every product of axes of
-/// the module's mesh that divides it still does, and repeats at most twice.
+/// Makes every dimension as small as possible, such that every product of mesh
+/// axes that divides it still does, and limits repeated layers to two.
 void shrink(mlir::ModuleOp module);
 
 } // namespace mtplan::passes
