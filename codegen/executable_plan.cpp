@@ -11,7 +11,7 @@ namespace mtplan::codegen {
 
 namespace {
 
-// Reads the samples and positions of a step off its inputs.
+// Sets the numbers of samples and positions of a step, from its inputs.
 void readExtents(ModuleOp module, const ir::MeshView &mesh,
                  runtime::Plan &plan) {
   module.walk([&](ir::InputOp input) {

@@ -1,9 +1,8 @@
 //===- executable_plan.h - A placed step as a plan to run -------*- C++ -*-===//
 //
-// codegen/ answers the question: how is a step written down? It translates a
-// partitioned module with decisions and places into runtime/plan, one
-// instruction for each operation or fused group. Any module that has the
-// attributes can be translated, whoever wrote it.
+// Translates a partitioned module with decisions (ir/decisions.h) and offsets
+// (PlaceAttr) to a runtime::Plan, one instruction for each operation or fused
+// group. Any module that has these attributes can be translated.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +16,8 @@
 
 namespace mtplan::codegen {
 
-/// Fails with a diagnostic if an operation has no place or no stream, or if no
-/// instruction can stand for it.
+/// Returns the plan of `placed`, with the name `model`. Fails, with a
+/// diagnostic, if an operation has no PlaceAttr, stream or instruction.
 mlir::FailureOr<runtime::Plan> executablePlanOf(mlir::ModuleOp placed,
                                                 const std::string &model);
 

@@ -1,4 +1,4 @@
-//===- instruction_writer.cpp - What an operation becomes -----------------===//
+//===- instruction_writer.cpp - Translates operations ---------------------===//
 
 #include "codegen/instruction_writer.h"
 
@@ -20,7 +20,7 @@ using runtime::CollectiveKind, runtime::Instruction, runtime::KernelCall,
 
 namespace {
 
-// Kernels do not see the names of the program's structure.
+// Returns whether an attribute describes the program and is no kernel setting.
 bool isStructure(StringRef name) {
   return name == "label" || name == "cause" || name == "layout" ||
          name == "copies" || name.starts_with("mtp.");
@@ -43,9 +43,10 @@ std::vector<Setting> firstTermOf(Operation *op) {
   return settings;
 }
 
-// Adds an epilogue, or a bias's gradient, to the kernel before it. Operands of
-// an epilogue that the kernel does not make come after the kernel's own; the
-// epilogue of a bias's gradient is the same as that of the kernel.
+// Adds an epilogue or a bias gradient to the kernel before it. Operands of an
+// epilogue that the kernel does not compute are appended to the kernel's. Only
+// outputs are added for the epilogue of a bias gradient, which equals that of
+// the kernel.
 void fuse(Operation *op, const Instruction &alone, Instruction &kernel) {
   std::vector<Setting> &settings = std::get<KernelCall>(kernel.what).settings;
   kernel.outputs.insert(kernel.outputs.end(), alone.outputs.begin(),
@@ -83,7 +84,7 @@ std::vector<Setting> settingsOf(Operation *op) {
     else if (auto number = llvm::dyn_cast<FloatAttr>(value))
       setting.value = number.getValueAsDouble();
     else if (auto kind = llvm::dyn_cast<ir::ActivationAttr>(value);
-             kind && name == "kind") // an enumeration, in the words of the IR
+             kind && name == "kind") // an enumeration, spelled as in the IR
       setting.value = ir::stringifyEnum(kind.getValue()).str();
     else if (auto integer = llvm::dyn_cast<IntegerAttr>(value))
       setting.value = integer.getInt();
@@ -185,7 +186,7 @@ LogicalResult InstructionWriter::writeAccumulate(ir::AccumulateOp op,
   return success();
 }
 
-// Adds up what segments that use the same weight have summed up apart.
+// Adds the separate accumulators of segments that use the same weight.
 LogicalResult InstructionWriter::writeAccumulated(ir::AccumulatedOp op,
                                                   Instructions &written) {
   auto others = op->getAttrOfType<ArrayAttr>(ir::kStateAttrName);
@@ -271,7 +272,7 @@ LogicalResult InstructionWriter::writeAdamw(ir::AdamwOp op,
     if (failed(piece))
       return failure();
     value = tensors.tensorAt(*piece, type, label, owned);
-    if (state.size() == 3) { // the weight's own piece serves as the master
+    if (state.size() == 3) { // a shard of the weight is the master
       Instruction take;
       take.label = label;
       take.what = KernelCall{"piece", {}};
@@ -294,8 +295,8 @@ LogicalResult InstructionWriter::writeAdamw(ir::AdamwOp op,
     written.push_back(std::move(update));
     return success();
   }
-  // The host works on a gradient that is copied to it and on its own weights,
-  // which are copied back.
+  // The gradient is copied to the host, which updates its own weights, and
+  // these are copied back.
   auto copy = [&](const Tensor &from, const Tensor &to, StringRef stream) {
     written.push_back({label,
                        KernelCall{"copy", {}},
@@ -353,7 +354,7 @@ LogicalResult InstructionWriter::writeAlone(Operation *op,
     if (!places || failed(made))
       return store->emitOpError("has no place");
     if (*made == places[0])
-      return success(); // the value is made where it belongs
+      return success(); // the value is already in the parameter's memory
     instruction.what = KernelCall{"copy", {}};
     instruction.outputs = {
         tensors.tensorAt(llvm::cast<ir::PlaceAttr>(places[0]),
@@ -377,8 +378,8 @@ Program programOf(const std::string &name, std::vector<Written> written,
                   int copies) {
   Program program;
   program.name = name;
-  // The instructions of one operation may call different kernels, and
-  // overlapped reductions come from the update, which has numbers of its own.
+  // The key has the kernel, because one operation may become several kernels,
+  // and the overlap, because the update numbers its launches separately.
   std::map<std::tuple<int64_t, std::string, bool>, std::vector<int>> launches;
   for (Written &one : written) {
     if (one.batch >= 0) {

@@ -1,4 +1,4 @@
-//===- instruction_writer.h - What an operation becomes ---------*- C++ -*-===//
+//===- instruction_writer.h - Translates operations -------------*- C++ -*-===//
 
 #ifndef MTPLAN_CODEGEN_INSTRUCTION_WRITER_H
 #define MTPLAN_CODEGEN_INSTRUCTION_WRITER_H
@@ -12,19 +12,19 @@
 
 namespace mtplan::codegen {
 
-/// An instruction and the launch that `mtp.batch` puts it in, or -1.
+/// An instruction, and the number of its launch (`mtp.batch`) or -1.
 struct Written {
   runtime::Instruction instruction;
   std::int64_t batch = -1;
 };
 
 /// Translates the operations of a stage one by one. An operation becomes one
-/// instruction, or none, or part of the instruction before it if it is fused;
-/// `mtp.adamw` becomes as many as the place of its state asks for.
+/// instruction or none, or part of the previous instruction if it is fused.
+/// `mtp.adamw` may need further instructions that copy shards or host data.
 class InstructionWriter {
 public:
   /// All arguments must outlive the object.
-  /// \param parameterReads  the reads of parameters by the stage, by label
+  /// \param parameterReads  every mtp.parameter of the stage, by label
   InstructionWriter(
       PlanNames &planNames, const runtime::Stage &theStage,
       StageTensors &stageTensors,
@@ -32,12 +32,11 @@ public:
       : names(planNames), stage(theStage), tensors(stageTensors),
         reads(parameterReads) {}
 
-  /// Appends to `program` what an operation becomes. Fails with a diagnostic if
-  /// it has no stream or no place, or if no instruction can stand for it.
+  /// Appends the instructions of `op` to `program`. Fails, with a diagnostic,
+  /// if `op` has no stream or no PlaceAttr, or cannot be translated.
   mlir::LogicalResult write(mlir::Operation *op, std::vector<Written> &program);
 
-  /// Returns a read of the parameter that `op` updates, which has the place
-  /// that the state names, or null.
+  /// Returns the mtp.parameter that reads what `op` updates in memory, or null.
   ir::ParameterOp readOf(ir::AdamwOp op) const;
 
 private:
@@ -59,14 +58,14 @@ private:
   const std::map<std::string, std::vector<ir::ParameterOp>> &reads;
 };
 
-/// Returns a program of these instructions. Those of one launch and kernel
-/// become a batch if there are several.
-/// \param copies  how many copies of its layer a program of the update updates
-/// in a row; 1: it is another program
+/// Returns a program of these instructions. Several instructions of one launch
+/// and kernel become a batch.
+/// \param copies  number of layers that a program of the update covers, or 1
+/// for any other program
 runtime::Program programOf(const std::string &name,
                            std::vector<Written> written, int copies = 1);
 
-/// Returns the settings that the attributes of an operator give a kernel.
+/// Returns the kernel settings of an operator, from its attributes.
 std::vector<runtime::Setting> settingsOf(mlir::Operation *op);
 
 } // namespace mtplan::codegen

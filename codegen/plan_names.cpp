@@ -1,4 +1,4 @@
-//===- plan_names.cpp - What all stages of a plan share -------------------===//
+//===- plan_names.cpp - Groups, channels and streams of a plan ------------===//
 
 #include "codegen/plan_names.h"
 

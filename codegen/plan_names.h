@@ -1,4 +1,4 @@
-//===- plan_names.h - What all stages of a plan share -----------*- C++ -*-===//
+//===- plan_names.h - Groups, channels and streams of a plan ----*- C++ -*-===//
 
 #ifndef MTPLAN_CODEGEN_PLAN_NAMES_H
 #define MTPLAN_CODEGEN_PLAN_NAMES_H
@@ -12,20 +12,20 @@
 
 namespace mtplan::codegen {
 
-/// Numbers the process groups, channels and streams of a plan while it is
-/// written.
+/// Assigns numbers to the process groups, channels and streams of a plan.
 class PlanNames {
 public:
   PlanNames(mlir::ModuleOp theModule, runtime::Plan &thePlan);
 
-  /// Returns the number of the group of all ranks that differ only along
-  /// `axis`, or only of those at the places in `among`.
+  /// Returns the number of the process group of ranks that differ only along
+  /// `axis`. Unless `among` is empty, only these coordinates are members.
   int groupOver(llvm::StringRef axis, llvm::ArrayRef<std::int64_t> among);
+  /// Returns the channel number of the messages called `label`.
   int channelOf(llvm::StringRef label);
   /// Returns the number of a stream among ir::kStreams.
   int streamOf(llvm::StringRef name);
-  /// Writes Plan::streams, those that are used, and renumbers the streams of
-  /// all instructions accordingly.
+  /// Writes the streams that are used to Plan::streams, and renumbers the
+  /// streams of all instructions accordingly.
   void writeStreams();
 
   mlir::ModuleOp module;

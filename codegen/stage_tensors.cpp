@@ -1,4 +1,4 @@
-//===- stage_tensors.cpp - Places as buffers and tensors ------------------===//
+//===- stage_tensors.cpp - Buffers and tensors of a stage -----------------===//
 
 #include "codegen/stage_tensors.h"
 

@@ -1,4 +1,4 @@
-//===- stage_tensors.h - Places as buffers and tensors ----------*- C++ -*-===//
+//===- stage_tensors.h - Buffers and tensors of a stage ---------*- C++ -*-===//
 
 #ifndef MTPLAN_CODEGEN_STAGE_TENSORS_H
 #define MTPLAN_CODEGEN_STAGE_TENSORS_H
@@ -14,11 +14,11 @@
 
 namespace mtplan::codegen {
 
-/// By dimension, the axes of Plan::mesh that split it.
+/// By dimension, the axes of Plan::mesh that shard it.
 using Split = std::vector<std::vector<int>>;
 
-/// Translates the places that passes/memory has assigned. Every array becomes
-/// one buffer of the stage, named after the first value that is in it.
+/// Translates the PlaceAttr that passes/memory has written. Every array becomes
+/// one buffer of the stage, named after the first value that refers to it.
 class StageTensors {
 public:
   /// Both arguments must outlive the object, which adds to the stage's arenas
@@ -26,14 +26,16 @@ public:
   StageTensors(const ir::MeshView &theMesh, runtime::Stage &theStage)
       : mesh(theMesh), stage(theStage) {}
 
+  /// Returns a tensor of `type` at `place`, in a buffer called `name` if new.
   runtime::Tensor tensorAt(ir::PlaceAttr place, mlir::Type type,
                            const std::string &name, Split split = {});
-  /// Appends the tensors of `values`. Fails with a diagnostic if a value has no
-  /// place.
+  /// Appends the tensors of `values`. Fails, with a diagnostic, if a value has
+  /// no PlaceAttr.
   mlir::LogicalResult add(mlir::ValueRange values,
                           const std::vector<Split> &splits,
                           const std::string &name,
                           std::vector<runtime::Tensor> &tensors);
+  /// Returns the axes of `layout` by dimension; a null layout shards nothing.
   Split splitBy(ir::LayoutAttr layout) const;
 
 private:
@@ -49,7 +51,7 @@ private:
       buffers;
 };
 
-/// Returns the place of a value, or fails with a diagnostic.
+/// Returns the PlaceAttr of a value, or fails with a diagnostic.
 mlir::FailureOr<ir::PlaceAttr> placeOf(mlir::Value value);
 
 } // namespace mtplan::codegen

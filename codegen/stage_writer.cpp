@@ -21,8 +21,8 @@ ArrayRef<int64_t> copiesOf(Operation *op) {
   return op->getAttrOfType<DenseI64ArrayAttr>(ir::kCopiesAttrName);
 }
 
-// Whether an instruction prepares an update: it takes a shard of a weight, or
-// copies a gradient to the host.
+// Returns whether an instruction prepares an update: it extracts a shard of a
+// weight, or copies a gradient to the host.
 bool preparesUpdate(const runtime::Stage &stage,
                     const runtime::Instruction &instruction) {
   const auto *call = std::get_if<runtime::KernelCall>(&instruction.what);
@@ -70,8 +70,8 @@ void StageWriter::addSchedule(ArrayRef<int64_t> tasks,
   }
 }
 
-// The entries of a parameter count from the first copy that is meant, not from
-// the segment's first.
+// Returns `tensor` with its entry advanced from the first layer of the segment
+// to layer `first`, from which a runtime::Parameter counts.
 Tensor StageWriter::fromCopy(Tensor tensor, int64_t first) const {
   const runtime::Buffer &buffer =
       stage.buffers[static_cast<std::size_t>(tensor.buffer)];
@@ -133,8 +133,9 @@ LogicalResult StageWriter::addParameter(ir::AdamwOp op) {
   return success();
 }
 
-// Writes the work on gradients, or on weights if `applies`. Reductions that
-// overlap the backward go to the backward program of their segment.
+// Returns the programs of the update that process gradients, or weights if
+// `applies`. Reductions that overlap with backward are appended to the backward
+// program of their segment instead.
 FailureOr<std::vector<StageWriter::UpdatePart>>
 StageWriter::partsOf(ir::UpdateOp update, bool applies) {
   struct Halves {
@@ -186,7 +187,7 @@ void StageWriter::addUpdate(std::vector<UpdatePart> parts, bool applies) {
     const std::string name = std::string("update.") +
                              (applies ? "apply." : "reduce.") +
                              std::to_string(entries.size());
-    // The gradients of the last copy are ready first.
+    // Backward completes the gradients of the last layer first.
     const bool turns = !applies && part.copies > 1;
     entries.push_back(
         {static_cast<int>(stage.programs.size()), 0,

@@ -19,16 +19,16 @@ public:
   StageWriter(const StageWriter &) = delete;
   StageWriter &operator=(const StageWriter &) = delete;
 
-  /// Writes a stage's programs, schedule and parameters. Fails with a
-  /// diagnostic if an operation cannot be translated.
-  /// \param tasks     of the stage, as in kTasksAttrName
-  /// \param segments  that the stage holds, in module order
+  /// Returns the stage with its programs, schedule and parameters. Fails, with
+  /// a diagnostic, if an operation cannot be translated.
+  /// \param tasks     tasks of the stage, encoded as in kTasksAttrName
+  /// \param segments  segments of the stage, in module order
   mlir::FailureOr<runtime::Stage>
   write(llvm::ArrayRef<std::int64_t> tasks,
         const std::vector<ir::SegmentOp> &segments, ir::UpdateOp update);
 
 private:
-  /// The instructions of a segment's two directions.
+  /// The forward and backward instructions of a segment.
   struct Directions {
     std::vector<Written> forward, backward;
   };
@@ -53,13 +53,13 @@ private:
   PlanNames &names;
   std::int64_t number;
   runtime::Stage stage;
-  /// Reads of parameters, by label.
+  /// Every mtp.parameter of the stage, by label.
   std::map<std::string, std::vector<ir::ParameterOp>> reads;
   StageTensors tensors;
   InstructionWriter instructions;
-  /// By the name of the segment.
+  /// Instructions by the name of the segment.
   std::map<std::string, Directions> directions;
-  /// The forward and the backward program by segment, or -1.
+  /// Indices of the forward and the backward program, or -1, by segment name.
   std::map<std::string, std::pair<int, int>> programs;
 };
 

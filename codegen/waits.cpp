@@ -15,16 +15,16 @@ using runtime::Buffer, runtime::indexed, runtime::Instruction, runtime::Plan,
 
 namespace {
 
-/// Compares the bytes that instructions of one program of a stage read and
-/// write.
+/// Compares the bytes that the instructions of one program read and write.
 class MemoryOverlaps {
 public:
   /// The stage, with its schedule, must outlive the object.
   MemoryOverlaps(const Stage &theStage, int program);
 
-  /// Whether one writes what the other reads or writes, in some run.
+  /// Returns whether one instruction writes bytes that the other reads or
+  /// writes, in some run.
   bool overlap(const Instruction &a, const Instruction &b) const;
-  /// Whether two tensors share bytes in some run. O(runs).
+  /// Returns whether two tensors share bytes in some run. O(runs).
   bool overlap(const Tensor &a, const Tensor &b) const;
 
 private:
@@ -80,13 +80,13 @@ bool MemoryOverlaps::overlap(const Tensor &a, const Tensor &b) const {
   return false;
 }
 
-/// By stream, the last instruction of the stream that has ended before another
-/// instruction begins, or -1.
+/// By stream, the last instruction that has ended when a given instruction
+/// begins, or -1.
 using Ended = std::vector<int>;
 
-/// Returns what starts with an instruction: the instruction and, if it begins a
-/// launch, the others of the launch. A batched product writes nothing that only
-/// a fused consumer reads.
+/// Returns instruction `i` and, if it begins a launch, the others of the
+/// launch, without outputs that only a fused consumer reads and that a batched
+/// product therefore does not write.
 std::vector<Instruction> startingWith(const Program &program, std::size_t i) {
   std::vector<Instruction> launch{program.instructions[i]};
   for (const runtime::Batch &batch : program.batches) {
@@ -113,7 +113,7 @@ void writeWaits(Program &program, std::size_t streams,
   std::vector<std::vector<int>> queues(streams);
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {
     Instruction &late = program.instructions[i];
-    // The first of a launch waits for what any of the launch has to follow.
+    // The first instruction waits for all that its launch depends on.
     const std::vector<Instruction> launch = startingWith(program, i);
     const auto follows = [&](const Instruction &early) {
       return std::ranges::any_of(launch, [&](const Instruction &one) {
@@ -126,8 +126,8 @@ void writeWaits(Program &program, std::size_t streams,
       ended = before[indexed(own.back())];
       ended[indexed(late.stream)] = own.back();
     }
-    // The last instruction of each other stream is enough: it follows those
-    // before it.
+    // The last conflicting instruction of each other stream is enough, because
+    // a stream runs its instructions in order.
     std::vector<int> needed;
     for (std::size_t stream = 0; stream < streams; ++stream) {
       const std::vector<int> &queue = queues[stream];

@@ -7,14 +7,14 @@
 
 namespace mtplan::codegen {
 
-/// Writes the waits of every instruction, which follow from the streams and
-/// from where memory has been placed: an instruction waits for one on another
-/// stream that touches the same bytes, in any run of the program, if one of the
-/// two writes. A wait that other waits imply is left out. The first instruction
-/// of a launch waits for all of the launch.
+/// Computes the waits of every instruction from streams and memory: an
+/// instruction waits for an earlier one on another stream if both access the
+/// same bytes in any run of the program and one of the two writes. A wait that
+/// other waits imply is omitted. The first instruction of a launch has the
+/// waits of the whole launch.
 ///
-/// Complexity: pairs of instructions on different streams, times the runs in
-/// which their pieces of buffers with entries or slots do not overlap.
+/// Complexity: the number of pairs of instructions on different streams, times
+/// the runs of the program for buffers with several entries or slots.
 void writeWaits(runtime::Plan &plan);
 
 } // namespace mtplan::codegen
